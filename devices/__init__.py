@@ -1,0 +1,1 @@
+"""Where and at what cost: devices, kernels, placement, timing."""

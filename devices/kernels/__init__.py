@@ -1,0 +1,1 @@
+"""Kernels on numpy, one module a family; importing this package registers them all."""

@@ -1,0 +1,81 @@
+"""The table of kernels: op name -> factory that binds a node's attrs and returns the function that computes it.
+
+Flows in: registrations by the family modules beside this file. Flows out: `lookup`, used when a plan is compiled. Always
+holds: one factory per op; a factory runs once per node, the function it returns runs once per step and gets one value
+(numpy array or numpy scalar) per data input. It returns None for no outputs, the bare value for one, a tuple for more.
+
+To add an op, write its kernel in the family module here, its shape function in the module of the same name under
+`graph/ops/shapes`, and, where the default (one flop per output element) is wrong, its cost in `devices/timing/op_cost.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ...errors import AlreadyExistsError
+from ...graph.dtypes import DataType
+
+if TYPE_CHECKING:
+    from ..state import DeviceState
+
+# What a kernel takes and returns is decided by the op's signature at run time, so it cannot be typed statically.
+Kernel = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Construction:
+    """What a factory may know of the node it builds a kernel for.
+
+    `attrs` hold decoded values with all defaults filled in; the types are the flattened ones (references marked);
+    `state` is what the node's device keeps from step to step.
+    """
+
+    name: str
+    op: str
+    attrs: Mapping[str, Any]  # decoded attr values: their type depends on the attr
+    input_types: tuple[DataType, ...]
+    output_types: tuple[DataType, ...]
+    device: str
+    state: DeviceState
+
+
+Factory = Callable[[Construction], Kernel]
+
+_FACTORIES: dict[str, Factory] = {}
+
+
+def kernel(*ops: str) -> Callable[[Factory], Factory]:
+    """Registers the decorated factory for each of `ops`; AlreadyExistsError if one is taken."""
+
+    def register(factory: Factory) -> Factory:
+        for op in ops:
+            if op in _FACTORIES:
+                raise AlreadyExistsError(f"op {op!r} has a kernel already; remove one of the two registrations", op=op)
+            _FACTORIES[op] = factory
+        return factory
+
+    return register
+
+
+def simple(op: str, function: Kernel) -> None:
+    """Registers `function` itself as the kernel of an op whose attrs do not change what is computed."""
+    kernel(op)(lambda node: function)
+
+
+def outputs(values: Sequence[Any]) -> Any:
+    """The kernel result for a variable number of outputs: nothing, the bare value, or a tuple."""
+    if len(values) == 1:
+        return values[0]
+    return tuple(values) if values else None
+
+
+def lookup(op: str) -> Factory | None:
+    """The factory of `op`, or None when Partita has no kernel for it."""
+    return _FACTORIES.get(op)
+
+
+def registered_ops() -> frozenset[str]:
+    """Names of all ops that have a kernel."""
+    return frozenset(_FACTORIES)

@@ -1,0 +1,1 @@
+"""Virtual time: op costs, the simulated cluster, and the timeline it produces."""

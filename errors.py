@@ -1,0 +1,188 @@
+"""Every way a request can fail, as one exception tree with the status codes of the field.
+
+PartitaError                      catch this one to catch them all
+├── RequestError                  the graph, a feed, a name or a setting is wrong: change the request
+│   ├── InvalidArgumentError      INVALID_ARGUMENT      a value that can never be right
+│   ├── NotFoundError             NOT_FOUND             a node, op, file or resource that does not exist
+│   ├── AlreadyExistsError        ALREADY_EXISTS        a name that is taken
+│   ├── OutOfRangeError           OUT_OF_RANGE          an index past the end
+│   ├── FailedPreconditionError   FAILED_PRECONDITION   right request, wrong state (an uninitialised variable)
+│   ├── UnimplementedError        UNIMPLEMENTED         an op or a mode that Partita does not have
+│   ├── PermissionDeniedError     PERMISSION_DENIED
+│   └── UnauthenticatedError      UNAUTHENTICATED
+├── RunError                      the request was fine, the run was not: retry or look at the cause
+│   ├── CancelledError            CANCELLED             somebody asked for the step to stop
+│   ├── DeadlineExceededError     DEADLINE_EXCEEDED     virtual or wall time ran out
+│   ├── AbortedError              ABORTED               a device restarted under the step
+│   ├── UnavailableError          UNAVAILABLE           a device or task is gone
+│   ├── ResourceExhaustedError    RESOURCE_EXHAUSTED    simulated memory is full
+│   └── DataLossError             DATA_LOSS             a file is damaged
+└── InternalFault                 our mistake: please report it
+    ├── InternalError             INTERNAL              an invariant of Partita did not hold
+    └── UnknownError              UNKNOWN               an exception nobody classified
+
+A message says what thing, what is wrong with it, what to do. Where it happened (node, op, device, frame, step)
+is kept beside the message, so that programs need not parse text.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Self
+
+_CONTEXT = ("node", "op", "device", "frame", "step")
+
+
+class PartitaError(Exception):
+    """Base of all errors of this package: a status code, a message, and the place it happened.
+
+    `node`, `op`, `device`, `frame` and `step` are None where they do not apply or are not known yet.
+    """
+
+    code: ClassVar[str] = "UNKNOWN"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        node: str | None = None,
+        op: str | None = None,
+        device: str | None = None,
+        frame: str | None = None,
+        step: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.node = node
+        self.op = op
+        self.device = device
+        self.frame = frame
+        self.step = step
+
+    def located(
+        self,
+        *,
+        node: str | None = None,
+        op: str | None = None,
+        device: str | None = None,
+        frame: str | None = None,
+        step: int | None = None,
+    ) -> Self:
+        """Fills in the parts of the place that are still unknown and returns this very error, for `raise e.located(...)`."""
+        self.node = node if self.node is None else self.node
+        self.op = op if self.op is None else self.op
+        self.device = device if self.device is None else self.device
+        self.frame = frame if self.frame is None else self.frame
+        self.step = step if self.step is None else self.step
+        return self
+
+    def __str__(self) -> str:
+        place = ", ".join(f"{k} {getattr(self, k)!r}" for k in _CONTEXT if getattr(self, k) is not None)
+        return f"{self.message} [{place}]" if place else self.message
+
+
+class RequestError(PartitaError):
+    """The graph, a feed, a name or a setting is wrong."""
+
+
+class RunError(PartitaError):
+    """The request was fine, the run was not."""
+
+
+class InternalFault(PartitaError):
+    """A mistake of Partita itself."""
+
+
+class InvalidArgumentError(RequestError):
+    """A value that can never be right."""
+
+    code = "INVALID_ARGUMENT"
+
+
+class NotFoundError(RequestError):
+    """A node, op, file or resource that does not exist."""
+
+    code = "NOT_FOUND"
+
+
+class AlreadyExistsError(RequestError):
+    """A name that is taken."""
+
+    code = "ALREADY_EXISTS"
+
+
+class OutOfRangeError(RequestError):
+    """An index past the end."""
+
+    code = "OUT_OF_RANGE"
+
+
+class FailedPreconditionError(RequestError):
+    """The right request in the wrong state."""
+
+    code = "FAILED_PRECONDITION"
+
+
+class UnimplementedError(RequestError):
+    """An op or a mode that Partita does not have."""
+
+    code = "UNIMPLEMENTED"
+
+
+class PermissionDeniedError(RequestError):
+    """The caller may not do this."""
+
+    code = "PERMISSION_DENIED"
+
+
+class UnauthenticatedError(RequestError):
+    """The caller is not known."""
+
+    code = "UNAUTHENTICATED"
+
+
+class CancelledError(RunError):
+    """Somebody asked for the step to stop."""
+
+    code = "CANCELLED"
+
+
+class DeadlineExceededError(RunError):
+    """Virtual or wall time ran out."""
+
+    code = "DEADLINE_EXCEEDED"
+
+
+class AbortedError(RunError):
+    """A device restarted under the step; run it again."""
+
+    code = "ABORTED"
+
+
+class UnavailableError(RunError):
+    """A device or task is gone."""
+
+    code = "UNAVAILABLE"
+
+
+class ResourceExhaustedError(RunError):
+    """Simulated memory is full."""
+
+    code = "RESOURCE_EXHAUSTED"
+
+
+class DataLossError(RunError):
+    """A file is damaged."""
+
+    code = "DATA_LOSS"
+
+
+class InternalError(InternalFault):
+    """An invariant of Partita did not hold."""
+
+    code = "INTERNAL"
+
+
+class UnknownError(InternalFault):
+    """An exception nobody classified."""
+
+    code = "UNKNOWN"

@@ -1,0 +1,1 @@
+"""What the ops are: signatures, shapes, and where their kernels keep their tensors."""
