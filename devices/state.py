@@ -1,0 +1,135 @@
+"""What a device keeps from step to step: variables, other resources, and the random generators of its nodes.
+
+Flows in: look-ups by kernels while they are built and while they run. Flows out: the one object of that name on this
+device. Always holds: one object per (container, type, name); a variable's array is replaced, never written into, so that
+whoever read it earlier keeps what was read; `reset` leaves a state equal to a new one.
+
+    Variable, as both reference and resource variables use it:
+        value None --assign--> value Array --assign--> value Array ...
+        (uninitialised: `read` raises)     --destroy--> forgotten by the state (resource variables only)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from ..graph.dtypes import Array, DataType
+
+DEFAULT_CONTAINER = "localhost"
+STEP_CONTAINER = "_step"  # what lives here (stacks, tensor arrays) dies with the step: see `DeviceState.end_step`
+VARIABLE_TYPE = "tensorflow::Var"
+REFERENCE_VARIABLE_TYPE = "tensorflow::LegacyVar"
+
+ResourceKey = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceHandle:
+    """The value of a resource-typed tensor: where a resource lives and what it is called, not the resource itself."""
+
+    device: str
+    container: str
+    name: str
+    type_name: str
+    key: ResourceKey = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", (self.container, self.type_name, self.name))
+
+
+def handle_array(handle: ResourceHandle) -> Array:
+    """The 0-d object array that carries `handle` along an edge."""
+    array = np.empty((), object)
+    array[()] = handle
+    return array
+
+
+def handle_of(value: Array | ResourceHandle) -> ResourceHandle:
+    """The handle that a resource tensor carries; InvalidArgumentError unless it carries exactly one."""
+    found = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
+    if not isinstance(found, ResourceHandle):
+        raise InvalidArgumentError(f"{value!r} is no resource handle; feed the output of an op that makes one")
+    return found
+
+
+class Variable:
+    """A named array that kernels replace. `value` is None until the first assignment."""
+
+    __slots__ = ("dtype", "name", "value")
+
+    def __init__(self, name: str, dtype: DataType, value: Array | None = None) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"Variable({self.name!r}, {self.dtype.name}, value={self.value!r})"
+
+    def read(self) -> Array:
+        """The current array; FailedPreconditionError before the first assignment."""
+        if self.value is None:
+            raise FailedPreconditionError(f"Attempting to use uninitialized value {self.name}")
+        return self.value
+
+
+class DeviceState:
+    """The resources and generators of one device.
+
+    `seed` makes the ops that ask for no seed of their own repeatable; None takes one from the operating system.
+    """
+
+    __slots__ = ("entropy", "generators", "resources", "seed")
+
+    def __init__(self, seed: int | None = None) -> None:
+        self.seed = seed
+        self.resources: dict[ResourceKey, object] = {}
+        self.generators: dict[str, object] = {}
+        self.entropy = np.random.default_rng(seed)
+
+    def reset(self, container: str | None = None) -> None:
+        """Forgets what `container` holds, or, without one, everything including the random generators."""
+        if container is None:
+            self.resources.clear()
+            self.generators.clear()
+            self.entropy = np.random.default_rng(self.seed)
+            return
+        for key in [key for key in self.resources if key[0] == (container or DEFAULT_CONTAINER)]:
+            del self.resources[key]
+
+    def end_step(self) -> None:
+        """Forgets what lives for one step only."""
+        self.reset(STEP_CONTAINER)
+
+    def variable(self, container: str, name: str, dtype: DataType) -> Variable:
+        """The reference variable of that name, made on first use and uninitialised then.
+
+        Raises InvalidArgumentError when it exists with another element type.
+        """
+        key = (container or DEFAULT_CONTAINER, REFERENCE_VARIABLE_TYPE, name)
+        found = cast(Variable, self.resources.setdefault(key, Variable(name, dtype)))
+        if found.dtype != dtype:
+            raise InvalidArgumentError(
+                f"variable {name!r} holds {found.dtype.name}, but a node asks for {dtype.name}; give the nodes different names"
+            )
+        return found
+
+    def resource(self, key: ResourceKey, make: Callable[[], object] | None = None) -> Any:  # the caller knows the type
+        """The resource under `key`; one that is missing is made by `make`, or NotFoundError without one."""
+        found = self.resources.get(key)
+        if found is None:
+            if make is None:
+                raise NotFoundError(f"Resource {key[0]}/{key[2]}/{key[1]} does not exist.")
+            found = self.resources.setdefault(key, make())
+        return found
+
+    def generator(self, node: str, make: Callable[[], object]) -> Any:  # the caller knows the generator's type
+        """The random generator of `node`, made by `make` on first use."""
+        found = self.generators.get(node)
+        if found is None:
+            found = self.generators.setdefault(node, make())
+        return found
