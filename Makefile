@@ -1,0 +1,30 @@
+# One command checks everything: `make check`. PYTHON is the interpreter of an environment with `.[test]` installed.
+PYTHON ?= python
+WORKERS ?= auto
+
+.PHONY: check format-check format lint types test quick bench
+
+check: format-check lint types test
+
+format-check:
+	$(PYTHON) -m ruff format --check .
+
+format:
+	$(PYTHON) -m ruff format .
+	$(PYTHON) -m ruff check --fix .
+
+lint:
+	$(PYTHON) -m ruff check .
+
+types:
+	$(PYTHON) -m mypy -p partita
+	$(PYTHON) -m mypy -p tests
+
+test:
+	$(PYTHON) -m pytest -n $(WORKERS)
+
+quick:
+	$(PYTHON) -m pytest -n $(WORKERS) -m "not slow"
+
+bench:
+	for file in benchmarks/bench_*.py; do $(PYTHON) "$$file" || exit 1; done
