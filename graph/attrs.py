@@ -1,0 +1,131 @@
+"""Attr values: serialised AttrValue <-> plain Python values.
+
+Flows in: an AttrValue message, its bytes, or a Python value with its declared type. Flows out: the other form. Python
+forms: bytes, int, float, bool, DataType, Shape (tuple of sizes, None inside for unknown, None for unknown rank), read-only
+ndarray, NameAttrList, and tuples of those for lists. Always holds: decoding needs no signature, since the message says
+its kind, except that an unset value and an empty list both decode to ().
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidArgumentError
+from .dtypes import DataType, parse_dtype
+from .protos import AttrValue, NameAttrList, TensorProto, TensorShapeProto
+from .tensor import numpy_to_tensor, shape_from_proto, shape_to_proto, tensor_to_numpy
+
+_SMALL = 64  # serialised values up to this many bytes are decoded once and shared
+_decoded: dict[bytes, Any] = {}
+
+_FROM_FIELD: dict[str, Callable[[Any], Any]] = {
+    "s": bytes,
+    "i": int,
+    "f": float,
+    "b": bool,
+    "type": DataType,
+    "shape": shape_from_proto,
+    "tensor": tensor_to_numpy,
+    "func": lambda value: value,
+    "placeholder": str,
+}
+_FIELD_OF_TYPE = {"string": "s", "int": "i", "float": "f", "bool": "b"} | {
+    name: name for name in ("type", "shape", "tensor", "func")
+}
+
+
+def _decode_message(value: AttrValue) -> Any:
+    kind = value.WhichOneof("value")
+    if kind is None:
+        return ()
+    if kind != "list":
+        return _FROM_FIELD[kind](getattr(value, kind))
+    for descriptor, items in value.list.ListFields():
+        return tuple(map(_FROM_FIELD[descriptor.name], items))
+    return ()
+
+
+def decode(value: AttrValue | bytes) -> Any:
+    """The Python form of an attr value; its type depends on the value's kind.
+
+    Raises InvalidArgumentError for a damaged tensor.
+    """
+    if not isinstance(value, bytes):
+        return _decode_message(value)
+    if len(value) > _SMALL:
+        return _decode_message(AttrValue.FromString(value))
+    if value not in _decoded:
+        _decoded[value] = _decode_message(AttrValue.FromString(value))
+    return _decoded[value]
+
+
+def kind_of(value: AttrValue) -> str:
+    """The declared type that a value would fit: "int", "list(type)", "list" when it is an empty list, "" when unset."""
+    names = {field: name for name, field in _FIELD_OF_TYPE.items()}
+    kind = value.WhichOneof("value")
+    if kind is None:
+        return ""
+    if kind != "list":
+        return names.get(kind, kind)
+    for descriptor, _ in value.list.ListFields():
+        return f"list({names[descriptor.name]})"
+    return "list"
+
+
+def _as_tensor(value: Any) -> TensorProto:
+    return value if isinstance(value, TensorProto) else numpy_to_tensor(np.asarray(value))
+
+
+def _as_shape(value: Any) -> TensorShapeProto:
+    return value if isinstance(value, TensorShapeProto) else shape_to_proto(None if value is None else tuple(value))
+
+
+def _as_function(value: Any) -> NameAttrList:
+    return value if isinstance(value, NameAttrList) else NameAttrList(name=value)
+
+
+def _as_type(value: Any) -> int:
+    if isinstance(value, str):
+        return int(parse_dtype(value))
+    if isinstance(value, (np.dtype, type)):
+        return int(parse_dtype(np.dtype(value).name))
+    return int(value)
+
+
+_TO_FIELD: dict[str, Callable[[Any], Any]] = {
+    "string": lambda value: value.encode() if isinstance(value, str) else bytes(value),
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "type": _as_type,
+    "shape": _as_shape,
+    "tensor": _as_tensor,
+    "func": _as_function,
+}
+
+
+def encode(value: Any, type_string: str) -> AttrValue:
+    """The message of a Python value for an attr declared as `type_string` ("int", "list(shape)", ...).
+
+    A ready AttrValue passes through. Raises InvalidArgumentError when the value does not fit the type.
+    """
+    if isinstance(value, AttrValue):
+        return value
+    is_list = type_string.startswith("list(")
+    item_type = type_string[5:-1] if is_list else type_string
+    field, convert = _FIELD_OF_TYPE[item_type], _TO_FIELD[item_type]
+    message = AttrValue()
+    try:
+        if is_list:
+            message.list.SetInParent()
+            getattr(message.list, field).extend([convert(item) for item in value])
+        elif field in ("shape", "tensor", "func"):
+            getattr(message, field).CopyFrom(convert(value))
+        else:
+            setattr(message, field, convert(value))
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"{value!r} is no value for an attr of type {type_string}: {error}") from error
+    return message

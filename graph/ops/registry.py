@@ -1,0 +1,139 @@
+"""The op registry: signatures of all public ops of TensorFlow 2.21, read from `registry.pb` beside this file.
+
+Flows in: an op name. Flows out: its `OpSignature`. Always holds: the data file is facts only (names, args, attrs,
+defaults, flags; no prose), a serialised OpList sorted by name, parsed on the first look-up; signatures are made one by
+one as they are asked for, and are shared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+from ...errors import AlreadyExistsError, NotFoundError
+from ..attrs import decode
+from ..dtypes import DataType
+from ..protos import OpDef, OpList
+
+PRODUCER = 2474  # the GraphDef version of the TensorFlow whose registry this is
+MIN_PRODUCER = 0
+RELEASE = "2.21.0"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgDef:
+    """One declared input or output: a fixed `type`, or the names of the attrs that decide type and number."""
+
+    name: str
+    type: DataType
+    type_attr: str
+    number_attr: str
+    type_list_attr: str
+    is_ref: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AttrDef:
+    """One declared attr; `default` is a serialised AttrValue or None; `allowed` the decoded values it may take."""
+
+    name: str
+    type: str
+    default: bytes | None
+    minimum: int | None
+    allowed: tuple[Any, ...] | None  # items are decoded attr values: their type is `type`
+
+
+class OpSignature:
+    """What an op declares: its arguments, attrs and flags."""
+
+    def __init__(self, message: OpDef) -> None:
+        self.message = message
+        self.name = message.name
+        self.input_args = tuple(map(_arg, message.input_arg))
+        self.output_args = tuple(map(_arg, message.output_arg))
+        self.attrs = {attr.name: _attr(attr) for attr in message.attr}
+        self.is_stateful = message.is_stateful
+        self.is_commutative = message.is_commutative
+        self.is_aggregate = message.is_aggregate
+        self.allows_uninitialized_input = message.allows_uninitialized_input
+
+    @property
+    def deprecation(self) -> tuple[int, str] | None:
+        """The version in which the op went away and why, or None."""
+        if not self.message.HasField("deprecation"):
+            return None
+        return self.message.deprecation.version, self.message.deprecation.explanation
+
+    @cached_property
+    def defaults(self) -> dict[str, bytes]:
+        """Serialised default values of the attrs that have one."""
+        return {name: attr.default for name, attr in self.attrs.items() if attr.default is not None}
+
+    def __repr__(self) -> str:
+        return f"<OpSignature {self.name}>"
+
+
+def _arg(message: OpDef.ArgDef) -> ArgDef:
+    return ArgDef(
+        message.name,
+        DataType(message.type),
+        message.type_attr,
+        message.number_attr,
+        message.type_list_attr,
+        message.is_ref,
+    )
+
+
+def _attr(message: OpDef.AttrDef) -> AttrDef:
+    return AttrDef(
+        message.name,
+        message.type,
+        message.default_value.SerializeToString(deterministic=True) if message.HasField("default_value") else None,
+        message.minimum if message.has_minimum else None,
+        decode(message.allowed_values) if message.HasField("allowed_values") else None,
+    )
+
+
+@cache
+def _messages() -> dict[str, OpDef]:
+    data = files(__package__).joinpath("registry.pb").read_bytes()
+    return {op.name: op for op in OpList.FromString(data).op}
+
+
+_signatures: dict[str, OpSignature] = {}
+
+
+def find_op(name: str) -> OpSignature | None:
+    """The signature of the op of that name, or None."""
+    found = _signatures.get(name)
+    if found is None and name in _messages():
+        found = _signatures[name] = OpSignature(_messages()[name])
+    return found
+
+
+def lookup_op(name: str) -> OpSignature:
+    """The signature of the op of that name; NotFoundError when there is none."""
+    found = find_op(name)
+    if found is None:
+        raise NotFoundError(
+            f"Op type not registered {name!r} in binary running on this machine. "
+            "Make sure that the op is one of TensorFlow's public ops or register it first.",
+            op=name,
+        )
+    return found
+
+
+def register_op(message: OpDef) -> OpSignature:
+    """Adds an op of your own; AlreadyExistsError if the name is taken."""
+    if find_op(message.name) is not None:
+        raise AlreadyExistsError(f"Op with name {message.name} is registered already; choose another name", op=message.name)
+    signature = OpSignature(message)
+    _signatures[message.name] = signature
+    return signature
+
+
+def op_names() -> list[str]:
+    """Names of all registered ops, sorted."""
+    return sorted(_messages().keys() | _signatures.keys())

@@ -1,0 +1,83 @@
+"""Messages that are wire-compatible with TensorFlow's, under names of our own so that both can live in one process.
+
+Flows in and out: bytes. The modules beside this file are generated from the .proto files by `tools/generate_protos.sh`;
+a test regenerates and compares them. `LazyGraphDef` is a GraphDef whose attrs stay undecoded bytes until asked for.
+"""
+
+from .attr_value_pb2 import AttrValue, NameAttrList
+from .config_pb2 import (
+    CallableOptions,
+    ClusterDef,
+    ConfigProto,
+    GraphOptions,
+    JobDef,
+    OptimizerOptions,
+    RunMetadata,
+    RunOptions,
+)
+from .cost_graph_pb2 import CostGraphDef
+from .device_attributes_pb2 import DeviceAttributes, DeviceLocality
+from .graph_pb2 import FunctionDef, FunctionDefLibrary, GradientDef, GraphDef, NodeDef, VersionDef
+from .lazy_graph_pb2 import LazyAttr, LazyGraphDef, LazyNodeDef
+from .meta_graph_pb2 import (
+    AssetFileDef,
+    CollectionDef,
+    MetaGraphDef,
+    SavedModel,
+    SaverDef,
+    SignatureDef,
+    TensorInfo,
+    VariableDef,
+)
+from .op_def_pb2 import OpDef, OpDeprecation, OpList
+from .step_stats_pb2 import AllocatorMemoryUsed, DeviceStepStats, NodeExecStats, NodeOutput, StepStats
+from .tensor_bundle_pb2 import BundleEntryProto, BundleHeaderProto
+from .tensor_pb2 import ResourceHandleProto, TensorProto, TensorShapeProto, TensorSliceProto, VariantTensorDataProto
+
+__all__ = [
+    "AllocatorMemoryUsed",
+    "AssetFileDef",
+    "AttrValue",
+    "BundleEntryProto",
+    "BundleHeaderProto",
+    "CallableOptions",
+    "ClusterDef",
+    "CollectionDef",
+    "ConfigProto",
+    "CostGraphDef",
+    "DeviceAttributes",
+    "DeviceLocality",
+    "DeviceStepStats",
+    "FunctionDef",
+    "FunctionDefLibrary",
+    "GradientDef",
+    "GraphDef",
+    "GraphOptions",
+    "JobDef",
+    "LazyAttr",
+    "LazyGraphDef",
+    "LazyNodeDef",
+    "MetaGraphDef",
+    "NameAttrList",
+    "NodeDef",
+    "NodeExecStats",
+    "NodeOutput",
+    "OpDef",
+    "OpDeprecation",
+    "OpList",
+    "OptimizerOptions",
+    "ResourceHandleProto",
+    "RunMetadata",
+    "RunOptions",
+    "SaverDef",
+    "SavedModel",
+    "SignatureDef",
+    "StepStats",
+    "TensorInfo",
+    "TensorProto",
+    "TensorShapeProto",
+    "TensorSliceProto",
+    "VariableDef",
+    "VariantTensorDataProto",
+    "VersionDef",
+]

@@ -1,0 +1,210 @@
+"""TensorProto <-> numpy, in every encoding a GraphDef can carry.
+
+Flows in: a TensorProto with raw bytes (`tensor_content`) or typed fields, possibly shortened (the last value repeats), or
+a numpy array. Flows out: the other one. Always holds: `tensor_to_numpy(numpy_to_tensor(a))` equals `a` bit for bit, and
+a decoded array is read-only, since every step that reads the constant shares it. The rules are those of TensorFlow's
+tensor.proto: content wins over typed fields, typed fields may stop early, half types carry bit patterns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import InvalidArgumentError
+from .dtypes import Array, DataType, Shape, dtype_name, from_numpy, is_ref, numpy_dtype
+from .protos import ResourceHandleProto, TensorProto, TensorShapeProto
+
+_INT_VAL = ("int_val", np.dtype(np.int32))
+# Typed field and the numpy type of its items, per element type.
+_FIELDS: dict[DataType, tuple[str, np.dtype[Any]]] = {
+    DataType.FLOAT: ("float_val", np.dtype(np.float32)),
+    DataType.DOUBLE: ("double_val", np.dtype(np.float64)),
+    DataType.INT32: _INT_VAL,
+    DataType.INT16: _INT_VAL,
+    DataType.INT8: _INT_VAL,
+    DataType.UINT8: _INT_VAL,
+    DataType.UINT16: _INT_VAL,
+    DataType.QINT8: _INT_VAL,
+    DataType.QUINT8: _INT_VAL,
+    DataType.QINT16: _INT_VAL,
+    DataType.QUINT16: _INT_VAL,
+    DataType.QINT32: _INT_VAL,
+    DataType.INT4: _INT_VAL,
+    DataType.UINT4: _INT_VAL,
+    DataType.INT2: _INT_VAL,
+    DataType.UINT2: _INT_VAL,
+    DataType.UINT32: ("uint32_val", np.dtype(np.uint32)),
+    DataType.UINT64: ("uint64_val", np.dtype(np.uint64)),
+    DataType.INT64: ("int64_val", np.dtype(np.int64)),
+    DataType.BOOL: ("bool_val", np.dtype(np.bool_)),
+    DataType.COMPLEX64: ("scomplex_val", np.dtype(np.float32)),
+    DataType.COMPLEX128: ("dcomplex_val", np.dtype(np.float64)),
+    DataType.HALF: ("half_val", np.dtype(np.int32)),
+    DataType.BFLOAT16: ("half_val", np.dtype(np.int32)),
+}
+_BIT_PATTERN = {DataType.HALF: np.uint16, DataType.BFLOAT16: np.uint16}
+_FLOAT8 = frozenset(d for d in DataType if d.name.startswith("FLOAT8"))
+
+
+def shape_from_proto(proto: TensorShapeProto) -> Shape:
+    """The shape a message describes: None for an unknown rank, None for a size of -1."""
+    if proto.unknown_rank:
+        return None
+    return tuple(None if dim.size < 0 else dim.size for dim in proto.dim)
+
+
+def shape_to_proto(shape: Shape) -> TensorShapeProto:
+    """The message of a shape, unknown sizes as -1."""
+    if shape is None:
+        return TensorShapeProto(unknown_rank=True)
+    return TensorShapeProto(dim=[TensorShapeProto.Dim(size=-1 if size is None else size) for size in shape])
+
+
+def _full_shape(proto: TensorProto) -> tuple[int, ...]:
+    shape = shape_from_proto(proto.tensor_shape)
+    if shape is None or None in shape:
+        raise InvalidArgumentError(f"a tensor needs a known shape, got {shape}; give every dimension a size")
+    return tuple(size for size in shape if size is not None)
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while position < len(data):
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+    raise InvalidArgumentError("string tensor_content ends inside a length; the file is damaged")
+
+
+def _split_strings(data: bytes, count: int) -> list[bytes]:
+    """Strings laid out as `count` varint lengths followed by all their bytes."""
+    position, lengths = 0, []
+    for _ in range(count):
+        length, position = _varint(data, position)
+        lengths.append(length)
+    if sum(lengths) != len(data) - position:
+        raise InvalidArgumentError(
+            f"string tensor_content holds {len(data) - position} bytes, its lengths add up to {sum(lengths)}"
+        )
+    strings = []
+    for length in lengths:
+        strings.append(data[position : position + length])
+        position += length
+    return strings
+
+
+def _objects(values: Sequence[Any], shape: tuple[int, ...], empty: Callable[[], Any], *, repeat: bool) -> Array:
+    """Values of an object type laid out in `shape`: missing ones repeat the last value, or are empty ones."""
+    count = int(np.prod(shape, dtype=np.int64))
+    array = np.empty(count, object)
+    for i in range(count):
+        if i < len(values):
+            array[i] = values[i]
+        else:
+            array[i] = values[-1] if values and repeat else empty()
+    return array.reshape(shape)
+
+
+def _from_objects(proto: TensorProto, dtype: DataType, shape: tuple[int, ...]) -> Array:
+    if dtype == DataType.STRING:
+        values: list[Any] = list(proto.string_val)
+        if proto.tensor_content:
+            values = _split_strings(proto.tensor_content, int(np.prod(shape, dtype=np.int64)))
+        return _objects(values, shape, bytes, repeat=True)
+    if dtype == DataType.RESOURCE:
+        return _objects(list(proto.resource_handle_val), shape, ResourceHandleProto, repeat=True)
+    return _objects(list(proto.variant_val), shape, lambda: None, repeat=False)
+
+
+def _from_content(content: bytes, dtype: DataType, shape: tuple[int, ...]) -> Array:
+    native = numpy_dtype(dtype)
+    expected = int(np.prod(shape, dtype=np.int64)) * native.itemsize
+    if len(content) != expected:
+        raise InvalidArgumentError(
+            f"tensor_content of a {dtype_name(dtype)} tensor of shape {list(shape)} must be {expected} bytes, "
+            f"it is {len(content)}"
+        )
+    return np.frombuffer(content, native).reshape(shape)
+
+
+def _typed_values(proto: TensorProto, dtype: DataType) -> Array:
+    """The items of the typed field as elements of `dtype`, however many there are."""
+    native = numpy_dtype(dtype)
+    if dtype in _FLOAT8:
+        return np.frombuffer(proto.float8_val, np.uint8).view(native)
+    field, item = _FIELDS[dtype]
+    values = np.array(getattr(proto, field), item)
+    if dtype in _BIT_PATTERN:
+        return values.astype(_BIT_PATTERN[dtype]).view(native)
+    if native.kind == "c":
+        return values[: len(values) // 2 * 2].view(native)
+    return values.astype(native)
+
+
+def _from_fields(proto: TensorProto, dtype: DataType, shape: tuple[int, ...]) -> Array:
+    count = int(np.prod(shape, dtype=np.int64))
+    values = _typed_values(proto, dtype)
+    if len(values) >= count:
+        return values[:count].reshape(shape)
+    last = values[-1] if len(values) else np.zeros((), values.dtype)
+    array = np.full(count, last, values.dtype)
+    array[: len(values)] = values
+    return array.reshape(shape)
+
+
+def tensor_to_numpy(proto: TensorProto) -> Array:
+    """The value of a TensorProto: shape as declared, dtype `numpy_dtype(proto.dtype)`, read-only.
+
+    Raises InvalidArgumentError for an unknown or reference type, a shape with unknown sizes, or content of a wrong length.
+    """
+    try:
+        dtype = DataType(proto.dtype)
+    except ValueError:
+        raise InvalidArgumentError(f"{proto.dtype} is no element type of a tensor") from None
+    if dtype == DataType.INVALID or is_ref(dtype):
+        raise InvalidArgumentError(f"a tensor cannot have elements of type {dtype_name(dtype)}")
+    shape = _full_shape(proto)
+    if 0 in shape:
+        array = np.empty(shape, numpy_dtype(dtype))
+    elif numpy_dtype(dtype) == object:
+        array = _from_objects(proto, dtype, shape)
+    elif proto.tensor_content:
+        array = _from_content(proto.tensor_content, dtype, shape)
+    elif dtype in _FIELDS or dtype in _FLOAT8:
+        array = _from_fields(proto, dtype, shape)
+    else:
+        raise InvalidArgumentError(f"a {dtype_name(dtype)} tensor must carry its values as tensor_content")
+    array.flags.writeable = False
+    return array
+
+
+def numpy_to_tensor(array: Array, dtype: DataType | None = None) -> TensorProto:
+    """The TensorProto of an array: raw bytes for numbers, `string_val` for strings.
+
+    `dtype` names the element type where numpy's is ambiguous (quantised types); default: `from_numpy`.
+    Raises InvalidArgumentError for elements that no tensor can hold.
+    """
+    array = np.asarray(array)
+    kind = from_numpy(array) if dtype is None else dtype
+    proto = TensorProto(dtype=int(kind), tensor_shape=shape_to_proto(array.shape))
+    if kind == DataType.STRING:
+        proto.string_val.extend(_as_bytes(item) for item in array.reshape(-1).tolist())
+    elif kind == DataType.RESOURCE:
+        proto.resource_handle_val.extend(array.reshape(-1).tolist())
+    else:
+        proto.tensor_content = np.ascontiguousarray(array, numpy_dtype(kind)).tobytes()
+    return proto
+
+
+def _as_bytes(item: object) -> bytes:
+    if isinstance(item, bytes):
+        return item
+    if isinstance(item, str):
+        return item.encode()
+    raise InvalidArgumentError(f"a string tensor holds bytes or text, not {type(item).__name__} {item!r}")
