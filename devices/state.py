@@ -1,8 +1,8 @@
 """What a device keeps from step to step: variables, other resources, and the random generators of its nodes.
 
 Flows in: look-ups by kernels while they are built and while they run. Flows out: the one object of that name on this
-device. Always holds: one object per (container, type, name); a variable's array is replaced, never written into, so that
-whoever read it earlier keeps what was read; `reset` leaves a state equal to a new one.
+device. Always holds: one object per (container, type, name); a variable's array is replaced, never written into, so
+that whoever read it earlier keeps what was read; `reset` leaves a state equal to a new one.
 
     Variable, as both reference and resource variables use it:
         value None --assign--> value Array --assign--> value Array ...
@@ -114,7 +114,8 @@ class DeviceState:
         found = cast(Variable, self.resources.setdefault(key, Variable(name, dtype)))
         if found.dtype != dtype:
             raise InvalidArgumentError(
-                f"variable {name!r} holds {found.dtype.name}, but a node asks for {dtype.name}; give the nodes different names"
+                f"variable {name!r} holds {found.dtype.name}, but a node asks for {dtype.name}; "
+                "give the nodes different names"
             )
         return found
 
