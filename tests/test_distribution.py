@@ -1,0 +1,73 @@
+"""What is installed is what is here: the wheel, built from the sdist, holds every module and every data file.
+
+Building goes through a copy of the checkout, so that no build folder is left behind in it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[1]
+ROOMS = ("actors", "devices", "graph", "rendezvous", "scenarios")
+DATA_SUFFIXES = {".proto", ".pyi", ".toml", ".json", ".pb", ".gz"}
+IMPORT_ALL = """
+import importlib, pathlib, sys, warnings
+warnings.simplefilter("error")
+root = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(root))
+modules = [".".join(path.relative_to(root).with_suffix("").parts) for path in (root / "partita").rglob("*.py")]
+for name in sorted(modules):
+    if name != "partita.__main__":
+        module = importlib.import_module(name.removesuffix(".__init__"))
+        assert module.__file__.startswith(str(root)), module.__file__
+print(len(modules))
+"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist and the wheel that was built from it."""
+    folder = tmp_path_factory.mktemp("distribution")
+    ignored = shutil.ignore_patterns(".git", ".venv", "*cache*", "build", "dist", "*.egg-info", ".hypothesis", "data")
+    shutil.copytree(CHECKOUT, folder / "checkout", ignore=ignored)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(folder / "checkout")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_wheel_holds_every_module_and_data_file(distribution: Path) -> None:
+    """The wheel's files are exactly those of the rooms and the root modules; nothing of tests, docs or settings."""
+    with zipfile.ZipFile(next(distribution.glob("*.whl"))) as wheel:
+        found = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    expected = {f"partita/{name}" for name in ("__init__.py", "__main__.py", "errors.py", "py.typed")}
+    for room in ROOMS:
+        files = [path for path in (CHECKOUT / room).rglob("*") if path.suffix in DATA_SUFFIXES | {".py"}]
+        expected |= {f"partita/{path.relative_to(CHECKOUT).as_posix()}" for path in files}
+    assert found == expected
+
+
+def test_every_module_imports_from_the_wheel(distribution: Path, tmp_path: Path) -> None:
+    """Unpacked into an empty folder, every module imports, without a warning, from there and nowhere else."""
+    with zipfile.ZipFile(next(distribution.glob("*.whl"))) as wheel:
+        wheel.extractall(tmp_path)
+    command = [sys.executable, "-I", "-c", IMPORT_ALL, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 50
+
+
+def test_sdist_holds_what_a_distributor_needs(distribution: Path) -> None:
+    """Licence, read-me, tests and the settings of the tools travel with the source."""
+    with tarfile.open(next(distribution.glob("*.tar.gz"))) as sdist:
+        names = {name.partition("/")[2] for name in sdist.getnames()}
+    assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "Makefile", "tests/test_house.py"} <= names

@@ -1,0 +1,253 @@
+"""The floor plan holds: who may import whom, where trio, simpy and protobuf live, what every module opens with.
+
+Flows in: the source files of the checkout, parsed, never imported, so that a broken module cannot hide. Each test names
+the files that break its rule. The plan itself is drawn in CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[1]
+# Floor by top-level room; an import points to a lower floor or stays in its room.
+FLOORS = {
+    "__init__": 0,
+    "errors": 0,
+    "graph": 1,
+    "rendezvous": 1,
+    "devices": 2,
+    "actors": 3,
+    "scenarios": 4,
+    "__main__": 5,
+}
+ROOMS = [room for room, floor in FLOORS.items() if 1 <= floor <= 4]
+# Who may import a library that is kept to its own room; a folder stands for everything below it.
+CONFINED = {
+    "trio": ["rendezvous", "actors", "scenarios/cli.py"],
+    "simpy": ["devices/timing"],
+    "google": ["graph", "devices/timing/export"],
+    "click": ["scenarios"],
+    "rich": ["scenarios"],
+}
+NOT_IMPORTED_ANYWHERE = {"tensorflow", "torch", "jax", "ray", "asyncio"}
+MAX_FILE_LINES, MAX_FUNCTION_LINES = 400, 60
+SHORT = 8  # a public function up to this many lines may let its name speak
+
+
+def sources(*folders: str) -> list[Path]:
+    """Own Python files below the folders (of the package by default), without those protoc wrote."""
+    found = [CHECKOUT / f"{name}.py" for name in ("__init__", "__main__", "errors")] if not folders else []
+    for folder in folders or ROOMS:
+        found += (CHECKOUT / folder).rglob("*.py")
+    return sorted(path for path in found if path.exists() and not path.name.endswith("_pb2.py"))
+
+
+def relative(path: Path) -> str:
+    """Path inside the checkout, for messages."""
+    return path.relative_to(CHECKOUT).as_posix()
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(path.read_text(), filename=str(path))
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    """Absolute name of everything a package file imports ("partita.graph.dtypes", "numpy"), and the line."""
+    package = ["partita", *path.relative_to(CHECKOUT).parent.parts]
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            yield module, node.lineno
+            # `from .. import errors` names a module of the package in the list, not in the path.
+            yield from ((f"{module}.{alias.name}", node.lineno) for alias in node.names if node.module is None)
+
+
+def room(path: Path) -> str:
+    """The room a file stands in: its top-level folder, or its own name at the root."""
+    first = path.relative_to(CHECKOUT).parts[0]
+    return first.removesuffix(".py")
+
+
+def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """All function definitions of a file, nested ones too."""
+    return (node for node in ast.walk(tree(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def public_functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Functions and methods that a reader of the module can call by name; what is defined inside a function is not."""
+    for node in tree(path).body:
+        for inner in node.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_") else [node]:
+            if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and not inner.name.startswith("_"):
+                yield inner
+
+
+def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function, decorators not counted."""
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def is_inside(path: Path, places: list[str]) -> bool:
+    """Whether a file is one of the places or below one."""
+    name = relative(path)
+    return any(name == place or name.startswith(f"{place}/") for place in places)
+
+
+def test_every_room_is_there() -> None:
+    """The rooms of the plan exist, and each is a package."""
+    missing = [name for name in ROOMS if not (CHECKOUT / name / "__init__.py").is_file()]
+    assert not missing, "\n".join(missing)
+
+
+def test_imports_only_point_down() -> None:
+    """A room imports lower floors only; graph and rendezvous never see each other."""
+    wrong = []
+    for path in sources():
+        here = room(path)
+        for name, line in imports(path):
+            parts = name.split(".")
+            target = parts[1] if parts[0] == "partita" and len(parts) > 1 else None
+            if target in FLOORS and target != here and FLOORS[target] >= FLOORS[here]:
+                wrong.append(f"{relative(path)}:{line} imports {name}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_imports_inside_the_package_are_relative() -> None:
+    """No file of the package says `import partita`: under the folder's name, as tools load it, it would load twice."""
+    absolute = [
+        f"{relative(path)}:{node.lineno}"
+        for path in sources()
+        for node in ast.walk(tree(path))
+        if (isinstance(node, ast.ImportFrom) and node.level == 0 and (node.module or "").split(".")[0] == "partita")
+        or (isinstance(node, ast.Import) and any(alias.name.split(".")[0] == "partita" for alias in node.names))
+    ]
+    assert not absolute, "\n".join(absolute)
+
+
+@pytest.mark.parametrize("library", CONFINED)
+def test_a_library_stays_in_its_room(library: str) -> None:
+    """trio, simpy, protobuf and the terminal libraries are imported where the plan says and nowhere else."""
+    wrong = [
+        f"{relative(path)}:{line}"
+        for path in sources()
+        for name, line in imports(path)
+        if name.split(".")[0] == library and not is_inside(path, CONFINED[library])
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_messages_stay_with_graph_and_exporters() -> None:
+    """Protobuf messages are made and read by graph's (de)serialisers and the trace exporters only."""
+    allowed = ["graph", "devices/timing/export"]
+    wrong = [
+        f"{relative(path)}:{line} imports {name}"
+        for path in sources()
+        for name, line in imports(path)
+        if name.startswith("partita.graph.protos") and not is_inside(path, allowed)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_dependencies_are_declared() -> None:
+    """Every third-party library that the package imports is a dependency in pyproject.toml, and none is a peer."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["project"]
+    declared = {re.split(r"[^A-Za-z0-9_]", text)[0].lower() for text in project["dependencies"]}
+    declared = {{"attrs": "attr", "protobuf": "google"}.get(name, name) for name in declared} | {"attrs", "partita"}
+    used = {name.split(".")[0] for path in sources() for name, _ in imports(path)}
+    extra = used - declared - set(sys.stdlib_module_names) - {"__future__"}
+    assert (extra, used & NOT_IMPORTED_ANYWHERE) == (set(), set())
+
+
+def test_package_list_equals_the_folders() -> None:
+    """Every folder with Python files is listed in pyproject.toml, is a package, and nothing else is listed."""
+    listed = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    folders = {path.parent for name in ROOMS for path in (CHECKOUT / name).rglob("*.py")}
+    expected = ["partita", *sorted(".".join(["partita", *path.relative_to(CHECKOUT).parts]) for path in folders)]
+    assert listed == expected
+    bare = [relative(folder) for folder in sorted(folders) if not (folder / "__init__.py").is_file()]
+    assert not bare, "\n".join(bare)
+
+
+def test_root_init_is_a_docstring_only() -> None:
+    """Tools import the root under the folder's name, so code in it would run twice."""
+    body = tree(CHECKOUT / "__init__.py").body
+    assert len(body) == 1
+    assert ast.get_docstring(tree(CHECKOUT / "__init__.py"))
+
+
+def test_every_module_opens_with_a_docstring() -> None:
+    """The docstring comes first, also in tests and benchmarks."""
+    everything = sources() + sources("tests") + sources("benchmarks")
+    silent = [relative(path) for path in everything if not ast.get_docstring(tree(path))]
+    assert not silent, "\n".join(silent)
+
+
+def test_public_functions_explain_themselves() -> None:
+    """A public function that does not fit in eight lines has a docstring."""
+    silent = [
+        f"{relative(path)}:{node.lineno} {node.name}"
+        for path in sources()
+        for node in public_functions(path)
+        if length(node) > SHORT and not ast.get_docstring(node)
+    ]
+    assert not silent, "\n".join(silent)
+
+
+def test_files_and_functions_stay_small() -> None:
+    """Past 400 lines a file is two ideas; past 60 a function is."""
+    everything = sources() + sources("tests")
+    long = [relative(path) for path in everything if len(path.read_text().splitlines()) > MAX_FILE_LINES]
+    long += [
+        f"{relative(path)}:{node.lineno} {node.name}"
+        for path in everything
+        for node in functions(path)
+        if length(node) > MAX_FUNCTION_LINES
+    ]
+    assert not long, "\n".join(long)
+
+
+def test_tests_mirror_the_folders() -> None:
+    """A folder of tests is a folder of the package, or one of the three that stand across it."""
+    across = {"laws", "conformance", "golden", "conformance/data"}
+    folders = {path.parent.relative_to(CHECKOUT / "tests").as_posix() for path in sources("tests")} - {"."}
+    stray = [name for name in folders if name not in across and not (CHECKOUT / name).is_dir()]
+    assert not stray, "\n".join(stray)
+
+
+def test_every_test_can_fail() -> None:
+    """A test asserts, expects an error, or hands over to something that does."""
+    speaks = re.compile(r"\bAssert\(|'(raises|warns|(?:assert|check|expect|compare)\w*)'")
+    idle = [
+        f"{relative(path)}:{node.lineno} {node.name}"
+        for path in sources("tests")
+        for node in functions(path)
+        if node.name.startswith("test_") and not speaks.search(ast.dump(node))
+    ]
+    assert not idle, "\n".join(idle)
+
+
+def test_no_path_of_a_machine() -> None:
+    """No file of ours names an absolute path of somebody's machine."""
+    suffixes = {".py", ".md", ".toml", ".proto", ".sh", ".json", ".txt"}
+    machine = re.compile(r"(?<![\w./])/(?:home|root|Users|work|tmp|mnt)/\w+")
+    files = [CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml", "Makefile")]
+    for folder in [*ROOMS, "tests", "docs", "benchmarks", ".ci", "tools"]:
+        files += [path for path in (CHECKOUT / folder).rglob("*") if path.suffix in suffixes or path.name == "run"]
+    wrong = [
+        f"{relative(path)}: {found[0]}"
+        for path in sorted(files)
+        if (found := machine.search(path.read_text(errors="replace")))
+    ]
+    assert not wrong, "\n".join(wrong)
