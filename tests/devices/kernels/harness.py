@@ -1,0 +1,180 @@
+"""Runs one kernel, or one shape function, the way an executor would, without a graph.
+
+Flows in: an op name, its inputs (a list for an argument that repeats) and those attrs that the inputs do not decide.
+Flows out: what the kernel returns, or the inferred shapes. Always holds: every returned value has exactly the element
+type that the op declares, which `run` checks on behalf of all kernel tests.
+
+    run("Sum", x, np.array([0]), keep_dims=True)      shapes("Sum", (None, 3), np.array([0]), T=DataType.FLOAT)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import partita.devices.kernels
+import partita.graph.ops.shapes  # noqa: F401 - importing it registers the shape functions
+from partita.devices.kernels.registry import Construction
+from partita.devices.kernels.registry import lookup as find_kernel
+from partita.devices.state import DeviceState, ResourceHandle, Variable
+from partita.graph.attrs import decode
+from partita.graph.dtypes import Array, DataType, Shape, base_type, from_numpy, is_ref, make_ref, numpy_dtype
+from partita.graph.ops.registry import ArgDef, OpSignature, lookup_op
+from partita.graph.ops.shapes.registry import ShapeContext
+from partita.graph.ops.shapes.registry import lookup as find_shape_function
+
+
+def _type_of(value: Any) -> DataType:
+    if isinstance(value, Variable):
+        return make_ref(value.dtype)
+    array = np.asarray(value)
+    if array.dtype == object and array.size and isinstance(array.reshape(-1)[0], ResourceHandle):
+        return DataType.RESOURCE
+    return from_numpy(array)
+
+
+def _infer(arg: ArgDef, given: Any, attrs: dict[str, Any]) -> None:
+    """Notes in `attrs` what input `given` says about the attrs that decide the type and number of `arg`."""
+    items = list(given) if isinstance(given, (list, tuple)) else [given]
+    if arg.number_attr:
+        attrs.setdefault(arg.number_attr, len(items))
+    if arg.type_attr and items:
+        attrs.setdefault(arg.type_attr, base_type(_type_of(items[0])))
+    if arg.type_list_attr:
+        attrs.setdefault(arg.type_list_attr, tuple(base_type(_type_of(item)) for item in items))
+
+
+def _types(args: Sequence[ArgDef], attrs: Mapping[str, Any]) -> tuple[DataType, ...]:
+    types: list[DataType] = []
+    for arg in args:
+        if arg.type_list_attr:
+            types += attrs[arg.type_list_attr]
+            continue
+        dtype = attrs[arg.type_attr] if arg.type_attr else arg.type
+        types += [make_ref(dtype) if arg.is_ref else dtype] * (attrs[arg.number_attr] if arg.number_attr else 1)
+    return tuple(types)
+
+
+def _complete(signature: OpSignature, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """`attrs` in decoded form: text as bytes, lists as tuples."""
+    decoded: dict[str, Any] = {}
+    for name, value in attrs.items():
+        value = value.encode() if isinstance(value, str) else value
+        decoded[name] = tuple(value) if isinstance(value, list) else value
+    assert decoded.keys() <= signature.attrs.keys(), f"{signature.name} has no attrs {decoded.keys() - signature.attrs}"
+    return decoded
+
+
+def _with_defaults(signature: OpSignature, attrs: dict[str, Any]) -> dict[str, Any]:
+    return {name: decode(default) for name, default in signature.defaults.items()} | attrs
+
+
+def construct(
+    op: str, *inputs: Any, state: DeviceState | None = None, name: str = "node", **attrs: Any
+) -> Construction:
+    """What the factory of `op` would be told about a node with these inputs; type attrs are read off the inputs."""
+    signature = lookup_op(op)
+    known = _complete(signature, attrs)
+    for arg, given in zip(signature.input_args, inputs, strict=True):
+        _infer(arg, given, known)
+    known = _with_defaults(signature, known)
+    return Construction(
+        name=name,
+        op=op,
+        attrs=known,
+        input_types=_types(signature.input_args, known),
+        output_types=_types(signature.output_args, known),
+        device="/job:localhost/replica:0/task:0/device:CPU:0",
+        state=DeviceState(seed=0) if state is None else state,
+    )
+
+
+def flatten(inputs: Sequence[Any]) -> list[Any]:
+    """The inputs as a kernel gets them: repeated arguments spread out."""
+    flat: list[Any] = []
+    for given in inputs:
+        flat += given if isinstance(given, (list, tuple)) else [given]
+    return flat
+
+
+def run(op: str, *inputs: Any, state: DeviceState | None = None, name: str = "node", **attrs: Any) -> Any:
+    """The outputs of `op` (None, one value or a tuple), each checked to have the declared element type.
+
+    Inputs are arrays, numpy scalars or Variables, a list of them for an argument that repeats. Pass one `state` to
+    several calls to let a stateful op remember.
+    """
+    node = construct(op, *inputs, state=state, name=name, **attrs)
+    factory = find_kernel(op)
+    assert factory is not None, f"no kernel is registered for {op}"
+    kernel = factory(node)
+    with np.errstate(all="ignore"):
+        result = kernel(*flatten(inputs))
+    results = (result,) if len(node.output_types) == 1 else () if result is None else result
+    assert len(results) == len(node.output_types), f"{op} returned {len(results)} of {len(node.output_types)} outputs"
+    for value, declared in zip(results, node.output_types, strict=True):
+        _check_type(op, value, declared)
+    return result
+
+
+def _check_type(op: str, value: Any, declared: DataType) -> None:
+    if is_ref(declared):
+        assert isinstance(value, Variable), f"{op} returned {type(value)} where a reference is declared"
+        return
+    assert isinstance(value, (np.ndarray, np.generic)), f"{op} returned a {type(value)}, which is no tensor"
+    assert value.dtype == numpy_dtype(declared), f"{op} returned {value.dtype} where {declared.name} is declared"
+
+
+def shapes(op: str, *inputs: Any, **attrs: Any) -> list[Shape]:
+    """The inferred output shapes of `op`.
+
+    An input is a shape (a tuple, or None for unknown rank) or an array, whose value then counts as known; a list of
+    these for an argument that repeats. Type attrs are read off arrays and are FLOAT where only shapes are given.
+    """
+    signature = lookup_op(op)
+    known = _complete(signature, attrs)
+    for arg, given in zip(signature.input_args, inputs, strict=True):
+        items = given if isinstance(given, list) else [given]
+        typical = [item if isinstance(item, (np.ndarray, np.generic)) else np.float32(0) for item in items]
+        _infer(arg, typical, known)
+    known = _with_defaults(signature, known)
+    flat: list[Any] = []
+    for given in inputs:
+        flat += given if isinstance(given, list) else [given]
+    arrays: dict[int, Array] = {
+        i: np.asarray(item) for i, item in enumerate(flat) if isinstance(item, (np.ndarray, np.generic))
+    }
+    context = ShapeContext(
+        op=op,
+        attrs=known,
+        inputs=tuple(arrays[i].shape if i in arrays else item for i, item in enumerate(flat)),
+        input_types=_types(signature.input_args, known),
+        output_types=_types(signature.output_args, known),
+        constants=arrays,
+    )
+    function = find_shape_function(op)
+    assert function is not None, f"no shape function is registered for {op}"
+    return list(function(context))
+
+
+def check_shapes(op: str, *inputs: Any, **attrs: Any) -> Any:
+    """Runs `op`, checks that the inferred shapes are those of the results, and returns the results.
+
+    Both with all input values known and with only their shapes known; the latter may know less but never differ.
+    """
+    result = run(op, *inputs, **attrs)
+    node = construct(op, *inputs, **attrs)
+    results = (result,) if len(node.output_types) == 1 else result
+    type_attrs = {k: v for k, v in node.attrs.items() if k not in attrs}
+    told = [[np.asarray(x) for x in g] if isinstance(g, (list, tuple)) else np.asarray(g) for g in inputs]
+    bare = [[x.shape for x in g] if isinstance(g, list) else g.shape for g in told]
+    for given in (told, bare):
+        inferred = shapes(op, *given, **(type_attrs | attrs))
+        assert len(inferred) == len(results)
+        for shape, value in zip(inferred, results, strict=True):
+            actual = np.shape(value)
+            assert shape is None or len(shape) == len(actual), f"{op}: inferred {shape}, got {actual}"
+            agrees = shape is None or all(s in (None, d) for s, d in zip(shape, actual, strict=True))
+            assert agrees, f"{op}: inferred {shape}, got {actual}"
+    return result
