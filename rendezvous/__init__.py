@@ -1,0 +1,27 @@
+"""Where tensors meet: producers send under a key, consumers receive under it, in either order.
+
+key.py          the name of one transfer, and its wire form
+rendezvous.py   the protocol, its states drawn
+local.py        the table of one process
+traced.py       any rendezvous, with a record of what happened
+"""
+
+from __future__ import annotations
+
+from .key import Key
+from .local import LocalRendezvous
+from .rendezvous import Callback, Outcome, Received, Rendezvous, Statistics, Waiter
+from .traced import Event, TracedRendezvous
+
+__all__ = [
+    "Callback",
+    "Event",
+    "Key",
+    "LocalRendezvous",
+    "Outcome",
+    "Received",
+    "Rendezvous",
+    "Statistics",
+    "TracedRendezvous",
+    "Waiter",
+]
