@@ -1,0 +1,80 @@
+"""What is computed: graphs, how they are read and written, cut for a request, and cut over devices."""
+
+from .dtypes import DataType
+from .exporter import to_graph_def
+from .files import graph_def_from_text, graph_def_to_text, load_graph_def, save_graph_def
+from .graph import EdgeArrays, Graph, Versions
+from .importer import ImportOptions, ImportResults, graph_def_to_graph, import_graph_def
+from .node import Edge, Node, NodeClass
+from .partition import PartitionOptions, partition, split_graph
+from .properties import NodeProperties
+from .protos import (
+    AttrValue,
+    ConfigProto,
+    CostGraphDef,
+    DeviceAttributes,
+    FunctionDefLibrary,
+    GraphDef,
+    MetaGraphDef,
+    NodeDef,
+    OpDef,
+    OpList,
+    RunMetadata,
+    RunOptions,
+    SavedModel,
+    StepStats,
+    TensorProto,
+    TensorShapeProto,
+    VersionDef,
+)
+from .subgraph import RewriteMetadata, build_client_graph, client_graph, rewrite_graph_for_execution
+from .tensor import numpy_to_tensor, tensor_to_numpy
+from .tensor_id import TensorId, parse_tensor_name
+
+__all__ = [
+    "AttrValue",
+    "ConfigProto",
+    "CostGraphDef",
+    "DataType",
+    "DeviceAttributes",
+    "Edge",
+    "EdgeArrays",
+    "FunctionDefLibrary",
+    "Graph",
+    "GraphDef",
+    "ImportOptions",
+    "ImportResults",
+    "MetaGraphDef",
+    "Node",
+    "NodeClass",
+    "NodeDef",
+    "NodeProperties",
+    "OpDef",
+    "OpList",
+    "PartitionOptions",
+    "RewriteMetadata",
+    "RunMetadata",
+    "RunOptions",
+    "SavedModel",
+    "StepStats",
+    "TensorId",
+    "TensorProto",
+    "TensorShapeProto",
+    "VersionDef",
+    "Versions",
+    "build_client_graph",
+    "client_graph",
+    "graph_def_from_text",
+    "graph_def_to_graph",
+    "graph_def_to_text",
+    "import_graph_def",
+    "load_graph_def",
+    "numpy_to_tensor",
+    "parse_tensor_name",
+    "partition",
+    "rewrite_graph_for_execution",
+    "save_graph_def",
+    "split_graph",
+    "tensor_to_numpy",
+    "to_graph_def",
+]

@@ -1,0 +1,308 @@
+"""GraphDef -> Graph, and GraphDef into an existing Graph.
+
+Flows in: a GraphDef (message, bytes, or anything that can serialise itself) and import options. Flows out: nodes and edges
+in the order TensorFlow's graph constructor makes them, on which all generated names depend. Always holds: everything is
+checked before the first node is added, so a failed import leaves the graph exactly as it was.
+
+Node ids: nodes are created inputs first, lowest GraphDef index first. Edge ids: per created node its data inputs by port,
+then its control inputs sorted by name, duplicates dropped; edges that close a loop come after all others; then the edges
+that hang loose ends on source and sink.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from ..errors import InvalidArgumentError, NotFoundError
+from .graph import Graph, Versions
+from .import_edges import NodeInputs, creation_order, edge_columns
+from .import_names import NameChecks, check_node_names, colocated_with
+from .node import CONTROL_SLOT, Node
+from .ops.registry import MIN_PRODUCER, PRODUCER, RELEASE, OpSignature, lookup_op
+from .properties import NodeProperties, PropertiesCache
+from .protos import FunctionDefLibrary, GraphDef, LazyGraphDef, VersionDef
+from .tensor_id import TensorId, parse_tensor_name
+from .validate import check_arity, check_attrs, check_op_deprecation
+
+
+class Serialisable(Protocol):
+    """Any message object that is a GraphDef on the wire, TensorFlow's own included."""
+
+    def SerializeToString(self) -> bytes:
+        """The message as bytes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOptions:
+    """How `import_graph_def` joins a GraphDef to a graph.
+
+    `prefix` goes before every imported name. `uniquify_prefix` renames a prefix that is taken, `uniquify_names` single
+    names. `input_map` feeds tensors of the existing graph where the GraphDef names its own ("^name" maps a control input);
+    `skip_mapped_nodes` leaves out nodes all of whose outputs are mapped. `control_dependencies` run before the import.
+    `return_tensors` and `return_nodes` name what the caller wants handles of. `default_device` is requested for nodes
+    that request none.
+    """
+
+    prefix: str = ""
+    uniquify_names: bool = False
+    uniquify_prefix: bool = False
+    input_map: Mapping[str, str] = field(default_factory=dict)
+    skip_mapped_nodes: bool = False
+    control_dependencies: Sequence[str] = ()
+    return_tensors: Sequence[str] = ()
+    return_nodes: Sequence[str] = ()
+    validate_colocation_constraints: bool = True
+    default_device: str = ""
+
+
+@dataclass(slots=True)
+class ImportResults:
+    """What `import_graph_def` made: (node, port) per return tensor, nodes, and map keys that fit nothing."""
+
+    return_tensors: list[tuple[Node, int]] = field(default_factory=list)
+    return_nodes: list[Node] = field(default_factory=list)
+    missing_unused_input_map_keys: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Importing makes no garbage cycles but many objects: the collector would only slow it down."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def parse_lazily(graph_def: GraphDef | Serialisable | bytes) -> LazyGraphDef:
+    """The GraphDef with its attrs left as bytes; InvalidArgumentError when it is none."""
+    data = graph_def if isinstance(graph_def, bytes) else graph_def.SerializeToString()
+    try:
+        return LazyGraphDef.FromString(data)
+    except Exception as error:  # protobuf's own DecodeError type differs between its implementations
+        raise InvalidArgumentError("Invalid GraphDef: the bytes are damaged or of another format") from error
+
+
+def check_versions(versions: VersionDef) -> None:
+    """Raises InvalidArgumentError when this program must not read graphs of that version."""
+    if versions.producer < MIN_PRODUCER:
+        raise InvalidArgumentError(
+            f"GraphDef producer version {versions.producer} below min producer {MIN_PRODUCER} supported by TensorFlow "
+            f"{RELEASE}.  Please regenerate your graph."
+        )
+    if versions.min_consumer > PRODUCER:
+        raise InvalidArgumentError(
+            f"GraphDef min consumer version {versions.min_consumer} above current version {PRODUCER} for TensorFlow "
+            f"{RELEASE}.  Please upgrade TensorFlow."
+        )
+    if PRODUCER in versions.bad_consumers:
+        raise InvalidArgumentError(
+            f"GraphDef disallows consumer version {PRODUCER}.  Please upgrade TensorFlow: this version is likely buggy."
+        )
+
+
+class _Constructor:
+    """One import: reads and checks everything, then writes it to the graph in one go."""
+
+    def __init__(self, lazy: LazyGraphDef, graph: Graph, options: ImportOptions, *, validate: bool, defaults: bool) -> None:
+        self.versions = VersionDef.FromString(lazy.versions)
+        check_versions(self.versions)
+        self.library = FunctionDefLibrary.FromString(lazy.library)
+        self.nodes = lazy.node
+        self.graph = graph
+        self.options = options
+        self.validate = validate
+        self.cache = PropertiesCache(add_defaults=defaults, lookup=self._lookup)
+        self._functions = {f.signature.name: OpSignature(f.signature) for f in self.library.function}
+        self._checked: set[int] = set()
+
+    def _lookup(self, op: str) -> OpSignature:
+        return self._functions.get(op) or lookup_op(op)
+
+    def run(self, *, internal_names: bool) -> ImportResults:
+        """Imports; on any error the graph is untouched."""
+        names = [node.name for node in self.nodes]
+        check_node_names(names, internal=internal_names)
+        checks = NameChecks(self.graph, names, self.options)
+        inputs = NodeInputs(names, [tuple(node.input) for node in self.nodes], checks.input_map)
+        properties = [self._properties(i, name) for i, name in enumerate(names)]
+        inputs.check_outputs(properties, self.graph)
+        if self.validate:
+            self._check_nodes(names, inputs, properties)
+        order = creation_order(names, [p.op_def.name for p in properties], inputs)
+        created = [i for i in order if i not in checks.skipped(inputs, properties)]
+        final_names = checks.final_names(created)
+        return self._write(created, final_names, inputs, properties, checks)
+
+    def _properties(self, index: int, name: str) -> NodeProperties:
+        node = self.nodes[index]
+        try:
+            return self.cache.resolve(node.op, tuple(node.attr))
+        except (InvalidArgumentError, NotFoundError) as error:
+            if not node.op:
+                raise InvalidArgumentError(f"Node {name!r} does not specify an operation", node=name) from None
+            raise error.located(node=name, op=node.op) from None
+
+    def _check_nodes(self, names: list[str], inputs: NodeInputs, properties: list[NodeProperties]) -> None:
+        producer = self.versions.producer
+        for i, shared in enumerate(properties):
+            try:
+                if id(shared) not in self._checked:
+                    check_op_deprecation(shared.op_def, producer)
+                    check_attrs(names[i], shared.op_def, shared.attrs)
+                    self._check_colocation(names[i], shared, inputs)
+                    self._checked.add(id(shared))
+                if inputs.num_data(i) != len(shared.input_types):
+                    check_arity(names[i], shared.input_types, inputs.texts[i])
+            except (InvalidArgumentError, NotFoundError) as error:
+                raise error.located(node=names[i], op=shared.op) from None
+
+    def _check_colocation(self, name: str, properties: NodeProperties, inputs: NodeInputs) -> None:
+        if not self.options.validate_colocation_constraints:
+            return
+        for other in colocated_with(properties):
+            if other not in inputs.index:
+                raise InvalidArgumentError(f"Node {name!r} expects to be colocated with unknown node {other!r}")
+
+    def _write(
+        self,
+        created: list[int],
+        names: list[str],
+        inputs: NodeInputs,
+        properties: list[NodeProperties],
+        checks: NameChecks,
+    ) -> ImportResults:
+        graph = self.graph
+        first = graph.num_node_ids
+        new_id = np.full(len(properties), -1, np.int32)
+        new_id[created] = np.arange(first, first + len(created), dtype=np.int32)
+        renamed = checks.renamed_properties(properties)
+        columns = edge_columns(new_id, created, inputs, checks.control_ids(inputs, created))
+        results = self._results(new_id, inputs, properties, checks)
+        devices = {"": graph.intern_device(self.options.default_device)}
+        requested = [self._device(devices, self.nodes[i].device) for i in created]
+        graph.extend_nodes(names, [renamed[i] for i in created], requested)
+        graph.extend_edges(*columns)
+        graph.fix_source_and_sink_edges()
+        if self.library.function or self.library.gradient:
+            graph.library = _merged_library(graph.library, self.library)
+        return results
+
+    def _device(self, devices: dict[str, int], name: str) -> int:
+        index = devices.get(name)
+        if index is None:
+            index = devices[name] = self.graph.intern_device(name)
+        return index
+
+    def _results(
+        self, new_id: np.typing.NDArray[np.int32], inputs: NodeInputs, properties: list[NodeProperties], checks: NameChecks
+    ) -> ImportResults:
+        results = ImportResults(missing_unused_input_map_keys=checks.missing_unused_keys(inputs, properties))
+        for text in self.options.return_tensors:
+            results.return_tensors.append(self._return_tensor(text, new_id, inputs, properties, checks))
+        if self.options.return_nodes and self.options.skip_mapped_nodes:
+            raise InvalidArgumentError("Requesting return_nodes with skip_mapped_nodes set is not currently supported")
+        for name in self.options.return_nodes:
+            if name not in inputs.index:
+                raise InvalidArgumentError(f"Requested return node {name!r} not found in graph def")
+            results.return_nodes.append(Node(self.graph, int(new_id[inputs.index[name]])))
+        return results
+
+    def _return_tensor(
+        self,
+        text: str,
+        new_id: np.typing.NDArray[np.int32],
+        inputs: NodeInputs,
+        properties: list[NodeProperties],
+        checks: NameChecks,
+    ) -> tuple[Node, int]:
+        tensor = parse_tensor_name(text)
+        mapped = checks.input_map.get(tensor)
+        if mapped is not None:
+            return Node(self.graph, mapped[0]), mapped[1]
+        index = inputs.index.get(tensor.node)
+        if index is None:
+            raise InvalidArgumentError(f"Requested return tensor '{tensor}' not found in graph def")
+        count = len(properties[index].output_types)
+        if tensor.index != CONTROL_SLOT and not 0 <= tensor.index < count:
+            raise InvalidArgumentError(
+                f"Invalid return output {tensor.index} of node {tensor.node!r}, which has {count} output(s)"
+            )
+        return Node(self.graph, int(new_id[index])), tensor.index
+
+
+def _merged_library(old: FunctionDefLibrary, new: FunctionDefLibrary) -> FunctionDefLibrary:
+    merged = FunctionDefLibrary()
+    merged.CopyFrom(old)
+    known = {f.signature.name: f for f in old.function}
+    for function in new.function:
+        name = function.signature.name
+        if name not in known:
+            merged.function.append(function)
+        elif known[name] != function:
+            raise InvalidArgumentError(
+                f"Cannot add function {name!r} because a different function with the same name already exists."
+            )
+    gradients = {g.function_name for g in old.gradient}
+    merged.gradient.extend(g for g in new.gradient if g.function_name not in gradients)
+    return merged
+
+
+def graph_def_to_graph(
+    graph_def: GraphDef | Serialisable | bytes,
+    *,
+    add_default_attrs: bool = False,
+    allow_internal_names: bool = False,
+    expect_device: bool = False,
+) -> Graph:
+    """A new graph from a GraphDef, as a session or a worker makes it: no attr is checked that building does not need.
+
+    `add_default_attrs` fills in attrs left out; `allow_internal_names` accepts names that begin with "_";
+    `expect_device` wants a device on every node and makes it the assigned one. Raises InvalidArgumentError (names, inputs,
+    cycles, types, versions) or NotFoundError (unknown ops, attrs that decide port types).
+    """
+    with _collector_paused():
+        lazy = parse_lazily(graph_def)
+        graph = Graph()
+        constructor = _Constructor(lazy, graph, ImportOptions(), validate=False, defaults=add_default_attrs)
+        constructor.run(internal_names=allow_internal_names)
+        versions = constructor.versions
+        graph.versions = Versions(versions.producer, versions.min_consumer, tuple(versions.bad_consumers))
+        if expect_device:
+            _assign_requested(graph)
+        return graph
+
+
+def _assign_requested(graph: Graph) -> None:
+    for node in graph.op_nodes():
+        if not node.requested_device:
+            raise InvalidArgumentError(f"Node {node.name!r} is missing a device specification", node=node.name)
+    graph.assign_devices(graph.requested_device_indices())
+
+
+def import_graph_def(
+    graph_def: GraphDef | Serialisable | bytes, graph: Graph, options: ImportOptions | None = None
+) -> ImportResults:
+    """Adds a GraphDef to `graph`: default attrs filled in, every node validated against its op, versions merged.
+
+    Raises InvalidArgumentError, NotFoundError or UnimplementedError (removed ops), and then `graph` is as it was.
+    """
+    with _collector_paused():
+        constructor = _Constructor(parse_lazily(graph_def), graph, options or ImportOptions(), validate=True, defaults=True)
+        results = constructor.run(internal_names=False)
+    theirs, ours = constructor.versions, graph.versions
+    graph.versions = Versions(
+        min(ours.producer, theirs.producer),
+        max(ours.min_consumer, theirs.min_consumer),
+        tuple(sorted({*ours.bad_consumers, *theirs.bad_consumers})),
+    )
+    return results

@@ -1,0 +1,329 @@
+"""Nodes and edges as the rest of the program sees them: light views on the columns of a Graph.
+
+Flows in: a graph and an id. Flows out: names, ports, neighbours. Always holds: a view stores nothing but graph and id, so
+two views of one node are equal and hash alike, and a view sees every later change; views of removed nodes or edges must
+not be used any more (`Graph.is_valid_node` tells).
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InternalError, InvalidArgumentError, NotFoundError
+from .attrs import encode
+from .dtypes import DataType
+from .ops.registry import OpSignature
+from .properties import Attrs, NodeProperties
+from .protos import AttrValue
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+CONTROL_SLOT = -1
+SOURCE_ID = 0
+SINK_ID = 1
+
+
+class NodeClass(Enum):
+    """What the runtime treats specially about an op; OTHER for most."""
+
+    SWITCH = auto()
+    MERGE = auto()
+    ENTER = auto()
+    EXIT = auto()
+    NEXT_ITERATION = auto()
+    LOOP_COND = auto()
+    CONTROL_TRIGGER = auto()
+    SEND = auto()
+    HOST_SEND = auto()
+    RECV = auto()
+    HOST_RECV = auto()
+    CONSTANT = auto()
+    VARIABLE = auto()
+    IDENTITY = auto()
+    GET_SESSION_HANDLE = auto()
+    GET_SESSION_TENSOR = auto()
+    DELETE_SESSION_TENSOR = auto()
+    METADATA = auto()
+    SCOPED_ALLOCATOR = auto()
+    COLLECTIVE = auto()
+    OTHER = auto()
+
+
+_CLASS_OF_OP = {
+    "Switch": NodeClass.SWITCH,
+    "RefSwitch": NodeClass.SWITCH,
+    "_SwitchN": NodeClass.SWITCH,
+    "Merge": NodeClass.MERGE,
+    "RefMerge": NodeClass.MERGE,
+    "Enter": NodeClass.ENTER,
+    "RefEnter": NodeClass.ENTER,
+    "Exit": NodeClass.EXIT,
+    "RefExit": NodeClass.EXIT,
+    "NextIteration": NodeClass.NEXT_ITERATION,
+    "RefNextIteration": NodeClass.NEXT_ITERATION,
+    "LoopCond": NodeClass.LOOP_COND,
+    "ControlTrigger": NodeClass.CONTROL_TRIGGER,
+    "_Send": NodeClass.SEND,
+    "_HostSend": NodeClass.HOST_SEND,
+    "_Recv": NodeClass.RECV,
+    "_HostRecv": NodeClass.HOST_RECV,
+    "Const": NodeClass.CONSTANT,
+    "HostConst": NodeClass.CONSTANT,
+    "Variable": NodeClass.VARIABLE,
+    "VariableV2": NodeClass.VARIABLE,
+    "Identity": NodeClass.IDENTITY,
+    "RefIdentity": NodeClass.IDENTITY,
+    "GetSessionHandle": NodeClass.GET_SESSION_HANDLE,
+    "GetSessionHandleV2": NodeClass.GET_SESSION_HANDLE,
+    "GetSessionTensor": NodeClass.GET_SESSION_TENSOR,
+    "DeleteSessionTensor": NodeClass.DELETE_SESSION_TENSOR,
+    "Size": NodeClass.METADATA,
+    "Shape": NodeClass.METADATA,
+    "Rank": NodeClass.METADATA,
+    "_ScopedAllocator": NodeClass.SCOPED_ALLOCATOR,
+    "CollectiveReduce": NodeClass.COLLECTIVE,
+    "CollectiveBcastSend": NodeClass.COLLECTIVE,
+    "CollectiveBcastRecv": NodeClass.COLLECTIVE,
+}
+_CONTROL_FLOW = frozenset(
+    {NodeClass.SWITCH, NodeClass.MERGE, NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION}
+)
+
+
+def class_of_op(op: str) -> NodeClass:
+    """The class of nodes of that op."""
+    return _CLASS_OF_OP.get(op, NodeClass.OTHER)
+
+
+class Edge:
+    """A view of one edge: output `src_output` of `src` feeds input `dst_input` of `dst`; both -1 on control edges."""
+
+    __slots__ = ("graph", "id")
+
+    def __init__(self, graph: Graph, edge_id: int) -> None:
+        self.graph = graph
+        self.id = edge_id
+
+    @property
+    def src(self) -> Node:
+        """The node the edge leaves."""
+        return Node(self.graph, self.graph.edge_ends(self.id)[0])
+
+    @property
+    def src_output(self) -> int:
+        """The output port the edge leaves, -1 for control."""
+        return self.graph.edge_ends(self.id)[1]
+
+    @property
+    def dst(self) -> Node:
+        """The node the edge enters."""
+        return Node(self.graph, self.graph.edge_ends(self.id)[2])
+
+    @property
+    def dst_input(self) -> int:
+        """The input port the edge enters, -1 for control."""
+        return self.graph.edge_ends(self.id)[3]
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the edge orders execution only."""
+        return self.graph.edge_ends(self.id)[1] == CONTROL_SLOT
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Edge) and self.id == other.id and self.graph is other.graph
+
+    def __hash__(self) -> int:
+        return hash((id(self.graph), self.id))
+
+    def __repr__(self) -> str:
+        src, src_output, dst, dst_input = self.graph.edge_ends(self.id)
+        names = self.graph.node_name
+        return f"<Edge {self.id} {names(src)}:{src_output} -> {names(dst)}:{dst_input}>"
+
+
+class Node:
+    """A view of one node of a graph."""
+
+    __slots__ = ("graph", "id")
+
+    def __init__(self, graph: Graph, node_id: int) -> None:
+        self.graph = graph
+        self.id = node_id
+
+    @property
+    def name(self) -> str:
+        """The node's name; unique in every graph that came from a GraphDef."""
+        return self.graph.node_name(self.id)
+
+    @property
+    def properties(self) -> NodeProperties:
+        """Op, attrs and port types, shared with all nodes that are alike."""
+        return self.graph.node_properties(self.id)
+
+    @property
+    def op(self) -> str:
+        """Name of the op."""
+        return self.properties.op_def.name
+
+    @property
+    def op_def(self) -> OpSignature:
+        """Signature of the op."""
+        return self.properties.op_def
+
+    @property
+    def attrs(self) -> Attrs:
+        """Attrs by name, decoded when read."""
+        return self.properties.attrs
+
+    def attr(self, name: str) -> Any:
+        """The decoded value of an attr; NotFoundError when the node has none of that name."""
+        if name not in self.attrs:
+            raise NotFoundError(f"No attr named {name!r} in NodeDef: {{{{node {self.name}}}}}", node=self.name, op=self.op)
+        return self.attrs[name]
+
+    def add_attr(self, name: str, value: Any, type_string: str = "") -> None:
+        """Sets an attr of this node alone (nodes that shared its properties keep theirs).
+
+        `value` is an AttrValue, or a Python value of the declared type or of `type_string`.
+        """
+        declared = self.op_def.attrs.get(name)
+        message = value if isinstance(value, AttrValue) else encode(value, declared.type if declared else type_string)
+        self.graph.set_node_properties(self.id, self.properties.with_attr(name, message))
+
+    def clear_attr(self, name: str) -> None:
+        """Takes an attr away from this node alone."""
+        self.graph.set_node_properties(self.id, self.properties.without_attr(name))
+
+    @property
+    def requested_device(self) -> str:
+        """The device the graph's author asked for, "" for any."""
+        return self.graph.requested_device(self.id)
+
+    @property
+    def assigned_device(self) -> str:
+        """The device the placer chose, "" before placement."""
+        return self.graph.assigned_device(self.id)
+
+    @assigned_device.setter
+    def assigned_device(self, name: str) -> None:
+        self.graph.assign_device(self.id, name)
+
+    @property
+    def device(self) -> str:
+        """The assigned device, or the requested one while none is assigned."""
+        return self.assigned_device or self.requested_device
+
+    @property
+    def input_types(self) -> tuple[DataType, ...]:
+        """Element types of the data inputs, references marked."""
+        return self.properties.input_types
+
+    @property
+    def output_types(self) -> tuple[DataType, ...]:
+        """Element types of the outputs, references marked."""
+        return self.properties.output_types
+
+    @property
+    def num_inputs(self) -> int:
+        """Number of data inputs."""
+        return len(self.properties.input_types)
+
+    @property
+    def num_outputs(self) -> int:
+        """Number of outputs."""
+        return len(self.properties.output_types)
+
+    @property
+    def cost_id(self) -> int:
+        """The id that cost models know the node by: its own, or that of the node it was copied from."""
+        return self.graph.cost_id(self.id)
+
+    @property
+    def requested_inputs(self) -> list[str]:
+        """The input strings of the NodeDef this node was made from, as kept up to date by control-edge changes."""
+        return self.graph.requested_inputs(self.id)
+
+    @property
+    def node_class(self) -> NodeClass:
+        """What the runtime treats specially about the op."""
+        return class_of_op(self.op)
+
+    @property
+    def is_source(self) -> bool:
+        """Whether this is the node that every root hangs on."""
+        return self.id == SOURCE_ID
+
+    @property
+    def is_sink(self) -> bool:
+        """Whether this is the node that every leaf hangs on."""
+        return self.id == SINK_ID
+
+    @property
+    def is_op(self) -> bool:
+        """Whether this is neither source nor sink."""
+        return self.id > SINK_ID
+
+    @property
+    def is_send(self) -> bool:
+        """Whether the node sends to a rendezvous."""
+        return self.node_class in (NodeClass.SEND, NodeClass.HOST_SEND)
+
+    @property
+    def is_recv(self) -> bool:
+        """Whether the node receives from a rendezvous."""
+        return self.node_class in (NodeClass.RECV, NodeClass.HOST_RECV)
+
+    @property
+    def is_control_flow(self) -> bool:
+        """Whether the op is Switch, Merge, Enter, Exit or NextIteration."""
+        return self.node_class in _CONTROL_FLOW
+
+    def in_edges(self) -> list[Edge]:
+        """Edges that enter the node, in insertion order (an erased edge's place is taken by the last one)."""
+        return [Edge(self.graph, e) for e in self.graph.in_edge_ids(self.id)]
+
+    def out_edges(self) -> list[Edge]:
+        """Edges that leave the node, in insertion order (an erased edge's place is taken by the last one)."""
+        return [Edge(self.graph, e) for e in self.graph.out_edge_ids(self.id)]
+
+    def input_edge(self, index: int) -> Edge:
+        """The edge into data input `index`.
+
+        Raises InvalidArgumentError for an index out of range and NotFoundError when nothing is connected.
+        """
+        if not 0 <= index < self.num_inputs:
+            raise InvalidArgumentError(
+                f"Invalid input_edge index: {index}, Node {self.name} only has {self.num_inputs} inputs.", node=self.name
+            )
+        for edge in self.in_edges():
+            if edge.dst_input == index:
+                return edge
+        raise NotFoundError(f"Could not find input edge {index} for {self.name}", node=self.name, op=self.op)
+
+    def input_edges(self) -> list[Edge]:
+        """The edges into all data inputs, by port.
+
+        Raises InvalidArgumentError when one is missing and InternalError for two edges into one port.
+        """
+        found: list[Edge | None] = [None] * self.num_inputs
+        for edge in self.in_edges():
+            if edge.is_control:
+                continue
+            if found[edge.dst_input] is not None:
+                raise InternalError(f"Duplicate edge input number: {edge.dst_input}", node=self.name, op=self.op)
+            found[edge.dst_input] = edge
+        for index, maybe in enumerate(found):
+            if maybe is None:
+                raise InvalidArgumentError(f"Missing edge input number: {index}", node=self.name, op=self.op)
+        return [edge for edge in found if edge is not None]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and self.id == other.id and self.graph is other.graph
+
+    def __hash__(self) -> int:
+        return hash((id(self.graph), self.id))
+
+    def __repr__(self) -> str:
+        return f"<Node {self.id} {self.name} = {self.op}>"
