@@ -1,0 +1,147 @@
+"""Turns the nodes of a draft into instructions.
+
+Flows in: a `Draft`, the slot of every value, the kernels of a device. Flows out: one instruction per program
+position. Always holds: nodes of one or two inputs and one output that cannot be dead (nearly all nodes of most
+graphs) are made in bulk, column by column; the others one by one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..graph.dtypes import is_ref
+from . import instructions as form
+from .columns import Ints
+from .draft import Draft, Flags
+from .roles import Role, key_stem
+
+if TYPE_CHECKING:
+    from ..devices.kernels.registry import Kernel
+    from .binding import Binder
+    from .instructions import Instruction
+
+ROOT_FRAME = "0:0"
+
+
+class Assembler:
+    """Makes the instructions of one partition. `slots[v]` is the slot of value `v`."""
+
+    def __init__(self, draft: Draft, slots: list[int], binder: Binder) -> None:
+        self.draft = draft
+        self.slots = slots
+        self.binder = binder
+
+    def assemble(self, program: Ints) -> list[Instruction]:
+        """The instructions of the nodes of `program`, in its order."""
+        simple = self._simple(program)
+        bulk = self._bulk(program[simple])
+        if simple.all():
+            return bulk
+        made: list[Instruction] = [(form.identity, 0, 0, 0)] * len(program)
+        for position, instruction in zip(np.flatnonzero(simple).tolist(), bulk, strict=True):
+            made[position] = instruction
+        for position in np.flatnonzero(~simple).tolist():
+            made[position] = self._single(int(program[position]))
+        return made
+
+    def _simple(self, program: Ints) -> Flags:
+        """Which of the nodes can be made in bulk."""
+        draft, columns = self.draft, self.draft.columns
+        outputs = np.diff(columns.first_value)
+        inputs = np.diff(np.array(columns.inputs.starts))
+        simple = (draft.codes == Role.COMPUTE) & ~draft.may_die & (outputs == 1) & (inputs >= 1) & (inputs <= 2)
+        if draft.is_reference is not None:
+            simple[columns.data_dst[draft.is_reference[columns.data_value]]] = False
+        return np.asarray(simple[program], bool)
+
+    def _bulk(self, nodes: Ints) -> list[Instruction]:
+        """Instructions of nodes with one or two inputs and one output."""
+        draft, columns = self.draft, self.draft.columns
+        slots = np.array(self.slots, np.intp)
+        starts = np.array(columns.inputs.starts, np.intp)
+        taken = slots[draft.source[columns.data_value]] if len(columns.data_value) else np.zeros(1, np.intp)
+        first = taken[starts[nodes]]
+        has_two = starts[nodes + 1] - starts[nodes] == 2
+        second = np.where(has_two, taken[np.minimum(starts[nodes] + 1, len(taken) - 1)], 0)
+        stored = slots[columns.first_value[nodes]]
+        names, properties, kernel = columns.names, columns.properties, self.binder.kernel
+        kernels = [kernel(names[node], properties[node]) for node in nodes.tolist()]
+        return list(zip(kernels, first.tolist(), second.tolist(), stored.tolist(), strict=True))
+
+    def _single(self, node: int) -> Instruction:
+        """The instruction of any node."""
+        draft = self.draft
+        role = draft.roles[node]
+        inputs = [self.slots[v] for v in draft.inputs[node]]
+        control = [self.slots[v] for v in draft.watched.get(node, ())]
+        outputs = self.slots[draft.first[node] : draft.first[node + 1]]
+        if role is Role.MERGE:
+            return form.merge(inputs, control, outputs, self._token(node), self._read(node))
+        if role is Role.SEND:
+            return self._send(node, inputs[0], control)
+        if role is Role.RECV:
+            inputs = [self.slots[draft.arrival(node)]]
+        elif role is Role.RETVAL:
+            outputs = [self.slots[draft.result(node)]]
+        if draft.may_die[node]:
+            step = self._step(node, role, inputs, outputs)
+            return form.guarded(step, [*inputs, *control], outputs, self._token(node))
+        kernel = self._kernel(node, role)
+        if kernel is None:
+            return form.whole(self._step(node, role, inputs, outputs))
+        return form.plain(kernel, inputs, outputs)
+
+    def _token(self, node: int) -> int:
+        """The slot that says whether the node is dead, 0 when an output does or nobody needs to know."""
+        draft = self.draft
+        if not draft.may_die[node] or draft.roles[node] is Role.RETVAL:
+            return 0
+        witness = draft.witness(node)
+        return self.slots[witness] if witness >= draft.columns.num_values else 0
+
+    def _send(self, node: int, value: int, control: list[int]) -> Instruction:
+        key = key_stem(self.draft.columns.properties[node]) + ROOT_FRAME
+        if self.draft.may_die[node]:
+            return form.send_either(key, value, control, self._read(node))
+        return form.send(key, value, self._read(node))
+
+    def _step(self, node: int, role: Role, inputs: list[int], outputs: list[int]) -> form.Step:
+        """What a node does when it is alive."""
+        if role is Role.CONST:
+            columns = self.draft.columns
+            return form.store(self.binder.constant(columns.names[node], columns.properties[node]), outputs[0])
+        kernel = self._kernel(node, role)
+        return form.nothing if kernel is None else form.step_of(kernel, inputs, outputs)
+
+    def _kernel(self, node: int, role: Role) -> Kernel | None:
+        """The kernel of a node, with variables read for it; None for nodes that compute nothing."""
+        columns = self.draft.columns
+        if role in (Role.CONST, Role.NOTHING, Role.TRIGGER):
+            return None
+        if role is Role.COMPUTE:
+            return self._dereferenced(node, self.binder.kernel(columns.names[node], columns.properties[node]))
+        if role is Role.SWITCH:
+            return self._dereferenced(node, form.switch)
+        if role is Role.SWITCH_N:
+            return self._dereferenced(node, form.switch_n(len(columns.properties[node].output_types)))
+        return self._read(node)
+
+    def _read(self, node: int) -> Kernel:
+        """The kernel of a node that passes one input on: it reads a variable where an array is asked for."""
+        marked = any(self._marks(node))
+        return form.dereferencing(form.identity, [True]) if marked else form.identity
+
+    def _dereferenced(self, node: int, kernel: Kernel) -> Kernel:
+        """`kernel`, with the references that it does not ask for read first."""
+        marks = self._marks(node)
+        return form.dereferencing(kernel, marks) if any(marks) else kernel
+
+    def _marks(self, node: int) -> list[bool]:
+        """Which inputs of a node get a reference and ask for an array."""
+        columns, flags = self.draft.columns, self.draft.is_reference
+        if flags is None:
+            return []
+        asked = columns.properties[node].input_types
+        return [bool(flags[v]) and not is_ref(t) for v, t in zip(columns.inputs[node], asked, strict=True)]

@@ -1,0 +1,111 @@
+"""Kernels for nodes: which function computes a node, found once for all nodes that are alike.
+
+Flows in: a node's properties and name, the state of its device. Flows out: its kernel. Always holds: nodes of a
+stateless op with the same properties share one kernel on one device; ops without a kernel are collected, so that one
+error names them all; ops that the executor itself carries out (transfers, control flow, arguments) never get here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..devices.kernels.registry import Construction, Kernel, lookup
+from ..errors import InvalidArgumentError, PartitaError, UnimplementedError
+from ..graph.dtypes import dtype_name
+
+if TYPE_CHECKING:
+    from ..devices.state import DeviceState
+    from ..graph.dtypes import Array
+    from ..graph.properties import NodeProperties
+
+PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+_NAMED_IN_ERROR = 10
+
+
+def scalar_form(value: Array) -> Any:  # Any: see Binder.constant
+    """Zero-dimensional numbers as numpy scalars, which compute ten times faster; everything else as it is."""
+    return value[()] if value.ndim == 0 and value.dtype != object else value
+
+
+class Binder:
+    """Makes and remembers the kernels of one device. Keep it as long as the device: later plans find kernels made."""
+
+    def __init__(self, device: str, state: DeviceState) -> None:
+        self.device = device
+        self.state = state
+        self._shared: dict[NodeProperties, Kernel] = {}
+        self._missing: list[tuple[str, str]] = []
+
+    def kernel(self, name: str, properties: NodeProperties) -> Kernel:
+        """The kernel of a node.
+
+        A missing one is noted for `check_complete` and a stand-in returned. Raises what the factory raises.
+        """
+        found = self._shared.get(properties)
+        if found is not None:
+            return found
+        op = properties.op_def.name
+        if op in PLACEHOLDERS:
+            return _unfed(name, properties)
+        factory = lookup(op)
+        if factory is None:
+            self._missing.append((name, op))
+            return _stand_in
+        construction = Construction(
+            name, op, properties.attrs, properties.input_types, properties.output_types, self.device, self.state
+        )
+        try:
+            made = factory(construction)
+        except KeyError as error:
+            raise _missing_attr(name, properties, error) from None
+        except PartitaError as error:
+            raise error.located(node=name, op=op, device=self.device) from None
+        if not properties.op_def.is_stateful:
+            self._shared[properties] = made
+        return made
+
+    def constant(self, name: str, properties: NodeProperties) -> Any:  # Any: only the graph knows the element type
+        """The value of a Const node, in the form that kernels like best; InvalidArgumentError when it has none."""
+        try:
+            return scalar_form(properties.attrs["value"])
+        except KeyError as error:
+            raise _missing_attr(name, properties, error) from None
+
+    def check_complete(self) -> None:
+        """Raises UnimplementedError naming the nodes and ops without kernel, if there were any since the last call."""
+        missing, self._missing = self._missing, []
+        if not missing:
+            return
+        ops = sorted({op for _, op in missing})
+        named = ", ".join(f"{name!r} ({op})" for name, op in missing[:_NAMED_IN_ERROR])
+        more = f" and {len(missing) - _NAMED_IN_ERROR} more" if len(missing) > _NAMED_IN_ERROR else ""
+        raise UnimplementedError(
+            f"no kernel for {', '.join(ops)}: needed by node {named}{more}; "
+            "feed what they would compute, or only partition and simulate this graph",
+            node=missing[0][0],
+            op=missing[0][1],
+            device=self.device,
+        )
+
+
+def _stand_in(*_values: object) -> None:
+    """Never called: `check_complete` has raised before."""
+
+
+def _unfed(name: str, properties: NodeProperties) -> Kernel:
+    """The kernel of a placeholder, which runs only when nothing was fed."""
+    dtype = dtype_name(properties.output_types[0])
+
+    def refuse() -> None:
+        raise InvalidArgumentError(f"You must feed a value for placeholder tensor '{name}' with dtype {dtype}")
+
+    return refuse
+
+
+def _missing_attr(name: str, properties: NodeProperties, error: KeyError) -> Exception:
+    """The error for an attr that the node lacks; any other KeyError is the factory's own bug and comes back."""
+    attr = error.args[0] if error.args else None
+    if attr not in properties.op_def.attrs or attr in properties.attrs:
+        return error
+    op = properties.op
+    return InvalidArgumentError(f"NodeDef missing attr '{attr}' from Op<name={op}", node=name, op=op)

@@ -1,0 +1,181 @@
+"""A partition graph as columns: the form in which plans and the reference executor read it.
+
+Flows in: a `Graph`. Flows out: `Columns`, dense node indices in a deterministic topological order (back edges into
+Merge nodes aside), edges as int arrays over them, and a number for every output. Always holds: source and sink are
+gone; an edge's source stands before its destination unless the source is a NextIteration; same graph, same columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import InternalError, InvalidArgumentError
+from ..graph.node import SINK_ID
+
+if TYPE_CHECKING:
+    from ..graph.graph import Graph
+    from ..graph.properties import NodeProperties
+
+Ints = NDArray[np.intp]
+
+NEXT_ITERATION_OPS = frozenset({"NextIteration", "RefNextIteration"})
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Variable-length rows of ints: row `r` is `items[starts[r]:starts[r + 1]]`."""
+
+    starts: list[int]
+    items: list[int]
+
+    def __getitem__(self, row: int) -> list[int]:
+        return self.items[self.starts[row] : self.starts[row + 1]]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Nodes 0..n-1 in topological order. Edge arrays are sorted by (destination, input port), control edges apart.
+
+    `first_value[n]` is the number of output 0 of node n; numbers start at 1, so that 0 can mean "none".
+    """
+
+    names: list[str]
+    properties: list[NodeProperties]
+    first_value: Ints
+    data_src: Ints
+    data_src_output: Ints
+    data_dst: Ints
+    data_dst_input: Ints
+    control_src: Ints
+    control_dst: Ints
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self.names)
+
+    @property
+    def num_values(self) -> int:
+        """One more than the largest number of an output."""
+        return int(self.first_value[-1])
+
+    @cached_property
+    def data_value(self) -> Ints:
+        """Number of the output that each data edge carries."""
+        return self.first_value[self.data_src] + self.data_src_output
+
+    @cached_property
+    def inputs(self) -> Rows:
+        """Per node: the numbers of the outputs it takes in, by port."""
+        return _rows(self.data_dst, self.data_value, self.num_nodes)
+
+    @cached_property
+    def control_inputs(self) -> Rows:
+        """Per node: the nodes it waits for."""
+        return _rows(self.control_dst, self.control_src, self.num_nodes)
+
+    @cached_property
+    def value_owner(self) -> list[int]:
+        """Per output number: the node it belongs to; -1 for the number 0."""
+        owners = np.repeat(np.arange(self.num_nodes), np.diff(self.first_value))
+        return [-1, *owners.tolist()]
+
+
+def columns_of(graph: Graph) -> Columns:
+    """The columns of a graph.
+
+    Raises InvalidArgumentError when an input is not connected, InternalError for a cycle that is no loop.
+    """
+    all_names, all_properties = graph.names(), graph.all_properties()
+    ids = np.array([i for i, name in enumerate(all_names) if name is not None and i > SINK_ID], np.intp)
+    edges = graph.edge_arrays()
+    dense = np.full(max(graph.num_node_ids, 1), -1, np.intp)
+    dense[ids] = np.arange(len(ids))
+    src, dst = dense[edges.src], dense[edges.dst]
+    kept = (src >= 0) & (dst >= 0)
+    src, dst = src[kept], dst[kept]
+    ports = edges.src_output[kept].astype(np.intp), edges.dst_input[kept].astype(np.intp)
+    order = _order(all_properties, ids, src, dst)
+    if order is not None:
+        position = np.empty(len(ids), np.intp)
+        position[order] = np.arange(len(ids))
+        ids, src, dst = ids[order], position[src], position[dst]
+    live = ids.tolist()
+    names = cast("list[str]", [all_names[i] for i in live])
+    properties = cast("list[NodeProperties]", [all_properties[i] for i in live])
+    return _assemble(names, properties, src, dst, *ports)
+
+
+def _assemble(
+    names: list[str], properties: list[NodeProperties], src: Ints, dst: Ints, src_output: Ints, dst_input: Ints
+) -> Columns:
+    """Sorts the edges, numbers the outputs, and makes sure that every input port has its edge."""
+    num_outputs = np.fromiter((len(p.output_types) for p in properties), np.intp, len(properties))
+    num_inputs = np.fromiter((len(p.input_types) for p in properties), np.intp, len(properties))
+    first_value = np.concatenate([[0], np.cumsum(num_outputs)]) + 1
+    data = src_output >= 0
+    by_port = np.lexsort((dst_input[data], dst[data]))
+    data_dst = dst[data][by_port]
+    found = np.bincount(data_dst, minlength=len(names))
+    if (found != num_inputs).any():
+        node = int(np.flatnonzero(found != num_inputs)[0])
+        missing = int(num_inputs[node] - found[node])
+        raise InvalidArgumentError(f"Incomplete graph, missing {missing} inputs for {names[node]}", node=names[node])
+    by_dst = np.argsort(dst[~data], kind="stable")
+    return Columns(
+        names,
+        properties,
+        first_value,
+        src[data][by_port],
+        src_output[data][by_port],
+        data_dst,
+        dst_input[data][by_port],
+        src[~data][by_dst],
+        dst[~data][by_dst],
+    )
+
+
+def _rows(owner: Ints, items: Ints, count: int) -> Rows:
+    """Groups `items` by their sorted `owner`."""
+    return Rows(np.searchsorted(owner, np.arange(count + 1)).tolist(), items.tolist())
+
+
+def _order(properties: Sequence[NodeProperties | None], ids: Ints, src: Ints, dst: Ints) -> Ints | None:
+    """The permutation that sorts the nodes topologically; None when they are sorted already."""
+    forward = src < dst
+    if forward.all():
+        return None
+    back = np.array([p is not None and p.op_def.name in NEXT_ITERATION_OPS for p in properties], bool)[ids[src]]
+    if (forward | back).all():
+        return None
+    src, dst = src[~back], dst[~back]
+    by_dst = np.argsort(dst, kind="stable")
+    return np.array(_depth_first(_rows(dst[by_dst], src[by_dst], len(ids)), len(ids)), np.intp)
+
+
+def _depth_first(inputs: Rows, count: int) -> list[int]:
+    """Nodes in ascending order, each preceded by those of its inputs that had not come yet."""
+    done, opened = bytearray(count), bytearray(count)
+    order: list[int] = []
+    for root in range(count):
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            waiting = [] if done[node] else [source for source in inputs[node] if not done[source]]
+            if not waiting:
+                stack.pop()
+                if not done[node]:
+                    done[node] = 1
+                    order.append(node)
+            elif opened[node]:
+                raise InternalError("a partition has a cycle outside of loops; validate graphs before compiling them")
+            else:
+                opened[node] = 1
+                stack.extend(reversed(waiting))
+    return order

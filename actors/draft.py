@@ -1,0 +1,149 @@
+"""A partition half way to a plan: what each node is, what may be dead, which values share a slot, what needs doing.
+
+Flows in: columns, roles. Flows out: a `Draft`, read by the slot allocator and by the assembler. Always holds: a node
+that `emits` gets exactly one instruction; a value that no instruction makes is in its slot before it is read.
+
+Besides the outputs of nodes there are two more kinds of values, numbered after them where tensors may be dead or
+variables are passed by reference: the token of a node (dead iff the node is; of a fetch: what it read), and what
+arrives for a receive that may itself be dead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import UnimplementedError
+from ..graph.dtypes import is_ref
+from .columns import Columns, Ints, Rows
+from .liveness import Mortality, mortality
+from .roles import Role, role_of
+
+if TYPE_CHECKING:
+    from ..graph.properties import NodeProperties
+
+Flags = NDArray[np.bool_]
+_ALWAYS_EMITS = (Role.COMPUTE, Role.SEND, Role.SWITCH, Role.SWITCH_N, Role.MERGE)
+_DIES_WITH_ITS_OUTPUT = (Role.COMPUTE, Role.ALIAS, Role.CONST, Role.MERGE)
+
+
+@dataclass
+class Draft:
+    """See the module. `source[v]` is the value whose slot `v` shares: itself, except behind identities."""
+
+    columns: Columns
+    roles: list[Role]
+    mortal: Mortality | None
+    is_reference: Flags | None
+    every_node: bool = False
+    aliased: Flags = field(init=False)
+    source: Ints = field(init=False)
+    emits: Flags = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.codes = np.array(self.roles, np.intp)
+        count = self.columns.num_nodes
+        self.may_die: Flags = np.frombuffer(self.mortal.nodes, bool) if self.mortal else np.zeros(count, bool)
+        self.aliased = self._aliased()
+        self.source = self._sources()
+        self.emits = self._emits()
+
+    @property
+    def num_values(self) -> int:
+        """Outputs, tokens and arrivals together, the unused number 0 included."""
+        extra = self.mortal is not None or self.is_reference is not None
+        return self.columns.num_values + (2 * self.columns.num_nodes if extra else 0)
+
+    def arrival(self, node: int) -> int:
+        """The value that what is received for `node` is stored in."""
+        if self.emits[node]:
+            return self.columns.num_values + self.columns.num_nodes + node
+        return self.first[node]
+
+    def witness(self, node: int) -> int:
+        """A value that is dead iff `node`, which may be, is dead."""
+        has_outputs = self.first[node] < self.first[node + 1]
+        if has_outputs and self.roles[node] in _DIES_WITH_ITS_OUTPUT:
+            return self.first[node]
+        return self.columns.num_values + node
+
+    def result(self, node: int) -> int:
+        """The value that a fetch node hands out."""
+        return self.columns.num_values + node if self.emits[node] else self.inputs[node][0]
+
+    @cached_property
+    def first(self) -> list[int]:
+        """`columns.first_value` as a list."""
+        return self.columns.first_value.tolist()
+
+    @cached_property
+    def inputs(self) -> Rows:
+        """Per node: the values it reads, by port, identities seen through."""
+        plain = self.columns.inputs
+        return Rows(plain.starts, self.source[self.columns.data_value].tolist())
+
+    @cached_property
+    def watched(self) -> dict[int, list[int]]:
+        """Per node with control inputs that may be dead: their witnesses."""
+        found: dict[int, list[int]] = {}
+        if self.mortal is None:
+            return found
+        columns = self.columns
+        for source, node in zip(columns.control_src.tolist(), columns.control_dst.tolist(), strict=True):
+            if self.may_die[source] and self.roles[source] is not Role.SEND:
+                found.setdefault(node, []).append(self.witness(source))
+        return found
+
+    def first_input(self, nodes: Ints) -> Ints:
+        """The value on input 0 of each of `nodes`, identities not seen through."""
+        return self.columns.data_value[np.searchsorted(self.columns.data_dst, nodes)]
+
+    def _aliased(self) -> Flags:
+        """Which nodes need nothing but that their output shares the slot of their input."""
+        aliased = (self.codes == Role.ALIAS) & ~self.may_die
+        if self.every_node:
+            aliased[:] = False
+        elif self.is_reference is not None:
+            nodes = np.flatnonzero(aliased)
+            outputs = self.columns.first_value[nodes]
+            aliased[nodes] = self.is_reference[self.first_input(nodes)] == self.is_reference[outputs]
+        return aliased
+
+    def _sources(self) -> Ints:
+        source = np.arange(self.num_values)
+        nodes = np.flatnonzero(self.aliased)
+        source[self.columns.first_value[nodes]] = self.first_input(nodes)
+        while True:
+            further = source[source]
+            if np.array_equal(further, source):
+                return source
+            source = further
+
+    def _emits(self) -> Flags:
+        codes = self.codes
+        emits: Flags = np.isin(codes, _ALWAYS_EMITS) | ((codes == Role.ALIAS) & ~self.aliased)
+        emits |= self.may_die & np.isin(codes, (Role.CONST, Role.NOTHING, Role.RECV))
+        if self.every_node:
+            emits |= np.isin(codes, (Role.CONST, Role.NOTHING, Role.TRIGGER))
+        if self.is_reference is not None:
+            results = np.flatnonzero(codes == Role.RETVAL)
+            emits[results] = self.is_reference[self.first_input(results)]
+        return emits
+
+
+def draft_of(columns: Columns, *, receives_may_be_dead: bool, every_node: bool = False) -> Draft:
+    """The draft of a partition; UnimplementedError when it has loops."""
+    distinct = dict.fromkeys(columns.properties)
+    role_of_properties: dict[NodeProperties, Role] = {p: role_of(p.op_def.name) for p in distinct}
+    if Role.FRAME in role_of_properties.values():
+        raise UnimplementedError("loops are no part of a plan; run the partitions in the tagged-frame interpreter")
+    roles = [role_of_properties[p] for p in columns.properties]
+    is_reference = None
+    if any(is_ref(t) for p in distinct for t in p.output_types):
+        flags = [False] + [is_ref(t) for p in columns.properties for t in p.output_types]
+        is_reference = np.array(flags, bool)
+    return Draft(columns, roles, mortality(columns, roles, receives_may_be_dead), is_reference, every_node)

@@ -1,0 +1,200 @@
+"""Instructions: the steps of a plan, from the cheapest form to the ones that look for dead tensors.
+
+Flows in: kernels and slot numbers. Flows out: tuples `(k, i, j, o)` that the executor's loop understands:
+
+    j > 0           slots[o] = k(slots[i], slots[j])
+    j == 0, i > 0   slots[o] = k(slots[i])
+    i == j == 0     k(slots)                            k loads and stores by itself
+
+Always holds: slot 0 belongs to nobody and slot 1 holds what the step sends with; a slot holds a value, a `Variable`
+(the value of a reference), or DEAD. Only instructions made here by `guarded` and its kind look for DEAD, so nodes
+that cannot be dead pay nothing for those that can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ..devices.kernels.registry import Kernel
+from ..devices.state import Variable
+from ..errors import InvalidArgumentError
+
+# What a slot holds is decided by the graph at run time: a tensor of any type, a Variable, or DEAD.
+Slots = list[Any]
+Step = Callable[[Slots], None]
+Instruction = tuple[Kernel, int, int, int]
+
+SEND_SLOT: Final = 1
+FIRST_FREE_SLOT: Final = 2
+
+
+class _Dead:
+    """The type of DEAD."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "DEAD"
+
+
+DEAD: Final = _Dead()
+
+
+def whole(step: Step) -> Instruction:
+    """The instruction of a step that loads and stores by itself."""
+    return step, 0, 0, 0
+
+
+def plain(kernel: Kernel, inputs: Sequence[int], outputs: Sequence[int]) -> Instruction:
+    """The cheapest instruction for a kernel: `inputs` and `outputs` are slots."""
+    if len(outputs) == 1 and 1 <= len(inputs) <= 2:
+        return kernel, inputs[0], inputs[1] if len(inputs) == 2 else 0, outputs[0]
+    return whole(step_of(kernel, inputs, outputs))
+
+
+def step_of(kernel: Kernel, inputs: Sequence[int], outputs: Sequence[int]) -> Step:
+    """Calls `kernel` with the values of `inputs` and stores what it returns in `outputs`."""
+    ins, outs = tuple(inputs), tuple(outputs)
+    if len(outs) == 1:
+        out = outs[0]
+
+        def store_one(slots: Slots) -> None:
+            slots[out] = kernel(*[slots[i] for i in ins])
+
+        return store_one
+    if not outs:
+
+        def store_none(slots: Slots) -> None:
+            kernel(*[slots[i] for i in ins])
+
+        return store_none
+
+    def store_many(slots: Slots) -> None:
+        for o, value in zip(outs, kernel(*[slots[i] for i in ins]), strict=True):
+            slots[o] = value
+
+    return store_many
+
+
+def store(value: Any, out: int) -> Step:
+    """Stores a value that was known when the plan was compiled."""
+
+    def put(slots: Slots) -> None:
+        slots[out] = value
+
+    return put
+
+
+def identity(value: Any) -> Any:
+    """The kernel of ops that pass their input on."""
+    return value
+
+
+def dereferencing(kernel: Kernel, is_reference: Sequence[bool]) -> Kernel:
+    """A kernel that gets the arrays of the variables where `is_reference` says that a reference arrives unasked for.
+
+    Raises FailedPreconditionError when it is called with an uninitialised one.
+    """
+    if len(is_reference) == 1:
+        return lambda value: kernel(_read(value))
+    marks = tuple(is_reference)
+
+    def read_and_call(*values: Any) -> Any:
+        return kernel(*[_read(v) if mark else v for v, mark in zip(values, marks, strict=True)])
+
+    return read_and_call
+
+
+def _read(value: Any) -> Any:
+    """The array of a variable; other values (and DEAD) as they are."""
+    return value.read() if isinstance(value, Variable) else value
+
+
+def nothing(_slots: Slots) -> None:
+    """The step of nodes that only order others."""
+
+
+def send(key: str, value: int, read: Kernel = identity) -> Instruction:
+    """Sends a value that cannot be dead; `read` is applied to it first."""
+    if read is identity:
+        return lambda tensor, send_to: send_to(key, tensor), value, SEND_SLOT, 0
+    return lambda tensor, send_to: send_to(key, read(tensor)), value, SEND_SLOT, 0
+
+
+def guarded(step: Step, watched: Sequence[int], outputs: Sequence[int], token: int) -> Instruction:
+    """Runs `step` unless one of the `watched` slots is dead: then all `outputs` are dead.
+
+    `token` is 0 or a slot that says whether the node itself is dead, for those that wait for it by a control edge.
+    """
+    ins, outs = tuple(watched), (*outputs, token) if token else tuple(outputs)
+
+    def run_if_alive(slots: Slots) -> None:
+        for i in ins:
+            if slots[i] is DEAD:
+                for o in outs:
+                    slots[o] = DEAD
+                return
+        step(slots)
+        if token:
+            slots[token] = None
+
+    return whole(run_if_alive)
+
+
+def send_either(key: str, value: int, watched: Sequence[int], read: Kernel = identity) -> Instruction:
+    """Sends a value, or the news that it or something `watched` is dead: a send runs in any case."""
+    ins = (value, *watched)
+
+    def hand_over(slots: Slots) -> None:
+        if any(slots[i] is DEAD for i in ins):
+            slots[SEND_SLOT](key, None, True)
+        else:
+            slots[SEND_SLOT](key, read(slots[value]))
+
+    return whole(hand_over)
+
+
+def switch(value: Any, predicate: Any) -> tuple[Any, Any]:
+    """The kernel of Switch: the value goes to output 1 if the predicate holds and to output 0 otherwise."""
+    if np.ndim(predicate):
+        shape = ",".join(map(str, np.shape(predicate)))
+        raise InvalidArgumentError(f"The second input must be a scalar, but it has shape [{shape}]")
+    return (DEAD, value) if predicate else (value, DEAD)
+
+
+def switch_n(count: int) -> Kernel:
+    """The kernel of _SwitchN: the value goes to the output of that index, to the last one for an index out of range."""
+
+    def choose(value: Any, index: Any) -> Any:
+        chosen = int(index) if 0 <= int(index) < count else count - 1
+        return value if count == 1 else tuple(value if i == chosen else DEAD for i in range(count))
+
+    return choose
+
+
+def merge(
+    inputs: Sequence[int], control: Sequence[int], outputs: Sequence[int], token: int, read: Kernel = identity
+) -> Instruction:
+    """Passes on the first input that is alive and its index; dead if none is, or if a control input is."""
+    ins, outs = tuple(inputs), (*outputs, token) if token else tuple(outputs)
+    value_out, index_out = outputs
+    watched = tuple(control)
+
+    def take_first(slots: Slots) -> None:
+        live = None if any(slots[i] is DEAD for i in watched) else _first_alive(slots, ins)
+        if live is None:
+            for o in outs:
+                slots[o] = DEAD
+            return
+        slots[value_out], slots[index_out] = read(slots[ins[live]]), np.int32(live)
+        if token:
+            slots[token] = None
+
+    return whole(take_first)
+
+
+def _first_alive(slots: Slots, inputs: tuple[int, ...]) -> int | None:
+    return next((index for index, i in enumerate(inputs) if slots[i] is not DEAD), None)

@@ -1,0 +1,103 @@
+"""What a compiled partition is: slots to start from, segments of instructions, and where values come in and go out.
+
+Flows in: the parts that `compiler.py` makes. Flows out: what executors read. Always holds: a plan is shared by all
+steps that run it and keeps nothing of any step, except that chunks which took too long are split (`Segment.split`),
+which changes when the event loop gets its turn and never what is computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..errors import PartitaError, UnknownError
+
+if TYPE_CHECKING:
+    from ..graph.dtypes import DataType
+    from ..graph.properties import NodeProperties
+    from .instructions import Instruction, Slots
+
+Chunk = list["Instruction"]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """Feed number `index` goes to `slot`; 0 when nobody reads it."""
+
+    index: int
+    slot: int
+    dtype: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What `slot` holds at the end of the step is fetch number `index`."""
+
+    index: int
+    slot: int
+    dtype: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What is received under `key` goes to `slot`, and then each of `segments` waits for one thing less."""
+
+    key: str
+    slot: int
+    segments: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Segment:
+    """Instructions in order, cut into chunks between which the executor looks at the clock.
+
+    `waits` counts the receives and segments that come first, `unlocks` are the segments that wait for this one, and
+    `origins` are the nodes of the instructions.
+    """
+
+    chunks: tuple[Chunk, ...]
+    origins: list[int]
+    waits: int = 0
+    unlocks: tuple[int, ...] = ()
+
+    def split(self, chunk: Chunk) -> None:
+        """Halves a chunk for later steps; steps that are under way keep the chunks they have."""
+        middle = len(chunk) // 2
+        if middle:
+            halves = chunk[:middle], chunk[middle:]
+            self.chunks = tuple(part for c in self.chunks for part in (halves if c is chunk else (c,)))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One partition, ready to run: copy `template`, store the arguments, run the segments, read the results."""
+
+    device: str
+    template: Slots
+    arguments: tuple[Argument, ...]
+    results: tuple[Result, ...]
+    arrivals: tuple[Arrival, ...]
+    segments: tuple[Segment, ...]
+    names: list[str] = field(repr=False)
+    properties: list[NodeProperties] = field(repr=False)
+    keeps_inputs: bool = False
+    """whether a node may keep what it is given after the step (variables do), so that feeds must be copied"""
+
+    @property
+    def num_instructions(self) -> int:
+        """How many instructions a step runs."""
+        return sum(len(segment.origins) for segment in self.segments)
+
+    def origin(self, segment: Segment, instruction: int) -> tuple[str, str]:
+        """Name and op of the node that an instruction belongs to."""
+        node = segment.origins[instruction]
+        return self.names[node], self.properties[node].op
+
+    def blame(self, segment: Segment, instruction: int, error: Exception) -> PartitaError:
+        """The error of an instruction with its place; what is no PartitaError becomes the cause of an UnknownError."""
+        node, op = self.origin(segment, instruction)
+        if not isinstance(error, PartitaError):
+            wrapped = UnknownError(f"the kernel of op {op!r} raised {type(error).__name__}: {error}")
+            wrapped.__cause__ = error
+            error = wrapped
+        return error.located(node=node, op=op, device=self.device)

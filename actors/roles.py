@@ -1,0 +1,86 @@
+"""Which nodes the executor carries out by itself, and how: transfers, control flow, arguments, and what costs nothing.
+
+Flows in: op names and properties. Flows out: a `Role` per op, the rendezvous key of a transfer. Always holds: an op
+that is not in the table is computed by a kernel.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from ..graph.properties import NodeProperties
+
+
+class Role(IntEnum):
+    """How a node is carried out."""
+
+    COMPUTE = 0
+    """call its kernel"""
+    ARG = 1
+    RETVAL = 2
+    SEND = 3
+    RECV = 4
+    SWITCH = 5
+    SWITCH_N = 6
+    MERGE = 7
+    CONST = 8
+    """its value is in its slot before the step starts"""
+    ALIAS = 9
+    """its output shares the slot of its input"""
+    NOTHING = 10
+    """only orders other nodes"""
+    TRIGGER = 11
+    """only orders other nodes, and is never dead"""
+    FRAME = 12
+    """enters, leaves or advances a loop"""
+
+
+_ROLES: Final[Mapping[str, Role]] = {
+    "_Arg": Role.ARG,
+    "_DeviceArg": Role.ARG,
+    "_Retval": Role.RETVAL,
+    "_DeviceRetval": Role.RETVAL,
+    "_Send": Role.SEND,
+    "_HostSend": Role.SEND,
+    "_Recv": Role.RECV,
+    "_HostRecv": Role.RECV,
+    "Switch": Role.SWITCH,
+    "RefSwitch": Role.SWITCH,
+    "_SwitchN": Role.SWITCH_N,
+    "Merge": Role.MERGE,
+    "RefMerge": Role.MERGE,
+    "Const": Role.CONST,
+    "HostConst": Role.CONST,
+    "Identity": Role.ALIAS,
+    "RefIdentity": Role.ALIAS,
+    "Snapshot": Role.ALIAS,
+    "StopGradient": Role.ALIAS,
+    "PreventGradient": Role.ALIAS,
+    "LoopCond": Role.ALIAS,
+    "NoOp": Role.NOTHING,
+    "ControlTrigger": Role.TRIGGER,
+    "Enter": Role.FRAME,
+    "RefEnter": Role.FRAME,
+    "Exit": Role.FRAME,
+    "RefExit": Role.FRAME,
+    "NextIteration": Role.FRAME,
+    "RefNextIteration": Role.FRAME,
+}
+
+
+def role_of(op: str) -> Role:
+    """The role of nodes of that op."""
+    return _ROLES.get(op, Role.COMPUTE)
+
+
+def key_stem(properties: NodeProperties) -> str:
+    """The rendezvous key of a send or receive up to its frame part (`0:0` outside loops)."""
+    attrs: Mapping[str, Any] = properties.attrs
+    incarnation = attrs["send_device_incarnation"] % (1 << 64)
+    tensor = attrs["tensor_name"].decode()
+    return f"{attrs['send_device'].decode()};{incarnation:016x};{attrs['recv_device'].decode()};{tensor};"
