@@ -1,0 +1,117 @@
+"""Rules on sizes that array shape functions and array kernels share, so that both always say the same.
+
+Flows in: shapes (possibly partly known), the integers of shape-valued tensors, attrs. Flows out: the resulting shape,
+or InvalidArgumentError in TensorFlow's words. Always holds: a fully known shape in gives a fully known shape out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from ....errors import InvalidArgumentError
+from ...dtypes import Shape
+from .registry import ShapeContext, with_rank
+
+
+def shape_text(shape: Shape) -> str:
+    """A shape as TensorFlow writes it: `[2,?,3]`, `<unknown>` where not even the rank is known."""
+    if shape is None:
+        return "<unknown>"
+    return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+def integers(c: ShapeContext, index: int) -> list[int] | None:
+    """The values of an integer vector (or scalar) input in order, None where they are not known before the run."""
+    value = c.constant(index)
+    return None if value is None else [int(size) for size in value.reshape(-1).tolist()]
+
+
+def integer(c: ShapeContext, index: int) -> int | None:
+    """The value of an integer input of one element, None where it is not known before the run."""
+    values = integers(c, index)
+    return values[0] if values else None
+
+
+def length(c: ShapeContext, index: int) -> int | None:
+    """The number of elements of a vector input, None where that is unknown."""
+    return with_rank(c.inputs[index], 1)[0]
+
+
+def shape_from(c: ShapeContext, index: int) -> Shape:
+    """The shape that a shape-valued input stands for; -1 in it is an unknown size.
+
+    Where the values are unknown, the length of the input still gives the rank.
+    """
+    values = integers(c, index)
+    if values is not None:
+        if any(size < -1 for size in values):
+            raise InvalidArgumentError(f"Dimension size must be non-negative or -1, but the shape is {values}")
+        return tuple(None if size == -1 else size for size in values)
+    of_vector = c.inputs[index]
+    if of_vector is None or len(of_vector) != 1 or of_vector[0] is None:
+        return None
+    return (None,) * of_vector[0]
+
+
+def reshaped(elements: int, sizes: Sequence[int]) -> tuple[int, ...]:
+    """The sizes a tensor of `elements` elements gets by Reshape; one -1 among `sizes` is inferred."""
+    unknown = [i for i, size in enumerate(sizes) if size == -1]
+    if len(unknown) > 1:
+        raise InvalidArgumentError(f"Only one input size may be -1, not both {unknown[0]} and {unknown[1]}")
+    for i, size in enumerate(sizes):
+        if size < -1:
+            raise InvalidArgumentError(f"Size {i} must be non-negative, not {size}")
+    known = prod(size for size in sizes if size != -1)
+    if not unknown and known != elements:
+        raise _wrong_count(elements, f"has {known}")
+    if unknown and known == 0 and elements:
+        raise _wrong_count(elements, "has 0")
+    if unknown and known and elements % known:
+        raise _wrong_count(elements, f"requires a multiple of {known}")
+    return tuple(elements // known if size == -1 else size for size in sizes)
+
+
+def _wrong_count(elements: int, what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"Input to reshape is a tensor with {elements} values, but the requested shape {what}")
+
+
+def squeezed(shape: tuple[int | None, ...], axes: Sequence[int]) -> Shape:
+    """`shape` without the listed sizes of one, or without all of them when none is listed.
+
+    Unknown rank comes out where no axis is listed and some size is unknown: it may be one.
+    """
+    rank = len(shape)
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(f"Tried to squeeze dim index {axis} for tensor with {rank} dimensions.")
+    if not axes:
+        return None if None in shape else tuple(size for size in shape if size != 1)
+    dropped = {axis % rank for axis in axes}
+    for axis in sorted(dropped):
+        if shape[axis] not in (1, None):
+            raise InvalidArgumentError(f"Can not squeeze dim[{axis}], expected a dimension of 1, got {shape[axis]}")
+    return tuple(size for i, size in enumerate(shape) if i not in dropped)
+
+
+def expanded(shape: tuple[int | None, ...], axis: int) -> tuple[int | None, ...]:
+    """`shape` with a one inserted before `axis` (-1: at the end)."""
+    rank = len(shape)
+    if not -rank - 1 <= axis <= rank:
+        raise InvalidArgumentError(f"Tried to expand dim index {axis} for tensor with {rank} dimensions.")
+    place = axis + rank + 1 if axis < 0 else axis
+    return (*shape[:place], 1, *shape[place:])
+
+
+def range_length(start: float, limit: float, delta: float) -> int:
+    """How many steps of `delta` Range takes from `start` to before `limit`; exact for integers of any size."""
+    if delta == 0:
+        raise InvalidArgumentError(f"Requires delta != 0: {delta:g}")
+    if delta > 0 and start > limit:
+        raise InvalidArgumentError(f"Requires start <= limit when delta > 0: {start:g}/{limit:g}")
+    if delta < 0 and start < limit:
+        raise InvalidArgumentError(f"Requires start >= limit when delta < 0: {start:g}/{limit:g}")
+    whole = -(-(limit - start) // delta)
+    if whole != whole or abs(whole) >= 2**63:
+        raise InvalidArgumentError(f"Requires ((limit - start) / delta) <= {2**63 - 1}")
+    return int(whole)

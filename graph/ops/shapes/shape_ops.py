@@ -1,0 +1,151 @@
+"""Shape functions of the ops that read shapes, change shapes, permute axes, and make tensors from sizes.
+
+Flows in: shapes and, where known, the values of size tensors. Flows out: one shape per output. Always holds: a value
+that is not known before the run costs only the sizes that depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import InvalidArgumentError
+from ...dtypes import Shape
+from .dims import expanded, integer, integers, length, range_length, reshaped, shape_from, shape_text, squeezed
+from .registry import ShapeContext, broadcast, num_elements, scalar, shape_fn, with_rank
+
+shape_fn("Rank", "Size")(scalar)
+
+
+@shape_fn("Shape", "ShapeN")
+def shape(c: ShapeContext) -> Sequence[Shape]:
+    """A vector as long as the input has axes."""
+    return tuple((None if x is None else len(x),) for x in c.inputs)
+
+
+@shape_fn("Reshape")
+def reshape(c: ShapeContext) -> Sequence[Shape]:
+    """The wanted sizes; one of -1 is inferred where all of the input's sizes are known."""
+    wanted = shape_from(c, 1)
+    elements = num_elements(c.inputs[0])
+    if wanted is None or elements is None or c.constant(1) is None or wanted.count(None) > 1:
+        return (wanted,)
+    return (reshaped(elements, [-1 if size is None else size for size in wanted]),)
+
+
+@shape_fn("Squeeze")
+def squeeze(c: ShapeContext) -> Sequence[Shape]:
+    """The input's shape without sizes of one."""
+    source = c.inputs[0]
+    return (None if source is None else squeezed(source, c.attrs["squeeze_dims"]),)
+
+
+@shape_fn("ExpandDims")
+def expand_dims(c: ShapeContext) -> Sequence[Shape]:
+    """The input's shape with a size of one added; only the rank is known while the axis is not."""
+    source, axis = c.inputs[0], integer(c, 1)
+    if source is None:
+        return (None,)
+    return ((None,) * (len(source) + 1) if axis is None else expanded(source, axis),)
+
+
+@shape_fn("BroadcastTo")
+def broadcast_to(c: ShapeContext) -> Sequence[Shape]:
+    """The wanted sizes, with which the input must be compatible."""
+    with_rank(c.inputs[1], 1)
+    wanted, source = shape_from(c, 1), c.inputs[0]
+    if wanted is None or source is None:
+        return (wanted,)
+    if len(source) > len(wanted):
+        raise InvalidArgumentError(
+            f"Rank of input ({len(source)}) must be no greater than rank of output shape ({len(wanted)})."
+        )
+    broadcast(source, wanted)
+    return (wanted,)
+
+
+@shape_fn("BroadcastArgs")
+def broadcast_args(c: ShapeContext) -> Sequence[Shape]:
+    """A vector as long as the longer of the two shapes."""
+    a, b = length(c, 0), length(c, 1)
+    return ((None if a is None or b is None else max(a, b),),)
+
+
+@shape_fn("BroadcastGradientArgs")
+def broadcast_gradient_args(c: ShapeContext) -> Sequence[Shape]:
+    """Two vectors of unknown length."""
+    length(c, 0), length(c, 1)
+    return ((None,), (None,))
+
+
+@shape_fn("Fill")
+def fill(c: ShapeContext) -> Sequence[Shape]:
+    """The wanted sizes."""
+    with_rank(c.inputs[1], 0)
+    with_rank(c.inputs[0], 1)
+    return (shape_from(c, 0),)
+
+
+@shape_fn("Range")
+def make_range(c: ShapeContext) -> Sequence[Shape]:
+    """A vector; its length follows from the three values."""
+    for x in c.inputs:
+        with_rank(x, 0)
+    values = [c.constant(i) for i in range(3)]
+    if any(value is None for value in values):
+        return ((None,),)
+    start, limit, delta = (value.item() for value in values if value is not None)
+    return ((range_length(start, limit, delta),),)
+
+
+@shape_fn("LinSpace")
+def linspace(c: ShapeContext) -> Sequence[Shape]:
+    """A vector of `num` values."""
+    for x in c.inputs:
+        with_rank(x, 0)
+    num = integer(c, 2)
+    if num is not None and num <= 0:
+        raise InvalidArgumentError(f"Requires num > 0: {num}")
+    return ((num,),)
+
+
+@shape_fn("Tile")
+def tile(c: ShapeContext) -> Sequence[Shape]:
+    """Every size times its multiple."""
+    times, source = integers(c, 1), c.inputs[0]
+    if times is None:
+        count = length(c, 1)
+        rank = count if source is None else len(source)
+        return (None if rank is None else (None,) * rank,)
+    known = with_rank(source, len(times))
+    return (tuple(None if size is None else size * count for size, count in zip(known, times, strict=True)),)
+
+
+@shape_fn("Transpose", "ConjugateTranspose")
+def transpose(c: ShapeContext) -> Sequence[Shape]:
+    """The input's sizes in the order of the permutation; only the rank is known while the permutation is not."""
+    perm, source = integers(c, 1), c.inputs[0]
+    count = length(c, 1)
+    rank = count if source is None else len(source)
+    if rank is None:
+        return (None,)
+    known = with_rank(source, rank)
+    if perm is None:
+        return (known if rank < 2 else (None,) * rank,)
+    if len(perm) != rank:
+        raise InvalidArgumentError(f"transpose expects a vector of size {rank}. But input(1) has {len(perm)} values")
+    if sorted(axis + rank if axis < 0 else axis for axis in perm) != list(range(rank)):
+        raise InvalidArgumentError(f"perm {perm} is no permutation of the axes of {shape_text(source)}")
+    return (tuple(known[axis] for axis in perm),)
+
+
+@shape_fn("InvertPermutation")
+def invert_permutation(c: ShapeContext) -> Sequence[Shape]:
+    """A vector as long as the input."""
+    return (with_rank(c.inputs[0], 1),)
+
+
+@shape_fn("ConcatOffset")
+def concat_offset(c: ShapeContext) -> Sequence[Shape]:
+    """One vector for each shape, as long as that."""
+    with_rank(c.inputs[0], 0)
+    return tuple(with_rank(x, 1) for x in c.inputs[1:])
