@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from . import activation as activation
 from . import basic as basic
+from . import bias as bias
 from . import conv as conv
+from . import fake_quant as fake_quant
 from . import gather as gather
+from . import image as image
 from . import matmul as matmul
+from . import norm as norm
 from . import padding as padding
 from . import pool as pool
 from . import reversing as reversing
 from . import selection as selection
 from . import shape_ops as shape_ops
 from . import slicing as slicing
-from . import activation as activation
-from . import bias as bias
 from . import softmax as softmax
-from . import norm as norm
-from . import image as image
-from . import fake_quant as fake_quant

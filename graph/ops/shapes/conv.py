@@ -67,7 +67,9 @@ def backprop_input(c: ShapeContext) -> Sequence[Shape]:
     attrs = _attrs(c)
     value = c.constant(0)
     if value is None or value.size != 2 or attrs.rank != 4:
-        return (constant_shape(c, 0, attrs.rank),)
+        given = constant_shape(c, 0, attrs.rank)
+        batch = with_rank(c.inputs[2], attrs.rank)[0]
+        return ((merge_dims(given[0], batch), *given[1:]),)
     w, y = with_rank(c.inputs[1], 4), with_rank(c.inputs[2], 4)
     return (attrs.assemble(y[0], [int(n) for n in value], w[2]),)
 

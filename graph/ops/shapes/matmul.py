@@ -24,8 +24,8 @@ def matmul(c: ShapeContext) -> Sequence[Shape]:
     return ((rows, columns),)
 
 
-def _stacked(c: ShapeContext, join: bool) -> Sequence[Shape]:
-    x, y = with_rank_at_least(c.inputs[0], 2), with_rank_at_least(c.inputs[1], 2)
+def _stacked(c: ShapeContext, x: Shape, y: Shape, join: bool) -> Sequence[Shape]:
+    x, y = with_rank_at_least(x, 2), with_rank_at_least(y, 2)
     if x is None or y is None:
         return (None,)
     rows, inner_x = x[:-3:-1] if c.attrs["adj_x"] else x[-2:]
@@ -39,16 +39,17 @@ def _stacked(c: ShapeContext, join: bool) -> Sequence[Shape]:
 def batch_matmul(c: ShapeContext) -> Sequence[Shape]:
     """[..., m, k] x [..., k, n] -> [..., m, n] with equal stacks."""
     x, y = c.inputs[0], c.inputs[1]
-    if x is None or y is None:  # one known rank tells the other
-        known = y if x is None else x
-        return (None if known is None else (*known[:-2], None, None),)
-    return _stacked(c, join=False)
+    if x is None:  # one known rank tells the other
+        x = None if y is None else (None,) * len(y)
+    if y is None:
+        y = None if x is None else (None,) * len(x)
+    return _stacked(c, x, y, join=False)
 
 
 @shape_fn("BatchMatMulV2", "BatchMatMulV3")
 def batch_matmul_v2(c: ShapeContext) -> Sequence[Shape]:
     """[..., m, k] x [..., k, n] -> [..., m, n] with stacks that broadcast."""
-    return _stacked(c, join=True)
+    return _stacked(c, c.inputs[0], c.inputs[1], join=True)
 
 
 @dataclass(frozen=True, slots=True)

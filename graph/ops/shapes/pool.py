@@ -13,7 +13,7 @@ from typing import Any
 from ....errors import InvalidArgumentError, UnimplementedError
 from ...dtypes import Shape
 from .conv import constant_shape
-from .registry import ShapeContext, shape_fn, unchanged, with_rank
+from .registry import ShapeContext, shape_fn, with_rank
 from .windows import WindowAttrs, output_size, window_attrs
 
 
@@ -79,7 +79,10 @@ def pool_v2(c: ShapeContext) -> Sequence[Shape]:
     return (_pooled(x, pool_attrs(attrs, "NHWC")),)
 
 
-shape_fn("MaxPoolGrad", "MaxPool3DGrad", "MaxPoolGradV2", "MaxPoolGradWithArgmax")(unchanged)
+@shape_fn("MaxPoolGrad", "MaxPool3DGrad", "MaxPoolGradV2", "MaxPoolGradWithArgmax")
+def max_pool_grad(c: ShapeContext) -> Sequence[Shape]:
+    """That of the input that was pooled."""
+    return (with_rank(c.inputs[0], 5 if "3D" in c.op else 4),)
 
 
 @shape_fn("MaxPoolGradGrad", "MaxPool3DGradGrad", "MaxPoolGradGradV2")

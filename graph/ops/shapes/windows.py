@@ -50,9 +50,16 @@ def walk(size: int, window: int, stride: int, dilation: int, padding: str, expli
 def output_size(
     size: int | None, window: int | None, stride: int, dilation: int, padding: str, explicit: tuple[int, int] = (0, 0)
 ) -> int | None:
-    """`walk(...).output` where the sizes are known; SAME does not need the window."""
+    """`walk(...).output` where the sizes are known; SAME does not need the window.
+
+    InvalidArgumentError when the window is larger than the padded input, even where a kernel would put out nothing.
+    """
     if size is None or (window is None and padding != "SAME"):
         return None
+    reach = ((window or 1) - 1) * dilation + 1
+    padded = size + (sum(explicit) if padding == "EXPLICIT" else 0)
+    if padding != "SAME" and reach > padded:
+        raise InvalidArgumentError(f"Negative dimension size caused by subtracting {reach} from {padded}")
     return walk(size, window or 1, stride, dilation, padding, explicit).output
 
 

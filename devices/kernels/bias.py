@@ -1,0 +1,54 @@
+"""Bias addition and its gradient.
+
+Flows in: a tensor of at least two axes and one bias per channel. Flows out: the sum, or the bias's gradient. Always
+holds: channels are on the last axis, or on axis 1 when data_format is NCHW.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ...graph.dtypes import Array
+from .registry import Construction, Kernel, kernel
+from .support import in_float32, shape_text
+
+
+def _check(value: Array, bias: Array, channel_first: bool) -> None:
+    if value.ndim < 2:
+        raise InvalidArgumentError(f"Input tensor must be at least 2D: {shape_text(value.shape)}")
+    if bias.ndim != 1:
+        raise InvalidArgumentError(f"Biases must be 1D: {shape_text(bias.shape)}")
+    if bias.shape[0] != value.shape[1 if channel_first else -1]:
+        raise InvalidArgumentError(
+            "Must provide as many biases as the last dimension of the input tensor: "
+            f"{shape_text(bias.shape)} vs. {shape_text(value.shape)}"
+        )
+
+
+@kernel("BiasAdd", "BiasAddV1")
+def bias_add(node: Construction) -> Kernel:
+    """`value` plus the bias of each channel."""
+    channel_first = node.attrs.get("data_format") == b"NCHW"
+
+    def add(value: Array, bias: Array) -> Array:
+        _check(value, bias, channel_first)
+        if channel_first:
+            return value + bias.reshape((-1,) + (1,) * (value.ndim - 2))
+        return value + bias
+
+    return in_float32(add, node.output_types[0])
+
+
+@kernel("BiasAddGrad")
+def bias_add_grad(node: Construction) -> Kernel:
+    """The sum of what flows back over everything but the channels."""
+    channel_first = node.attrs["data_format"] == b"NCHW"
+
+    def gradient(grad: Array) -> Array:
+        if grad.ndim < 2:
+            raise InvalidArgumentError(f"Input tensor must be at least 2D: {shape_text(grad.shape)}")
+        axes = (0, *range(2, grad.ndim)) if channel_first else tuple(range(grad.ndim - 1))
+        return np.asarray(np.sum(grad, axis=axes, dtype=grad.dtype))
+
+    return in_float32(gradient, node.output_types[0])

@@ -1,0 +1,48 @@
+"""Shapes of fake quantisation and its gradients.
+
+Flows in: the shape of the values and of the ranges' ends. Flows out: the values' shape, and for the gradient of a range
+that of its ends. Always holds: quantisation is elementwise; ends are scalars, or one per channel of the last axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...dtypes import Shape
+from .registry import ShapeContext, merge, merge_dims, shape_fn, unchanged, with_rank, with_rank_at_least
+
+shape_fn("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxArgsGradient")(unchanged)
+
+
+@shape_fn("FakeQuantWithMinMaxVars")
+def with_scalars(c: ShapeContext) -> Sequence[Shape]:
+    """That of the values; the ends are scalars."""
+    with_rank(c.inputs[1], 0)
+    with_rank(c.inputs[2], 0)
+    return (c.inputs[0],)
+
+
+@shape_fn("FakeQuantWithMinMaxVarsPerChannel")
+def per_channel(c: ShapeContext) -> Sequence[Shape]:
+    """That of the values, whose last axis is also known from the ends."""
+    return (_with_channels(c.inputs[0], c.inputs[1], c.inputs[2]),)
+
+
+def _with_channels(x: Shape, low: Shape, high: Shape) -> Shape:
+    channels = merge_dims(with_rank(low, 1)[0], with_rank(high, 1)[0])
+    x = with_rank_at_least(x, 1)
+    return None if x is None else (*x[:-1], merge_dims(x[-1], channels))
+
+
+@shape_fn("FakeQuantWithMinMaxVarsGradient")
+def gradient_with_scalars(c: ShapeContext) -> Sequence[Shape]:
+    """That of the values, and two scalars."""
+    return (merge(c.inputs[0], c.inputs[1]), (), ())
+
+
+@shape_fn("FakeQuantWithMinMaxVarsPerChannelGradient")
+def gradient_per_channel(c: ShapeContext) -> Sequence[Shape]:
+    """That of the values, and one number per channel twice."""
+    x = _with_channels(merge(c.inputs[0], c.inputs[1]), c.inputs[2], c.inputs[3])
+    ends = (merge_dims(with_rank(c.inputs[2], 1)[0], None if x is None else x[-1]),)
+    return (x, ends, ends)
