@@ -156,6 +156,11 @@ class Case:
         return self.path.partition("/")[0]
 
     @property
+    def name(self) -> str:
+        """The name inside the family."""
+        return self.path.partition("/")[2]
+
+    @property
     def devices(self) -> list[str]:
         """Full names of the devices, the client's first."""
         return list(self.info["devices"])
@@ -213,6 +218,11 @@ def cases(family: str) -> list[Case]:
     return found
 
 
+def optional_cases(family: str) -> list[Case]:
+    """The cases of a family of which nothing is committed: none where the whole corpus is not present."""
+    return [] if whole_corpus() is None else cases(family)
+
+
 @dataclass(frozen=True)
 class ErrorCase:
     """One request that TensorFlow refused (or, deliberately, accepted) and what it said."""
@@ -224,6 +234,11 @@ class ErrorCase:
     def name(self) -> str:
         """Name of the case."""
         return str(self.info["name"])
+
+    @property
+    def family(self) -> str:
+        """The family: there is one."""
+        return "errors"
 
     @property
     def code(self) -> str:
@@ -250,3 +265,8 @@ def error_cases() -> list[ErrorCase]:
     """The cases of errors/errors.json."""
     folder = roots()[0] / "errors"
     return [ErrorCase(info, folder) for info in json.loads((folder / "errors.json").read_text())]
+
+
+def size(family: str) -> int:
+    """How many cases the corpus has of a family."""
+    return len(error_cases() if family == "errors" else cases(family))

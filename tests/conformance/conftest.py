@@ -1,0 +1,17 @@
+"""Notes in the report of a test which corpus case it ran, for the account that `tests/conftest.py` prints."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.corpus import Case, ErrorCase, size
+
+
+@pytest.fixture(autouse=True)
+def _account_for_case(request: pytest.FixtureRequest) -> None:
+    """Records suite and family of a test that is parametrised with a `case`, and how many cases the family has."""
+    callspec = getattr(request.node, "callspec", None)
+    case = None if callspec is None else callspec.params.get("case")
+    if isinstance(case, Case | ErrorCase):
+        suite = request.path.stem.removeprefix("test_")
+        request.node.user_properties.append(("conformance", f"{suite}:{case.family}:{size(case.family)}:{case.name}"))
