@@ -82,8 +82,10 @@ def _count(attrs: Mapping[str, Any], name: str) -> int:
 
 
 def _read(attrs: Mapping[str, Any], name: str) -> Any:
+    if name not in attrs:
+        raise NotFoundError(f"No attr named {name!r} in NodeDef:")
     try:
         value = attrs[name]
-    except KeyError:
-        raise NotFoundError(f"No attr named {name!r} in NodeDef:") from None
-    return decode(value) if isinstance(value, AttrValue) else value
+        return decode(value) if isinstance(value, AttrValue) else value
+    except ValueError:  # a number that no DataType has: as good as a value of another kind
+        return None

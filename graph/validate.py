@@ -1,0 +1,167 @@
+"""The rules a single node must keep, checked against the signature of its op.
+
+Flows in: the parts of a NodeDef and an `OpSignature`. Flows out: nothing, or the error TensorFlow 2.21 raises, with its
+first line word for word. Always holds: the checks read their arguments only; what depends on op and attrs alone
+(`check_attrs`, `check_op_deprecation`) is apart from what depends on the input strings (`check_inputs`, `check_arity`),
+so that the first need run only once for all nodes that share their `NodeProperties`.
+
+Whether inputs exist, and fit, is a question about the graph: the importer answers it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..errors import InvalidArgumentError, UnimplementedError
+from .attr_checks import check_value
+from .attrs import decode
+from .dtypes import DataType, dtype_name, is_ref
+from .ops.registry import AttrDef, OpSignature
+from .ops.type_inference import input_output_types
+from .properties import Attrs
+from .protos import AttrValue, NodeDef
+from .summaries import node_for_error, summarize_node, summarize_op
+
+AttrMessages = Mapping[str, AttrValue] | Mapping[str, bytes]
+
+_NODE_NAME = r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*"
+_EXTERNAL_NAME = re.compile(_NODE_NAME)
+_EXTERNAL_DATA_INPUT = re.compile(rf"{_NODE_NAME}(:(0|[1-9][0-9]*))?")
+_EXTERNAL_CONTROL_INPUT = re.compile(rf"\^{_NODE_NAME}")
+_TENSOR_TAG = 8 << 3 | 2  # first byte of a serialised AttrValue that holds a tensor
+
+
+def validate_node_def(node: NodeDef, signature: OpSignature) -> None:
+    """Raises InvalidArgumentError for the first rule that a node breaks; it must have its default attrs already.
+
+    The order of the checks is TensorFlow's: op, input strings, attrs, missing attrs, number of inputs.
+    """
+    if node.op != signature.name:
+        raise InvalidArgumentError(
+            f"NodeDef op {node.op!r} does not match {summarize_op(signature)}; NodeDef: {node_for_error(node.name)}"
+        )
+    check_inputs(node.name, node.input)
+    check_attrs(node.name, signature, dict(node.attr))
+    attrs = {name: decode(value) for name, value in node.attr.items() if not value.HasField("tensor")}
+    check_arity(node.name, signature, input_output_types(signature, attrs)[0], node.input)
+
+
+def check_inputs(name: str, inputs: Iterable[str]) -> None:
+    """Raises InvalidArgumentError for a control input with an output number, or a data input after a control input."""
+    control = False
+    for text in inputs:
+        if text.startswith("^"):
+            control = True
+            if ":" in text:
+                raise InvalidArgumentError(
+                    f"Control input {text!r} must not have ':' in NodeDef: {node_for_error(name)}", node=name
+                )
+        elif control:
+            raise InvalidArgumentError(
+                f"Non-control input {text!r} after control input in NodeDef: {node_for_error(name)}", node=name
+            )
+
+
+def check_attrs(name: str, signature: OpSignature, attrs: Attrs | AttrMessages) -> None:
+    """Raises InvalidArgumentError for an attr whose value does not fit its declaration, or one that is missing.
+
+    Attrs that the op does not declare are ignored, as TensorFlow ignores them: a newer producer may know more than we.
+    """
+    declared = signature.attrs
+    for key in sorted(attrs):
+        definition = declared.get(key)
+        if definition is None or key.startswith("_") or _fits(attrs, definition):
+            continue
+        value = _message(attrs, key)
+        if value.placeholder:  # the body of a function leaves this one to its caller
+            continue
+        try:
+            check_value(value, definition)
+        except InvalidArgumentError as error:
+            place = f"; NodeDef: {node_for_error(name)}; {summarize_op(signature)}"
+            raise InvalidArgumentError(f"{error.message}\n\t{place}", node=name, op=signature.name) from None
+    if any(key not in attrs for key in declared):
+        raise _missing([key for key in declared if key not in attrs], name, signature)
+
+
+def _fits(attrs: Attrs | AttrMessages, definition: AttrDef) -> bool:
+    """A quick yes for the two cases that importing a large graph is full of: constants, and types without a limit."""
+    if not isinstance(attrs, Attrs):
+        return False
+    if definition.type == "tensor":
+        return attrs.serialised(definition.name)[:1] == bytes((_TENSOR_TAG,))
+    if definition.type != "type" or definition.allowed is not None:
+        return False
+    try:
+        value = attrs[definition.name]
+    except ValueError:  # no DataType has that number: the long check words the error
+        return False
+    return isinstance(value, DataType) and value != DataType.INVALID and not is_ref(value)
+
+
+def _message(attrs: Attrs | AttrMessages, key: str) -> AttrValue:
+    if isinstance(attrs, Attrs):
+        return attrs.message(key)
+    value = attrs[key]
+    return AttrValue.FromString(value) if isinstance(value, bytes) else value
+
+
+def _missing(keys: Sequence[str], name: str, signature: OpSignature) -> InvalidArgumentError:
+    listed = ", ".join(map(repr, keys))
+    return InvalidArgumentError(
+        f"NodeDef missing attr{'s' if len(keys) > 1 else ''} {listed} from {summarize_op(signature)}; "
+        f"NodeDef: {node_for_error(name)}",
+        node=name,
+        op=signature.name,
+    )
+
+
+def check_arity(name: str, signature: OpSignature, input_types: Sequence[DataType], inputs: Iterable[str]) -> None:
+    """Raises InvalidArgumentError unless there are as many data inputs as the op takes with these attrs."""
+    count = sum(not text.startswith("^") for text in inputs)
+    if count != len(input_types):
+        types = ", ".join(map(dtype_name, input_types))
+        raise InvalidArgumentError(
+            f"NodeDef expected inputs {types!r} do not match {count} inputs specified; {summarize_op(signature)}; "
+            f"NodeDef: {node_for_error(name)}",
+            node=name,
+            op=signature.name,
+        )
+
+
+def check_op_deprecation(signature: OpSignature, producer: int) -> None:
+    """Raises UnimplementedError for an op that graphs of that producer version may not contain any more."""
+    if signature.deprecation is not None and producer >= signature.deprecation[0]:
+        version, explanation = signature.deprecation
+        raise UnimplementedError(
+            f"Op {signature.name} is not available in GraphDef version {producer}. "
+            f"It has been removed in version {version}. {explanation}.",
+            op=signature.name,
+        )
+
+
+def validate_external_node_def_syntax(node: NodeDef) -> None:
+    """Raises InvalidArgumentError for names and inputs that no program but a runtime itself may write.
+
+    As in TensorFlow, a data input is refused only right after a control input.
+    """
+    if not _EXTERNAL_NAME.fullmatch(node.name):
+        raise InvalidArgumentError(
+            f"Illegal op name {node.name!r}; use letters, digits and ._-/ after the first letter"
+        )
+    after_control = False
+    for text in node.input:
+        is_control = bool(_EXTERNAL_CONTROL_INPUT.fullmatch(text))
+        if not is_control and not _EXTERNAL_DATA_INPUT.fullmatch(text):
+            raise InvalidArgumentError(f"Illegal op input name {text!r}; write name, name:1 or ^name", node=node.name)
+        if after_control and not is_control:
+            raise InvalidArgumentError(
+                f"All control inputs must follow all data inputs: {text!r} of {node.name!r} does not", node=node.name
+            )
+        after_control = is_control
+
+
+def summarize_node_def(node: NodeDef) -> str:
+    """One line of text for a node: name, op, attrs by name, device, inputs as written."""
+    return summarize_node(node.name, node.op, node.input, dict(node.attr), node.device)
