@@ -1,8 +1,9 @@
 """The inputs of imported nodes: from strings to edges, and the order in which nodes are created.
 
 Flows in: node names, input strings, and the map from tensors of the GraphDef to tensors of the existing graph. Flows out:
-per node its (source, port) pairs, the creation order, the edge columns. Always holds: a source is an index into the
-GraphDef (>= 0) or `~id` of a node that exists already; port -1 is a control input.
+columns with one row an input, the creation order, the edge columns. Always holds: rows come by node, data inputs by port,
+then control inputs by name without duplicates; a source is an index into the GraphDef (>= 0) or `~id` of a node that exists
+already; port -1 is a control input.
 """
 
 from __future__ import annotations
@@ -14,57 +15,57 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidArgumentError
-from .dtypes import dtype_name, types_compatible
-from .graph import Graph
-from .node import CONTROL_SLOT, SOURCE_ID
+from .dtypes import REF_OFFSET, dtype_name, types_compatible
+from .graph import Graph, Ids
+from .node import CONTROL_SLOT
 from .properties import NodeProperties
 from .tensor_id import TensorId, parse_tensor_name
-
-Source = tuple[int, int]
-Column = npt.NDArray[np.int32]
 
 _LOOP_MERGES = frozenset({"Merge", "RefMerge"})
 _NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
 
 
 class NodeInputs:
-    """Input strings of all nodes, resolved."""
+    """Input strings of all nodes, resolved: row `starts[i]` to row `starts[i + 1]` are the inputs of node `i`."""
 
     def __init__(
-        self, names: list[str], texts: list[tuple[str, ...]], input_map: Mapping[TensorId, tuple[int, int]]
+        self, names: list[str], texts: list[str], counts: list[int], input_map: Mapping[TensorId, tuple[int, int]]
     ) -> None:
-        """`texts` are the input strings per node; `input_map` gives node id and port of the existing graph."""
+        """`texts` are the input strings of all nodes in a row, `counts` how many each node has.
+
+        `input_map` gives node id and port of the existing graph. Raises InvalidArgumentError for unknown inputs.
+        """
         self.names = names
-        self.texts = texts
         self.index = {name: i for i, name in enumerate(names)}
         self.used_map_keys: set[TensorId] = set()
         self._input_map = input_map
-        self._known: dict[str, Source] = {}
-        self.sources: list[list[Source]] = [self._resolve_all(i, t) if t else [] for i, t in enumerate(texts)]
+        self._texts = texts
+        self._set_rows(np.repeat(np.arange(len(names), dtype=np.int32), counts), *self._resolve(texts, counts))
 
-    def num_data(self, index: int) -> int:
-        """Number of data inputs of a node."""
-        return sum(1 for _, port in self.sources[index] if port != CONTROL_SLOT)
+    def _set_rows(self, node: Ids, source: Ids, port: Ids) -> None:
+        self.node, self.source, self.port = node, source, port
+        if (port == CONTROL_SLOT).any():
+            self._order_control_inputs()
+        self.starts = np.searchsorted(self.node, np.arange(len(self.names) + 1))
+        self.slot = np.arange(len(self.node)) - self.starts[self.node]
 
-    def _resolve_all(self, index: int, texts: tuple[str, ...]) -> list[Source]:
-        known = self._known
-        found = []
-        for text in texts:
-            source = known.get(text)
-            if source is None:
-                source = known[text] = self._resolve(index, text)
-            found.append(source)
-        if texts[-1][:1] == "^":
-            return self._in_edge_order(index, found)
-        for _, port in found:
-            if port == CONTROL_SLOT:
-                return self._in_edge_order(index, found)
-        return found
+    def _resolve(self, texts: list[str], counts: list[int]) -> tuple[Ids, Ids]:
+        """Source and port of every row; bare names, nearly all there are, take no Python code of their own."""
+        known = {} if self._input_map else self.index
+        found: list[int | None] = list(map(known.get, texts))
+        port = np.zeros(len(texts), np.int32)
+        special: dict[str, tuple[int, int]] = {}
+        if None in found:
+            starts = np.cumsum([0, *counts])
+            for row, index in enumerate(found):
+                if index is None:
+                    text = texts[row]
+                    if text not in special:
+                        special[text] = self._parse(int(np.searchsorted(starts, row, side="right")) - 1, text)
+                    found[row], port[row] = special[text]
+        return np.array(found, np.int32), port
 
-    def _resolve(self, index: int, text: str) -> Source:
-        node = self.index.get(text)
-        if node is not None and not self._input_map:
-            return node, 0
+    def _parse(self, index: int, text: str) -> tuple[int, int]:
         tensor = parse_tensor_name(text)
         mapped = self._input_map.get(tensor)
         if mapped is not None:
@@ -76,81 +77,117 @@ class NodeInputs:
             raise InvalidArgumentError(f"Node {name!r}: Unknown input node {text!r}", node=name)
         return node, tensor.index
 
-    def _in_edge_order(self, index: int, found: list[Source]) -> list[Source]:
-        """Data inputs as they are, then control inputs sorted by name without duplicates."""
-        first = next(i for i, (_, port) in enumerate(found) if port == CONTROL_SLOT)
-        if any(port != CONTROL_SLOT for _, port in found[first:]):
-            name = self.names[index]
+    def _order_control_inputs(self) -> None:
+        """Sorts the control inputs of each node by name and drops repeated ones."""
+        control = self.port == CONTROL_SLOT
+        late = np.flatnonzero(control[:-1] & ~control[1:] & (self.node[:-1] == self.node[1:]))
+        if len(late):
+            name = self.names[int(self.node[late[0]])]
             raise InvalidArgumentError(f"Node {name!r}: Control dependencies must come after regular dependencies", node=name)
-        if len(found) - first == 1:
-            return found
-        control = dict(zip(self.texts[index][first:], found[first:], strict=True))
-        return found[:first] + list(dict.fromkeys(control[text] for text in sorted(control)))
+        rows = np.flatnonzero(control)
+        texts = [self._texts[row] for row in rows.tolist()]
+        by_name = sorted(range(len(rows)), key=lambda k: (self.node[rows[k]], texts[k]))
+        order = np.arange(len(self.node))
+        order[rows] = rows[by_name]
+        node, source, port = self.node[order], self.source[order], self.port[order]
+        kept = np.ones(len(order), np.bool_)
+        seen: set[tuple[int, int]] = set()
+        for row in rows.tolist():
+            pair = int(node[row]), int(source[row])
+            kept[row] = pair not in seen
+            seen.add(pair)
+        self.node, self.source, self.port = node[kept], source[kept], port[kept]
 
-    def check_outputs(self, properties: Sequence[NodeProperties], graph: Graph) -> None:
+    def sources_of(self, index: int) -> list[tuple[int, int]]:
+        """(source, port) of the inputs of one node."""
+        rows = slice(self.starts[index], self.starts[index + 1])
+        return list(zip(self.source[rows].tolist(), self.port[rows].tolist(), strict=True))
+
+    def num_data(self) -> npt.NDArray[np.int64]:
+        """Number of data inputs per node."""
+        return np.bincount(self.node[self.port != CONTROL_SLOT], minlength=len(self.names))
+
+    def check_types(self, properties: Sequence[NodeProperties], graph: Graph) -> None:
         """Raises InvalidArgumentError where an input names a port its source lacks, or one of another type."""
-        outputs = [p.output_types for p in properties]
-        for i, sources in enumerate(self.sources):
-            expected = properties[i].input_types
-            for slot, (src, port) in enumerate(sources):
-                if port == CONTROL_SLOT:
-                    break
-                available = outputs[src] if src >= 0 else graph.node_properties(~src).output_types
-                if port < len(available) and slot < len(expected) and available[port] == expected[slot]:
-                    continue
-                self._check_port(i, slot, src, port, expected, available, graph)
+        rows = np.flatnonzero((self.port != CONTROL_SLOT) & (self.source >= 0))
+        kinds, kind_of = _unique(properties)
+        outputs, inputs = _TypeTable([k.output_types for k in kinds]), _TypeTable([k.input_types for k in kinds])
+        available = outputs.at(kind_of[self.source[rows]], self.port[rows])
+        expected = inputs.at(kind_of[self.node[rows]], self.slot[rows])
+        good = (available > 0) & ((available == expected) | (available == expected + REF_OFFSET)) & (expected > 0)
+        mapped = np.flatnonzero((self.port != CONTROL_SLOT) & (self.source < 0))
+        for row in np.sort(np.concatenate([rows[~good], mapped])).tolist():
+            self._check_row(row, properties, graph)
 
-    def _check_port(
-        self,
-        index: int,
-        slot: int,
-        src: int,
-        port: int,
-        expected: Sequence[int],
-        available: Sequence[int],
-        graph: Graph,
-    ) -> None:
-        name = self.names[index]
+    def _check_row(self, row: int, properties: Sequence[NodeProperties], graph: Graph) -> None:
+        src, port, slot = int(self.source[row]), int(self.port[row]), int(self.slot[row])
+        name = self.names[self.node[row]]
         source = self.names[src] if src >= 0 else graph.node_name(~src)
+        available = (properties[src] if src >= 0 else graph.node_properties(~src)).output_types
+        expected = properties[self.node[row]].input_types
         if port >= len(available):
-            raise InvalidArgumentError(
-                f"Node {name!r}: Connecting to invalid output {port} of source node {source} "
-                f"which has {len(available)} outputs.",
-                node=name,
-            )
-        if slot >= len(expected):
-            raise InvalidArgumentError(
-                f"Input {slot} of node {name} does not exist. Node only has {len(expected)} inputs.", node=name
-            )
-        if not types_compatible(expected[slot], available[port]):
-            raise InvalidArgumentError(
-                f"Input {slot} of node {name} was passed {dtype_name(available[port])} from {source}:{port} "
-                f"incompatible with expected {dtype_name(expected[slot])}.",
-                node=name,
-            )
+            problem = f"Node {name!r}: Connecting to invalid output {port} of source node {source} "
+            problem += f"which has {len(available)} outputs."
+        elif slot >= len(expected):
+            problem = f"Input {slot} of node {name} does not exist. Node only has {len(expected)} inputs."
+        elif not types_compatible(expected[slot], available[port]) or expected[slot] == 0:
+            problem = f"Input {slot} of node {name} was passed {dtype_name(available[port])} from {source}:{port} "
+            problem += f"incompatible with expected {dtype_name(expected[slot])}."
+        else:
+            return
+        raise InvalidArgumentError(problem, node=name)
 
 
-def creation_order(names: Sequence[str], ops: Sequence[str], inputs: NodeInputs) -> Sequence[int]:
+class _TypeTable:
+    """Port types of many signatures, looked up by the thousand; 0 where there is no such port."""
+
+    def __init__(self, types: list[tuple[int, ...]]) -> None:
+        self._counts = np.array([len(t) for t in types], np.int64)
+        self._starts = np.cumsum(self._counts) - self._counts
+        self._flat = np.array([dtype for t in types for dtype in t] + [0], np.int64)
+
+    def at(self, kind: npt.NDArray[np.int64], port: npt.NDArray[np.integer[npt.NBitBase]]) -> npt.NDArray[np.int64]:
+        """The type of port `port[k]` of signature `kind[k]`, for all k."""
+        exists = port < self._counts[kind]
+        return np.where(exists, self._flat[np.where(exists, self._starts[kind] + port, 0)], 0)
+
+
+def _unique(properties: Sequence[NodeProperties]) -> tuple[list[NodeProperties], npt.NDArray[np.int64]]:
+    """The distinct properties objects, and which of them each node has."""
+    kinds: dict[int, int] = {}
+    kind_of = np.array([kinds.setdefault(id(p), len(kinds)) for p in properties], np.int64)
+    first = np.unique(kind_of, return_index=True)[1]
+    return [properties[i] for i in first.tolist()], kind_of
+
+
+def creation_order(names: Sequence[str], properties: Sequence[NodeProperties], inputs: NodeInputs) -> Sequence[int]:
     """GraphDef indices in the order nodes are created: inputs first, lowest index first.
 
     A Merge fed by a NextIteration is ready after one data input and all its control inputs. Raises InvalidArgumentError
-    when nodes wait for each other in any other circle, or a node that is no Merge has an input that comes later.
+    when nodes wait for each other in any other circle.
     """
-    backwards = [(i, s) for i, sources in enumerate(inputs.sources) for s, _ in sources if s >= i]
-    if all(ops[i] in _LOOP_MERGES and ops[s] in _NEXT_ITERATIONS for i, s in backwards):
+    backwards = np.flatnonzero(inputs.source >= inputs.node).tolist()
+    if all(_closes_loop(properties, inputs, row) for row in backwards):
         return range(len(names))  # the file is in creation order already, which is what programs write
-    order = _ready_order(ops, inputs)
+    order = _ready_order(properties, inputs)
     if len(order) < len(names):
         raise InvalidArgumentError(f"{len(names) - len(order)} nodes in a cycle")
     return order
 
 
-def _ready_order(ops: Sequence[str], inputs: NodeInputs) -> list[int]:
+def _closes_loop(properties: Sequence[NodeProperties], inputs: NodeInputs, row: int) -> bool:
+    consumer, producer = properties[inputs.node[row]].op, properties[inputs.source[row]].op
+    return consumer in _LOOP_MERGES and producer in _NEXT_ITERATIONS
+
+
+def _ready_order(properties: Sequence[NodeProperties], inputs: NodeInputs) -> list[int]:
+    ops = [p.op for p in properties]
     pending = [0] * len(ops)
     consumers: list[list[int]] = [[] for _ in ops]
-    for i, sources in enumerate(inputs.sources):
+    for i, op in enumerate(ops):
+        sources = inputs.sources_of(i)
         imported = [(s, port) for s, port in sources if s >= 0]
-        in_loop = ops[i] in _LOOP_MERGES and any(ops[s] in _NEXT_ITERATIONS for s, _ in imported)
+        in_loop = op in _LOOP_MERGES and any(ops[s] in _NEXT_ITERATIONS for s, _ in imported)
         control = sum(1 for _, port in imported if port == CONTROL_SLOT)
         satisfied_data = any(s < 0 and port != CONTROL_SLOT for s, port in sources)
         pending[i] = control + (0 if satisfied_data else 1) if in_loop else len(imported)
@@ -170,29 +207,23 @@ def _ready_order(ops: Sequence[str], inputs: NodeInputs) -> list[int]:
 
 
 def edge_columns(
-    new_id: Column, created: Sequence[int], inputs: NodeInputs, extra_control: Mapping[int, Sequence[int]]
-) -> tuple[Column, Column, Column, Column]:
+    new_id: Ids, position: Ids, inputs: NodeInputs, extra_control: Mapping[int, Sequence[int]]
+) -> tuple[Ids, Ids, Ids, Ids]:
     """(src, src_output, dst, dst_input) of all new edges in the order of their ids.
 
-    `new_id` gives the node id per GraphDef index; `extra_control` ids of existing nodes that run before a node.
+    `new_id` and `position` give the node id and the rank in creation order per GraphDef index, -1 for nodes left out;
+    `extra_control` ids of existing nodes that run before a node.
     """
-    src, ports, dst, slots = [], [], [], []
-    sources = inputs.sources
-    for i in created:
-        for slot, (s, port) in enumerate(sources[i]):
-            src.append(s)
-            ports.append(port)
-            dst.append(i)
-            slots.append(slot)
-        for node_id in extra_control.get(i, ()):
-            src.append(~node_id)
-            ports.append(CONTROL_SLOT)
-            dst.append(i)
-            slots.append(0)
-    source, port_column = np.array(src, np.int32), np.array(ports, np.int32)
-    node = np.where(source >= 0, new_id[np.maximum(source, SOURCE_ID)] if len(new_id) else source, ~source).astype(np.int32)
-    target = new_id[np.array(dst, np.int64)] if dst else np.zeros(0, np.int32)
-    slot_column = np.where(port_column == CONTROL_SLOT, CONTROL_SLOT, np.array(slots, np.int32)).astype(np.int32)
-    back = node >= target
-    order = np.concatenate([np.flatnonzero(~back), np.flatnonzero(back)])
-    return node[order], port_column[order], target[order], slot_column[order]
+    extra = np.array([(i, ~node_id) for i, ids in extra_control.items() for node_id in ids], np.int32).reshape(-1, 2)
+    node = np.concatenate([inputs.node, extra[:, 0]])
+    source = np.concatenate([inputs.source, extra[:, 1]])
+    port = np.concatenate([inputs.port, np.full(len(extra), CONTROL_SLOT, np.int32)])
+    slot = np.concatenate([inputs.slot.astype(np.int32), np.zeros(len(extra), np.int32)])
+    slot[port == CONTROL_SLOT] = CONTROL_SLOT
+    imported = source >= 0
+    src = np.where(imported, new_id[np.where(imported, source, 0)] if len(new_id) else source, ~source)
+    dst = new_id[node]
+    back = imported & (src >= dst)
+    order = np.lexsort((position[node], back))
+    order = order[dst[order] >= 0]
+    return src[order], port[order], dst[order], slot[order]

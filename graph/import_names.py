@@ -137,7 +137,7 @@ class NameChecks:
         Raises InvalidArgumentError when a name is taken and may not be changed.
         """
         if self._plain and len(created) == len(self._names):
-            return self._names if isinstance(created, range) else [self._names[i] for i in created]
+            return [self._names[i] for i in created]
         imported = {self._prefix + name for name in self._names}
         imported |= {prefix for name in imported for prefix in _prefixes(name)}
         rename = self._options.uniquify_names and not (self._prefix and self._options.uniquify_prefix)
@@ -177,7 +177,7 @@ class NameChecks:
         position = {i: at for at, i in enumerate(created)}
         found = {}
         for i in created:
-            sources = inputs.sources[i]
+            sources = inputs.sources_of(i)
             if not any(s >= 0 and position.get(s, len(position)) < position[i] for s, _ in sources):
                 present = {~s for s, port in sources if port == CONTROL_SLOT and s < 0}
                 found[i] = [node_id for node_id in ids if node_id not in present]

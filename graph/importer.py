@@ -20,12 +20,13 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import InvalidArgumentError, NotFoundError
-from .graph import Graph, Versions
+from .graph import Graph, Ids, Versions
 from .import_edges import NodeInputs, creation_order, edge_columns
+from .functions import merged_library
 from .import_names import NameChecks, check_node_names, colocated_with
 from .node import CONTROL_SLOT, Node
 from .ops.registry import MIN_PRODUCER, PRODUCER, RELEASE, OpSignature, lookup_op
-from .properties import NodeProperties, PropertiesCache
+from .properties import NodeProperties, PropertiesCache, split_entry
 from .protos import FunctionDefLibrary, GraphDef, LazyGraphDef, VersionDef
 from .tensor_id import TensorId, parse_tensor_name
 from .validate import check_arity, check_attrs, check_op_deprecation
@@ -130,41 +131,62 @@ class _Constructor:
 
     def run(self, *, internal_names: bool) -> ImportResults:
         """Imports; on any error the graph is untouched."""
-        names = [node.name for node in self.nodes]
+        names, texts, counts, properties, devices = self._read_nodes()
         check_node_names(names, internal=internal_names)
         checks = NameChecks(self.graph, names, self.options)
-        inputs = NodeInputs(names, [tuple(node.input) for node in self.nodes], checks.input_map)
-        properties = [self._properties(i, name) for i, name in enumerate(names)]
-        inputs.check_outputs(properties, self.graph)
+        inputs = NodeInputs(names, texts, counts, checks.input_map)
+        inputs.check_types(properties, self.graph)
         if self.validate:
-            self._check_nodes(names, inputs, properties)
-        order = creation_order(names, [p.op_def.name for p in properties], inputs)
-        created = [i for i in order if i not in checks.skipped(inputs, properties)]
-        final_names = checks.final_names(created)
-        return self._write(created, final_names, inputs, properties, checks)
+            self._check_nodes(inputs, properties)
+        order = creation_order(names, properties, inputs)
+        skipped = checks.skipped(inputs, properties)
+        created = [i for i in order if i not in skipped] if skipped else order
+        return self._write(created, inputs, properties, devices, checks)
 
-    def _properties(self, index: int, name: str) -> NodeProperties:
-        node = self.nodes[index]
-        try:
-            return self.cache.resolve(node.op, tuple(node.attr))
-        except (InvalidArgumentError, NotFoundError) as error:
-            if not node.op:
-                raise InvalidArgumentError(f"Node {name!r} does not specify an operation", node=name) from None
-            raise error.located(node=name, op=node.op) from None
+    def _read_nodes(self) -> tuple[list[str], list[str], list[int], list[NodeProperties], list[str]]:
+        """Names, all input strings in a row, their number per node, properties and requested devices."""
+        names: list[str] = []
+        texts: list[str] = []
+        counts: list[int] = []
+        properties: list[NodeProperties] = []
+        devices: list[str] = []
+        resolve = self.cache.resolve
+        for node in self.nodes:
+            name, inputs = node.name, node.input[:]
+            names.append(name)
+            texts += inputs
+            counts.append(len(inputs))
+            devices.append(node.device)
+            try:
+                properties.append(resolve(node.op, tuple(node.attr[:])))
+            except (InvalidArgumentError, NotFoundError) as error:
+                if not node.op:
+                    raise InvalidArgumentError(f"Node {name!r} does not specify an operation", node=name) from None
+                if self.validate:
+                    self._check_unresolved(name, node.op, node.attr[:])
+                raise error.located(node=name, op=node.op) from None
+        return names, texts, counts, properties, devices
 
-    def _check_nodes(self, names: list[str], inputs: NodeInputs, properties: list[NodeProperties]) -> None:
+    def _check_unresolved(self, name: str, op: str, entries: list[bytes]) -> None:
+        """Raises what validation says about attrs that give no port types: it comes before what resolving them says."""
+        signature = self._lookup(op)
+        check_attrs(name, signature, dict(signature.defaults) | dict(map(split_entry, entries)))
+
+    def _check_nodes(self, inputs: NodeInputs, properties: list[NodeProperties]) -> None:
         producer = self.versions.producer
+        num_data = inputs.num_data().tolist()
         for i, shared in enumerate(properties):
+            name = inputs.names[i]
             try:
                 if id(shared) not in self._checked:
                     check_op_deprecation(shared.op_def, producer)
-                    check_attrs(names[i], shared.op_def, shared.attrs)
-                    self._check_colocation(names[i], shared, inputs)
+                    check_attrs(name, shared.op_def, shared.attrs)
+                    self._check_colocation(name, shared, inputs)
                     self._checked.add(id(shared))
-                if inputs.num_data(i) != len(shared.input_types):
-                    check_arity(names[i], shared.input_types, inputs.texts[i])
+                if num_data[i] != len(shared.input_types):
+                    check_arity(name, shared.op_def, shared.input_types, self.nodes[i].input)
             except (InvalidArgumentError, NotFoundError) as error:
-                raise error.located(node=names[i], op=shared.op) from None
+                raise error.located(node=name, op=shared.op) from None
 
     def _check_colocation(self, name: str, properties: NodeProperties, inputs: NodeInputs) -> None:
         if not self.options.validate_colocation_constraints:
@@ -175,36 +197,29 @@ class _Constructor:
 
     def _write(
         self,
-        created: list[int],
-        names: list[str],
+        created: Sequence[int],
         inputs: NodeInputs,
         properties: list[NodeProperties],
+        devices: list[str],
         checks: NameChecks,
     ) -> ImportResults:
-        graph = self.graph
-        first = graph.num_node_ids
+        graph, first = self.graph, self.graph.num_node_ids
+        names = checks.final_names(created)
         new_id = np.full(len(properties), -1, np.int32)
         new_id[created] = np.arange(first, first + len(created), dtype=np.int32)
         renamed = checks.renamed_properties(properties)
-        columns = edge_columns(new_id, created, inputs, checks.control_ids(inputs, created))
+        columns = edge_columns(new_id, new_id - first, inputs, checks.control_ids(inputs, created))
         results = self._results(new_id, inputs, properties, checks)
-        devices = {"": graph.intern_device(self.options.default_device)}
-        requested = [self._device(devices, self.nodes[i].device) for i in created]
-        graph.extend_nodes(names, [renamed[i] for i in created], requested)
+        library = merged_library(graph.library, self.library)
+        interned = {name: graph.intern_device(name or self.options.default_device) for name in set(devices)}
+        graph.extend_nodes(names, [renamed[i] for i in created], [interned[devices[i]] for i in created])
         graph.extend_edges(*columns)
         graph.fix_source_and_sink_edges()
-        if self.library.function or self.library.gradient:
-            graph.library = _merged_library(graph.library, self.library)
+        graph.library = library
         return results
 
-    def _device(self, devices: dict[str, int], name: str) -> int:
-        index = devices.get(name)
-        if index is None:
-            index = devices[name] = self.graph.intern_device(name)
-        return index
-
     def _results(
-        self, new_id: np.typing.NDArray[np.int32], inputs: NodeInputs, properties: list[NodeProperties], checks: NameChecks
+        self, new_id: Ids, inputs: NodeInputs, properties: list[NodeProperties], checks: NameChecks
     ) -> ImportResults:
         results = ImportResults(missing_unused_input_map_keys=checks.missing_unused_keys(inputs, properties))
         for text in self.options.return_tensors:
@@ -220,7 +235,7 @@ class _Constructor:
     def _return_tensor(
         self,
         text: str,
-        new_id: np.typing.NDArray[np.int32],
+        new_id: Ids,
         inputs: NodeInputs,
         properties: list[NodeProperties],
         checks: NameChecks,
@@ -238,23 +253,6 @@ class _Constructor:
                 f"Invalid return output {tensor.index} of node {tensor.node!r}, which has {count} output(s)"
             )
         return Node(self.graph, int(new_id[index])), tensor.index
-
-
-def _merged_library(old: FunctionDefLibrary, new: FunctionDefLibrary) -> FunctionDefLibrary:
-    merged = FunctionDefLibrary()
-    merged.CopyFrom(old)
-    known = {f.signature.name: f for f in old.function}
-    for function in new.function:
-        name = function.signature.name
-        if name not in known:
-            merged.function.append(function)
-        elif known[name] != function:
-            raise InvalidArgumentError(
-                f"Cannot add function {name!r} because a different function with the same name already exists."
-            )
-    gradients = {g.function_name for g in old.gradient}
-    merged.gradient.extend(g for g in new.gradient if g.function_name not in gradients)
-    return merged
 
 
 def graph_def_to_graph(

@@ -113,9 +113,9 @@ class _Cut:
         dst = self.edges.dst[cut]
         order = cut[np.lexsort((np.where(port == CONTROL_SLOT, 0, port), port == CONTROL_SLOT, dst))]
         consumers, starts = np.unique(self.edges.dst[order], return_index=True)
-        ends = [*starts.tolist()[1:], len(order)]
-        for consumer, start, end in zip(consumers.tolist(), starts.tolist(), ends, strict=True):
-            yield consumer, order[start:end].tolist()
+        bounds = [*starts.tolist(), len(order)]
+        for i, consumer in enumerate(consumers.tolist()):
+            yield consumer, order[bounds[i] : bounds[i + 1]].tolist()
 
     def _join(self, consumer: int, positions: list[int]) -> None:
         """Gives one consumer its cut inputs."""
