@@ -320,7 +320,7 @@ class Graph:
             (self._src, self._src_output, self._dst, self._dst_input), (src, src_output, dst, dst_input), strict=True
         ):
             column.frombytes(np.asarray(values, np.int32).tobytes())
-        self._in = self._out = None
+        self._in = self._out = None  # a bulk change starts the EdgeSet orders anew
 
     def add_edge(self, src: Node, src_output: int, dst: Node, dst_input: int) -> Edge:
         """Adds an edge; source, sink and slot -1 make it a control edge, and then both slots must be -1.
@@ -434,16 +434,14 @@ class Graph:
         has_in = np.bincount(edges.dst, minlength=count) > 0
         has_out = np.bincount(edges.src, minlength=count) > 0
         has_in[SOURCE_ID] = has_out[SINK_ID] = True
-        ends = []
-        for node_id in np.flatnonzero(~(has_in & has_out)).tolist():
-            if self._names[node_id] is None:
-                continue
-            if not has_in[node_id]:
-                ends.append((SOURCE_ID, node_id))
-            if not has_out[node_id]:
-                ends.append((node_id, SINK_ID))
-        for src, dst in ends:
-            self.add_edge(Node(self, src), CONTROL_SLOT, Node(self, dst), CONTROL_SLOT)
+        live = np.array([name is not None for name in self._names])
+        loose = np.flatnonzero(live & ~(has_in & has_out))
+        # Both possible edges of every loose node, the one from the source first; then those that are needed.
+        needed = np.stack([~has_in[loose], ~has_out[loose]], axis=1)
+        src = np.stack([np.full(len(loose), SOURCE_ID), loose], axis=1)[needed]
+        dst = np.stack([loose, np.full(len(loose), SINK_ID)], axis=1)[needed]
+        control = np.full(len(src), CONTROL_SLOT)
+        self.extend_edges(src, control, dst, control)
 
     def new_name(self, prefix: str) -> str:
         """`prefix/_N` with a counter that all prefixes of this graph share; collisions are not looked for."""

@@ -11,9 +11,7 @@ that hang loose ends on source and sink.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -22,6 +20,7 @@ import numpy as np
 from ..errors import InvalidArgumentError, NotFoundError
 from .graph import Graph, Ids, Versions
 from .import_edges import NodeInputs, creation_order, edge_columns
+from .collector import collector_paused
 from .functions import merged_library
 from .import_names import NameChecks, check_node_names, colocated_with
 from .node import CONTROL_SLOT, Node
@@ -70,18 +69,6 @@ class ImportResults:
     return_tensors: list[tuple[Node, int]] = field(default_factory=list)
     return_nodes: list[Node] = field(default_factory=list)
     missing_unused_input_map_keys: list[str] = field(default_factory=list)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Importing makes no garbage cycles but many objects: the collector would only slow it down."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def parse_lazily(graph_def: GraphDef | Serialisable | bytes) -> LazyGraphDef:
@@ -268,7 +255,7 @@ def graph_def_to_graph(
     `expect_device` wants a device on every node and makes it the assigned one. Raises InvalidArgumentError (names, inputs,
     cycles, types, versions) or NotFoundError (unknown ops, attrs that decide port types).
     """
-    with _collector_paused():
+    with collector_paused():
         lazy = parse_lazily(graph_def)
         graph = Graph()
         constructor = _Constructor(lazy, graph, ImportOptions(), validate=False, defaults=add_default_attrs)
@@ -294,7 +281,7 @@ def import_graph_def(
 
     Raises InvalidArgumentError, NotFoundError or UnimplementedError (removed ops), and then `graph` is as it was.
     """
-    with _collector_paused():
+    with collector_paused():
         constructor = _Constructor(parse_lazily(graph_def), graph, options or ImportOptions(), validate=True, defaults=True)
         results = constructor.run(internal_names=False)
     theirs, ours = constructor.versions, graph.versions

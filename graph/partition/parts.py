@@ -7,7 +7,7 @@ a part a generated node comes right after the node whose input made it necessary
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,10 @@ import numpy.typing as npt
 from ..graph import Graph, Ids
 from ..node import CONTROL_SLOT, SINK_ID
 from ..properties import NodeProperties
+from ..protos import AttrValue
+from .transfer import TransferProperties
+
+START_TIME = "_start_time"
 
 
 class Parts:
@@ -47,11 +51,18 @@ class Parts:
         """Adds an edge between two nodes of one part, by their numbers."""
         self._edges.append((src, src_output, dst, dst_input))
 
-    def name(self, number: int) -> str:
-        """Name of a node by its number."""
-        if number < self.first_generated:
-            return self.graph.node_name(number)
-        return self._names[number - self.first_generated]
+    def transferred_inputs(self, consumer: int, except_for: Collection[int]) -> list[int]:
+        """Generated nodes that a consumer reads or waits for, without `except_for`."""
+        return [src for src, _, dst, _ in self._edges if dst == consumer and src not in except_for]
+
+    def set_start_time(self, number: int, start_time: int) -> None:
+        """Sets the start time of a generated node, in microseconds."""
+        index = number - self.first_generated
+        old = self.properties[index]
+        if isinstance(old, TransferProperties):
+            self.properties[index] = old.started_at(start_time)
+        else:
+            self.properties[index] = old.with_attr(START_TIME, AttrValue(i=start_time))
 
     def graphs(self, kept_edges: npt.NDArray[np.int64]) -> dict[str, Graph]:
         """The graph of every location that has a node; `kept_edges` are positions in `edge_arrays()` of uncut edges."""
@@ -83,22 +94,20 @@ class Parts:
         return src, output, dst, port
 
     def _graph(self, members: Sequence[int], edges: tuple[Ids, Ids, Ids, Ids]) -> Graph:
-        whole, first = self.graph, self.first_generated
+        whole = self.graph
         part = Graph()
         part.versions, part.library = whole.versions, whole.library
-        names, properties, devices = whole.names(), whole.all_properties(), whole.assigned_device_indices().tolist()
-        interned = [part.intern_device(name) for name in whole.device_names()]
-        part_names, part_properties, requested = [], [], []
-        for i in members:
-            if i < first:
-                shared, name = self.replaced.get(i) or properties[i], names[i]
-                device = devices[i]
-            else:
-                shared, name, device = self.properties[i - first], self._names[i - first], self._devices[i - first]
-            part_names.append(str(name))
-            part_properties.append(shared or part.node_properties(0))
-            requested.append(interned[device])
-        part.extend_nodes(part_names, part_properties, requested)
+        interned = np.array([part.intern_device(name) for name in whole.device_names()], np.int32)
+        devices = np.concatenate([whole.assigned_device_indices(), np.array(self._devices, np.int32)])
+        names = [*whole.names(), *self._names]
+        properties = [*whole.all_properties(), *self.properties]
+        for node_id, replacement in self.replaced.items():
+            properties[node_id] = replacement
+        part.extend_nodes(
+            [name for i in members if (name := names[i]) is not None],
+            [shared for i in members if (shared := properties[i]) is not None],
+            interned[devices[members]].tolist(),
+        )
         part.assign_devices(part.requested_device_indices())
         part.extend_edges(*edges)
         part.fix_source_and_sink_edges()

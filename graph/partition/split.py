@@ -13,11 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError, UnimplementedError
+from ..collector import collector_paused
 from ..device_name import parse_full_name
 from ..dtypes import DataType, base_type, is_ref
 from ..graph import EdgeArrays, Graph, Ids
@@ -26,11 +29,10 @@ from ..node import CONTROL_SLOT, SINK_ID, Edge, Node
 from ..properties import NodeProperties, properties_of
 from ..protos import AttrValue, GraphDef
 from .options import PartitionOptions, assigned_device
-from .parts import Parts
-from .transfer import Transfer, TransferProperties, transfer_properties
+from .parts import START_TIME, Parts
+from .transfer import Transfer, transfer_properties
 
 _CPU = "CPU"
-_START_TIME = "_start_time"
 
 
 @dataclass(slots=True)
@@ -42,6 +44,16 @@ class _Arrival:
     start_time: int
 
 
+class _CutEdge(NamedTuple):
+    """One edge to be replaced by a transfer: its id and ends, by node id and port."""
+
+    id: int
+    src: int
+    output: int
+    dst: int
+    port: int
+
+
 class _Cut:
     """One partitioning in progress."""
 
@@ -49,22 +61,24 @@ class _Cut:
         self.graph = graph
         self.options = options
         self.edges: EdgeArrays = graph.edge_arrays()
-        self.devices = graph.assigned_device_indices()
         self.device_names = graph.device_names()
         self.device_types = [_device_type(name) for name in self.device_names]
-        locations, location_of = self._locate()
-        self.location_of = location_of.tolist()
-        self.parts = Parts(graph, locations, location_of)
+        self.devices = graph.assigned_device_indices().tolist()
+        locations, self.location_of = self._locate()
+        self.location = self.location_of.tolist()
+        self.parts = Parts(graph, locations, self.location_of)
+        self.names = graph.names()
         self.properties = graph.all_properties()
-        self.arrivals: dict[tuple[int, int, int, bool], _Arrival] = {}
-        self.empty = properties_of("Const", {"dtype": DataType.FLOAT, "value": np.zeros(0, np.float32)})
+        self.incarnations = [options.get_incarnation(name) if name else 0 for name in self.device_names]
+        self._arrivals: dict[tuple[int, int, int, bool], _Arrival] = {}
+        self._memory: dict[tuple[int, str], tuple[tuple[bool, ...], tuple[bool, ...]]] = {}
 
     def _locate(self) -> tuple[list[str], Ids]:
-        """All locations, and the index of each node's; -1 for source and sink and removed nodes."""
+        """All locations, and the index of each node's; -1 for source, sink and removed nodes."""
         live = [i for i in self.graph.node_ids() if i > SINK_ID]
         location_of = np.full(self.graph.num_node_ids, -1, np.int32)
         if self.options.node_to_loc is assigned_device:
-            location_of[live] = self.devices[live]
+            location_of[live] = self.graph.assigned_device_indices()[live]
             return list(self.device_names), location_of
         found: dict[str, int] = {}
         for i in live:
@@ -76,13 +90,15 @@ class _Cut:
         """Cuts, and returns the graph of each location."""
         self._check_complete()
         inner = (self.edges.src > SINK_ID) & (self.edges.dst > SINK_ID)
-        where = np.array(self.location_of, np.int32)
-        crosses = inner & (where[self.edges.src] != where[self.edges.dst])
+        crosses = inner & (self.location_of[self.edges.src] != self.location_of[self.edges.dst])
         cut = crosses | self._memory_changes(inner & ~crosses)
         if self.options.need_to_record_start_times:
             self._record_start_times()
-        for consumer, positions in self._by_consumer(np.flatnonzero(cut)):
-            self._join(consumer, positions)
+        ref_recvs: dict[int, list[_Arrival]] = {}
+        for edge in self._in_order(np.flatnonzero(cut)):
+            self._join(edge, ref_recvs)
+        for consumer, arrivals in ref_recvs.items():
+            self._order_after_inputs(consumer, arrivals)
         self._write_start_times()
         self._fill_in_incarnations()
         return self.parts.graphs(np.flatnonzero(inner & ~cut))
@@ -98,155 +114,158 @@ class _Cut:
     def _memory_changes(self, local: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Which local data edges join host to device memory of one device, and so need a transfer."""
         changes = np.zeros_like(local)
-        on_device = np.array([kind != _CPU for kind in self.device_types])
-        candidates = local & (self.edges.dst_input != CONTROL_SLOT) & on_device[self.devices[self.edges.src]]
+        devices = self.graph.assigned_device_indices()
+        off_cpu = np.array([kind != _CPU for kind in self.device_types])[devices]
+        same_device = devices[self.edges.src] == devices[self.edges.dst]
+        candidates = local & (self.edges.dst_input != CONTROL_SLOT) & off_cpu[self.edges.src] & same_device
         for at in np.flatnonzero(candidates).tolist():
-            src, dst = int(self.edges.src[at]), int(self.edges.dst[at])
-            if self.devices[src] == self.devices[dst]:
-                sent_from_host = self._output_on_host(src, int(self.edges.src_output[at]))
-                changes[at] = sent_from_host != self._input_on_host(dst, int(self.edges.dst_input[at]))
+            from_host = self._on_host(int(self.edges.src[at]))[1][self.edges.src_output[at]]
+            to_host = self._on_host(int(self.edges.dst[at]))[0][self.edges.dst_input[at]]
+            changes[at] = from_host != to_host
         return changes
 
-    def _by_consumer(self, cut: npt.NDArray[np.int64]) -> Iterator[tuple[int, list[int]]]:
-        """Positions of cut edges grouped by consumer: data inputs by port, then control inputs."""
-        port = self.edges.dst_input[cut]
-        dst = self.edges.dst[cut]
-        order = cut[np.lexsort((np.where(port == CONTROL_SLOT, 0, port), port == CONTROL_SLOT, dst))]
-        consumers, starts = np.unique(self.edges.dst[order], return_index=True)
-        bounds = [*starts.tolist(), len(order)]
-        for i, consumer in enumerate(consumers.tolist()):
-            yield consumer, order[bounds[i] : bounds[i + 1]].tolist()
+    def _in_order(self, cut: npt.NDArray[np.int64]) -> Iterator[_CutEdge]:
+        """The cut edges by consumer: data inputs by port, then control inputs."""
+        port, dst = self.edges.dst_input[cut], self.edges.dst[cut]
+        at = cut[np.lexsort((np.where(port == CONTROL_SLOT, 0, port), port == CONTROL_SLOT, dst))]
+        edges = self.edges
+        columns = (edges.id, edges.src, edges.src_output, edges.dst, edges.dst_input)
+        return map(_CutEdge, *(column[at].tolist() for column in columns))
 
-    def _join(self, consumer: int, positions: list[int]) -> None:
-        """Gives one consumer its cut inputs."""
-        ref_recvs, arrived = [], []
-        for at in positions:
-            src, output = int(self.edges.src[at]), int(self.edges.src_output[at])
-            control = output == CONTROL_SLOT
-            host = self._arrives_on_host(consumer, int(self.edges.dst_input[at]))
-            key = src, output, self.location_of[consumer], host
-            arrival = self.arrivals.get(key)
-            start = self._start_times(src, consumer)
-            if arrival is None:
-                arrival = self._transfer(at, start)
-                if not control and is_ref(self._of(src).output_types[output]):
-                    ref_recvs.append(arrival)
-                else:
-                    self.arrivals[key] = arrival
-                    arrived.append(arrival.node)
+    def _join(self, edge: _CutEdge, ref_recvs: dict[int, list[_Arrival]]) -> None:
+        """Connects the consumer of one cut edge to a transfer, a shared one where there is one."""
+        key = edge.src, edge.output, self.location[edge.dst], self._arrives_on_host(edge)
+        arrival = self._arrivals.get(key)
+        if arrival is None:
+            arrival = self._transfer(edge)
+            if self._is_ref(edge.src, edge.output):
+                ref_recvs.setdefault(edge.dst, []).append(arrival)
             else:
-                arrival.start_time = min(arrival.start_time, start[1])
-                arrived.append(arrival.node)
-            port = CONTROL_SLOT if control else 0
-            self.parts.add_edge(arrival.node, port, consumer, int(self.edges.dst_input[at]))
-        if ref_recvs:
-            self._order_after_inputs(consumer, ref_recvs, arrived)
+                self._arrivals[key] = arrival
+        elif self.options.scheduling_for_recvs:
+            arrival.start_time = min(arrival.start_time, self._start_time(edge.dst))
+        output = CONTROL_SLOT if edge.output == CONTROL_SLOT else 0
+        self.parts.add_edge(arrival.node, output, edge.dst, edge.port)
 
-    def _order_after_inputs(self, consumer: int, ref_recvs: list[_Arrival], arrived: list[int]) -> None:
+    def _is_ref(self, node_id: int, output: int) -> bool:
+        return output != CONTROL_SLOT and is_ref(self.graph.node_properties(node_id).output_types[output])
+
+    def _order_after_inputs(self, consumer: int, arrivals: list[_Arrival]) -> None:
         """Makes the recvs of reference edges wait for every other input of their consumer."""
-        others = list(arrived)
+        others = self.parts.transferred_inputs(consumer, {arrival.node for arrival in arrivals})
         for at in np.flatnonzero(self.edges.dst == consumer).tolist():
-            src, output = int(self.edges.src[at]), int(self.edges.src_output[at])
-            local = src > SINK_ID and self.location_of[src] == self.location_of[consumer]
-            if local and (output == CONTROL_SLOT or not is_ref(self._of(src).output_types[output])):
+            src = int(self.edges.src[at])
+            local = src > SINK_ID and self.location[src] == self.location[consumer]
+            if local and not self._is_ref(src, int(self.edges.src_output[at])):
                 others.append(src)
-        for arrival in ref_recvs:
-            self._set_start_time(arrival.recv, arrival.start_time)
-            if arrival.node != arrival.recv:
-                self._set_start_time(arrival.node, arrival.start_time)
+        for arrival in arrivals:
+            for number in {arrival.recv, arrival.node}:
+                self.parts.set_start_time(number, arrival.start_time)
             for other in dict.fromkeys(others):
                 self.parts.add_edge(other, CONTROL_SLOT, arrival.recv, CONTROL_SLOT)
 
-    def _transfer(self, at: int, start: tuple[int, int]) -> _Arrival:
+    def _transfer(self, edge: _CutEdge) -> _Arrival:
         """Adds the nodes that carry one edge; returns what its consumers read."""
-        src, output = int(self.edges.src[at]), int(self.edges.src_output[at])
-        dst, port = int(self.edges.dst[at]), int(self.edges.dst_input[at])
-        control = output == CONTROL_SLOT
-        local = self.location_of[src] == self.location_of[dst]
-        dtype = DataType.FLOAT if control else base_type(self._of(dst).input_types[port])
-        sent_type = dtype if local or self.options.should_cast is None else self._cast_type(at, dtype)
-        from_host = not control and self._output_on_host(src, output)
-        to_host = not control and self._input_on_host(dst, port)
-        generated = _Generator(self, src, dst)
-        source, source_output = src, output
+        control = edge.output == CONTROL_SLOT
+        local = self.location[edge.src] == self.location[edge.dst]
+        dtype = DataType.FLOAT if control else base_type(self.graph.node_properties(edge.dst).input_types[edge.port])
+        sent_type = dtype if local or self.options.should_cast is None else self._cast_type(edge, dtype)
+        from_host = not control and self._on_host(edge.src)[1][edge.output]
+        to_host = not control and self._on_host(edge.dst)[0][edge.port]
+        name = str(self.names[edge.src])
+        source, output, at_source = edge.src, edge.output, []
         if control:
-            source, source_output = generated.add_source(self.empty, f"{generated.src_name}/ctrl"), 0
-            self.parts.add_edge(src, CONTROL_SLOT, source, CONTROL_SLOT)
+            source, output = self._add(edge.src, edge, _empty_constant(), name + "/ctrl"), 0
+            self.parts.add_edge(edge.src, CONTROL_SLOT, source, CONTROL_SLOT)
+            at_source.append(source)
         if sent_type != dtype:
-            cast = generated.add_source(_cast(dtype, sent_type, from_host))
-            self.parts.add_edge(source, source_output, cast, 0)
-            source, source_output = cast, 0
-        transfer = generated.transfer(f"edge_{self.edges.id[at]}_{generated.src_name}", sent_type)
-        send = generated.add_source(transfer_properties("_HostSend" if from_host else "_Send", transfer))
-        self.parts.add_edge(source, source_output, send, 0)
-        recv = generated.add_target(transfer_properties("_HostRecv" if to_host else "_Recv", transfer))
+            cast = self._add(edge.src, edge, _cast(dtype, sent_type, from_host), name)
+            self.parts.add_edge(source, output, cast, 0)
+            source, output = cast, 0
+            at_source.append(source)
+        transfer = self._describe(edge, name, sent_type)
+        send = self._add(edge.src, edge, transfer_properties("_HostSend" if from_host else "_Send", transfer), name)
+        self.parts.add_edge(source, output, send, 0)
+        recv = self._add(edge.dst, edge, transfer_properties("_HostRecv" if to_host else "_Recv", transfer), name)
         if local:
             self.parts.add_edge(send, CONTROL_SLOT, recv, CONTROL_SLOT)
-        node = recv
-        if sent_type != dtype:
-            node = generated.add_target(_cast(sent_type, dtype, to_host))
-        elif control:
-            node = generated.add_target(properties_of("Identity", {"T": dtype}))
-        if node != recv:
-            self.parts.add_edge(recv, 0, node, 0)
+        arrival = _Arrival(self._behind_recv(edge, recv, sent_type, dtype, to_host), recv, 0)
         if self.options.scheduling_for_recvs:
-            for number in generated.at_source:
-                self._set_start_time(number, start[0])
-        return _Arrival(node, recv, start[1])
+            arrival.start_time = self._start_time(edge.dst)
+            for number in [*at_source, send]:
+                self.parts.set_start_time(number, self._start_time(edge.src))
+        return arrival
 
-    def _cast_type(self, at: int, dtype: DataType) -> DataType:
-        assert self.options.should_cast is not None
-        return base_type(self.options.should_cast(Edge(self.graph, int(self.edges.id[at]))) or dtype)
+    def _behind_recv(self, edge: _CutEdge, recv: int, sent: DataType, wanted: DataType, on_host: bool) -> int:
+        """The node that consumers read: a cast back, an identity for control edges, or the recv itself."""
+        if sent != wanted:
+            properties = _cast(sent, wanted, on_host)
+        elif edge.output == CONTROL_SLOT:
+            properties = _float_identity()
+        else:
+            return recv
+        node = self._add(edge.dst, edge, properties, str(self.names[edge.src]))
+        self.parts.add_edge(recv, 0, node, 0)
+        return node
 
-    def _of(self, node_id: int) -> NodeProperties:
-        return self.graph.node_properties(node_id)
+    def _add(self, end: int, edge: _CutEdge, properties: NodeProperties, prefix: str) -> int:
+        """Adds a generated node beside one end of an edge."""
+        name = self.options.new_name(prefix)
+        return self.parts.add_node(name, properties, self.location[end], self.devices[end], edge.dst)
 
-    def _output_on_host(self, node_id: int, output: int) -> bool:
-        return memory_types(self._of(node_id), self.device_types[self.devices[node_id]])[1][output]
+    def _describe(self, edge: _CutEdge, src_name: str, dtype: DataType) -> Transfer:
+        """What both ends say of the tensor."""
+        send, recv = self.devices[edge.src], self.devices[edge.dst]
+        return Transfer(
+            f"edge_{edge.id}_{src_name}",
+            self.device_names[send],
+            self.device_names[recv],
+            self.incarnations[send],
+            dtype,
+            src_name,
+            str(self.names[edge.dst]),
+        )
 
-    def _input_on_host(self, node_id: int, port: int) -> bool:
-        return memory_types(self._of(node_id), self.device_types[self.devices[node_id]])[0][port]
+    def _cast_type(self, edge: _CutEdge, dtype: DataType) -> DataType:
+        should_cast = self.options.should_cast
+        return base_type((should_cast and should_cast(Edge(self.graph, edge.id))) or dtype)
 
-    def _arrives_on_host(self, consumer: int, port: int) -> bool:
+    def _on_host(self, node_id: int) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
+        """Which inputs and outputs of a node live in host memory."""
+        properties, kind = self.graph.node_properties(node_id), self.device_types[self.devices[node_id]]
+        key = id(properties), kind
+        found = self._memory.get(key)
+        if found is None:
+            found = self._memory[key] = memory_types(properties, kind)
+        return found
+
+    def _arrives_on_host(self, edge: _CutEdge) -> bool:
         """Where a consumer wants a tensor, as far as sharing goes: a CPU has only host memory."""
-        if self.device_types[self.devices[consumer]] == _CPU:
+        if self.device_types[self.devices[edge.dst]] == _CPU:
             return True
-        return port != CONTROL_SLOT and self._input_on_host(consumer, port)
-
-    def _start_times(self, src: int, dst: int) -> tuple[int, int]:
-        if not self.options.scheduling_for_recvs:
-            return 0, 0
-        return self._start_time(src), self._start_time(dst)
+        return edge.port != CONTROL_SLOT and self._on_host(edge.dst)[0][edge.port]
 
     def _start_time(self, node_id: int) -> int:
-        attrs = self._of(node_id).attrs
-        if _START_TIME in attrs:
-            return int(attrs[_START_TIME])
+        attrs = self.graph.node_properties(node_id).attrs
+        if START_TIME in attrs:
+            return int(attrs[START_TIME])
         name = self.graph.node_name(node_id)
         if self.options.need_to_record_start_times and name in self.options.start_times:
             return self.options.start_times[name]
-        raise NotFoundError(f"No attr named {_START_TIME!r} in NodeDef: {{{{node {name}}}}}", node=name)
+        raise NotFoundError(f"No attr named {START_TIME!r} in NodeDef: {{{{node {name}}}}}", node=name)
 
     def _record_start_times(self) -> None:
         for node in self.graph.op_nodes():
-            if _START_TIME not in node.attrs:
+            if START_TIME not in node.attrs:
                 value = AttrValue(i=self._start_time(node.id))
-                self.parts.replaced[node.id] = node.properties.with_attr(_START_TIME, value)
-
-    def _set_start_time(self, number: int, start_time: int) -> None:
-        index = number - self.parts.first_generated
-        old = self.parts.properties[index]
-        if isinstance(old, TransferProperties):
-            self.parts.properties[index] = old.started_at(start_time)
-        else:
-            self.parts.properties[index] = old.with_attr(_START_TIME, AttrValue(i=start_time))
+                self.parts.replaced[node.id] = node.properties.with_attr(START_TIME, value)
 
     def _write_start_times(self) -> None:
         """Shared recvs start with their earliest consumer."""
         if self.options.scheduling_for_recvs:
-            for arrival in self.arrivals.values():
+            for arrival in self._arrivals.values():
                 for number in {arrival.recv, arrival.node}:
-                    self._set_start_time(number, arrival.start_time)
+                    self.parts.set_start_time(number, arrival.start_time)
 
     def _fill_in_incarnations(self) -> None:
         """Transfers of an earlier partitioning learn the incarnations that nobody knew then."""
@@ -260,39 +279,18 @@ class _Cut:
                 self.parts.replaced[i] = base.with_attr("send_device_incarnation", AttrValue(i=incarnation))
 
 
-class _Generator:
-    """Makes the nodes that carry one edge, all named after its source."""
-
-    def __init__(self, cut: _Cut, src: int, dst: int) -> None:
-        self._cut = cut
-        self._src, self._dst = src, dst
-        self.src_name = cut.graph.node_name(src)
-        self.at_source: list[int] = []
-
-    def _add(self, end: int, properties: NodeProperties, prefix: str) -> int:
-        cut = self._cut
-        location, device = cut.location_of[end], int(cut.devices[end])
-        return cut.parts.add_node(cut.options.new_name(prefix), properties, location, device, self._dst)
-
-    def add_source(self, properties: NodeProperties, prefix: str = "") -> int:
-        """A node on the sending side."""
-        self.at_source.append(self._add(self._src, properties, prefix or self.src_name))
-        return self.at_source[-1]
-
-    def add_target(self, properties: NodeProperties) -> int:
-        """A node on the receiving side."""
-        return self._add(self._dst, properties, self.src_name)
-
-    def transfer(self, tensor_name: str, dtype: DataType) -> Transfer:
-        """What both ends say of the tensor."""
-        cut = self._cut
-        send_device = cut.device_names[cut.devices[self._src]]
-        recv_device = cut.device_names[cut.devices[self._dst]]
-        incarnation = cut.options.get_incarnation(send_device)
-        dst_name = cut.graph.node_name(self._dst)
-        return Transfer(tensor_name, send_device, recv_device, incarnation, dtype, self.src_name, dst_name)
+@cache
+def _empty_constant() -> NodeProperties:
+    """The tensor that stands for a control edge between parts."""
+    return properties_of("Const", {"dtype": DataType.FLOAT, "value": np.zeros(0, np.float32)})
 
 
+@cache
+def _float_identity() -> NodeProperties:
+    return properties_of("Identity", {"T": DataType.FLOAT})
+
+
+@cache
 def _cast(source: DataType, target: DataType, on_host: bool) -> NodeProperties:
     attrs = {"SrcT": source, "DstT": target, "Truncate": target == DataType.BFLOAT16}
     return properties_of("_HostCast" if on_host else "Cast", attrs)
@@ -322,7 +320,8 @@ def split_graph(graph: Graph, options: PartitionOptions | None = None) -> dict[s
     start times when scheduling, UnimplementedError for loops.
     """
     _check_no_loops(graph)
-    return _Cut(graph, options or PartitionOptions()).run()
+    with collector_paused():
+        return _Cut(graph, options or PartitionOptions()).run()
 
 
 def partition(graph: Graph, options: PartitionOptions | None = None) -> dict[str, GraphDef]:

@@ -6,8 +6,8 @@ meet at one rendezvous key; attrs are only serialised when somebody asks (a sess
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 from ..attrs import encode
 from ..dtypes import DataType
@@ -19,8 +19,7 @@ _RECVS = frozenset({"_Recv", "_HostRecv"})
 TRANSFER_OPS = frozenset({"_Send", "_HostSend", "_Recv", "_HostRecv"})
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(NamedTuple):
     """One tensor on its way: its name, the devices at both ends, and the edge it stands for.
 
     `src` and `dst` name the nodes of the cut edge ("" on nodes that a client made); `start_time` is in microseconds.
@@ -87,7 +86,7 @@ class TransferProperties(NodeProperties):
 
     def started_at(self, start_time: int) -> TransferProperties:
         """These properties with a start time."""
-        return TransferProperties(self.op_def, replace(self.transfer, start_time=start_time))
+        return TransferProperties(self.op_def, self.transfer._replace(start_time=start_time))
 
 
 def _as_int64(incarnation: int) -> int:
