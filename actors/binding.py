@@ -7,6 +7,7 @@ error names them all; ops that the executor itself carries out (transfers, contr
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..devices.kernels.registry import Construction, Kernel, lookup
@@ -34,7 +35,7 @@ class Binder:
         self.device = device
         self.state = state
         self._shared: dict[NodeProperties, Kernel] = {}
-        self._missing: list[tuple[str, str]] = []
+        self.missing: list[tuple[str, str]] = []
 
     def kernel(self, name: str, properties: NodeProperties) -> Kernel:
         """The kernel of a node.
@@ -49,7 +50,7 @@ class Binder:
             return _unfed(name, properties)
         factory = lookup(op)
         if factory is None:
-            self._missing.append((name, op))
+            self.missing.append((name, op))
             return _stand_in
         construction = Construction(
             name, op, properties.attrs, properties.input_types, properties.output_types, self.device, self.state
@@ -71,21 +72,24 @@ class Binder:
         except KeyError as error:
             raise _missing_attr(name, properties, error) from None
 
-    def check_complete(self) -> None:
-        """Raises UnimplementedError naming the nodes and ops without kernel, if there were any since the last call."""
-        missing, self._missing = self._missing, []
-        if not missing:
-            return
-        ops = sorted({op for _, op in missing})
-        named = ", ".join(f"{name!r} ({op})" for name, op in missing[:_NAMED_IN_ERROR])
-        more = f" and {len(missing) - _NAMED_IN_ERROR} more" if len(missing) > _NAMED_IN_ERROR else ""
-        raise UnimplementedError(
-            f"no kernel for {', '.join(ops)}: needed by node {named}{more}; "
-            "feed what they would compute, or only partition and simulate this graph",
-            node=missing[0][0],
-            op=missing[0][1],
-            device=self.device,
-        )
+
+def check_complete(binders: Iterable[Binder]) -> None:
+    """Raises one UnimplementedError for all nodes that were found to have no kernel since the last call."""
+    missing: list[tuple[str, str]] = []
+    for binder in binders:
+        missing += binder.missing
+        binder.missing.clear()
+    if not missing:
+        return
+    ops = ", ".join(sorted({op for _, op in missing}))
+    named = ", ".join(f"{name!r} ({op})" for name, op in missing[:_NAMED_IN_ERROR])
+    more = f" and {len(missing) - _NAMED_IN_ERROR} more" if len(missing) > _NAMED_IN_ERROR else ""
+    node, op = missing[0]
+    raise UnimplementedError(
+        f"no kernel for {ops}: needed by {named}{more}; feed what they would compute, or only partition and simulate",
+        node=node,
+        op=op,
+    )
 
 
 def _stand_in(*_values: object) -> None:

@@ -35,7 +35,7 @@ def compile_plan(graph: Graph, binder: Binder, *, receives_may_be_dead: bool, ev
     """The plan of a partition on the device of `binder`.
 
     `receives_may_be_dead` says whether any partition of the set has a Switch. Raises UnimplementedError for loops and
-    for ops without kernel (all of them in one message), and what kernel factories raise.
+    what kernel factories raise; whoever has compiled all partitions calls `binding.check_complete`.
     """
     draft = draft_of(columns_of(graph), receives_may_be_dead=receives_may_be_dead, every_node=every_node)
     grouping = group(draft.columns, (draft.codes == Role.RECV).tolist())
@@ -45,7 +45,6 @@ def compile_plan(graph: Graph, binder: Binder, *, receives_may_be_dead: bool, ev
     instructions = assembler.assemble(program)
     template: list[Any] = [None] * num_slots  # tensors of any type
     _preload(draft, assembler, template)
-    binder.check_complete()
     return Plan(
         binder.device,
         template,

@@ -78,7 +78,8 @@ class Draft:
     @cached_property
     def first(self) -> list[int]:
         """`columns.first_value` as a list."""
-        return self.columns.first_value.tolist()
+        first: list[int] = self.columns.first_value.tolist()
+        return first
 
     @cached_property
     def inputs(self) -> Rows:
@@ -104,7 +105,7 @@ class Draft:
 
     def _aliased(self) -> Flags:
         """Which nodes need nothing but that their output shares the slot of their input."""
-        aliased = (self.codes == Role.ALIAS) & ~self.may_die
+        aliased: Flags = (self.codes == Role.ALIAS) & ~self.may_die
         if self.every_node:
             aliased[:] = False
         elif self.is_reference is not None:

@@ -2,13 +2,12 @@
 
 Flows in: kernels and slot numbers. Flows out: tuples `(k, i, j, o)` that the executor's loop understands:
 
-    j > 0           slots[o] = k(slots[i], slots[j])
-    j == 0, i > 0   slots[o] = k(slots[i])
-    i == j == 0     k(slots)                            k loads and stores by itself
+    j > 0           slots[o] = k(slots[i], slots[j]) j == 0, i > 0   slots[o] = k(slots[i]) i == j == 0     k(slots)
+    k loads and stores by itself, and returns DEAD if its node was dead
 
-Always holds: slot 0 belongs to nobody and slot 1 holds what the step sends with; a slot holds a value, a `Variable`
-(the value of a reference), or DEAD. Only instructions made here by `guarded` and its kind look for DEAD, so nodes
-that cannot be dead pay nothing for those that can.
+Always holds: slot 0 belongs to nobody, slot 1 holds what the step sends with, slot 2 what a traced step records in; a
+slot holds a value, a `Variable` (the value of a reference), or DEAD. Only instructions made here by `guarded` and its
+kind look for DEAD, so nodes that cannot be dead pay nothing for those that can.
 """
 
 from __future__ import annotations
@@ -24,11 +23,12 @@ from ..errors import InvalidArgumentError
 
 # What a slot holds is decided by the graph at run time: a tensor of any type, a Variable, or DEAD.
 Slots = list[Any]
-Step = Callable[[Slots], None]
+Step = Callable[[Slots], object]
 Instruction = tuple[Kernel, int, int, int]
 
 SEND_SLOT: Final = 1
-FIRST_FREE_SLOT: Final = 2
+TRACE_SLOT: Final = 2
+FIRST_FREE_SLOT: Final = 3
 
 
 class _Dead:
@@ -131,15 +131,16 @@ def guarded(step: Step, watched: Sequence[int], outputs: Sequence[int], token: i
     """
     ins, outs = tuple(watched), (*outputs, token) if token else tuple(outputs)
 
-    def run_if_alive(slots: Slots) -> None:
+    def run_if_alive(slots: Slots) -> object:
         for i in ins:
             if slots[i] is DEAD:
                 for o in outs:
                     slots[o] = DEAD
-                return
+                return DEAD
         step(slots)
         if token:
             slots[token] = None
+        return None
 
     return whole(run_if_alive)
 
@@ -183,15 +184,16 @@ def merge(
     value_out, index_out = outputs
     watched = tuple(control)
 
-    def take_first(slots: Slots) -> None:
+    def take_first(slots: Slots) -> object:
         live = None if any(slots[i] is DEAD for i in watched) else _first_alive(slots, ins)
         if live is None:
             for o in outs:
                 slots[o] = DEAD
-            return
+            return DEAD
         slots[value_out], slots[index_out] = read(slots[ins[live]]), np.int32(live)
         if token:
             slots[token] = None
+        return None
 
     return whole(take_first)
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
+from ..graph.partition import transfer_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from ..graph.properties import NodeProperties
 
@@ -80,7 +81,5 @@ def role_of(op: str) -> Role:
 
 def key_stem(properties: NodeProperties) -> str:
     """The rendezvous key of a send or receive up to its frame part (`0:0` outside loops)."""
-    attrs: Mapping[str, Any] = properties.attrs
-    incarnation = attrs["send_device_incarnation"] % (1 << 64)
-    tensor = attrs["tensor_name"].decode()
-    return f"{attrs['send_device'].decode()};{incarnation:016x};{attrs['recv_device'].decode()};{tensor};"
+    t = transfer_of(properties)
+    return f"{t.send_device};{t.incarnation:016x};{t.recv_device};{t.tensor_name};"

@@ -1,0 +1,148 @@
+"""What a client asks for and hands in: names of feeds, fetches and targets, and the values in between.
+
+Flows in: names and values as users write them. Flows out: a `Signature` (plans are cached under it), tensors as kernels
+like them, numpy arrays for the user. Always holds: order and duplicates are kept; a fed array is never written to, a
+fetched one is read-only, and the two never share memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidArgumentError, OutOfRangeError
+from ..graph.dtypes import DataType, dtype_name, from_numpy, numpy_dtype
+from ..graph.tensor_id import TensorId, parse_tensor_name
+from .binding import scalar_form
+from .instructions import DEAD
+
+if TYPE_CHECKING:
+    from ..graph.dtypes import Array
+    from ..graph.graph import Graph
+
+Feeds = Mapping[str, npt.ArrayLike] | Iterable[tuple[str, npt.ArrayLike]]
+
+_WIDENS_TO = {"b": "b", "i": "iufc", "f": "fc", "c": "c"}  # kinds of Python numbers -> kinds of element types
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Names as the user wrote them, in the user's order."""
+
+    feeds: tuple[str, ...]
+    fetches: tuple[str, ...]
+    targets: tuple[str, ...]
+
+
+def as_names(names: str | Sequence[str]) -> tuple[str, ...]:
+    """A single name or several, as a tuple."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def split_feeds(feeds: Feeds | None) -> tuple[tuple[str, ...], list[Any]]:
+    """Names and values of the feeds, in order."""
+    if not feeds:
+        return (), []
+    pairs = list(feeds.items() if isinstance(feeds, Mapping) else feeds)
+    return tuple(name for name, _ in pairs), [value for _, value in pairs]
+
+
+def check_names(graph: Graph, signature: Signature) -> None:
+    """Raises InvalidArgumentError for a feed or fetch of an unknown node, OutOfRangeError for one of no output."""
+    for text in (*signature.feeds, *signature.fetches):
+        tensor = parse_tensor_name(text)
+        node = graph.find_node(tensor.node)
+        if node is None:
+            named = TensorId(tensor.node, tensor.index)
+            raise InvalidArgumentError(
+                f"Tensor {named}, specified in either feed_devices or fetch_devices was not found in the Graph"
+            )
+        if not 0 <= tensor.index < node.num_outputs:
+            raise OutOfRangeError(
+                f"Node '{node.name}' (type: '{node.op}', num of outputs: {node.num_outputs}) "
+                f"does not have output {tensor.index}"
+            )
+
+
+def feed_value(index: int, dtype: DataType, value: Any, *, copy: bool) -> Any:  # Any: users feed what they like
+    """A fed value as a tensor: arrays must have exactly the element type, Python numbers and lists a fitting kind.
+
+    With `copy` the tensor does not share memory with `value`. Raises InvalidArgumentError.
+    """
+    wanted = numpy_dtype(dtype)
+    if isinstance(value, np.ndarray | np.generic):
+        array = np.asarray(value)
+        if array.dtype != wanted:
+            array = _as_strings(array) if dtype is DataType.STRING else array
+            if array.dtype != wanted:
+                raise _mismatch(index, dtype, dtype_name(from_numpy(array.dtype)))
+    else:
+        array = _from_python(index, dtype, wanted, value)
+    if array.ndim == 0:
+        return scalar_form(array)
+    if copy:
+        return array.copy()
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _from_python(index: int, dtype: DataType, wanted: np.dtype[Any], value: Any) -> Array:
+    """An array from numbers, strings, nested lists, or an object that knows how to become an array."""
+    try:
+        natural = np.asarray(value)
+        if dtype is DataType.STRING:
+            return _as_strings(natural)
+        if wanted.hasobject:
+            return np.asarray(value, wanted)
+        if wanted.kind not in _WIDENS_TO.get(natural.dtype.kind, "V") and natural.dtype != wanted and natural.size:
+            raise _mismatch(index, dtype, dtype_name(_python_type(natural)))
+        return np.asarray(value, wanted)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise InvalidArgumentError(f"arg[{index}] cannot become a {dtype_name(dtype)} tensor: {error}") from error
+
+
+def _python_type(array: Array) -> DataType:
+    """The element type that Python values have when nobody asks for another."""
+    plain = {"i": DataType.INT32, "f": DataType.FLOAT, "U": DataType.STRING, "S": DataType.STRING, "O": DataType.STRING}
+    return plain.get(array.dtype.kind) or from_numpy(array.dtype)
+
+
+def _as_strings(array: Array) -> Array:
+    """Text and bytes of any array as an object array of bytes; other objects are left for the caller to refuse."""
+    if array.dtype.kind not in "SUO":
+        return array
+    strings = np.empty(array.shape, object)
+    for at, item in np.ndenumerate(array):
+        strings[at] = item.encode() if isinstance(item, str) else item
+        if not isinstance(strings[at], bytes):
+            raise TypeError(f"{item!r} is no string")
+    return strings
+
+
+def _mismatch(index: int, dtype: DataType, found: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"Expects arg[{index}] to be {dtype_name(dtype)} but {found} is provided")
+
+
+def fetched_array(index: int, dtype: DataType, value: Any, fed: Sequence[Any]) -> Array:
+    """A fetched tensor as a read-only array; InvalidArgumentError when it is dead."""
+    if value is DEAD:
+        raise InvalidArgumentError(f"Retval[{index}] does not have value")
+    array = value if type(value) is np.ndarray else np.asarray(value, numpy_dtype(dtype))
+    if any(_owner(array) is _owner(other) for other in fed):
+        array = array.copy()
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+def _owner(value: Any) -> object:
+    """The array that owns the memory of a value, or the value itself."""
+    while isinstance(value, np.ndarray) and value.base is not None:
+        value = value.base
+    return value

@@ -1,0 +1,205 @@
+"""Sessions: a graph on a set of devices, run as often as one likes.
+
+Flows in: a GraphDef and devices, then requests: fetches, feeds, targets. Flows out: arrays. Always holds: the graph
+is imported and placed once, each signature is partitioned and compiled once; a failed or cancelled step leaves
+nothing behind and the session usable; exceptions of the user's own code leave `open_session` as they were raised.
+
+The walk of a request: names -> `preparation.prepare` -> plans -> either the plan alone, in the caller's task, or a
+`Step` over several actors -> arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import count
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import trio
+
+from ..devices.cluster import Cluster, local_cluster
+from ..devices.placement import place
+from ..devices.state import DeviceState
+from ..errors import CancelledError, DeadlineExceededError
+from ..graph.importer import Serialisable, graph_def_to_graph
+from ..graph.partition import PartitionOptions, name_counter
+from ..graph.protos import ConfigProto, GraphDef, RunMetadata, RunOptions
+from ..rendezvous import LocalRendezvous
+from .binding import Binder
+from .device_actor import DeviceActor
+from .executor import DEFAULT_BUDGET_S, Pacer, fresh_slots, run_alone
+from .messages import Shutdown
+from .preparation import Prepared, compile_traced, prepare
+from .requests import Feeds, Signature, as_names, feed_value, fetched_array, split_feeds
+from .step import Step
+from .trace import step_stats, traced
+
+if TYPE_CHECKING:
+    from ..graph.dtypes import Array
+    from ..graph.graph import Graph
+    from .instructions import Slots
+    from .plan import Plan
+
+
+class Session:
+    """A placed graph and the actors of its devices. Made by `open_session`; safe to share between tasks of one loop."""
+
+    def __init__(self, graph: Graph, cluster: Cluster, *, seed: int | None, budget_s: float) -> None:
+        self.graph = graph
+        self.cluster = cluster
+        self._pacer = Pacer(budget_s)
+        self._actors = {name: DeviceActor(name, Binder(name, DeviceState(seed)), self._pacer) for name in cluster.names}
+        self._options = PartitionOptions(new_name=name_counter(), get_incarnation=cluster.incarnation)
+        self._prepared: dict[Signature, Prepared] = {}
+        self._step_numbers = count(1)
+        self._steps: set[Step] = set()
+        self._closed = False
+
+    @property
+    def devices(self) -> list[str]:
+        """Full names of the devices; the first is the client's, where feeds come from and fetches go to."""
+        return self.cluster.names
+
+    async def run(
+        self,
+        fetches: str | Sequence[str],
+        feeds: Feeds | None = None,
+        targets: str | Sequence[str] = (),
+        options: RunOptions | None = None,
+        metadata: RunMetadata | None = None,
+    ) -> list[Array]:
+        """Runs one step: the values of `fetches`, in that order, duplicates included; always a list.
+
+        `feeds` maps tensor names to values ("x" means "x:0"), or is a sequence of pairs; `targets` are nodes to run
+        for their effect. Arrays are fed with exactly the tensor's element type, Python numbers and lists with a
+        fitting one. The arrays returned are read-only. `options` and `metadata` are as in TensorFlow: traces,
+        partition graphs, a time limit. Raises InvalidArgumentError, NotFoundError or OutOfRangeError for the request,
+        UnimplementedError for ops without kernel, the error of the first node that failed, CancelledError once the
+        session is closed.
+        """
+        self._check_open()
+        await trio.lowlevel.checkpoint_if_cancelled()
+        await self._pacer.rest_if_due()
+        names, values = split_feeds(feeds)
+        prepared = self.prepare(names, fetches, targets)
+        fed = [
+            feed_value(index, dtype, value, copy=prepared.keeps_feeds)
+            for index, (dtype, value) in enumerate(zip(prepared.feed_types, values, strict=True))
+        ]
+        if options is None and metadata is None:
+            return await self._run(prepared, fed)
+        return await self._run_with(prepared, fed, options or RunOptions(), metadata or RunMetadata())
+
+    def prepare(
+        self, feeds: str | Sequence[str], fetches: str | Sequence[str], targets: str | Sequence[str] = ()
+    ) -> Prepared:
+        """Partitions and compiles a request if that has not been done before; raises as `run` does."""
+        signature = Signature(as_names(feeds), as_names(fetches), as_names(targets))
+        found = self._prepared.get(signature)
+        if found is None:
+            found = prepare(self.graph, signature, self._actors, self.cluster.client.name, self._options)
+            self._prepared[signature] = found
+        return found
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Starts the actors; `open_session` does."""
+        for actor in self._actors.values():
+            nursery.start_soon(actor.run, name=f"actor of {actor.name}")
+
+    def close(self) -> None:
+        """Ends the session: steps under way fail with CancelledError, and so does every later `run`."""
+        if self._closed:
+            return
+        self._closed = True
+        for step in list(self._steps):
+            step.fail(_closed())
+        for actor in self._actors.values():
+            actor.post(Shutdown())
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise _closed()
+
+    async def _run(self, prepared: Prepared, fed: list[Any]) -> list[Array]:
+        if prepared.alone is not None:
+            slots = fresh_slots(prepared.alone, fed)
+            with np.errstate(all="ignore"):
+                await run_alone(prepared.alone, slots, self._pacer)
+            return _collect([(prepared.alone, slots)], len(prepared.signature.fetches), fed)
+        step = await self._run_parts(prepared.work, fed)
+        return _collect([(p.plan, p.slots) for p in step.parts], len(prepared.signature.fetches), fed)
+
+    async def _run_parts(
+        self, work: Sequence[tuple[Plan, DeviceActor]], fed: list[Any], *, with_trace: bool = False
+    ) -> Step:
+        """Runs plans on their actors and returns the step when it is done."""
+        step = Step(next(self._step_numbers), LocalRendezvous())
+        self._steps.add(step)
+        try:
+            step.start(work, fed, with_trace=with_trace)
+            await step.wait()
+        finally:
+            self._steps.discard(step)
+        return step
+
+    async def _run_with(
+        self, prepared: Prepared, fed: list[Any], options: RunOptions, metadata: RunMetadata
+    ) -> list[Array]:
+        """Runs a step with the extras that options ask for."""
+        if options.output_partition_graphs:
+            metadata.partition_graphs.extend(part.to_graph_def() for part in prepared.partitions.values())
+        limit_s = options.timeout_in_ms / 1000 if options.timeout_in_ms > 0 else inf
+        with trio.move_on_after(limit_s):
+            if options.trace_level == RunOptions.NO_TRACE or not prepared.work:
+                return await self._run(prepared, fed)
+            work = [(traced(plan), actor) for plan, actor in compile_traced(prepared, self._actors)]
+            step = await self._run_parts(work, fed, with_trace=True)
+            metadata.step_stats.CopyFrom(step_stats(step.parts))
+            return _collect([(p.plan, p.slots) for p in step.parts], len(prepared.signature.fetches), fed)
+        raise DeadlineExceededError(f"the step was not done after timeout_in_ms = {options.timeout_in_ms}")
+
+
+def _collect(parts: Sequence[tuple[Plan, Slots]], num_fetches: int, fed: Sequence[object]) -> list[Array]:
+    """The fetched arrays in the order asked; InvalidArgumentError when one is dead."""
+    found: list[Any] = [None] * num_fetches
+    for plan, slots in parts:
+        for result in plan.results:
+            found[result.index] = fetched_array(result.index, result.dtype, slots[result.slot], fed)
+    return found
+
+
+def _closed() -> CancelledError:
+    return CancelledError("Session has been closed.")
+
+
+@asynccontextmanager
+async def open_session(
+    graph_def: GraphDef | Serialisable | bytes,
+    devices: str | Cluster = "cpu:1",
+    *,
+    config: ConfigProto | None = None,
+    seed: int | None = None,
+    budget_s: float = DEFAULT_BUDGET_S,
+) -> AsyncIterator[Session]:
+    """Imports a graph, places it on `devices` ("cpu:4", "cpu:2,gpu:4", or a `Cluster`) and opens a session on it.
+
+    `config` may forbid soft placement; `seed` makes random ops that have no seed of their own repeatable; `budget_s` is
+    how long, in seconds, a step may keep the event loop from its other tasks. Raises InvalidArgumentError or
+    NotFoundError for a graph that cannot be imported or placed.
+    """
+    cluster = devices if isinstance(devices, Cluster) else local_cluster(devices)
+    graph = graph_def_to_graph(graph_def, add_default_attrs=True)
+    place(graph, cluster, allow_soft_placement=config is None or config.allow_soft_placement)
+    session = Session(graph, cluster, seed=seed, budget_s=budget_s)
+    failure: BaseException | None = None
+    async with trio.open_nursery() as nursery:
+        session.start(nursery)
+        try:
+            yield session
+        except BaseException as error:  # noqa: BLE001 - kept from the nursery, which would wrap it in a group
+            failure = error
+        session.close()
+    if failure is not None:
+        raise failure

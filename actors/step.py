@@ -1,0 +1,157 @@
+"""One step of a session over several devices: its parts, and how it ends.
+
+Flows in: plans, feeds, a rendezvous, the actors. Flows out: filled slots, or the one error that was the first. Always
+holds:
+
+    RUNNING --all parts done--> DONE
+       |
+       `--fail(error)--> STOPPING --no actor is inside the step any more--> FAILED
+                         (rendezvous aborted, segments not yet begun are dropped)
+
+`wait` returns in DONE and raises in FAILED, never earlier; a cancelled wait fails the step first. So after it no task
+works for the step, no waiter is in its rendezvous, and its tensors are garbage as soon as the caller lets go of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import outcome
+import trio
+
+from ..errors import CancelledError, PartitaError
+from .executor import fresh_slots
+from .instructions import DEAD, TRACE_SLOT, Slots
+from .messages import RunSegment
+
+if TYPE_CHECKING:
+    from ..rendezvous import Outcome, Rendezvous
+    from .device_actor import DeviceActor
+    from .plan import Arrival, Plan
+
+
+class Step:
+    """See the module. `number` counts the steps of a session from 1."""
+
+    __slots__ = ("_inside", "_raise_cancel", "_task", "_unfinished", "error", "number", "parts", "rendezvous")
+
+    def __init__(self, number: int, rendezvous: Rendezvous) -> None:
+        self.number = number
+        self.rendezvous = rendezvous
+        self.parts: list[Part] = []
+        self.error: PartitaError | None = None
+        self._unfinished = 0
+        self._inside = 0
+        self._task: trio.lowlevel.Task | None = None
+        self._raise_cancel: Callable[[], object] | None = None
+
+    def start(self, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object], *, with_trace: bool = False) -> None:
+        """Starts every plan on its actor; `with_trace` when they are traced plans."""
+        self.parts = [Part(self, plan, actor, feeds) for plan, actor in work]
+        if with_trace:
+            for part in self.parts:
+                part.slots[TRACE_SLOT] = []
+        self._unfinished = len(work)
+        for part in self.parts:
+            part.start()
+
+    def fail(self, error: PartitaError) -> None:
+        """Stops the step; the first error is the one it is remembered for."""
+        if self.error is None and self._unfinished:
+            self.error = error.located(step=self.number)
+            self.rendezvous.abort(self.error)
+            self._wake_if_settled()
+
+    def entered(self) -> None:
+        """An actor begins to work for this step."""
+        self._inside += 1
+
+    def left(self) -> None:
+        """An actor has stopped working for this step."""
+        self._inside -= 1
+        self._wake_if_settled()
+
+    def part_done(self) -> None:
+        """A part has run all its segments."""
+        self._unfinished -= 1
+        self._wake_if_settled()
+
+    async def wait(self) -> None:
+        """Returns when the step is done; raises its error when it has failed and every actor has let go of it."""
+        self._task = trio.lowlevel.current_task()
+        if self._is_settled():
+            await trio.lowlevel.cancel_shielded_checkpoint()
+        else:
+            await trio.lowlevel.wait_task_rescheduled(self._cancel)
+        if self.error is not None:
+            raise self.error
+
+    def _cancel(self, raise_cancel: Callable[[], object]) -> trio.lowlevel.Abort:
+        """The waiting task is cancelled: stop the step, and let the cancellation go on once it is settled."""
+        self._raise_cancel = raise_cancel
+        task, self._task = self._task, None
+        self.fail(CancelledError("the task that ran the step was cancelled"))
+        if self._is_settled():
+            return trio.lowlevel.Abort.SUCCEEDED
+        self._task = task
+        return trio.lowlevel.Abort.FAILED
+
+    def _is_settled(self) -> bool:
+        return not self._inside and (not self._unfinished or self.error is not None)
+
+    def _wake_if_settled(self) -> None:
+        if self._task is not None and self._is_settled():
+            task, self._task = self._task, None
+            cancelled = self._raise_cancel
+            trio.lowlevel.reschedule(task, outcome.Value(None) if cancelled is None else outcome.capture(cancelled))
+
+
+class Part:
+    """What one device does for one step: the slots, and how many things each segment still waits for."""
+
+    __slots__ = ("_unfinished", "actor", "pending", "plan", "slots", "step")
+
+    def __init__(self, step: Step, plan: Plan, actor: DeviceActor, feeds: list[object]) -> None:
+        self.step = step
+        self.plan = plan
+        self.actor = actor
+        self.slots: Slots = fresh_slots(plan, feeds, step.rendezvous.send)
+        self.pending = [segment.waits for segment in plan.segments]
+        self._unfinished = len(self.pending)
+
+    def start(self) -> None:
+        """Posts the segment that waits for nothing and asks for everything the others wait for."""
+        self._begin(0)
+        receive, arrived = self.step.rendezvous.recv_callback, self._arrived
+        for arrival in self.plan.arrivals:
+            receive(arrival.key, partial(arrived, arrival))
+
+    def _arrived(self, arrival: Arrival, received: Outcome) -> None:
+        if isinstance(received, PartitaError):
+            return
+        self.slots[arrival.slot] = DEAD if received.is_dead else received.value
+        for segment in arrival.segments:
+            self._release(segment)
+
+    def _release(self, segment: int) -> None:
+        """One of the things that `segment` waits for is there."""
+        self.pending[segment] -= 1
+        if not self.pending[segment]:
+            self._begin(segment)
+
+    def _begin(self, segment: int) -> None:
+        """Posts a segment; one without instructions is finished at once."""
+        if self.plan.segments[segment].chunks:
+            self.actor.post(RunSegment(self, segment))
+        else:
+            self.finished(segment)
+
+    def finished(self, segment: int) -> None:
+        """A segment has run to its end."""
+        self._unfinished -= 1
+        for other in self.plan.segments[segment].unlocks:
+            self._release(other)
+        if not self._unfinished:
+            self.step.part_done()
