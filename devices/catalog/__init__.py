@@ -1,0 +1,194 @@
+"""Models of devices and links that everybody means by the same name, each with where its numbers come from.
+
+Flows in: one TOML file a model beside this module. Flows out: `DeviceSpec` and `LinkSpec` by name, and `provenance`,
+the value, source and date of every number. Always holds: every value in a file carries unit, source and date; a key
+that the model does not have is refused with the name it was probably meant to be.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+from typing import Any, TypeVar
+
+import cattrs
+from attrs import frozen
+
+from ...errors import InvalidArgumentError, NotFoundError
+from ..link import LinkSpec
+from ..spec import FAMILIES, DeviceSpec
+from ..units import parse_bytes, parse_bytes_per_s, parse_flops_per_s, parse_ns, parse_share
+
+Parser = Callable[[str], int | float]
+T = TypeVar("T")
+
+# Key in a TOML file -> (field of the class, what reads the text). Units live in the text, so keys carry none.
+_DEVICE_VALUES: Mapping[str, tuple[str, Parser]] = {
+    "memory": ("memory_bytes", parse_bytes),
+    "memory_bandwidth": ("memory_bandwidth_bytes_per_s", parse_bytes_per_s),
+    "host_memory": ("host_memory_bytes", parse_bytes),
+    "launch_overhead": ("launch_overhead_ns", parse_ns),
+    "matrix_efficiency": ("matrix_efficiency", parse_share),
+    "vector_efficiency": ("vector_efficiency", parse_share),
+    "memory_efficiency": ("memory_efficiency", parse_share),
+}
+_NEEDED = ("kind", "memory", "memory_bandwidth", "peak_flops")
+_DEVICE_TEXTS = ("name", "kind", "host_link", "peer_link")
+_LINK_VALUES: Mapping[str, tuple[str, Parser]] = {
+    "bandwidth": ("bandwidth_bytes_per_s", parse_bytes_per_s),
+    "latency": ("latency_ns", parse_ns),
+}
+_LINK_TEXTS = ("name",)
+
+
+@frozen
+class Sourced:
+    """One number of the catalog: what the file says, who says so, and when it was looked up (ISO date)."""
+
+    value: str
+    source: str
+    date: str
+
+
+def suggestion(word: str, known: Iterator[str] | list[str]) -> str:
+    """The end of an error text: "; did you mean 'x'?" for the nearest known word, else the list of known ones."""
+    names = list(known)
+    close = get_close_matches(word, names, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(names)}"
+
+
+def check_keys(table: Mapping[str, object], allowed: list[str], where: str) -> None:
+    """InvalidArgumentError for the first key of `table` that is not allowed, with the nearest one that is."""
+    for key in table:
+        if key not in allowed:
+            raise InvalidArgumentError(f"{where}: unknown key {key!r}{suggestion(key, allowed)}")
+
+
+def structure(table: Mapping[str, object], cls: type[T], where: str) -> T:
+    """`table` as an attrs class; InvalidArgumentError that names every wrong field."""
+    converter = cattrs.Converter(forbid_extra_keys=True)
+    try:
+        return converter.structure(table, cls)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{where}: {error.message}") from None
+    except cattrs.BaseValidationError as group:
+        first = _first_of_ours(group)
+        text = first.message if first else "; ".join(cattrs.transform_error(group, path="it"))
+        raise InvalidArgumentError(f"{where}: {text}") from None
+
+
+def _first_of_ours(group: BaseExceptionGroup[BaseException]) -> InvalidArgumentError | None:
+    ours = group.subgroup(InvalidArgumentError)
+    while isinstance(ours, BaseExceptionGroup):
+        ours = ours.exceptions[0]  # type: ignore[assignment]  # a subgroup of this type holds nothing else
+    return ours
+
+
+def _numbers(table: Mapping[str, Any], values: Mapping[str, tuple[str, Parser]], where: str) -> dict[str, object]:
+    """The quantities of a table as fields; `where` names the table in errors."""
+    fields: dict[str, object] = {}
+    for key, (name, parse) in values.items():
+        if key in table:
+            try:
+                fields[name] = parse(table[key])
+            except InvalidArgumentError as error:
+                raise InvalidArgumentError(f"{where}: {key}: {error.message}") from None
+    return fields
+
+
+def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
+    """The spec that a table of texts with units describes (an inline spec of a cluster file, or a file of the catalog).
+
+    Keys: name, kind, memory, memory_bandwidth, host_memory, launch_overhead, the three efficiencies, host_link,
+    peer_link and peak_flops, a table of rates by family. InvalidArgumentError, beginning with `where`, for everything
+    else.
+    """
+    check_keys(table, [*_DEVICE_TEXTS, *_DEVICE_VALUES, "peak_flops"], where)
+    for key in _NEEDED:
+        if key not in table:
+            raise InvalidArgumentError(f"{where}: {key!r} is missing; a device needs {', '.join(_NEEDED)}")
+    if table["kind"] not in ("CPU", "GPU"):
+        raise InvalidArgumentError(f"{where}: kind = {table['kind']!r} must be 'CPU' or 'GPU'")
+    rates = table["peak_flops"]
+    if not isinstance(rates, Mapping):
+        raise InvalidArgumentError(f"{where}: peak_flops = {rates!r} must be a table such as {{ fp32 = '10 TFLOP/s' }}")
+    check_keys(rates, list(FAMILIES), f"{where}: peak_flops")
+    fields: dict[str, object] = {"name": "inline", **{key: table[key] for key in _DEVICE_TEXTS if key in table}}
+    fields |= _numbers(table, _DEVICE_VALUES, where)
+    parsers: dict[str, tuple[str, Parser]] = {family: (family, parse_flops_per_s) for family in rates}
+    fields["peak_flops_per_s"] = _numbers(rates, parsers, f"{where}: peak_flops")
+    return structure(fields, DeviceSpec, where)
+
+
+def link_spec_from(table: Mapping[str, Any], where: str) -> LinkSpec:
+    """The link that a table of texts with units describes: bandwidth (one direction), latency, a name if it has one."""
+    check_keys(table, [*_LINK_TEXTS, *_LINK_VALUES], where)
+    for key in _LINK_VALUES:
+        if key not in table:
+            raise InvalidArgumentError(f"{where}: {key!r} is missing; a link needs bandwidth and latency")
+    fields = {"name": "inline", **{key: table[key] for key in _LINK_TEXTS if key in table}}
+    return structure(fields | _numbers(table, _LINK_VALUES, where), LinkSpec, where)
+
+
+@cache
+def _read(folder: str) -> Mapping[str, Mapping[str, Any]]:
+    """All files of a folder of the catalog by the name they give themselves, in order of names."""
+    found = {}
+    for entry in files(__name__).iterdir():
+        if entry.name.startswith(f"{folder}_") and entry.name.endswith(".toml"):
+            table = tomllib.loads(entry.read_text("utf-8"))
+            found[table["name"]] = table
+    return dict(sorted(found.items()))
+
+
+def _values(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Sourced]]:
+    if isinstance(value, Mapping) and "value" in value:
+        yield ".".join(path), structure(value, Sourced, f"catalog value {'.'.join(path)}")
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _values(inner, (*path, key))
+
+
+def _texts(value: Any) -> Any:
+    """A table of the catalog with every sourced value replaced by its text."""
+    if not isinstance(value, Mapping):
+        return value
+    return value["value"] if "value" in value else {key: _texts(inner) for key, inner in value.items()}
+
+
+def device_names() -> list[str]:
+    """Names of all devices of the catalog, sorted."""
+    return list(_read("device"))
+
+
+def link_names() -> list[str]:
+    """Names of all links of the catalog, sorted."""
+    return list(_read("link"))
+
+
+@cache
+def device_spec(name: str) -> DeviceSpec:
+    """The device of that name; NotFoundError with the nearest name otherwise."""
+    return device_spec_from(_texts(_table("device", name)), f"catalog device {name!r}")
+
+
+@cache
+def link_spec(name: str) -> LinkSpec:
+    """The link of that name; NotFoundError with the nearest name otherwise."""
+    return link_spec_from(_texts(_table("link", name)), f"catalog link {name!r}")
+
+
+def provenance(name: str) -> dict[str, Sourced]:
+    """Every number of a device or link of the catalog: key ("peak_flops.fp32") -> value, source and date."""
+    folder = "device" if name in _read("device") else "link"
+    return dict(_values(_table(folder, name)))
+
+
+def _table(folder: str, name: str) -> Mapping[str, Any]:
+    known = _read(folder)
+    if name not in known:
+        raise NotFoundError(f"the catalog has no {folder} {name!r}{suggestion(name, list(known))}")
+    return known[name]

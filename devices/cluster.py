@@ -1,0 +1,142 @@
+"""The machines of a run: devices, the links between them, and the client device that the session talks through.
+
+Flows in: devices in order and the rules of their links, or a text such as "cpu:2,gpu:4". Flows out: devices by any of
+their names, and routes. Always holds: names are unique; the first device is the client's; a cluster never changes, a
+restart gives a new one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from ..errors import AlreadyExistsError, InvalidArgumentError
+from ..graph.device_name import (
+    canonicalize,
+    find_full_name,
+    find_local_name,
+    local_names_for_device_mappings,
+    names_for_device_mappings,
+    parse_full_name,
+)
+from .catalog import device_spec
+from .device import ILLEGAL_INCARNATION, Device
+from .spec import DeviceSpec
+from .topology import LinkRules, Topology
+
+_EXAMPLE = 'write "cpu:4" or "cpu:2,gpu:4"'
+_ITEM = re.compile(r"(?P<kind>cpu|gpu)(?::(?P<count>[0-9]{1,6}))?", re.IGNORECASE)
+_LISTED = 8  # names that an error shows; the rest is counted
+
+
+class Cluster:
+    """Devices by name and the topology that joins them; iterates over the devices in order."""
+
+    def __init__(self, devices: Sequence[Device], rules: LinkRules | None = None) -> None:
+        """Raises InvalidArgumentError for no devices and AlreadyExistsError for two of one name."""
+        if not devices:
+            raise InvalidArgumentError("a cluster needs at least one device; write [[device]] with a spec")
+        self.devices = tuple(devices)
+        self.topology = Topology(self.devices, rules)
+        self._by_name: dict[str, Device] = {}
+        for device in self.devices:
+            if device.name in self._by_name:
+                raise AlreadyExistsError(f"two devices are called {device.name!r}; give them different indices")
+            for name in names_for_device_mappings(parse_full_name(device.name)):
+                self._by_name[name] = device
+        for device in self.devices:
+            if device.task_name == self.client.task_name:
+                for name in local_names_for_device_mappings(parse_full_name(device.name)):
+                    self._by_name.setdefault(name, device)
+
+    @property
+    def client(self) -> Device:
+        """The device that feeds come from and fetches go to: the first."""
+        return self.devices[0]
+
+    @property
+    def names(self) -> list[str]:
+        """Full names of all devices, in order."""
+        return [device.name for device in self.devices]
+
+    def __iter__(self) -> Iterator[Device]:
+        return iter(self.devices)
+
+    def __len__(self) -> int:
+        return len(self.devices)
+
+    def find(self, name: str) -> Device:
+        """The device of a full, legacy full, or local name; what a name leaves open is the client device's.
+
+        Raises InvalidArgumentError, listing what exists, when there is none.
+        """
+        device = self._by_name.get(name)
+        if device is None and name and (find_full_name(name) or find_local_name(name)):
+            device = self._by_name.get(canonicalize(name, self.client.name))
+        if device is None:
+            raise InvalidArgumentError(f"{name!r} is no device of this cluster, which has {self._listing()}")
+        self._by_name[name] = device
+        return device
+
+    def __contains__(self, name: object) -> bool:
+        try:
+            return isinstance(name, str) and bool(self.find(name))
+        except InvalidArgumentError:
+            return False
+
+    def incarnation(self, name: str) -> int:
+        """The incarnation of a device by name; 0 when the cluster does not have it."""
+        return self.find(name).incarnation if name in self else ILLEGAL_INCARNATION
+
+    def with_restarted(self, name: str) -> Cluster:
+        """The cluster after one device restarted."""
+        old = self.find(name)
+        return Cluster([device.restarted() if device is old else device for device in self], self.topology.rules)
+
+    def _listing(self) -> str:
+        more = len(self.devices) - _LISTED
+        return ", ".join(self.names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+    def __repr__(self) -> str:
+        return f"<Cluster of {len(self.devices)} devices: {self._listing()}>"
+
+
+def local_cluster(
+    text: str,
+    *,
+    cpu: str | DeviceSpec = "generic-cpu",
+    gpu: str | DeviceSpec = "A100-80GB",
+    rules: LinkRules | None = None,
+) -> Cluster:
+    """One task "/job:localhost/replica:0/task:0" with the devices of a text: "cpu:4", "gpu", "cpu:2,gpu:4".
+
+    `cpu` and `gpu` are specs or names of the catalog. CPUs come first, so the client device is CPU:0; a text without
+    "cpu" gets one, as every task has a host. Raises InvalidArgumentError for any other text.
+    """
+    counts = {"CPU": 0, "GPU": 0}
+    for item in _items(text):
+        found = _ITEM.fullmatch(item)
+        if found is None:
+            raise InvalidArgumentError(f"cluster {text!r}: {item!r} is not cpu:N or gpu:N; {_EXAMPLE}")
+        kind, count = found["kind"].upper(), int(found["count"] or 1)
+        if counts[kind]:
+            raise InvalidArgumentError(f"cluster {text!r}: {kind.lower()} is given twice; {_EXAMPLE}")
+        if not count:
+            raise InvalidArgumentError(f"cluster {text!r}: {item!r} asks for no device; {_EXAMPLE}")
+        counts[kind] = count
+    counts["CPU"] = counts["CPU"] or 1
+    specs = {"CPU": _spec(cpu, "CPU"), "GPU": _spec(gpu, "GPU")}
+    return Cluster([Device(specs[kind], index) for kind, count in counts.items() for index in range(count)], rules)
+
+
+def _items(text: str) -> list[str]:
+    if not text.strip():
+        raise InvalidArgumentError(f"cluster {text!r} names no device; {_EXAMPLE}")
+    return [item.strip() for item in text.split(",")]
+
+
+def _spec(spec: str | DeviceSpec, kind: str) -> DeviceSpec:
+    found = device_spec(spec) if isinstance(spec, str) else spec
+    if found.kind != kind:
+        raise InvalidArgumentError(f"{found.name!r} is a {found.kind}, not a {kind}; choose another model")
+    return found

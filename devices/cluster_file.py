@@ -1,0 +1,203 @@
+"""A cluster as a file: TOML -> Cluster.
+
+Flows in: the path or content of a TOML file. Flows out: a `Cluster`. Always holds: every quantity carries its unit,
+unknown keys are refused with the key that was probably meant, and the order of the file is the order of the devices.
+The module lives here, not with the scenarios, because `partita.devices.load_cluster` is the name programs use.
+
+    [[device]]                      # the first device is the client's
+    job = "worker"                  # "localhost" unless given
+    tasks = 2                       # tasks 0 and 1 each get the devices; or task = 1 for that one only
+    spec = "A100-80GB"              # a model of the catalog ...
+    count = 4
+
+    [[device]]
+    host = "rack-1"                 # tasks with the same host share a machine
+    spec = { kind = "CPU", memory = "64 GiB", memory_bandwidth = "100 GB/s", peak_flops = { fp32 = "1 TFLOP/s" } }
+
+    [[link]]
+    between = "hosts"               # or "cpus", "host-gpu", "gpus", or a pair of device names
+    link = "100 Gb InfiniBand"      # a model of the catalog, or:
+
+    [[link]]
+    between = ["/job:worker/replica:0/task:0/device:GPU:0", "/job:worker/replica:0/task:0/device:GPU:1"]
+    bandwidth = "25 GB/s"           # one direction
+    latency = "2 us"
+
+A task that lists no CPU gets one of the model "generic-cpu", before its GPUs: every task has a host.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from attrs import evolve, frozen
+
+from ..errors import InvalidArgumentError, NotFoundError
+from .catalog import check_keys, device_spec, device_spec_from, link_spec, link_spec_from, suggestion
+from .cluster import Cluster
+from .device import Device
+from .link import LinkSpec
+from .spec import DeviceSpec
+from .topology import LinkRules
+
+_RULES: Mapping[str, Callable[[LinkRules, LinkSpec], LinkRules]] = {
+    "hosts": lambda rules, spec: evolve(rules, network=spec),
+    "cpus": lambda rules, spec: evolve(rules, loopback=spec),
+    "host-gpu": lambda rules, spec: evolve(rules, host_gpu=spec),
+    "gpus": lambda rules, spec: evolve(rules, peer=spec),
+}
+_DEVICE_KEYS = ["spec", "count", "job", "task", "tasks", "replica", "host"]
+_LINK_KEYS = ["between", "link", "bandwidth", "latency"]
+
+
+@frozen
+class _Entry:
+    """One [[device]] table, its spec read already."""
+
+    spec: DeviceSpec
+    count: int = 1
+    job: str = "localhost"
+    task: int = 0
+    tasks: int = 0
+    replica: int = 0
+    host: str = ""
+
+    def task_indices(self) -> range:
+        return range(self.tasks) if self.tasks else range(self.task, self.task + 1)
+
+
+def load_cluster(path: str | Path) -> Cluster:
+    """The cluster that a TOML file describes.
+
+    Raises NotFoundError when there is no such file, InvalidArgumentError for wrong content, naming file and table.
+    """
+    file = Path(path)
+    try:
+        text = file.read_text("utf-8")
+    except OSError as error:
+        raise NotFoundError(f"cluster file {str(file)!r} cannot be read: {error.strerror}; check the path") from None
+    except UnicodeDecodeError:
+        raise InvalidArgumentError(f"cluster file {str(file)!r} is no text; a cluster file is TOML in UTF-8") from None
+    return parse_cluster(text, name=str(file))
+
+
+def parse_cluster(source: str | Mapping[str, Any], *, name: str = "cluster") -> Cluster:
+    """The cluster that TOML text, or the mapping it parses to, describes; `name` begins every error text.
+
+    Raises InvalidArgumentError for wrong content.
+    """
+    table = _parse_toml(source, name) if isinstance(source, str) else source
+    check_keys(table, ["device", "link"], name)
+    entries = [_entry(item, f"{name}: device {i}") for i, item in enumerate(_tables(table, "device", name))]
+    devices = _devices(entries, name)
+    cluster = Cluster(devices)
+    rules = LinkRules()
+    for i, item in enumerate(_tables(table, "link", name)):
+        rules = _with_link(rules, item, cluster, f"{name}: link {i}")
+    return Cluster(devices, rules)
+
+
+def _parse_toml(text: str, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidArgumentError(f"{name}: this is no TOML: {error}") from None
+
+
+def _tables(table: Mapping[str, Any], key: str, name: str) -> Sequence[Mapping[str, Any]]:
+    found = table.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(item, Mapping) for item in found):
+        raise InvalidArgumentError(f"{name}: {key!r} must be a list of tables; write [[{key}]] with double brackets")
+    return found
+
+
+def _entry(table: Mapping[str, Any], where: str) -> _Entry:
+    check_keys(table, _DEVICE_KEYS, where)
+    if "spec" not in table:
+        raise InvalidArgumentError(f"{where}: 'spec' is missing; name a model of the catalog or write a table")
+    if "task" in table and "tasks" in table:
+        raise InvalidArgumentError(f"{where}: give either task (one index) or tasks (how many), not both")
+    numbers = {key: table[key] for key in ("count", "task", "tasks", "replica") if key in table}
+    for key, value in numbers.items():
+        least = 1 if key in ("count", "tasks") else 0
+        if type(value) is not int or value < least:
+            raise InvalidArgumentError(f"{where}: {key} = {value!r} must be a whole number of at least {least}")
+    texts = {key: table[key] for key in ("job", "host") if key in table}
+    for key, value in texts.items():
+        if not isinstance(value, str) or not value:
+            raise InvalidArgumentError(f"{where}: {key} = {value!r} must be a text that is not empty")
+    spec = table["spec"]
+    if isinstance(spec, str):
+        read = _located(device_spec, spec, where)
+    elif isinstance(spec, Mapping):
+        read = device_spec_from(spec, f"{where}: spec")
+    else:
+        raise InvalidArgumentError(f"{where}: spec = {spec!r} must be a name of the catalog or a table")
+    return _Entry(read, **numbers, **texts)
+
+
+def _located(read: Any, name: str, where: str) -> Any:  # a device or a link: the caller knows which it asked for
+    try:
+        return read(name)
+    except NotFoundError as error:
+        raise InvalidArgumentError(f"{where}: {error.message}") from None
+
+
+def _devices(entries: Sequence[_Entry], name: str) -> list[Device]:
+    """Devices in file order, task by task, indices counted per task and kind."""
+    by_task: dict[tuple[str, int, int], list[tuple[DeviceSpec, str]]] = {}
+    for entry in entries:
+        for task in entry.task_indices():
+            models = by_task.setdefault((entry.job, entry.replica, task), [])
+            models += [(entry.spec, entry.host)] * entry.count
+    devices = []
+    for (job, replica, task), models in by_task.items():
+        hosts = {host for _, host in models if host}
+        if len(hosts) > 1:
+            raise InvalidArgumentError(f"{name}: task {task} of job {job!r} has two hosts: {', '.join(sorted(hosts))}")
+        specs = [spec for spec, _ in models]
+        if all(spec.kind != "CPU" for spec in specs):
+            specs.insert(0, device_spec("generic-cpu"))
+        devices += _task_devices(specs, job, replica, task, next(iter(hosts), ""))
+    return devices
+
+
+def _task_devices(specs: Sequence[DeviceSpec], job: str, replica: int, task: int, host: str) -> list[Device]:
+    count = {"CPU": 0, "GPU": 0}
+    devices = []
+    for spec in specs:
+        device = Device(spec, count[spec.kind], job, replica, task)
+        devices.append(evolve(device, host=host) if host else device)
+        count[spec.kind] += 1
+    return devices
+
+
+def _with_link(rules: LinkRules, table: Mapping[str, Any], cluster: Cluster, where: str) -> LinkRules:
+    check_keys(table, _LINK_KEYS, where)
+    spec = _link(table, where)
+    between = table.get("between")
+    if isinstance(between, str):
+        if between not in _RULES:
+            hint = suggestion(between, list(_RULES))
+            raise InvalidArgumentError(f"{where}: between = {between!r} is nothing to join{hint}")
+        return _RULES[between](rules, spec)
+    if not isinstance(between, list) or len(between) != 2 or not all(isinstance(name, str) for name in between):
+        known = ", ".join(map(repr, _RULES))
+        raise InvalidArgumentError(f"{where}: between = {between!r} must be one of {known} or a pair of device names")
+    try:
+        pair = cluster.find(between[0]).name, cluster.find(between[1]).name
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{where}: {error.message}") from None
+    return evolve(rules, pairs={**rules.pairs, pair: spec})
+
+
+def _link(table: Mapping[str, Any], where: str) -> LinkSpec:
+    if "link" not in table:
+        return link_spec_from({key: table[key] for key in table if key != "between"}, where)
+    if len(table.keys() & {"bandwidth", "latency"}):
+        raise InvalidArgumentError(f"{where}: give either link (a model of the catalog) or bandwidth and latency")
+    found: LinkSpec = _located(link_spec, table["link"], where)
+    return found

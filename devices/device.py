@@ -1,0 +1,80 @@
+"""A placed device: one model of device with a name in a cluster.
+
+Flows in: where it stands (job, replica, task, type, index) and its spec. Flows out: its full name, by which graphs
+refer to it, its incarnation and the attributes that a session lists. Always holds: a device never changes; the
+incarnation is never 0 and grows when the device restarts, so that no key of the old life matches one of the new.
+"""
+
+from __future__ import annotations
+
+from attrs import Attribute, evolve, field, frozen
+
+from ..errors import InvalidArgumentError
+from .spec import DeviceSpec
+
+ILLEGAL_INCARNATION = 0
+
+
+@frozen
+class DeviceAttributes:
+    """What a session tells about a device: the fields of TensorFlow's DeviceAttributes message, memory in bytes."""
+
+    name: str
+    device_type: str
+    memory_limit_bytes: int
+    incarnation: int
+    physical_device_desc: str
+
+
+def _legal(owner: object, attribute: Attribute[int], value: int) -> None:
+    if not 0 < value < 2**64:
+        raise InvalidArgumentError(f"incarnation {value} must be between 1 and 2**64 - 1; 0 means unknown")
+
+
+@frozen
+class Device:
+    """One device of a cluster.
+
+    `host` says which machine it sits in: devices of one host reach each other without a network. It is the task's name
+    unless several tasks share a machine. InvalidArgumentError for an incarnation of 0.
+    """
+
+    spec: DeviceSpec
+    index: int = 0
+    job: str = "localhost"
+    replica: int = 0
+    task: int = 0
+    incarnation: int = field(default=1, validator=_legal)
+    host: str = field()
+    name: str = field(init=False)
+
+    @host.default
+    def _task_as_host(self) -> str:
+        return self.task_name
+
+    @name.default
+    def _full_name(self) -> str:
+        return f"{self.task_name}/device:{self.type}:{self.index}"
+
+    @property
+    def type(self) -> str:
+        """ "CPU" or "GPU"."""
+        return self.spec.kind
+
+    @property
+    def task_name(self) -> str:
+        """Name of the task that owns the device: "/job:worker/replica:0/task:1"."""
+        return f"/job:{self.job}/replica:{self.replica}/task:{self.task}"
+
+    @property
+    def local_name(self) -> str:
+        """Name inside its own task: "/device:GPU:0"."""
+        return f"/device:{self.type}:{self.index}"
+
+    def attributes(self) -> DeviceAttributes:
+        """What a session lists about the device."""
+        return DeviceAttributes(self.name, self.type, self.spec.memory_bytes, self.incarnation, self.spec.name)
+
+    def restarted(self) -> Device:
+        """The device after a restart: the same one with the next incarnation."""
+        return evolve(self, incarnation=self.incarnation + 1)

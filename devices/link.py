@@ -1,0 +1,35 @@
+"""What a model of link can do: bandwidth of one direction and latency.
+
+Flows in: numbers from the catalog or a cluster file. Flows out: how long a number of bytes takes. Always holds: more
+bandwidth, less latency or fewer bytes never take longer.
+"""
+
+from __future__ import annotations
+
+from attrs import Attribute, field, frozen
+
+from ..errors import InvalidArgumentError
+
+
+def _bandwidth(owner: object, attribute: Attribute[int], value: int) -> None:
+    if value <= 0:
+        raise InvalidArgumentError(f"bandwidth_bytes_per_s = {value} must be above 0")
+
+
+def _latency(owner: object, attribute: Attribute[int], value: int) -> None:
+    if value < 0:
+        raise InvalidArgumentError(f"latency_ns = {value} must not be negative")
+
+
+@frozen
+class LinkSpec:
+    """A model of link: `bandwidth_bytes_per_s` of each direction, `latency_ns` until the first byte arrives."""
+
+    name: str
+    bandwidth_bytes_per_s: int = field(validator=_bandwidth)
+    latency_ns: int = field(default=0, validator=_latency)
+
+
+def transfer_ns(size_bytes: int, bandwidth_bytes_per_s: int, latency_ns: int) -> int:
+    """Nanoseconds of one uncontended transfer: latency + bytes / bandwidth, a started nanosecond counted whole."""
+    return latency_ns - (-size_bytes * 10**9 // bandwidth_bytes_per_s)

@@ -1,0 +1,122 @@
+"""What a model of device can do, in numbers: compute rates, memory, overhead. No names of placed devices here.
+
+Flows in: numbers from the catalog, a cluster file or the caller. Flows out: `DeviceSpec` and the rates that the
+roofline divides by. Always holds: rates and sizes are positive integers in the unit their name says; a spec never
+changes.
+
+Peak rates are what the datasheet promises, per family of element types. Achieved rates are peak times efficiency:
+nobody reaches the peak (large bf16 products reach 51-97 % of it), so nothing is ever planned with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Literal
+
+from attrs import Attribute, field, frozen
+
+from ..errors import InvalidArgumentError
+from ..graph.dtypes import DataType, base_type
+
+Kind = Literal["CPU", "GPU"]
+FAMILIES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8")
+
+_FAMILY_OF = {
+    DataType.DOUBLE: "fp64",
+    DataType.COMPLEX128: "fp64",
+    DataType.BFLOAT16: "bf16",
+    DataType.HALF: "fp16",
+    DataType.INT8: "int8",
+    DataType.UINT8: "int8",
+    DataType.QINT8: "int8",
+    DataType.QUINT8: "int8",
+    DataType.FLOAT8_E5M2: "fp8",
+    DataType.FLOAT8_E4M3FN: "fp8",
+    DataType.FLOAT8_E4M3FNUZ: "fp8",
+    DataType.FLOAT8_E4M3B11FNUZ: "fp8",
+    DataType.FLOAT8_E5M2FNUZ: "fp8",
+}
+# What computes a family on hardware that has no units for it: the next wider one.
+_WIDER = {"fp8": "fp16", "bf16": "fp32", "fp16": "fp32", "tf32": "fp32", "int8": "fp32", "fp64": "fp32"}
+
+
+def _positive(owner: object, attribute: Attribute[int], value: int) -> None:
+    if value <= 0:
+        raise InvalidArgumentError(f"{attribute.name} = {value} must be above 0")
+
+
+def _not_negative(owner: object, attribute: Attribute[int], value: int) -> None:
+    if value < 0:
+        raise InvalidArgumentError(f"{attribute.name} = {value} must not be negative")
+
+
+def _share(owner: object, attribute: Attribute[float], value: float) -> None:
+    if not 0 < value <= 1:
+        raise InvalidArgumentError(f"{attribute.name} = {value} must be above 0 and at most 1")
+
+
+def _rates(owner: object, attribute: Attribute[Mapping[str, int]], value: Mapping[str, int]) -> None:
+    unknown = sorted(set(value) - set(FAMILIES))
+    if unknown:
+        raise InvalidArgumentError(f"{attribute.name} has no family {unknown[0]!r}; families are {', '.join(FAMILIES)}")
+    if "fp32" not in value:
+        raise InvalidArgumentError(f"{attribute.name} must give a rate for 'fp32': other families fall back on it")
+    if any(rate <= 0 for rate in value.values()):
+        raise InvalidArgumentError(f"{attribute.name} = {dict(value)} must be above 0 for every family")
+
+
+@frozen
+class DeviceSpec:
+    """The numbers of one model of device; InvalidArgumentError where one cannot be right.
+
+    `peak_flops_per_s` maps families (`FAMILIES`) to datasheet rates, "fp32" at least. `matrix_efficiency` is the share
+    of a peak that large products and convolutions reach, `vector_efficiency` the share that other ops reach,
+    `memory_efficiency` the share of `memory_bandwidth_bytes_per_s` that streaming ops reach. `launch_overhead_ns` is
+    paid by every op that computes anything. `host_memory_bytes` is the memory of the host beside a GPU's own (0 for a
+    CPU, whose memory is the host's). `host_link` and `peer_link` name catalog links to the host and to GPUs of the same
+    host.
+    """
+
+    name: str
+    kind: Kind
+    peak_flops_per_s: Mapping[str, int] = field(validator=_rates, hash=False)  # a dict has no hash
+    memory_bandwidth_bytes_per_s: int = field(validator=_positive)
+    memory_bytes: int = field(validator=_positive)
+    launch_overhead_ns: int = field(default=0, validator=_not_negative)
+    matrix_efficiency: float = field(default=1.0, validator=_share)
+    vector_efficiency: float = field(default=1.0, validator=_share)
+    memory_efficiency: float = field(default=1.0, validator=_share)
+    host_memory_bytes: int = field(default=0, validator=_not_negative)
+    host_link: str | None = None
+    peer_link: str | None = None
+
+    def family(self, dtype: int, *, matrix: bool) -> str:
+        """The family of units that computes on elements of `dtype`.
+
+        `matrix` ops (products, convolutions) run narrow types on the units made for them, and float32 as tf32 where the
+        device has it, which is TensorFlow's default. Other ops run narrow types at the fp32 rate.
+        """
+        named = _FAMILY_OF.get(base_type(dtype), "fp32")
+        if not matrix:
+            return named if named == "fp64" and "fp64" in self.peak_flops_per_s else "fp32"
+        if named == "fp32" and "tf32" in self.peak_flops_per_s and base_type(dtype) is DataType.FLOAT:
+            return "tf32"
+        while named not in self.peak_flops_per_s:
+            named = _WIDER[named]
+        return named
+
+    def achieved_flops_per_s(self, dtype: int, *, matrix: bool) -> int:
+        """Operations/s that an op on `dtype` reaches: the family's peak times the efficiency of the kind of op."""
+        share = self.matrix_efficiency if matrix else self.vector_efficiency
+        return max(1, _times(self.peak_flops_per_s[self.family(dtype, matrix=matrix)], share))
+
+    @property
+    def achieved_bytes_per_s(self) -> int:
+        """Bytes/s that streaming ops reach: bandwidth times `memory_efficiency`."""
+        return max(1, _times(self.memory_bandwidth_bytes_per_s, self.memory_efficiency))
+
+
+def _times(rate: int, share: float) -> int:
+    """`rate * share` without a second rounding: the share is taken as the decimal that it prints as."""
+    return int(rate * Fraction(repr(share)))

@@ -1,0 +1,150 @@
+"""Where op times come from: the seam between the simulated cluster and what is known of real hardware.
+
+Flows in: what an op is (properties), the shapes of its inputs and outputs, and the device it runs on. Flows out:
+`OpCost`, a time in whole nanoseconds that says where it came from. Always holds: a source answers the same question
+with the same cost; on a device with higher rates, and for shapes that need fewer operations and bytes, no op takes
+longer.
+
+The first source is the roofline (Williams, Waterman, Patterson: Roofline, CACM 52/4, 2009): an op is bound by
+arithmetic or by memory, whichever takes longer, and pays the launch of its kernel. Another source only has to have
+`cost`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, Protocol
+
+from ...graph.dtypes import DataType, dtype_name, item_size
+from ..spec import DeviceSpec
+from .op_cost import CostContext, Dims, bytes_of, flops_of, is_free, is_matrix
+
+Provenance = Literal["measured", "fitted", "roofline", "assumed", "free"]
+
+
+class OpProperties(Protocol):
+    """What a cost source reads of a node: `graph.NodeProperties` has it all."""
+
+    @property
+    def op(self) -> str:
+        """Name of the op."""
+        ...
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:  # decoded attr values: their type depends on the attr
+        """Attrs by name, defaults filled in."""
+        ...
+
+    @property
+    def input_types(self) -> tuple[DataType, ...]:
+        """Types of the flattened inputs."""
+        ...
+
+    @property
+    def output_types(self) -> tuple[DataType, ...]:
+        """Types of the flattened outputs."""
+        ...
+
+
+class OpCost(NamedTuple):
+    """Time of one run of an op, the work behind it, and where the time comes from."""
+
+    time_ns: int
+    flops: int
+    bytes: int
+    provenance: Provenance
+
+
+class CostSource(Protocol):
+    """Whatever can say how long an op takes on a device."""
+
+    def cost(
+        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+    ) -> OpCost:
+        """The cost of one run; shapes have no unknown sizes."""
+        ...
+
+
+def ceil_ns(amount: int, rate_per_s: int) -> int:
+    """Nanoseconds that `amount` takes at a rate, a started nanosecond counted whole; exact for any size."""
+    return -(-amount * 10**9 // rate_per_s)
+
+
+class RooflineSource:
+    """max(operations / achieved rate, bytes / achieved bandwidth) + launch overhead, nothing for ops that cost no time.
+
+    Answers are kept per (properties object, shapes, spec object), so a graph whose equal nodes share their properties
+    is costed once per distinct op.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, tuple[Dims, ...], tuple[Dims, ...], int], OpCost] = {}
+        self._kept: dict[int, object] = {}  # keeps the objects of `_known` alive, so that no id is used twice
+
+    def cost(
+        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+    ) -> OpCost:
+        """The roofline time of one run."""
+        key = id(properties), inputs, outputs, id(spec)
+        found = self._known.get(key)
+        if found is None:
+            self._kept[id(properties)], self._kept[id(spec)] = properties, spec
+            found = self._known[key] = roofline(context(properties, inputs, outputs), spec)
+        return found
+
+    def explain(
+        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+    ) -> str:
+        """Formula, numbers and source of the cost, in one line."""
+        c = context(properties, inputs, outputs)
+        cost, matrix, dtype = roofline(c, spec), is_matrix(c.op), rate_type(c)
+        if cost.provenance == "free":
+            return f"{c.op}: 0 ns: it only passes on what exists"
+        family = spec.family(dtype, matrix=matrix)
+        return (
+            f"{c.op} on {spec.name}: {cost.time_ns} ns = max({cost.flops} operations / "
+            f"{spec.achieved_flops_per_s(dtype, matrix=matrix)} per s ({family}, from {dtype_name(dtype)}), "
+            f"{cost.bytes} bytes / {spec.achieved_bytes_per_s} per s) + {spec.launch_overhead_ns} ns launch; roofline"
+        )
+
+
+def context(properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...]) -> CostContext:
+    """The cost context of a node with those shapes."""
+    return CostContext(
+        properties.op, properties.attrs, inputs, outputs, properties.input_types, properties.output_types
+    )
+
+
+def rate_type(c: CostContext) -> DataType:
+    """The element type whose rate an op runs at: that of its largest sized input, else that of its output."""
+    sized = [i for i, dtype in enumerate(c.input_types) if item_size(dtype)]
+    if sized:
+        return c.input_types[max(sized, key=lambda i: (c.bytes_in(i), -i))]
+    return c.output_types[0] if c.output_types else DataType.FLOAT
+
+
+def roofline(c: CostContext, spec: DeviceSpec) -> OpCost:
+    """Cost of one run by the roofline of the device."""
+    if is_free(c.op):
+        return OpCost(0, 0, 0, "free")
+    flops, moved = flops_of(c), bytes_of(c)
+    compute_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=is_matrix(c.op)))
+    memory_ns = ceil_ns(moved, spec.achieved_bytes_per_s)
+    return OpCost(max(compute_ns, memory_ns) + spec.launch_overhead_ns, flops, moved, "roofline")
+
+
+def copy_time_estimate(size_bytes: int, network_latency_millis: float, estimated_gbps: float) -> int:
+    """Microseconds to copy bytes, as TensorFlow's static cost model has it: the float sum, cut to a whole number.
+
+    bytes / (gbps * 1000 / 8) + latency * 1000 (CostModel::CopyTimeEstimate).
+    """
+    bytes_per_micro = estimated_gbps * 1000.0 / 8
+    return int(size_bytes / bytes_per_micro + network_latency_millis * 1000.0)
+
+
+def computation_time_estimate(math_ops: int) -> int:
+    """Microseconds of arithmetic, as TensorFlow's static cost model has it: a thousand operations each, cut to a whole.
+
+    Cut towards zero, as C++ divides (CostModel::ComputationTimeEstimate).
+    """
+    return math_ops // 1000 if math_ops >= 0 else -(-math_ops // 1000)

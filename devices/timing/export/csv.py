@@ -1,0 +1,35 @@
+"""Timeline -> a table with one row per event, for spreadsheets and data frames.
+
+Flows in: a timeline. Flows out: comma-separated text with a header whose names carry the units. Always holds: rows are
+in the order of the events, lines end in LF, and the same timeline gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from io import StringIO
+from pathlib import Path
+
+from ..timeline import Timeline
+
+COLUMNS = ("device", "stream", "node", "op", "kind", "start_ns", "end_ns", "bytes", "flops", "provenance")
+
+
+def csv_rows(timeline: Timeline) -> Iterator[tuple[str | int, ...]]:
+    """The columns of every event, in order."""
+    return (event[: len(COLUMNS)] for event in timeline.events)
+
+
+def to_csv(timeline: Timeline) -> str:
+    """The whole table as text, header first."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(csv_rows(timeline))
+    return text.getvalue()
+
+
+def write_csv(timeline: Timeline, path: str | Path) -> None:
+    """Writes the table to a file."""
+    Path(path).write_text(to_csv(timeline), encoding="utf-8", newline="")

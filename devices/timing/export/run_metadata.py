@@ -1,0 +1,59 @@
+"""Timeline -> StepStats and RunMetadata, what TensorFlow's profiler tools and TensorBoard's graph view read.
+
+Flows in: a timeline. Flows out: messages with one DeviceStepStats a device and stream, nodes in order of start. Always
+holds: microsecond fields are cut to whole numbers, the nanosecond fields beside them are exact; nodes without time are
+kept, as a graph view colours all that ran; transfers stand under the device name with "/link" behind it.
+"""
+
+from __future__ import annotations
+
+from ....graph.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
+from ..timeline import COMPUTE_STREAM, Timeline, TimelineEvent
+
+_MICRO = 1000
+
+
+def step_stats(timeline: Timeline) -> StepStats:
+    """Statistics of the step; times are relative to its start, which is 0."""
+    return StepStats(dev_stats=[_device(timeline, device) for device in _keys(timeline)])
+
+
+def run_metadata(timeline: Timeline) -> RunMetadata:
+    """The message that a traced run returns."""
+    return RunMetadata(step_stats=step_stats(timeline))
+
+
+def _key(event: TimelineEvent) -> tuple[str, bool]:
+    return event.device, event.kind == "copy"
+
+
+def _keys(timeline: Timeline) -> list[tuple[str, bool]]:
+    return sorted(set(map(_key, timeline.events)))
+
+
+def _device(timeline: Timeline, key: tuple[str, bool]) -> DeviceStepStats:
+    device, copies = key
+    events = sorted((e for e in timeline.events if _key(e) == key), key=lambda e: (e.start_ns, e.end_ns))
+    streams = {stream: i for i, stream in enumerate(timeline.streams(device))}
+    return DeviceStepStats(
+        device=f"{device}/link" if copies else device,
+        node_stats=[_node(event, streams[event.stream]) for event in events],
+        thread_names={i: stream for stream, i in streams.items() if (stream != COMPUTE_STREAM) is copies},
+    )
+
+
+def _node(event: TimelineEvent, thread: int) -> NodeExecStats:
+    duration_ns = event.duration_ns
+    return NodeExecStats(
+        node_name=event.node,
+        timeline_label=f"{event.node} = {event.op}()",
+        thread_id=thread,
+        scheduled_micros=event.start_ns // _MICRO,
+        scheduled_nanos=event.start_ns,
+        all_start_micros=event.start_ns // _MICRO,
+        all_start_nanos=event.start_ns,
+        op_end_rel_micros=duration_ns // _MICRO,
+        op_end_rel_nanos=duration_ns,
+        all_end_rel_micros=duration_ns // _MICRO,
+        all_end_rel_nanos=duration_ns,
+    )

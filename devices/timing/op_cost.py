@@ -1,0 +1,136 @@
+"""The table of op costs: how many operations an op does and how many bytes it moves, from shapes alone.
+
+Flows in: registrations by the `costs_*` modules beside this one, then a `CostContext` with concrete shapes. Flows out:
+an operation count and a byte count, both integers. Always holds: counts depend on nothing but op, attrs, types and
+shapes, so they may be memoised; an op nobody registered costs one operation per output element and reads its inputs and
+writes its outputs once.
+
+An operation is one addition, multiplication or comparison: a fused multiply-add is two, as in datasheets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from ...errors import AlreadyExistsError
+from ...graph.dtypes import DataType, item_size
+
+Dims = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CostContext:
+    """One use of an op: attrs, and the shapes and types of flattened inputs and outputs. All sizes are known."""
+
+    op: str
+    attrs: Mapping[str, Any]  # decoded attr values: their type depends on the attr
+    inputs: tuple[Dims, ...]
+    outputs: tuple[Dims, ...]
+    input_types: tuple[DataType, ...]
+    output_types: tuple[DataType, ...]
+
+    def elements_in(self, index: int = 0) -> int:
+        """Elements of input `index`; 0 where the op has no such input."""
+        return prod(self.inputs[index]) if index < len(self.inputs) else 0
+
+    def elements_out(self, index: int = 0) -> int:
+        """Elements of output `index`; 0 where the op has no such output."""
+        return prod(self.outputs[index]) if index < len(self.outputs) else 0
+
+    def bytes_in(self, index: int) -> int:
+        """Bytes of input `index`; 0 for elements without a fixed size."""
+        return prod(self.inputs[index]) * item_size(self.input_types[index]) if index < len(self.inputs) else 0
+
+    def bytes_out(self, index: int = 0) -> int:
+        """Bytes of output `index`; 0 for elements without a fixed size."""
+        return prod(self.outputs[index]) * item_size(self.output_types[index]) if index < len(self.outputs) else 0
+
+
+Count = Callable[[CostContext], int]
+
+_FLOPS: dict[str, Count] = {}
+_BYTES: dict[str, Count] = {}
+_MATRIX: set[str] = set()
+_FREE: set[str] = set()
+_VIEWS: set[str] = set()
+
+
+def _register(table: dict[str, Count], ops: Sequence[str], what: str) -> Callable[[Count], Count]:
+    def register(count: Count) -> Count:
+        for op in ops:
+            if op in table:
+                raise AlreadyExistsError(f"op {op!r} has a count of {what} already; remove one of the two", op=op)
+            table[op] = count
+        return count
+
+    return register
+
+
+def flops(*ops: str, matrix: bool = False) -> Callable[[Count], Count]:
+    """Registers the decorated operation count for each of `ops`.
+
+    `matrix` says that the op runs on the units for products (tensor cores). AlreadyExistsError if an op is taken.
+    """
+    if matrix:
+        _MATRIX.update(ops)
+    return _register(_FLOPS, ops, "operations")
+
+
+def bytes_moved(*ops: str) -> Callable[[Count], Count]:
+    """Registers the decorated count of bytes read and written for each of `ops`; AlreadyExistsError if one is taken."""
+    return _register(_BYTES, ops, "bytes")
+
+
+def free(*ops: str) -> None:
+    """Registers ops that take no time on a device: they only pass on names, shapes or buffers."""
+    _FREE.update(ops)
+
+
+def view(*ops: str) -> None:
+    """Registers ops that take no time and whose outputs share the buffer of their first input."""
+    _FREE.update(ops)
+    _VIEWS.update(ops)
+
+
+def is_free(op: str) -> bool:
+    """Whether nodes of that op take no time."""
+    return op in _FREE
+
+
+def is_view(op: str) -> bool:
+    """Whether outputs of that op share the buffer of the op's first input."""
+    return op in _VIEWS
+
+
+def is_matrix(op: str) -> bool:
+    """Whether that op runs on the units for matrix products."""
+    return op in _MATRIX
+
+
+def flops_of(c: CostContext) -> int:
+    """Operations of one run of the op."""
+    if c.op in _FREE:
+        return 0
+    count = _FLOPS.get(c.op)
+    return count(c) if count is not None else sum(map(prod, c.outputs))
+
+
+def bytes_of(c: CostContext) -> int:
+    """Bytes that one run of the op reads and writes."""
+    if c.op in _FREE:
+        return 0
+    count = _BYTES.get(c.op)
+    return count(c) if count is not None else input_bytes(c) + output_bytes(c)
+
+
+def input_bytes(c: CostContext) -> int:
+    """Bytes of all inputs together."""
+    return sum(prod(dims) * item_size(dtype) for dims, dtype in zip(c.inputs, c.input_types, strict=True))
+
+
+def output_bytes(c: CostContext) -> int:
+    """Bytes of all outputs together."""
+    return sum(prod(dims) * item_size(dtype) for dims, dtype in zip(c.outputs, c.output_types, strict=True))

@@ -1,0 +1,98 @@
+"""Quantities as people write them -> plain integers in the one unit that the program uses for each dimension.
+
+Flows in: text such as "900 GB/s", "40 GiB", "5 us", "312 TFLOP/s", "85 %". Flows out: bytes, bytes/s, ns, FLOP/s as
+integers, a share as a float. Always holds: a quantity without a unit, with a unit of another dimension or with a unit
+spelled in another case is an error; nothing is rounded: what does not come out whole (half a byte) is an error too.
+
+Prefixes: k M G T P are powers of 1000, Ki Mi Gi Ti powers of 1024; B is a byte, b or bit is a bit (eight to a byte).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+from ..errors import InvalidArgumentError
+
+_DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+_QUANTITY = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*(\S.*?)?\s*")
+
+_BYTES: dict[str, Fraction] = {f"{p}B": Fraction(n) for p, n in (_DECIMAL | _BINARY).items()}
+_BITS = {f"{p}{b}": Fraction(n, 8) for p, n in _DECIMAL.items() for b in ("b", "bit")}
+_BYTES_PER_S = {f"{unit}/s": factor for unit, factor in (_BYTES | _BITS).items()}
+_NS = {name: Fraction(n) for name, n in (("ns", 1), ("us", 10**3), ("µs", 10**3), ("ms", 10**6), ("s", 10**9))}
+_FLOPS_PER_S = {f"{p}{what}/s": Fraction(n) for p, n in _DECIMAL.items() for what in ("FLOP", "OP")}
+_SHARE = {"%": Fraction(1, 100)}
+
+
+def _parse(text: str, units: Mapping[str, Fraction], what: str, example: str) -> Fraction:
+    if not isinstance(text, str):
+        raise InvalidArgumentError(f"{text!r} is no {what}: it has no unit; write text such as {example!r}")
+    found = _QUANTITY.fullmatch(text)
+    if found is None:
+        raise InvalidArgumentError(f"{text!r} is no {what}; write a number and a unit, such as {example!r}")
+    number, unit = found.groups()
+    if unit is None:
+        raise InvalidArgumentError(f"{text!r} is no {what}: it has no unit; write one, such as {example!r}")
+    if unit not in units:
+        known = ", ".join(units)
+        raise InvalidArgumentError(f"{text!r} is no {what}: the unit {unit!r} is none of {known}; such as {example!r}")
+    value = Fraction(number) * units[unit]
+    if value < 0:
+        raise InvalidArgumentError(f"{text!r} is no {what}: it is negative; write it as in {example!r}")
+    return value
+
+
+def _whole(text: str, units: Mapping[str, Fraction], what: str, example: str, smallest: str) -> int:
+    value = _parse(text, units, what, example)
+    if value.denominator != 1:
+        raise InvalidArgumentError(f"{text!r} is no whole number of {smallest}; write a {what} such as {example!r}")
+    return int(value)
+
+
+def parse_bytes(text: str) -> int:
+    """Bytes in an amount of memory, as in "40 GiB" or "80 GB"; InvalidArgumentError for anything else."""
+    return _whole(text, _BYTES, "amount of memory", "40 GiB", "bytes")
+
+
+def parse_bytes_per_s(text: str) -> int:
+    """Bytes/s of a bandwidth, as in "900 GB/s" or "100 Gbit/s"; InvalidArgumentError for anything else."""
+    return _whole(text, _BYTES_PER_S, "bandwidth", "900 GB/s", "bytes per second")
+
+
+def parse_ns(text: str) -> int:
+    """Nanoseconds of a duration, as in "5 us"; InvalidArgumentError for anything else."""
+    return _whole(text, _NS, "duration", "5 us", "nanoseconds")
+
+
+def parse_flops_per_s(text: str) -> int:
+    """Operations/s of a compute rate, as in "312 TFLOP/s" or "624 TOP/s"; InvalidArgumentError for anything else."""
+    return _whole(text, _FLOPS_PER_S, "compute rate", "312 TFLOP/s", "operations per second")
+
+
+def parse_share(text: str) -> float:
+    """A share between 0 and 1 of something, as in "85 %"; InvalidArgumentError unless above 0 % and at most 100 %."""
+    value = _parse(text, _SHARE, "share", "85 %")
+    if not 0 < value <= 1:
+        raise InvalidArgumentError(f"{text!r} is no share: it must be above 0 % and at most 100 %, such as '85 %'")
+    return float(value)
+
+
+def format_bytes(count: int) -> str:
+    """A byte count for people: "0 B", "1.50 KiB", "40.00 GiB"."""
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{count} B" if unit == "B" else f"{size:.2f} {unit}"
+        size /= 1024
+    return f"{size:.2f} TiB"
+
+
+def format_ns(count: int) -> str:
+    """A duration for people, in the largest unit that keeps it above one: "0 ns", "1.234 us", "2.500 s"."""
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if count >= size:
+            return f"{count / size:.3f} {unit}"
+    return f"{count} ns"
