@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from ...errors import InvalidArgumentError
@@ -90,12 +91,17 @@ def ensure_shape(node: Construction) -> Kernel:
     return check
 
 
+_HALVES = (np.float16, ml_dtypes.bfloat16)
+
+
 def element_text(value: Any) -> str:  # an element of any dtype
     """One element as TensorFlow prints it in summaries: booleans as 0 and 1, floats with their shortest digits."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     if isinstance(value, (bool, np.bool_)):
         return str(int(value))
+    if isinstance(value, _HALVES):
+        value = np.float32(value)
     if isinstance(value, (np.float32, np.float64)):
         return f"{value:.{9 if isinstance(value, np.float32) else 17}g}" if not _short(value) else f"{value:g}"
     return "?" if isinstance(value, (complex, np.complexfloating)) else str(value)
@@ -107,26 +113,20 @@ def _short(value: np.float32 | np.float64) -> bool:
 
 def summary(x: Array, most: int) -> str:
     """The first `most` elements in nested brackets, "..." where some were left out: `[0 1 2][3 4...]...`."""
-    if x.size == 0:
-        return ""
-    flat = np.reshape(x, -1)
     most = x.size if most < 0 else min(most, x.size)
     if x.ndim <= 1:
+        flat = np.reshape(x, -1)
         return " ".join(element_text(v) for v in flat[:most]) + ("..." if most < x.size else "")
-    return _nested(flat, x.shape, most)
+    return _rows(x, most) + ("..." if most < x.size else "")
 
 
-def _nested(flat: Array, shape: tuple[int, ...], left: int) -> str:
-    size = prod(shape[1:])
-    text = ""
-    for row in range(shape[0]):
-        if left <= 0:
-            return text + "..."
-        part = flat[row * size : (row + 1) * size]
-        inside = summary(part, left) if len(shape) == 2 else _nested(part, shape[1:], left)
-        text += f"[{inside}]"
-        left -= size
-    return text
+def _rows(x: Array, left: int) -> str:
+    """The first `left` elements of at least two axes, a pair of brackets around each row."""
+    size = prod(x.shape[1:])
+    begun = -(-left // size) if size else 0
+    if x.ndim == 2:
+        return "".join(f"[{summary(row, left - i * size)}]" for i, row in enumerate(x[:begun]))
+    return "".join(f"[{_rows(row, min(left - i * size, size))}]" for i, row in enumerate(x[:begun]))
 
 
 @kernel("Assert")

@@ -62,7 +62,9 @@ def gather_v2(node: Construction) -> Kernel:
         if axis.ndim:
             raise InvalidArgumentError("axis must be scalar")
         rank, place = params.ndim, int(axis)
-        if not -rank <= place < rank or rank == 0:
+        if rank == 0:
+            raise InvalidArgumentError("params must be at least 1 dimensional")
+        if not -rank <= place < rank:
             least = -place if place < 0 else place + 1
             raise InvalidArgumentError(f"Shape must be at least rank {least} but is rank {rank}")
         place %= rank
@@ -118,9 +120,9 @@ def refuse_tuple(indices: Array, bad: Array, where: Callable[[str], str]) -> Non
     """InvalidArgumentError for the first bad tuple; `where` completes the sentence from "indices[..] = [..]"."""
     if bad.any():
         first = np.argwhere(bad)[0] if bad.ndim else ()
-        place = ",".join(map(str, first))
+        place = f"[{','.join(map(str, first))}]" if bad.ndim else ""
         values = ", ".join(map(str, indices[tuple(first)].tolist()))
-        raise InvalidArgumentError(where(f"indices[{place}] = [{values}]"))
+        raise InvalidArgumentError(where(f"indices{place} = [{values}]"))
 
 
 @kernel("GatherNd")
@@ -139,7 +141,7 @@ def gather_nd(node: Construction) -> Kernel:
                 f"index innermost dimension length must be <= params rank; saw: {depth} vs. {params.ndim}"
             )
         result = (*indices.shape[:-1], *params.shape[depth:])
-        if params.size == 0 and 0 not in result:
+        if params.size == 0 and 0 not in indices.shape[:-1]:
             raise InvalidArgumentError(
                 f"Requested more than 0 entries, but params is empty.  Params shape: {shape_text(params.shape)}"
             )
@@ -156,10 +158,10 @@ def _picked(params: Array, indices: Array, bad: Array, result: tuple[int, ...]) 
     depth = indices.shape[-1]
     if 0 in result:
         return np.empty(result, params.dtype)
-    places = np.where(bad, 0, flat_places(indices, params.shape[:depth]))
+    places = np.where(bad, 0, flat_places(indices, params.shape[:depth])).reshape(-1)
     made = params.reshape(-1, *params.shape[depth:]).take(places, axis=0)
     if bad.any():
-        made[bad] = b"" if params.dtype.kind == "O" else params.dtype.type(0)
+        made[bad.reshape(-1)] = b"" if params.dtype.kind == "O" else params.dtype.type(0)
     return np.reshape(made, result)
 
 

@@ -6,6 +6,8 @@ one with the lower index comes first.
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 import numpy as np
 
 from ...errors import InvalidArgumentError
@@ -84,9 +86,8 @@ def nth_element(node: Construction) -> Kernel:
     return run
 
 
-def _bound(node: Construction, side: str) -> Kernel:
+def _bound(node: Construction, side: Literal["left", "right"]) -> Kernel:
     dtype = numpy_dtype(node.output_types[0])
-    below = np.less if side == "left" else np.less_equal
 
     def run(rows: Array, values: Array) -> Array:
         for name, x in (("sorted_inputs", rows), ("values", values)):
@@ -95,19 +96,25 @@ def _bound(node: Construction, side: str) -> Kernel:
         if rows.shape[0] != values.shape[0]:
             raise InvalidArgumentError("Leading dim_size of both tensors must match.")
         made = np.empty(values.shape, dtype)
-        for i in range(rows.shape[0]):
-            made[i] = [_place(rows[i], value, below) for value in values[i]]
+        unordered = (rows != rows).any() or (
+            values != values
+        ).any()  # numpy sorts not-a-numbers last, a search does not
+        for i, row in enumerate(rows):
+            if unordered:
+                made[i] = [_place(row, value, side) for value in values[i]]
+            else:
+                made[i] = row.searchsorted(values[i], side=side)
         return made
 
     return run
 
 
-def _place(row: Array, value: object, below: np.ufunc) -> int:
-    """How many elements a binary search skips: those before the first for which `below(element, value)` fails."""
+def _place(row: Array, value: Any, side: str) -> int:  # a number of any type
+    """Where a binary search that only asks whether one number is less than another ends."""
     low, high = 0, row.size
     while low < high:
         middle = (low + high) // 2
-        if below(row[middle], value):
+        if row[middle] < value if side == "left" else not value < row[middle]:
             low = middle + 1
         else:
             high = middle

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, numpy_dtype
-from ...graph.ops.shapes.dims import expanded, range_length, reshaped, shape_text, squeezed
+from ...graph.ops.shapes.dims import expanded, range_length, range_value, reshaped, shape_text, squeezed
 from .indices import scalar_of, sizes_of
 from .registry import Construction, Kernel, kernel, outputs, simple
 
@@ -45,11 +45,11 @@ def reshape(x: Array, sizes: Array) -> Array:
     if sizes.ndim != 1 or (wanted and min(wanted) < 0) or x.size == 0:
         if sizes.ndim > 1:
             raise InvalidArgumentError(f"sizes input must be 1-D, not {shape_text(sizes.shape)}")
-        return x.reshape(reshaped(x.size, sizes.reshape(-1).tolist()))
+        return x.reshape(reshaped(x.shape, sizes.reshape(-1).tolist()))
     try:
         return x.reshape(wanted)
     except ValueError:
-        return x.reshape(reshaped(x.size, wanted))
+        return x.reshape(reshaped(x.shape, wanted))
 
 
 simple("Reshape", reshape)
@@ -133,11 +133,11 @@ def make_range(node: Construction) -> Kernel:
         for x, what in ((start, "start"), (limit, "limit"), (delta, "delta")):
             if x.size != 1:
                 raise InvalidArgumentError(f"{what} must be a scalar, not shape {shape_text(x.shape)}")
-        first, step = start.item(), delta.item()
-        steps = range_length(first, limit.item(), step)
+        first, step = range_value(start), range_value(delta)
+        steps = range_length(first, range_value(limit), step)
         if whole:
             return np.arange(first, first + steps * step, step, dtype=dtype)
-        made: Array = dtype.type(first) + np.arange(steps).astype(dtype) * dtype.type(step)
+        made: Array = first + np.arange(steps).astype(dtype) * step
         return made
 
     return run

@@ -159,9 +159,7 @@ simple("Concat", lambda axis, *values: _concatenate(values, axis))
 
 
 def _split_axis(split_dim: Array, rank: int) -> int:
-    if split_dim.ndim:
-        raise InvalidArgumentError(f"split_dim must be a scalar but has rank {split_dim.ndim}")
-    axis = int(split_dim)
+    axis = int(split_dim.item())
     if not -rank <= axis < rank:
         raise InvalidArgumentError(f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {axis}")
     return axis + rank if axis < 0 else axis
@@ -183,6 +181,8 @@ def split(node: Construction) -> Kernel:
     count = node.attrs["num_split"]
 
     def run(split_dim: Array, x: Array) -> object:
+        if split_dim.ndim:
+            raise InvalidArgumentError(f"split_dim must be a scalar but has rank {split_dim.ndim}")
         axis = _split_axis(split_dim, x.ndim)
         if x.shape[axis] % count:
             raise InvalidArgumentError(
@@ -216,7 +216,7 @@ def split_sizes(sizes: list[int], length: int) -> list[int]:
     total = sum(size for size in sizes if size != -1)
     if sizes.count(-1) > 1:
         raise InvalidArgumentError("There can only be one -1 in the input.")
-    if len(sizes) == 1 and sizes[0] not in (-1, length):
+    if len(sizes) == 1 and sizes[0] != length:
         raise InvalidArgumentError(
             "If there is only one output, it must have the same size as the input. "
             f"Input size: {length} output size: {sizes[0]}"
@@ -241,15 +241,15 @@ def pack(node: Construction) -> Kernel:
 
     def run(*values: Array) -> Array:
         shape = values[0].shape
+        rank = len(shape) + 1
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(f"axis = {axis} not in [{-rank}, {rank})")
         for i, x in enumerate(values):
             if x.shape != shape:
                 raise InvalidArgumentError(
                     f"Shapes of all inputs must match: values[0].shape = {shape_text(shape)} != "
                     f"values[{i}].shape = {shape_text(x.shape)}"
                 )
-        rank = len(shape) + 1
-        if not -rank <= axis < rank:
-            raise InvalidArgumentError(f"axis = {axis} not in [{-rank}, {rank})")
         if rank == 1 and numbers:
             return np.array(values, dtype)
         place = axis % rank

@@ -5,6 +5,7 @@ from __future__ import annotations
 from . import activation as activation
 from . import basic as basic
 from . import bias as bias
+from . import binary as binary
 from . import conv as conv
 from . import fake_quant as fake_quant
 from . import gather as gather
@@ -18,3 +19,8 @@ from . import selection as selection
 from . import shape_ops as shape_ops
 from . import slicing as slicing
 from . import softmax as softmax
+from . import special as special
+from . import unary as unary
+from . import scatter as scatter
+from . import sets as sets
+from . import partitioning as partitioning

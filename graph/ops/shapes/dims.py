@@ -6,11 +6,13 @@ or InvalidArgumentError in TensorFlow's words. Always holds: a fully known shape
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 from ....errors import InvalidArgumentError
-from ...dtypes import Shape
+from ...dtypes import Array, Shape
 from .registry import ShapeContext, with_rank
 
 
@@ -54,8 +56,12 @@ def shape_from(c: ShapeContext, index: int) -> Shape:
     return (None,) * of_vector[0]
 
 
-def reshaped(elements: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    """The sizes a tensor of `elements` elements gets by Reshape; one -1 among `sizes` is inferred."""
+def reshaped(shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
+    """The sizes a tensor of that shape gets by Reshape; one -1 among `sizes` is inferred.
+
+    Where `sizes` has a zero, the -1 is inferred from the sizes that are not zero, as TensorFlow does.
+    """
+    elements = prod(shape)
     unknown = [i for i, size in enumerate(sizes) if size == -1]
     if len(unknown) > 1:
         raise InvalidArgumentError(f"Only one input size may be -1, not both {unknown[0]} and {unknown[1]}")
@@ -63,13 +69,17 @@ def reshaped(elements: int, sizes: Sequence[int]) -> tuple[int, ...]:
         if size < -1:
             raise InvalidArgumentError(f"Size {i} must be non-negative, not {size}")
     known = prod(size for size in sizes if size != -1)
-    if not unknown and known != elements:
+    if elements != known and not (unknown and known):
         raise _wrong_count(elements, f"has {known}")
-    if unknown and known == 0 and elements:
-        raise _wrong_count(elements, "has 0")
     if unknown and known and elements % known:
         raise _wrong_count(elements, f"requires a multiple of {known}")
-    return tuple(elements // known if size == -1 else size for size in sizes)
+    if not unknown:
+        return tuple(sizes)
+    if known:
+        found = elements // known
+    else:
+        found = prod(size for size in shape if size) // prod(size for size in sizes if size > 0)
+    return tuple(found if size == -1 else size for size in sizes)
 
 
 def _wrong_count(elements: int, what: str) -> InvalidArgumentError:
@@ -103,15 +113,31 @@ def expanded(shape: tuple[int | None, ...], axis: int) -> tuple[int | None, ...]
     return (*shape[:place], 1, *shape[place:])
 
 
-def range_length(start: float, limit: float, delta: float) -> int:
+# The three values of a Range: Python integers, or numpy floats of one type (then computed in that type).
+Number = Any
+
+
+def range_value(value: Array) -> Number:
+    """The one element of a Range input, as `range_length` wants it."""
+    element = value.reshape(-1)[0]
+    return int(element) if value.dtype.kind in "iu" else element
+
+
+def range_length(start: Number, limit: Number, delta: Number) -> int:
     """How many steps of `delta` Range takes from `start` to before `limit`; exact for integers of any size."""
     if delta == 0:
-        raise InvalidArgumentError(f"Requires delta != 0: {delta:g}")
+        raise InvalidArgumentError("Requires delta != 0: 0")
     if delta > 0 and start > limit:
-        raise InvalidArgumentError(f"Requires start <= limit when delta > 0: {start:g}/{limit:g}")
+        raise InvalidArgumentError(f"Requires start <= limit when delta > 0: {_plain(start)}/{_plain(limit)}")
     if delta < 0 and start < limit:
-        raise InvalidArgumentError(f"Requires start >= limit when delta < 0: {start:g}/{limit:g}")
-    whole = -(-(limit - start) // delta)
-    if whole != whole or abs(whole) >= 2**63:
+        raise InvalidArgumentError(f"Requires start >= limit when delta < 0: {_plain(start)}/{_plain(limit)}")
+    if isinstance(delta, int):
+        return int(-((start - limit) // delta))
+    steps: float = abs((limit - start) / delta)
+    if not steps < 2**63:
         raise InvalidArgumentError(f"Requires ((limit - start) / delta) <= {2**63 - 1}")
-    return int(whole)
+    return math.ceil(steps)
+
+
+def _plain(value: Number) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"

@@ -10,8 +10,19 @@ from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
 from ...dtypes import Shape
-from .dims import expanded, integer, integers, length, range_length, reshaped, shape_from, shape_text, squeezed
-from .registry import ShapeContext, broadcast, num_elements, scalar, shape_fn, with_rank
+from .dims import (
+    expanded,
+    integer,
+    integers,
+    length,
+    range_length,
+    range_value,
+    reshaped,
+    shape_from,
+    shape_text,
+    squeezed,
+)
+from .registry import ShapeContext, broadcast, scalar, shape_fn, with_rank
 
 shape_fn("Rank", "Size")(scalar)
 
@@ -26,10 +37,12 @@ def shape(c: ShapeContext) -> Sequence[Shape]:
 def reshape(c: ShapeContext) -> Sequence[Shape]:
     """The wanted sizes; one of -1 is inferred where all of the input's sizes are known."""
     wanted = shape_from(c, 1)
-    elements = num_elements(c.inputs[0])
-    if wanted is None or elements is None or c.constant(1) is None or wanted.count(None) > 1:
+    source = tuple(size for size in c.inputs[0] or (None,) if size is not None)
+    if c.inputs[0] is None or len(source) < len(c.inputs[0]):
+        return (wanted,)  # without all sizes of the input nothing can be inferred
+    if wanted is None or c.constant(1) is None or wanted.count(None) > 1:
         return (wanted,)
-    return (reshaped(elements, [-1 if size is None else size for size in wanted]),)
+    return (reshaped(source, [-1 if size is None else size for size in wanted]),)
 
 
 @shape_fn("Squeeze")
@@ -81,7 +94,6 @@ def broadcast_gradient_args(c: ShapeContext) -> Sequence[Shape]:
 def fill(c: ShapeContext) -> Sequence[Shape]:
     """The wanted sizes."""
     with_rank(c.inputs[1], 0)
-    with_rank(c.inputs[0], 1)
     return (shape_from(c, 0),)
 
 
@@ -93,7 +105,7 @@ def make_range(c: ShapeContext) -> Sequence[Shape]:
     values = [c.constant(i) for i in range(3)]
     if any(value is None for value in values):
         return ((None,),)
-    start, limit, delta = (value.item() for value in values if value is not None)
+    start, limit, delta = (range_value(value) for value in values if value is not None)
     return ((range_length(start, limit, delta),),)
 
 

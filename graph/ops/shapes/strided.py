@@ -73,6 +73,8 @@ def parts(rank: int, count: int, masks: Masks) -> list[Part]:
     if inside & (inside - 1):
         raise InvalidArgumentError("Multiple ellipses in slice spec not allowed")
     used = sum(1 for i in range(count) if not (inside | masks.new_axis) >> i & 1)
+    if used and not rank:
+        raise InvalidArgumentError("Attempting to slice scalar input.")
     if used > rank:
         raise InvalidArgumentError(f"Index out of range using input dim {rank}; input has only {rank} dims")
     found: list[Part] = []
