@@ -1,0 +1,102 @@
+"""Which device types have a kernel for an op, and which arguments that kernel wants in host memory.
+
+Flows in: op name, attrs, device type. Flows out: `KernelFacts`, or None where TensorFlow 2.21 has no such kernel. The
+facts were read from TensorFlow's kernel registry by `tools/make_kernel_facts.py`; they say nothing about the kernels of
+this program, which run anything they implement on every simulated device.
+
+Always holds: a kernel of the device type itself goes before one for any device ("DEFAULT"). What the facts do not tell
+is assumed, and marked so:
+
+- All kernels are known of some 450 ops. Of the others only kernels with arguments in host memory are, so such an op
+  is taken to have a kernel everywhere; on CPUs, where an op with a default kernel has nearly always one of its own
+  too, its default kernels are left aside.
+- A device type other than CPU and GPU is taken to be an accelerator that has the kernels of a GPU.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+_CPU = "CPU"
+_ACCELERATOR = "GPU"
+_LABEL_ATTR = "_kernel"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """One kernel: the arguments it wants in host memory; `assumed` when the facts do not mention the kernel itself."""
+
+    host_args: frozenset[str] = frozenset()
+    assumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A kernel and what attrs must be for it: values are DataType numbers or strings."""
+
+    constraints: tuple[tuple[str, frozenset[int | str]], ...]
+    label: str
+    facts: KernelFacts
+
+    def matches(self, attrs: Mapping[str, Any], label: str) -> bool:
+        """Whether a node with these attrs may run on this kernel."""
+        return label == self.label and all(_allows(attrs.get(name), values) for name, values in self.constraints)
+
+
+def _allows(value: Any, allowed: frozenset[int | str]) -> bool:  # a decoded attr of any kind
+    if isinstance(value, tuple):
+        return all(_allows(item, allowed) for item in value)
+    return (value.decode(errors="replace") if isinstance(value, bytes) else value) in allowed
+
+
+_ASSUMED = KernelFacts(assumed=True)
+
+
+@cache
+def _data() -> tuple[frozenset[str], dict[str, dict[str, list[Any]]]]:
+    packed = files(__package__).joinpath("kernel_facts.json.gz").read_bytes()
+    content = json.loads(gzip.decompress(packed))
+    return frozenset(content["complete"]), content["kernels"]
+
+
+@cache
+def _entries(op: str, kind: str) -> tuple[_Entry, ...]:
+    complete, kernels = _data()
+    return tuple(
+        _Entry(
+            tuple((name, frozenset(values)) for name, values in constraints.items()),
+            label,
+            KernelFacts(frozenset(host)),
+        )
+        for is_default, _, label, constraints, host in kernels[kind].get(op, ())
+        if not (is_default and kind == _CPU and op not in complete)
+    )
+
+
+def _kind(device_type: str) -> str:
+    return device_type if device_type == _CPU else _ACCELERATOR
+
+
+def find_kernel(op: str, attrs: Mapping[str, Any], device_type: str) -> KernelFacts | None:
+    """The kernel that a node with these attrs (decoded, defaults filled in) runs on, or None when there is none.
+
+    The attr `_kernel` asks for a kernel with that label.
+    """
+    label = attrs[_LABEL_ATTR].decode() if _LABEL_ATTR in attrs else ""
+    for entry in _entries(op, _kind(device_type)):
+        if entry.matches(attrs, label):
+            return entry.facts
+    return None if op in _data()[0] else _ASSUMED
+
+
+@cache
+def deciding_attrs(op: str, device_type: str) -> tuple[str, ...]:
+    """Names of the attrs that `find_kernel` looks at for this op, sorted: equal values give equal kernels."""
+    constrained = {name for entry in _entries(op, _kind(device_type)) for name, _ in entry.constraints}
+    return tuple(sorted(constrained | {_LABEL_ATTR}))
