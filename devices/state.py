@@ -18,12 +18,12 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
-from ..graph.dtypes import Array, DataType
+from ..graph.dtypes import Array, DataType, Shape
 
 DEFAULT_CONTAINER = "localhost"
 STEP_CONTAINER = "_step"  # what lives here (stacks, tensor arrays) dies with the step: see `DeviceState.end_step`
-VARIABLE_TYPE = "tensorflow::Var"
-REFERENCE_VARIABLE_TYPE = "tensorflow::LegacyVar"
+VARIABLE_TYPE = "N10tensorflow3VarE"  # what TensorFlow calls the class of resource variables in messages
+REFERENCE_VARIABLE_TYPE = "LegacyVar"
 
 ResourceKey = tuple[str, str, str]
 
@@ -58,14 +58,18 @@ def handle_of(value: Array | ResourceHandle) -> ResourceHandle:
 
 
 class Variable:
-    """A named array that kernels replace. `value` is None until the first assignment."""
+    """A named array that kernels replace.
 
-    __slots__ = ("dtype", "name", "value")
+    `value` is None until the first assignment; `shape` is the declared one, which an assignment may overrule.
+    """
 
-    def __init__(self, name: str, dtype: DataType, value: Array | None = None) -> None:
+    __slots__ = ("dtype", "name", "shape", "value")
+
+    def __init__(self, name: str, dtype: DataType, value: Array | None = None, shape: Shape = None) -> None:
         self.name = name
         self.dtype = dtype
         self.value = value
+        self.shape = shape
 
     def __repr__(self) -> str:
         return f"Variable({self.name!r}, {self.dtype.name}, value={self.value!r})"
@@ -83,11 +87,12 @@ class DeviceState:
     `seed` makes the ops that ask for no seed of their own repeatable; None takes one from the operating system.
     """
 
-    __slots__ = ("entropy", "generators", "resources", "seed")
+    __slots__ = ("containers", "entropy", "generators", "resources", "seed")
 
     def __init__(self, seed: int | None = None) -> None:
         self.seed = seed
         self.resources: dict[ResourceKey, object] = {}
+        self.containers: set[str] = set()  # those that ever held something: only messages tell the difference
         self.generators: dict[str, object] = {}
         self.entropy = np.random.default_rng(seed)
 
@@ -95,6 +100,7 @@ class DeviceState:
         """Forgets what `container` holds, or, without one, everything including the random generators."""
         if container is None:
             self.resources.clear()
+            self.containers.clear()
             self.generators.clear()
             self.entropy = np.random.default_rng(self.seed)
             return
@@ -105,13 +111,13 @@ class DeviceState:
         """Forgets what lives for one step only."""
         self.reset(STEP_CONTAINER)
 
-    def variable(self, container: str, name: str, dtype: DataType) -> Variable:
+    def variable(self, container: str, name: str, dtype: DataType, shape: Shape = None) -> Variable:
         """The reference variable of that name, made on first use and uninitialised then.
 
         Raises InvalidArgumentError when it exists with another element type.
         """
         key = (container or DEFAULT_CONTAINER, REFERENCE_VARIABLE_TYPE, name)
-        found = cast(Variable, self.resources.setdefault(key, Variable(name, dtype)))
+        found = cast(Variable, self.resource(key, lambda: Variable(name, dtype, shape=shape)))
         if found.dtype != dtype:
             raise InvalidArgumentError(
                 f"variable {name!r} holds {found.dtype.name}, but a node asks for {dtype.name}; "
@@ -124,9 +130,16 @@ class DeviceState:
         found = self.resources.get(key)
         if found is None:
             if make is None:
-                raise NotFoundError(f"Resource {key[0]}/{key[2]}/{key[1]} does not exist.")
+                raise NotFoundError(self._missing(key))
+            self.containers.add(key[0])
             found = self.resources.setdefault(key, make())
         return found
+
+    def _missing(self, key: ResourceKey) -> str:
+        container, type_name, name = key
+        if container not in self.containers:
+            return f"Container {container} does not exist. (Could not find resource: {container}/{name})"
+        return f"Resource {container}/{name}/{type_name} does not exist."
 
     def generator(self, node: str, make: Callable[[], object]) -> Any:  # the caller knows the generator's type
         """The random generator of `node`, made by `make` on first use."""
