@@ -16,6 +16,7 @@ from . import optimizers as optimizers
 from . import padding as padding
 from . import partitioning as partitioning
 from . import pool as pool
+from . import random_ops as random_ops
 from . import reversing as reversing
 from . import scatter as scatter
 from . import selection as selection
