@@ -18,6 +18,7 @@ from ..errors import InvalidArgumentError
 from .dtypes import REF_OFFSET, dtype_name, types_compatible
 from .graph import Graph, Ids
 from .node import CONTROL_SLOT
+from .port_table import PortTable, distinct_properties
 from .properties import NodeProperties
 from .tensor_id import TensorId, parse_tensor_name
 
@@ -110,8 +111,8 @@ class NodeInputs:
     def check_types(self, properties: Sequence[NodeProperties], graph: Graph) -> None:
         """Raises InvalidArgumentError where an input names a port its source lacks, or one of another type."""
         rows = np.flatnonzero((self.port != CONTROL_SLOT) & (self.source >= 0))
-        kinds, kind_of = _unique(properties)
-        outputs, inputs = _TypeTable([k.output_types for k in kinds]), _TypeTable([k.input_types for k in kinds])
+        kinds, kind_of = distinct_properties(properties)
+        outputs, inputs = PortTable([k.output_types for k in kinds]), PortTable([k.input_types for k in kinds])
         available = outputs.at(kind_of[self.source[rows]], self.port[rows])
         expected = inputs.at(kind_of[self.node[rows]], self.slot[rows])
         good = (available > 0) & ((available == expected) | (available == expected + REF_OFFSET)) & (expected > 0)
@@ -136,28 +137,6 @@ class NodeInputs:
         else:
             return
         raise InvalidArgumentError(problem, node=name)
-
-
-class _TypeTable:
-    """Port types of many signatures, looked up by the thousand; 0 where there is no such port."""
-
-    def __init__(self, types: list[tuple[int, ...]]) -> None:
-        self._counts = np.array([len(t) for t in types], np.int64)
-        self._starts = np.cumsum(self._counts) - self._counts
-        self._flat = np.array([dtype for t in types for dtype in t] + [0], np.int64)
-
-    def at(self, kind: npt.NDArray[np.int64], port: npt.NDArray[np.integer[npt.NBitBase]]) -> npt.NDArray[np.int64]:
-        """The type of port `port[k]` of signature `kind[k]`, for all k."""
-        exists = port < self._counts[kind]
-        return np.where(exists, self._flat[np.where(exists, self._starts[kind] + port, 0)], 0)
-
-
-def _unique(properties: Sequence[NodeProperties]) -> tuple[list[NodeProperties], npt.NDArray[np.int64]]:
-    """The distinct properties objects, and which of them each node has."""
-    kinds: dict[int, int] = {}
-    kind_of = np.array([kinds.setdefault(id(p), len(kinds)) for p in properties], np.int64)
-    first = np.unique(kind_of, return_index=True)[1]
-    return [properties[i] for i in first.tolist()], kind_of
 
 
 def creation_order(names: Sequence[str], properties: Sequence[NodeProperties], inputs: NodeInputs) -> Sequence[int]:

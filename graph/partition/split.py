@@ -11,47 +11,26 @@ nothing: each has its own pair, and its recv waits for the consumer's other inpu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cache
-from typing import NamedTuple
-
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError, UnimplementedError
 from ..collector import collector_paused
 from ..device_name import parse_full_name
-from ..dtypes import DataType, base_type, is_ref
+from ..dtypes import REF_OFFSET, DataType, base_type
 from ..graph import EdgeArrays, Graph, Ids
 from ..memory_types import memory_types
 from ..node import CONTROL_SLOT, SINK_ID, Edge, Node
-from ..properties import NodeProperties, properties_of
+from ..port_table import PortTable, distinct_properties
+from ..properties import NodeProperties
 from ..protos import AttrValue, GraphDef
 from .options import PartitionOptions, assigned_device
-from .parts import START_TIME, Parts
-from .transfer import Transfer, transfer_properties
+from .pairs import CutEdges, Flags, Numbers, Pairs
+from .parts import Members, assemble
+from .transfer import TransferProperties
 
 _CPU = "CPU"
-
-
-@dataclass(slots=True)
-class _Arrival:
-    """What consumers of one transferred tensor read: `node` (the recv, or the cast or identity behind it)."""
-
-    node: int
-    recv: int
-    start_time: int
-
-
-class _CutEdge(NamedTuple):
-    """One edge to be replaced by a transfer: its id and ends, by node id and port."""
-
-    id: int
-    src: int
-    output: int
-    dst: int
-    port: int
+_START_TIME = "_start_time"
 
 
 class _Cut:
@@ -61,239 +40,187 @@ class _Cut:
         self.graph = graph
         self.options = options
         self.edges: EdgeArrays = graph.edge_arrays()
-        self.device_names = graph.device_names()
-        self.device_types = [_device_type(name) for name in self.device_names]
-        self.devices = graph.assigned_device_indices().tolist()
-        locations, self.location_of = self._locate()
-        self.location = self.location_of.tolist()
-        self.parts = Parts(graph, locations, self.location_of)
-        self.names = graph.names()
-        self.properties = graph.all_properties()
-        self.incarnations = [options.get_incarnation(name) if name else 0 for name in self.device_names]
-        self._arrivals: dict[tuple[int, int, int, bool], _Arrival] = {}
-        self._memory: dict[tuple[int, str], tuple[tuple[bool, ...], tuple[bool, ...]]] = {}
+        self.devices = graph.assigned_device_indices()
+        self.device_types = [_device_type(name) for name in graph.device_names()]
+        self.on_cpu = np.array([kind == _CPU for kind in self.device_types])[self.devices]
+        self.locations, self.location_of = self._locate()
+        self.properties: list[NodeProperties | None] = list(graph.all_properties())
+        self.kinds, self.kind_of = distinct_properties(self.properties)
+        self._check_complete()
 
     def _locate(self) -> tuple[list[str], Ids]:
         """All locations, and the index of each node's; -1 for source, sink and removed nodes."""
         live = [i for i in self.graph.node_ids() if i > SINK_ID]
         location_of = np.full(self.graph.num_node_ids, -1, np.int32)
         if self.options.node_to_loc is assigned_device:
-            location_of[live] = self.graph.assigned_device_indices()[live]
-            return list(self.device_names), location_of
+            location_of[live] = self.devices[live]
+            return list(self.graph.device_names()), location_of
         found: dict[str, int] = {}
         for i in live:
             name = self.options.node_to_loc(Node(self.graph, i))
             location_of[i] = found.setdefault(name, len(found))
         return list(found), location_of
 
-    def run(self) -> dict[str, Graph]:
-        """Cuts, and returns the graph of each location."""
-        self._check_complete()
-        inner = (self.edges.src > SINK_ID) & (self.edges.dst > SINK_ID)
-        crosses = inner & (self.location_of[self.edges.src] != self.location_of[self.edges.dst])
-        cut = crosses | self._memory_changes(inner & ~crosses)
-        if self.options.need_to_record_start_times:
-            self._record_start_times()
-        ref_recvs: dict[int, list[_Arrival]] = {}
-        for edge in self._in_order(np.flatnonzero(cut)):
-            self._join(edge, ref_recvs)
-        for consumer, arrivals in ref_recvs.items():
-            self._order_after_inputs(consumer, arrivals)
-        self._write_start_times()
-        self._fill_in_incarnations()
-        return self.parts.graphs(np.flatnonzero(inner & ~cut))
-
     def _check_complete(self) -> None:
         data = self.edges.dst[self.edges.dst_input != CONTROL_SLOT]
-        connected = np.bincount(data, minlength=self.graph.num_node_ids).tolist()
-        for i, properties in enumerate(self.properties):
-            if properties is not None and connected[i] != len(properties.input_types):
-                name, missing = self.graph.node_name(i), len(properties.input_types) - connected[i]
-                raise InvalidArgumentError(f"Incomplete graph, missing {missing} inputs for {name}", node=name)
+        connected = np.bincount(data, minlength=self.graph.num_node_ids)
+        declared = np.array([len(kind.input_types) for kind in self.kinds], np.int64)[self.kind_of]
+        for i in np.flatnonzero((connected != declared) & (self.kind_of >= 0)).tolist():
+            name, missing = self.graph.node_name(i), int(declared[i] - connected[i])
+            raise InvalidArgumentError(f"Incomplete graph, missing {missing} inputs for {name}", node=name)
 
-    def _memory_changes(self, local: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    def run(self) -> dict[str, Graph]:
+        """Cuts, and returns the graph of each location."""
+        inner = (self.edges.src > SINK_ID) & (self.edges.dst > SINK_ID)
+        crosses = inner & (self.location_of[self.edges.src] != self.location_of[self.edges.dst])
+        cut = crosses | self._changes_memory(inner & ~crosses)
+        edges = self._cut_edges(np.flatnonzero(cut), crosses)
+        first, pair_of = edges.groups()
+        pairs = Pairs(edges, first, self._sent_types(edges, first), self.graph.num_node_ids)
+        names, generated = pairs.make_nodes(self.graph, self.options.new_name, self._incarnations())
+        beside, consumer = pairs.sides()
+        joining = [pairs.joining_edges(pair_of), self._kept(inner & ~cut), self._ref_order(pairs, pair_of)]
+        self._write_start_times(pairs, pair_of, generated)
+        self._fill_in_incarnations()
+        members = Members(
+            [*self.graph.names(), *names],
+            [*self.properties, *generated],
+            np.concatenate([self.devices, self.devices[beside]]),
+            np.concatenate([self.location_of, self.location_of[beside]]),
+            np.concatenate([np.arange(len(self.devices)) * 2, consumer.astype(np.int64) * 2 + 1]),
+        )
+        return assemble(self.graph, self.locations, members, np.concatenate(joining))
+
+    def _incarnations(self) -> list[int]:
+        return [self.options.get_incarnation(name) if name else 0 for name in self.graph.device_names()]
+
+    def _kept(self, kept: Flags) -> npt.NDArray[np.int32]:
+        edges = self.edges
+        return np.stack([c[kept] for c in (edges.src, edges.src_output, edges.dst, edges.dst_input)], axis=1)
+
+    def _on_host(self, node: Ids, port: Ids, *, outputs: bool) -> Flags:
+        """Whether port `port[k]` of node `node[k]` is in host memory, for all k; control ports are not."""
+        if not len(node):
+            return np.zeros(0, np.bool_)
+        code = self.kind_of[node] * len(self.device_types) + self.devices[node]
+        codes, index = np.unique(code, return_inverse=True)
+        facts = []
+        for kind, device in (divmod(c, len(self.device_types)) for c in codes.tolist()):
+            facts.append(memory_types(self.kinds[kind], self.device_types[device])[1 if outputs else 0])
+        return PortTable(facts).at(index.reshape(-1), port).astype(np.bool_)
+
+    def _changes_memory(self, local: Flags) -> Flags:
         """Which local data edges join host to device memory of one device, and so need a transfer."""
+        same_device = self.devices[self.edges.src] == self.devices[self.edges.dst]
+        candidates = local & (self.edges.dst_input != CONTROL_SLOT) & ~self.on_cpu[self.edges.src] & same_device
+        at = np.flatnonzero(candidates)
+        from_host = self._on_host(self.edges.src[at], self.edges.src_output[at], outputs=True)
+        to_host = self._on_host(self.edges.dst[at], self.edges.dst_input[at], outputs=False)
         changes = np.zeros_like(local)
-        devices = self.graph.assigned_device_indices()
-        off_cpu = np.array([kind != _CPU for kind in self.device_types])[devices]
-        same_device = devices[self.edges.src] == devices[self.edges.dst]
-        candidates = local & (self.edges.dst_input != CONTROL_SLOT) & off_cpu[self.edges.src] & same_device
-        for at in np.flatnonzero(candidates).tolist():
-            from_host = self._on_host(int(self.edges.src[at]))[1][self.edges.src_output[at]]
-            to_host = self._on_host(int(self.edges.dst[at]))[0][self.edges.dst_input[at]]
-            changes[at] = from_host != to_host
+        changes[at] = from_host != to_host
         return changes
 
-    def _in_order(self, cut: npt.NDArray[np.int64]) -> Iterator[_CutEdge]:
+    def _cut_edges(self, cut: Numbers, crosses: Flags) -> CutEdges:
         """The cut edges by consumer: data inputs by port, then control inputs."""
         port, dst = self.edges.dst_input[cut], self.edges.dst[cut]
         at = cut[np.lexsort((np.where(port == CONTROL_SLOT, 0, port), port == CONTROL_SLOT, dst))]
-        edges = self.edges
-        columns = (edges.id, edges.src, edges.src_output, edges.dst, edges.dst_input)
-        return map(_CutEdge, *(column[at].tolist() for column in columns))
-
-    def _join(self, edge: _CutEdge, ref_recvs: dict[int, list[_Arrival]]) -> None:
-        """Connects the consumer of one cut edge to a transfer, a shared one where there is one."""
-        key = edge.src, edge.output, self.location[edge.dst], self._arrives_on_host(edge)
-        arrival = self._arrivals.get(key)
-        if arrival is None:
-            arrival = self._transfer(edge)
-            if self._is_ref(edge.src, edge.output):
-                ref_recvs.setdefault(edge.dst, []).append(arrival)
-            else:
-                self._arrivals[key] = arrival
-        elif self.options.scheduling_for_recvs:
-            arrival.start_time = min(arrival.start_time, self._start_time(edge.dst))
-        output = CONTROL_SLOT if edge.output == CONTROL_SLOT else 0
-        self.parts.add_edge(arrival.node, output, edge.dst, edge.port)
-
-    def _is_ref(self, node_id: int, output: int) -> bool:
-        return output != CONTROL_SLOT and is_ref(self.graph.node_properties(node_id).output_types[output])
-
-    def _order_after_inputs(self, consumer: int, arrivals: list[_Arrival]) -> None:
-        """Makes the recvs of reference edges wait for every other input of their consumer."""
-        others = self.parts.transferred_inputs(consumer, {arrival.node for arrival in arrivals})
-        for at in np.flatnonzero(self.edges.dst == consumer).tolist():
-            src = int(self.edges.src[at])
-            local = src > SINK_ID and self.location[src] == self.location[consumer]
-            if local and not self._is_ref(src, int(self.edges.src_output[at])):
-                others.append(src)
-        for arrival in arrivals:
-            for number in {arrival.recv, arrival.node}:
-                self.parts.set_start_time(number, arrival.start_time)
-            for other in dict.fromkeys(others):
-                self.parts.add_edge(other, CONTROL_SLOT, arrival.recv, CONTROL_SLOT)
-
-    def _transfer(self, edge: _CutEdge) -> _Arrival:
-        """Adds the nodes that carry one edge; returns what its consumers read."""
-        control = edge.output == CONTROL_SLOT
-        local = self.location[edge.src] == self.location[edge.dst]
-        dtype = DataType.FLOAT if control else base_type(self.graph.node_properties(edge.dst).input_types[edge.port])
-        sent_type = dtype if local or self.options.should_cast is None else self._cast_type(edge, dtype)
-        from_host = not control and self._on_host(edge.src)[1][edge.output]
-        to_host = not control and self._on_host(edge.dst)[0][edge.port]
-        name = str(self.names[edge.src])
-        source, output, at_source = edge.src, edge.output, []
-        if control:
-            source, output = self._add(edge.src, edge, _empty_constant(), name + "/ctrl"), 0
-            self.parts.add_edge(edge.src, CONTROL_SLOT, source, CONTROL_SLOT)
-            at_source.append(source)
-        if sent_type != dtype:
-            cast = self._add(edge.src, edge, _cast(dtype, sent_type, from_host), name)
-            self.parts.add_edge(source, output, cast, 0)
-            source, output = cast, 0
-            at_source.append(source)
-        transfer = self._describe(edge, name, sent_type)
-        send = self._add(edge.src, edge, transfer_properties("_HostSend" if from_host else "_Send", transfer), name)
-        self.parts.add_edge(source, output, send, 0)
-        recv = self._add(edge.dst, edge, transfer_properties("_HostRecv" if to_host else "_Recv", transfer), name)
-        if local:
-            self.parts.add_edge(send, CONTROL_SLOT, recv, CONTROL_SLOT)
-        arrival = _Arrival(self._behind_recv(edge, recv, sent_type, dtype, to_host), recv, 0)
-        if self.options.scheduling_for_recvs:
-            arrival.start_time = self._start_time(edge.dst)
-            for number in [*at_source, send]:
-                self.parts.set_start_time(number, self._start_time(edge.src))
-        return arrival
-
-    def _behind_recv(self, edge: _CutEdge, recv: int, sent: DataType, wanted: DataType, on_host: bool) -> int:
-        """The node that consumers read: a cast back, an identity for control edges, or the recv itself."""
-        if sent != wanted:
-            properties = _cast(sent, wanted, on_host)
-        elif edge.output == CONTROL_SLOT:
-            properties = _float_identity()
-        else:
-            return recv
-        node = self._add(edge.dst, edge, properties, str(self.names[edge.src]))
-        self.parts.add_edge(recv, 0, node, 0)
-        return node
-
-    def _add(self, end: int, edge: _CutEdge, properties: NodeProperties, prefix: str) -> int:
-        """Adds a generated node beside one end of an edge."""
-        name = self.options.new_name(prefix)
-        return self.parts.add_node(name, properties, self.location[end], self.devices[end], edge.dst)
-
-    def _describe(self, edge: _CutEdge, src_name: str, dtype: DataType) -> Transfer:
-        """What both ends say of the tensor."""
-        send, recv = self.devices[edge.src], self.devices[edge.dst]
-        return Transfer(
-            f"edge_{edge.id}_{src_name}",
-            self.device_names[send],
-            self.device_names[recv],
-            self.incarnations[send],
-            dtype,
-            src_name,
-            str(self.names[edge.dst]),
+        src, output = self.edges.src[at], self.edges.src_output[at]
+        dst, port = self.edges.dst[at], self.edges.dst_input[at]
+        sent = PortTable([kind.output_types for kind in self.kinds]).at(self.kind_of[src], output)
+        read = PortTable([kind.input_types for kind in self.kinds]).at(self.kind_of[dst], port)
+        read = np.where(read > REF_OFFSET, read - REF_OFFSET, read)
+        from_host = self._on_host(src, output, outputs=True)
+        to_host = self._on_host(dst, port, outputs=False)
+        return CutEdges(
+            self.edges.id[at],
+            src,
+            output,
+            dst,
+            port,
+            self.location_of[dst],
+            from_host,
+            to_host,
+            to_host | self.on_cpu[dst],  # a CPU has only host memory
+            sent > REF_OFFSET,
+            ~crosses[at],
+            np.where(output == CONTROL_SLOT, int(DataType.FLOAT), read),
         )
 
-    def _cast_type(self, edge: _CutEdge, dtype: DataType) -> DataType:
+    def _sent_types(self, edges: CutEdges, first: Numbers) -> Numbers:
+        """Element type each pair is sent as; transfers within a device are never cast."""
+        sent = edges.dtype[first]
         should_cast = self.options.should_cast
-        return base_type((should_cast and should_cast(Edge(self.graph, edge.id))) or dtype)
+        if should_cast is not None:
+            for pair in np.flatnonzero(~edges.local[first]).tolist():
+                wanted = should_cast(Edge(self.graph, int(edges.id[first[pair]])))
+                sent[pair] = base_type(wanted) if wanted else sent[pair]
+        return sent
 
-    def _on_host(self, node_id: int) -> tuple[tuple[bool, ...], tuple[bool, ...]]:
-        """Which inputs and outputs of a node live in host memory."""
-        properties, kind = self.graph.node_properties(node_id), self.device_types[self.devices[node_id]]
-        key = id(properties), kind
-        found = self._memory.get(key)
-        if found is None:
-            found = self._memory[key] = memory_types(properties, kind)
+    def _ref_order(self, pairs: Pairs, pair_of: Numbers) -> npt.NDArray[np.int32]:
+        """Control edges that make the recv of a reference edge wait for the other inputs of its consumer."""
+        edges = pairs.edges
+        rows: list[tuple[int, int, int, int]] = []
+        for at in np.flatnonzero(edges.is_ref).tolist():
+            consumer, recv = int(edges.dst[at]), int(pairs.recv[pair_of[at]])
+            others = pairs.arrival[pair_of[(edges.dst == consumer) & ~edges.is_ref]].tolist()
+            others += self._plain_inputs(consumer)
+            rows += [(other, CONTROL_SLOT, recv, CONTROL_SLOT) for other in dict.fromkeys(others)]
+        return np.array(rows, np.int32).reshape(-1, 4)
+
+    def _plain_inputs(self, consumer: int) -> list[int]:
+        """Sources of a node in its own location, except of references."""
+        found = []
+        for at in np.flatnonzero((self.edges.dst == consumer) & (self.edges.src > SINK_ID)).tolist():
+            src, output = int(self.edges.src[at]), int(self.edges.src_output[at])
+            is_ref = output != CONTROL_SLOT and self.graph.node_properties(src).output_types[output] > REF_OFFSET
+            if self.location_of[src] == self.location_of[consumer] and not is_ref:
+                found.append(src)
         return found
 
-    def _arrives_on_host(self, edge: _CutEdge) -> bool:
-        """Where a consumer wants a tensor, as far as sharing goes: a CPU has only host memory."""
-        if self.device_types[self.devices[edge.dst]] == _CPU:
-            return True
-        return edge.port != CONTROL_SLOT and self._on_host(edge.dst)[0][edge.port]
+    def _write_start_times(self, pairs: Pairs, pair_of: Numbers, generated: list[NodeProperties]) -> None:
+        """Start times of the nodes themselves, and of transfers: a shared recv starts with its earliest consumer."""
+        edges = pairs.edges
+        if self.options.need_to_record_start_times:
+            for node in self.graph.op_nodes():
+                if _START_TIME not in node.attrs:
+                    self.properties[node.id] = _started_at(node.properties, self._start_time(node.id))
+        scheduled = self.options.scheduling_for_recvs
+        arrives = np.zeros(len(pairs.first), np.int64)
+        if scheduled:
+            arrives[:] = np.iinfo(np.int64).max
+            np.minimum.at(arrives, pair_of, np.array([self._start_time(i) for i in edges.dst.tolist()], np.int64))
+        for pair in np.flatnonzero(edges.is_ref[pairs.first] | scheduled).tolist():
+            leaves = self._start_time(int(edges.src[pairs.first[pair]])) if scheduled else None
+            for number in range(int(pairs.const[pair]), int(pairs.arrival[pair]) + 1):
+                time = leaves if number <= pairs.send[pair] else int(arrives[pair])
+                index = number - self.graph.num_node_ids
+                if time is not None:
+                    generated[index] = _started_at(generated[index], time)
 
     def _start_time(self, node_id: int) -> int:
         attrs = self.graph.node_properties(node_id).attrs
-        if START_TIME in attrs:
-            return int(attrs[START_TIME])
+        if _START_TIME in attrs:
+            return int(attrs[_START_TIME])
         name = self.graph.node_name(node_id)
         if self.options.need_to_record_start_times and name in self.options.start_times:
             return self.options.start_times[name]
-        raise NotFoundError(f"No attr named {START_TIME!r} in NodeDef: {{{{node {name}}}}}", node=name)
-
-    def _record_start_times(self) -> None:
-        for node in self.graph.op_nodes():
-            if START_TIME not in node.attrs:
-                value = AttrValue(i=self._start_time(node.id))
-                self.parts.replaced[node.id] = node.properties.with_attr(START_TIME, value)
-
-    def _write_start_times(self) -> None:
-        """Shared recvs start with their earliest consumer."""
-        if self.options.scheduling_for_recvs:
-            for arrival in self._arrivals.values():
-                for number in {arrival.recv, arrival.node}:
-                    self.parts.set_start_time(number, arrival.start_time)
+        raise NotFoundError(f"No attr named {_START_TIME!r} in NodeDef: {{{{node {name}}}}}", node=name)
 
     def _fill_in_incarnations(self) -> None:
         """Transfers of an earlier partitioning learn the incarnations that nobody knew then."""
-        for i, properties in enumerate(self.properties):
-            if properties is None or properties.op not in ("_Send", "_Recv"):
-                continue
-            attrs = properties.attrs
+        transfers = [i for i, kind in enumerate(self.kinds) if kind.op in ("_Send", "_Recv")]
+        for i in np.flatnonzero(np.isin(self.kind_of, transfers)).tolist():
+            attrs = self.graph.node_properties(i).attrs
             if "send_device" in attrs and not attrs.get("send_device_incarnation"):
-                incarnation = self.options.get_incarnation(attrs["send_device"].decode())
-                base = self.parts.replaced.get(i, properties)
-                self.parts.replaced[i] = base.with_attr("send_device_incarnation", AttrValue(i=incarnation))
+                value = AttrValue(i=self.options.get_incarnation(attrs["send_device"].decode()))
+                properties = self.properties[i] or self.graph.node_properties(i)
+                self.properties[i] = properties.with_attr("send_device_incarnation", value)
 
 
-@cache
-def _empty_constant() -> NodeProperties:
-    """The tensor that stands for a control edge between parts."""
-    return properties_of("Const", {"dtype": DataType.FLOAT, "value": np.zeros(0, np.float32)})
-
-
-@cache
-def _float_identity() -> NodeProperties:
-    return properties_of("Identity", {"T": DataType.FLOAT})
-
-
-@cache
-def _cast(source: DataType, target: DataType, on_host: bool) -> NodeProperties:
-    attrs = {"SrcT": source, "DstT": target, "Truncate": target == DataType.BFLOAT16}
-    return properties_of("_HostCast" if on_host else "Cast", attrs)
+def _started_at(properties: NodeProperties, microseconds: int) -> NodeProperties:
+    if isinstance(properties, TransferProperties):
+        return properties.started_at(microseconds)
+    return properties.with_attr(_START_TIME, AttrValue(i=microseconds))
 
 
 def _device_type(name: str) -> str:
@@ -316,7 +243,7 @@ def _check_no_loops(graph: Graph) -> None:
 def split_graph(graph: Graph, options: PartitionOptions | None = None) -> dict[str, Graph]:
     """Cuts a placed graph into one graph per location; `graph` stays as it is.
 
-    Raises InvalidArgumentError for missing inputs, InternalError for malformed assigned devices, NotFoundError for missing
+    A graph that lies in one location already is its own only part, the same object. Raises InvalidArgumentError for missing inputs, InternalError for malformed assigned devices, NotFoundError for missing
     start times when scheduling, UnimplementedError for loops.
     """
     _check_no_loops(graph)

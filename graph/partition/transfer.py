@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..attrs import encode
 from ..dtypes import DataType
-from ..ops.registry import OpSignature, lookup_op
+from ..ops.registry import OpSignature
 from ..properties import NodeProperties, join_entry
 from ..protos import AttrValue
 
@@ -92,11 +92,6 @@ class TransferProperties(NodeProperties):
 def _as_int64(incarnation: int) -> int:
     """An unsigned 64-bit incarnation as the signed number that the attr holds."""
     return incarnation - (1 << 64) if incarnation >= 1 << 63 else incarnation
-
-
-def transfer_properties(op: str, transfer: Transfer) -> TransferProperties:
-    """Properties of one end of a transfer; `op` is one of `TRANSFER_OPS`."""
-    return TransferProperties(lookup_op(op), transfer)
 
 
 def transfer_of(properties: NodeProperties) -> Transfer:

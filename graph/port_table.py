@@ -1,0 +1,41 @@
+"""Facts about ports, looked up by the thousand.
+
+Flows in: the properties of all nodes, and one tuple a distinct kind of node with a fact per port. Flows out: arrays of
+facts for arrays of (kind, port). Always holds: a port that a kind does not have reads as 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from .properties import NodeProperties
+
+Integers = npt.NDArray[np.int64]
+
+
+def distinct_properties(properties: Sequence[NodeProperties | None]) -> tuple[list[NodeProperties], Integers]:
+    """The distinct properties objects in order of appearance, and for each node which of them it has (-1 for None)."""
+    kinds: dict[int, int] = {}
+    kind_of = np.array([-1 if p is None else kinds.setdefault(id(p), len(kinds)) for p in properties], np.int64)
+    first = np.unique(kind_of, return_index=True)[1]
+    return [p for i in first.tolist() if (p := properties[i]) is not None], kind_of
+
+
+class PortTable:
+    """One integer per port of each kind of node."""
+
+    def __init__(self, facts: Sequence[Sequence[int]]) -> None:
+        """`facts[kind][port]` is the fact."""
+        self._counts = np.array([len(ports) for ports in facts], np.int64)
+        self._starts = np.cumsum(self._counts) - self._counts
+        self._flat = np.array([fact for ports in facts for fact in ports] + [0], np.int64)
+
+    def at(self, kind: npt.NDArray[np.int64], port: npt.NDArray[np.int32] | Integers) -> Integers:
+        """The fact of port `port[k]` of kind `kind[k]`, for all k; 0 where there is no such port."""
+        if not len(kind):
+            return np.zeros(0, np.int64)
+        exists = (port >= 0) & (port < self._counts[kind])
+        return np.where(exists, self._flat[np.where(exists, self._starts[kind] + port, 0)], 0)
