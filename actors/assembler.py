@@ -78,7 +78,7 @@ class Assembler:
         control = [self.slots[v] for v in draft.watched.get(node, ())]
         outputs = self.slots[draft.first[node] : draft.first[node + 1]]
         if role is Role.MERGE:
-            return form.merge(inputs, control, outputs, self._token(node), self._read(node))
+            return form.merge(inputs, outputs, self._read(node))
         if role is Role.SEND:
             return self._send(node, inputs[0], control)
         if role is Role.RECV:

@@ -99,16 +99,16 @@ def dereferencing(kernel: Kernel, is_reference: Sequence[bool]) -> Kernel:
     Raises FailedPreconditionError when it is called with an uninitialised one.
     """
     if len(is_reference) == 1:
-        return lambda value: kernel(_read(value))
+        return lambda value: kernel(read(value))
     marks = tuple(is_reference)
 
     def read_and_call(*values: Any) -> Any:
-        return kernel(*[_read(v) if mark else v for v, mark in zip(values, marks, strict=True)])
+        return kernel(*[read(v) if mark else v for v, mark in zip(values, marks, strict=True)])
 
     return read_and_call
 
 
-def _read(value: Any) -> Any:
+def read(value: Any) -> Any:
     """The array of a variable; other values (and DEAD) as they are."""
     return value.read() if isinstance(value, Variable) else value
 
@@ -117,11 +117,11 @@ def nothing(_slots: Slots) -> None:
     """The step of nodes that only order others."""
 
 
-def send(key: str, value: int, read: Kernel = identity) -> Instruction:
-    """Sends a value that cannot be dead; `read` is applied to it first."""
-    if read is identity:
+def send(key: str, value: int, convert: Kernel = identity) -> Instruction:
+    """Sends a value that cannot be dead; `convert` is applied to it first."""
+    if convert is identity:
         return lambda tensor, send_to: send_to(key, tensor), value, SEND_SLOT, 0
-    return lambda tensor, send_to: send_to(key, read(tensor)), value, SEND_SLOT, 0
+    return lambda tensor, send_to: send_to(key, convert(tensor)), value, SEND_SLOT, 0
 
 
 def guarded(step: Step, watched: Sequence[int], outputs: Sequence[int], token: int) -> Instruction:
@@ -145,7 +145,7 @@ def guarded(step: Step, watched: Sequence[int], outputs: Sequence[int], token: i
     return whole(run_if_alive)
 
 
-def send_either(key: str, value: int, watched: Sequence[int], read: Kernel = identity) -> Instruction:
+def send_either(key: str, value: int, watched: Sequence[int], convert: Kernel = identity) -> Instruction:
     """Sends a value, or the news that it or something `watched` is dead: a send runs in any case."""
     ins = (value, *watched)
 
@@ -153,7 +153,7 @@ def send_either(key: str, value: int, watched: Sequence[int], read: Kernel = ide
         if any(slots[i] is DEAD for i in ins):
             slots[SEND_SLOT](key, None, True)
         else:
-            slots[SEND_SLOT](key, read(slots[value]))
+            slots[SEND_SLOT](key, convert(slots[value]))
 
     return whole(hand_over)
 
@@ -176,27 +176,18 @@ def switch_n(count: int) -> Kernel:
     return choose
 
 
-def merge(
-    inputs: Sequence[int], control: Sequence[int], outputs: Sequence[int], token: int, read: Kernel = identity
-) -> Instruction:
-    """Passes on the first input that is alive and its index; dead if none is, or if a control input is."""
-    ins, outs = tuple(inputs), (*outputs, token) if token else tuple(outputs)
+def merge(inputs: Sequence[int], outputs: Sequence[int], convert: Kernel = identity) -> Instruction:
+    """Passes on the first input that is alive and its index; dead if none is, whatever its control inputs are."""
+    ins = tuple(inputs)
     value_out, index_out = outputs
-    watched = tuple(control)
 
     def take_first(slots: Slots) -> object:
-        live = None if any(slots[i] is DEAD for i in watched) else _first_alive(slots, ins)
-        if live is None:
-            for o in outs:
-                slots[o] = DEAD
-            return DEAD
-        slots[value_out], slots[index_out] = read(slots[ins[live]]), np.int32(live)
-        if token:
-            slots[token] = None
-        return None
+        for index, i in enumerate(ins):
+            value = slots[i]
+            if value is not DEAD:
+                slots[value_out], slots[index_out] = convert(value), np.int32(index)
+                return None
+        slots[value_out] = slots[index_out] = DEAD
+        return DEAD
 
     return whole(take_first)
-
-
-def _first_alive(slots: Slots, inputs: tuple[int, ...]) -> int | None:
-    return next((index for index, i in enumerate(inputs) if slots[i] is not DEAD), None)

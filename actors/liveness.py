@@ -2,7 +2,8 @@
 
 Flows in: columns, the role of each node, whether receives may bring dead tensors. Flows out: two flags, per node and
 per value. Always holds: what is not flagged is alive in every run. A node may be dead if something it waits for may
-be; a Switch makes outputs that may be dead although it runs itself; a trigger never dies; a send runs in any case.
+be, a Merge if all its data inputs may be; a Switch makes outputs that may be dead although it runs itself; a trigger
+never dies; a send runs in any case.
 """
 
 from __future__ import annotations
@@ -32,9 +33,12 @@ def mortality(columns: Columns, roles: list[Role], receives_may_be_dead: bool) -
     for node, role in enumerate(roles):
         if role is Role.TRIGGER:
             continue
-        dies = any(values[v] for v in inputs[node]) or any(
-            nodes[source] and roles[source] is not Role.SEND for source in controls[node]
-        )
+        if role is Role.MERGE:
+            dies = all(values[v] for v in inputs[node])
+        else:
+            dies = any(values[v] for v in inputs[node]) or any(
+                nodes[source] and roles[source] is not Role.SEND for source in controls[node]
+            )
         nodes[node] = dies
         if dies or role in _BRINGS_DEATH or (role is Role.RECV and receives_may_be_dead):
             for value in range(first[node], first[node + 1]):

@@ -7,16 +7,18 @@ the session's last partitioning ended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ..errors import InvalidArgumentError
 from ..graph.dtypes import base_type
 from ..graph.partition import split_graph
 from ..graph.subgraph import client_graph
 from ..graph.tensor_id import parse_tensor_name
 from .binding import check_complete
 from .compiler import compile_plan
+from .interpretation import Interpretation
 from .requests import Signature, check_names
 from .roles import Role, role_of
 
@@ -34,15 +36,17 @@ _BRINGS_DEATH = frozenset({Role.SWITCH, Role.SWITCH_N})
 class Prepared:
     """One request, ready for any number of steps.
 
-    `work` is one plan per device that has a part in it; empty when the partitions have loops, which are interpreted.
-    `alone` is the plan when there is only one and it needs nobody else.
+    `work` is one plan per device that has a part in it; `alone` is the plan when there is only one and it needs nobody
+    else. Partitions with loops have no plans but an interpretation each.
     """
 
     signature: Signature
     feed_types: tuple[DataType, ...]
+    fetch_types: tuple[DataType, ...]
     partitions: Mapping[str, Graph]
     work: tuple[tuple[Plan, DeviceActor], ...]
     alone: Plan | None
+    interpretations: tuple[Interpretation, ...]
     keeps_feeds: bool
 
 
@@ -58,10 +62,14 @@ def prepare(
     requested = client_graph(graph, signature.feeds, signature.fetches, signature.targets, client)
     partitions = split_graph(requested, options)
     roles = {role_of(p.op_def.name) for part in partitions.values() for p in part.all_properties() if p is not None}
-    work = () if Role.FRAME in roles else _compile(partitions, actors, dead=bool(roles & _BRINGS_DEATH))
+    has_loops = Role.FRAME in roles
+    work = () if has_loops else _compile(partitions, actors, dead=bool(roles & _BRINGS_DEATH))
+    interpretations = _interpret(partitions, actors) if has_loops else ()
+    _check_call_frame(work, signature)
     alone = work[0][0] if len(work) == 1 and not work[0][0].arrivals else None
     keeps_feeds = not work or any(plan.keeps_inputs for plan, _ in work)
-    return Prepared(signature, _feed_types(graph, signature), partitions, work, alone, keeps_feeds)
+    feed_types, fetch_types = _types(graph, signature.feeds), _types(graph, signature.fetches)
+    return Prepared(signature, feed_types, fetch_types, partitions, work, alone, interpretations, keeps_feeds)
 
 
 def compile_traced(prepared: Prepared, actors: Mapping[str, DeviceActor]) -> tuple[tuple[Plan, DeviceActor], ...]:
@@ -81,10 +89,28 @@ def _compile(
     return work
 
 
-def _feed_types(graph: Graph, signature: Signature) -> tuple[DataType, ...]:
+def _interpret(partitions: Mapping[str, Graph], actors: Mapping[str, DeviceActor]) -> tuple[Interpretation, ...]:
+    made = tuple(Interpretation(part, actors[name].binder) for name, part in partitions.items())
+    check_complete(actor.binder for actor in actors.values())
+    return made
+
+
+def _check_call_frame(work: Sequence[tuple[Plan, DeviceActor]], signature: Signature) -> None:
+    """Raises InvalidArgumentError for `_Arg` and `_Retval` nodes of the user that no feed or fetch belongs to."""
+    num_feeds, num_fetches = len(signature.feeds), len(signature.fetches)
+    for plan, _ in work:
+        for argument in plan.arguments:
+            if not 0 <= argument.index < num_feeds:
+                raise InvalidArgumentError(f"GetArg {argument.index} is not within [0, {num_feeds})")
+        for result in plan.results:
+            if not 0 <= result.index < num_fetches:
+                raise InvalidArgumentError(f"SetRetval {result.index} is not within [0, {num_fetches})")
+
+
+def _types(graph: Graph, names: Sequence[str]) -> tuple[DataType, ...]:
+    """Element types of tensors that are known to be there."""
     found = []
-    for text in signature.feeds:
-        tensor = parse_tensor_name(text)
+    for tensor in map(parse_tensor_name, names):
         node = graph.find_node(tensor.node)
         if node is not None:
             found.append(base_type(node.output_types[tensor.index]))

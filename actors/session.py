@@ -30,8 +30,10 @@ from ..rendezvous import LocalRendezvous
 from .binding import Binder
 from .device_actor import DeviceActor
 from .executor import DEFAULT_BUDGET_S, Pacer, fresh_slots, run_alone
+from .instructions import DEAD
 from .messages import Shutdown
 from .preparation import Prepared, compile_traced, prepare
+from .reference import Reference
 from .requests import Feeds, Signature, as_names, feed_value, fetched_array, split_feeds
 from .step import Step
 from .trace import step_stats, traced
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from ..graph.graph import Graph
     from .instructions import Slots
     from .plan import Plan
+
+_NODES_BETWEEN_RESTS = 100  # of the interpreter: some 500 us
 
 
 class Session:
@@ -123,13 +127,28 @@ class Session:
             raise _closed()
 
     async def _run(self, prepared: Prepared, fed: list[Any]) -> list[Array]:
+        num_fetches = len(prepared.signature.fetches)
         if prepared.alone is not None:
             slots = fresh_slots(prepared.alone, fed)
             with np.errstate(all="ignore"):
                 await run_alone(prepared.alone, slots, self._pacer)
-            return _collect([(prepared.alone, slots)], len(prepared.signature.fetches), fed)
+            return _collect([(prepared.alone, slots)], num_fetches, fed)
+        if prepared.interpretations:
+            return await self._interpret(prepared, fed)
         step = await self._run_parts(prepared.work, fed)
-        return _collect([(p.plan, p.slots) for p in step.parts], len(prepared.signature.fetches), fed)
+        return _collect([(p.plan, p.slots) for p in step.parts], num_fetches, fed)
+
+    async def _interpret(self, prepared: Prepared, fed: list[Any]) -> list[Array]:
+        """Runs partitions with loops in the tagged-frame interpreter, in the caller's task."""
+        run = Reference(prepared.interpretations, fed)
+        with np.errstate(all="ignore"):
+            while run.run(limit=_NODES_BETWEEN_RESTS):
+                await self._pacer.rest_if_due()
+        results = [run.results.get(index, DEAD) for index in range(len(prepared.fetch_types))]
+        return [
+            fetched_array(index, dtype, value, fed)
+            for index, (dtype, value) in enumerate(zip(prepared.fetch_types, results, strict=True))
+        ]
 
     async def _run_parts(
         self, work: Sequence[tuple[Plan, DeviceActor]], fed: list[Any], *, with_trace: bool = False

@@ -1,0 +1,273 @@
+"""Small integer values that are known before a run: what shapes are computed from.
+
+Flows in: the properties of a node, the shapes of its inputs, and the values of those inputs that are known. Flows out: the
+values of its outputs, where they follow. Always holds: only whole numbers and booleans, at most `MAX_ELEMENTS` of them, and
+only what a run would compute as well; an op that is not listed, or that needs an unknown value, gives nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .dtypes import Array, Shape, numpy_dtype
+from .properties import NodeProperties
+
+MAX_ELEMENTS = 1024
+
+Values = Sequence[Array | None]
+
+
+class ValueContext:
+    """What an evaluator may know: attrs and types of the node, shapes of its inputs, their values (None: unknown)."""
+
+    __slots__ = ("properties", "shapes", "values")
+
+    def __init__(self, properties: NodeProperties, shapes: Sequence[Shape], values: Values) -> None:
+        self.properties = properties
+        self.shapes = shapes
+        self.values = values
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:  # decoded attr values: their type depends on the attr
+        """Attrs of the node."""
+        return self.properties.attrs
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """numpy dtype of the first output."""
+        return numpy_dtype(self.properties.output_types[0])
+
+    def known(self) -> list[Array] | None:
+        """All input values, or None when one is unknown."""
+        found = [value for value in self.values if value is not None]
+        return found if len(found) == len(self.values) else None
+
+
+Evaluator = Callable[[ValueContext], Values | None]
+_EVALUATORS: dict[str, Evaluator] = {}
+
+
+def _evaluator(*ops: str) -> Callable[[Evaluator], Evaluator]:
+    def register(function: Evaluator) -> Evaluator:
+        _EVALUATORS.update(dict.fromkeys(ops, function))
+        return function
+
+    return register
+
+
+def is_small(value: Array) -> bool:
+    """Whether a value is one that shapes may be computed from."""
+    return value.dtype.kind in "iub" and value.size <= MAX_ELEMENTS
+
+
+def evaluate(properties: NodeProperties, shapes: Sequence[Shape], values: Values) -> list[Array | None]:
+    """Values of a node's outputs, None where they are unknown; never raises for a value that makes no sense."""
+    evaluator = _EVALUATORS.get(properties.op)
+    count = len(properties.output_types)
+    if evaluator is None:
+        return [None] * count
+    try:
+        found = evaluator(ValueContext(properties, shapes, values))
+    except (ValueError, IndexError, ZeroDivisionError, OverflowError):
+        return [None] * count  # the shape function or the run says what is wrong with the graph
+    if found is None:
+        return [None] * count
+    return [None if value is None or not is_small(value) else value for value in found]
+
+
+@_evaluator("Const", "HostConst")
+def _const(c: ValueContext) -> Values:
+    return [c.attrs["value"]]
+
+
+@_evaluator(
+    *("Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "EnsureShape", "Enter", "Exit", "LoopCond"),
+    *("RefIdentity", "RefEnter", "RefExit", "GuaranteeConst"),
+)
+def _unchanged(c: ValueContext) -> Values:
+    return c.values
+
+
+@_evaluator("Switch", "RefSwitch")
+def _switch(c: ValueContext) -> Values:
+    return [c.values[0], c.values[0]]
+
+
+def _sizes(shape: Shape) -> list[int] | None:
+    if shape is None:
+        return None
+    known = [size for size in shape if size is not None]
+    return known if len(known) == len(shape) else None
+
+
+@_evaluator("Shape", "ShapeN")
+def _shape(c: ValueContext) -> Values:
+    found = map(_sizes, c.shapes)
+    return [None if sizes is None else np.array(sizes, c.dtype) for sizes in found]
+
+
+@_evaluator("Size")
+def _size(c: ValueContext) -> Values | None:
+    sizes = _sizes(c.shapes[0])
+    return None if sizes is None else [np.array(np.prod(sizes, dtype=np.int64), c.dtype)]
+
+
+@_evaluator("Rank")
+def _rank(c: ValueContext) -> Values | None:
+    shape = c.shapes[0]
+    return None if shape is None else [np.array(len(shape), c.dtype)]
+
+
+def _of_all(*ops: str) -> Callable[[Callable[[ValueContext, list[Array]], Any]], None]:
+    """Registers a function of all input values whose single result becomes an array of the output's type."""
+
+    def register(function: Callable[[ValueContext, list[Array]], Any]) -> None:  # Any: array, scalar or list of them
+        def evaluator(c: ValueContext) -> Values | None:
+            known = c.known()
+            return None if known is None else [np.asarray(function(c, known)).astype(c.dtype, copy=False)]
+
+        _EVALUATORS.update(dict.fromkeys(ops, evaluator))
+
+    return register
+
+
+_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {  # Any: numpy's ufuncs take and give arrays of any type
+    "Add": np.add,
+    "AddV2": np.add,
+    "Sub": np.subtract,
+    "Mul": np.multiply,
+    "FloorDiv": np.floor_divide,
+    "FloorMod": np.mod,
+    "Maximum": np.maximum,
+    "Minimum": np.minimum,
+    "Equal": np.equal,
+    "NotEqual": np.not_equal,
+    "Less": np.less,
+    "LessEqual": np.less_equal,
+    "Greater": np.greater,
+    "GreaterEqual": np.greater_equal,
+    "LogicalAnd": np.logical_and,
+    "LogicalOr": np.logical_or,
+}
+
+
+@_of_all(*_BINARY)
+def _binary(c: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
+    if c.properties.op in ("FloorDiv", "FloorMod") and not np.all(v[1]):
+        raise ZeroDivisionError
+    return _BINARY[c.properties.op](v[0], v[1])
+
+
+_of_all("Cast")(lambda _, v: v[0])
+_of_all("Neg")(lambda _, v: -v[0])
+_of_all("LogicalNot")(lambda _, v: ~v[0])
+_of_all("Pack")(lambda c, v: np.stack(v, axis=c.attrs["axis"]))
+_of_all("Concat")(lambda _, v: np.concatenate(v[1:], axis=int(v[0])))
+_of_all("ConcatV2")(lambda _, v: np.concatenate(v[:-1], axis=int(v[-1])))
+_of_all("Reshape")(lambda _, v: v[0].reshape(v[1].tolist()))
+_of_all("Squeeze")(lambda c, v: v[0].squeeze(tuple(c.attrs["squeeze_dims"]) or None))
+_of_all("ExpandDims")(lambda _, v: np.expand_dims(v[0], int(v[1])))
+_of_all("Tile")(lambda _, v: np.tile(v[0], v[1].tolist()))
+_of_all("Transpose")(lambda _, v: v[0].transpose(v[1].tolist()))
+_of_all("ReverseV2")(lambda _, v: np.flip(v[0], tuple(v[1].reshape(-1).tolist())))
+_of_all("InvertPermutation")(lambda _, v: np.argsort(v[0]))
+_of_all("ZerosLike")(lambda _, v: np.zeros_like(v[0]))
+_of_all("OnesLike")(lambda _, v: np.ones_like(v[0]))
+_of_all("Select", "SelectV2")(lambda _, v: np.where(v[0], v[1], v[2]))
+_of_all("BroadcastArgs")(lambda _, v: np.broadcast_shapes(v[0].tolist(), v[1].tolist()))
+
+
+@_of_all("Fill")
+def _fill(_: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
+    if np.prod(v[0], dtype=np.int64) > MAX_ELEMENTS:
+        raise OverflowError
+    return np.full(v[0].tolist(), v[1])
+
+
+@_of_all("Range")
+def _range(_: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
+    numbers = range(int(v[0]), int(v[1]), int(v[2]))
+    if len(numbers) > MAX_ELEMENTS:
+        raise OverflowError
+    return np.array(numbers)
+
+
+@_of_all("Sum", "Prod", "Max", "Min", "All", "Any")
+def _reduce(c: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
+    reduce = {"Sum": np.sum, "Prod": np.prod, "Max": np.max, "Min": np.min, "All": np.all, "Any": np.any}
+    axes = tuple(v[1].reshape(-1).tolist())
+    return reduce[c.properties.op](v[0], axis=axes, keepdims=bool(c.attrs["keep_dims"]))
+
+
+@_of_all("Gather", "GatherV2")
+def _gather(c: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
+    if c.attrs.get("batch_dims"):
+        raise IndexError
+    return np.take(v[0], v[1], axis=int(v[2]) if len(v) > 2 else 0)
+
+
+@_of_all("Slice")
+def _slice(_: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
+    cuts = zip(v[1].tolist(), v[2].tolist(), strict=True)
+    return v[0][tuple(slice(begin, None if size < 0 else begin + size) for begin, size in cuts)]
+
+
+@_of_all("StridedSlice")
+def _strided_slice(c: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
+    masks = {name: int(c.attrs[f"{name}_mask"]) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
+    index: list[slice | int | None | Any] = []  # Any: the ellipsis has a type without a public name
+    for i, (begin, end, stride) in enumerate(zip(*(x.tolist() for x in v[1:]), strict=True)):
+        bit = 1 << i
+        if masks["ellipsis"] & bit:
+            index.append(...)
+        elif masks["new_axis"] & bit:
+            index.append(None)
+        elif masks["shrink_axis"] & bit:
+            index.append(begin)
+        else:
+            index.append(slice(None if masks["begin"] & bit else begin, None if masks["end"] & bit else end, stride))
+    return v[0][tuple(index)]
+
+
+@_evaluator("Unpack")
+def _unpack(c: ValueContext) -> Values | None:
+    known = c.known()
+    return None if known is None else list(np.moveaxis(known[0], c.attrs["axis"], 0))
+
+
+@_evaluator("Split")
+def _split(c: ValueContext) -> Values | None:
+    known = c.known()
+    return None if known is None else np.split(known[1], c.attrs["num_split"], axis=int(known[0]))
+
+
+@_evaluator("BroadcastGradientArgs")
+def _broadcast_gradient_args(c: ValueContext) -> Values | None:
+    """The axes along which either operand was stretched: where it has size one (or no axis) in the common shape."""
+    known = c.known()
+    if known is None:
+        return None
+    shapes = [value.tolist() for value in known]
+    rank = max(map(len, shapes))
+    padded = [[1] * (rank - len(shape)) + shape for shape in shapes]
+    one_everywhere = [i for i in range(rank) if padded[0][i] == padded[1][i] == 1]
+    axes = [[i for i in range(rank) if mine[i] == 1] for mine in padded]
+    return [np.array(found or one_everywhere, c.dtype) for found in axes]
+
+
+@_evaluator("ConcatOffset")
+def _concat_offset(c: ValueContext) -> Values | None:
+    known = c.known()
+    if known is None:
+        return None
+    axis, shapes, start = int(known[0]), known[1:], 0
+    offsets = []
+    for shape in shapes:
+        offset = np.zeros_like(shape)
+        offset[axis] = start
+        start += int(shape[axis])
+        offsets.append(offset)
+    return offsets
