@@ -28,6 +28,9 @@ from .protos import FunctionDefLibrary, GraphDef
 Ids = npt.NDArray[np.int32]
 _MIN_CONSUMER_WITH_FUNCTIONS = 12
 _REMOVED = -1
+_COLUMNS = (
+    "_names _properties _requested _assigned _cost_ids _device_names _src _src_output _dst _dst_input".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,6 +472,18 @@ class Graph:
         other._inputs = {int(new_id[i]): list(inputs) for i, inputs in self._inputs.items()}
         edges = self.edge_arrays()
         other.extend_edges(new_id[edges.src], edges.src_output, new_id[edges.dst], edges.dst_input)
+        return other
+
+    def clone(self) -> Graph:
+        """A copy with the very same ids, holes and EdgeSet orders begun anew; changing one leaves the other alone."""
+        other = Graph()
+        other.library, other.versions = self.library, self.versions
+        for column in _COLUMNS:
+            setattr(other, column, getattr(self, column)[:])
+        other._devices = dict(self._devices)
+        other._inputs = {node_id: list(inputs) for node_id, inputs in self._inputs.items()}
+        other._num_removed_nodes, other._num_removed_edges = self._num_removed_nodes, self._num_removed_edges
+        other._name_counter = self._name_counter
         return other
 
     def to_graph_def(self) -> GraphDef:

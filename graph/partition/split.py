@@ -24,6 +24,7 @@ from ..node import CONTROL_SLOT, SINK_ID, Edge, Node
 from ..port_table import PortTable, distinct_properties
 from ..properties import NodeProperties
 from ..protos import AttrValue, GraphDef
+from .colocation import colocate_control_flow
 from .options import PartitionOptions, assigned_device
 from .pairs import CutEdges, Flags, Numbers, Pairs
 from .parts import Members, assemble
@@ -37,7 +38,8 @@ class _Cut:
     """One partitioning in progress."""
 
     def __init__(self, graph: Graph, options: PartitionOptions) -> None:
-        self.graph = graph
+        self.graph = graph if options.control_flow_added else colocate_control_flow(graph)
+        graph = self.graph
         self.options = options
         self.edges: EdgeArrays = graph.edge_arrays()
         self.devices = graph.assigned_device_indices()
@@ -74,6 +76,10 @@ class _Cut:
         inner = (self.edges.src > SINK_ID) & (self.edges.dst > SINK_ID)
         crosses = inner & (self.location_of[self.edges.src] != self.location_of[self.edges.dst])
         cut = crosses | self._changes_memory(inner & ~crosses)
+        rewritten = self._fill_in_incarnations() or self.options.need_to_record_start_times
+        used = np.unique(self.location_of[self.location_of >= 0])
+        if len(used) == 1 and not cut.any() and not rewritten:
+            return {self.locations[int(used[0])]: self.graph}
         edges = self._cut_edges(np.flatnonzero(cut), crosses)
         first, pair_of = edges.groups()
         pairs = Pairs(edges, first, self._sent_types(edges, first), self.graph.num_node_ids)
@@ -81,7 +87,6 @@ class _Cut:
         beside, consumer = pairs.sides()
         joining = [pairs.joining_edges(pair_of), self._kept(inner & ~cut), self._ref_order(pairs, pair_of)]
         self._write_start_times(pairs, pair_of, generated)
-        self._fill_in_incarnations()
         members = Members(
             [*self.graph.names(), *names],
             [*self.properties, *generated],
@@ -206,8 +211,9 @@ class _Cut:
             return self.options.start_times[name]
         raise NotFoundError(f"No attr named {_START_TIME!r} in NodeDef: {{{{node {name}}}}}", node=name)
 
-    def _fill_in_incarnations(self) -> None:
-        """Transfers of an earlier partitioning learn the incarnations that nobody knew then."""
+    def _fill_in_incarnations(self) -> bool:
+        """Transfers of an earlier partitioning learn the incarnations nobody knew then; whether there were any."""
+        changed = False
         transfers = [i for i, kind in enumerate(self.kinds) if kind.op in ("_Send", "_Recv")]
         for i in np.flatnonzero(np.isin(self.kind_of, transfers)).tolist():
             attrs = self.graph.node_properties(i).attrs
@@ -215,6 +221,8 @@ class _Cut:
                 value = AttrValue(i=self.options.get_incarnation(attrs["send_device"].decode()))
                 properties = self.properties[i] or self.graph.node_properties(i)
                 self.properties[i] = properties.with_attr("send_device_incarnation", value)
+                changed = True
+        return changed
 
 
 def _started_at(properties: NodeProperties, microseconds: int) -> NodeProperties:
