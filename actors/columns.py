@@ -42,9 +42,11 @@ class Rows:
 class Columns:
     """Nodes 0..n-1 in topological order. Edge arrays are sorted by (destination, input port), control edges apart.
 
-    `first_value[n]` is the number of output 0 of node n; numbers start at 1, so that 0 can mean "none".
+    `ids` are those in the graph. `first_value[n]` is the number of output 0 of node n; numbers start at 1, so that 0
+    can mean "none".
     """
 
+    ids: list[int]
     names: list[str]
     properties: list[NodeProperties]
     first_value: Ints
@@ -109,11 +111,17 @@ def columns_of(graph: Graph) -> Columns:
     live = ids.tolist()
     names = cast("list[str]", [all_names[i] for i in live])
     properties = cast("list[NodeProperties]", [all_properties[i] for i in live])
-    return _assemble(names, properties, src, dst, *ports)
+    return _assemble(live, names, properties, src, dst, *ports)
 
 
 def _assemble(
-    names: list[str], properties: list[NodeProperties], src: Ints, dst: Ints, src_output: Ints, dst_input: Ints
+    ids: list[int],
+    names: list[str],
+    properties: list[NodeProperties],
+    src: Ints,
+    dst: Ints,
+    src_output: Ints,
+    dst_input: Ints,
 ) -> Columns:
     """Sorts the edges, numbers the outputs, and makes sure that every input port has its edge."""
     num_outputs = np.fromiter((len(p.output_types) for p in properties), np.intp, len(properties))
@@ -129,6 +137,7 @@ def _assemble(
         raise InvalidArgumentError(f"Incomplete graph, missing {missing} inputs for {names[node]}", node=names[node])
     by_dst = np.argsort(dst[~data], kind="stable")
     return Columns(
+        ids,
         names,
         properties,
         first_value,

@@ -1,12 +1,13 @@
-"""A partition as the tagged-frame interpreter reads it: who consumes what, initial counts, how each node computes.
+"""A graph as the tagged-frame interpreter reads it: who consumes what, initial counts, how each node computes.
 
-Flows in: a partition graph and the kernels of its device. Flows out: an `Interpretation`, shared by all steps. Always
-holds: nothing in it belongs to a step; nodes are numbered as in `Columns`.
+Flows in: a placed graph, cut or not, and the kernels of its devices. Flows out: an `Interpretation`, shared by all
+steps. Always holds: nothing in it belongs to a step; nodes are numbered as in `Columns`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,10 +28,10 @@ _DEFAULT_PARALLEL_ITERATIONS = 10
 class Interpretation:
     """See the module."""
 
-    def __init__(self, graph: Graph, binder: Binder) -> None:
-        """Binds the kernels of all nodes; ops without one are noted in `binder`."""
+    def __init__(self, graph: Graph, binders: Mapping[str, Binder]) -> None:
+        """Binds each node to a kernel of its device; ops without one are noted in the device's binder."""
         columns = columns_of(graph)
-        self.device = binder.device
+        self.devices = [graph.assigned_device(node) for node in columns.ids]
         self.names, self.properties = columns.names, columns.properties
         self.roles = [role_of(p.op_def.name) for p in self.properties]
         self.frame_ops = {
@@ -58,7 +59,7 @@ class Interpretation:
             for node, (role, controls) in enumerate(zip(self.roles, num_controls, strict=True))
         ]
         self.roots = [n for n in range(len(self.names)) if not num_controls[n] and not self.num_inputs(n)]
-        self._kernels = [self._kernel(node, binder) for node in range(len(self.names))]
+        self._kernels = [self._kernel(node, binders[device]) for node, device in enumerate(self.devices)]
 
     def num_inputs(self, node: int) -> int:
         """Number of data inputs of a node."""

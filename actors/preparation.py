@@ -37,7 +37,7 @@ class Prepared:
     """One request, ready for any number of steps.
 
     `work` is one plan per device that has a part in it; `alone` is the plan when there is only one and it needs nobody
-    else. Partitions with loops have no plans but an interpretation each.
+    else. A graph with loops is not cut: it has an interpretation instead of plans.
     """
 
     signature: Signature
@@ -60,11 +60,11 @@ def prepare(
     """
     check_names(graph, signature)
     requested = client_graph(graph, signature.feeds, signature.fetches, signature.targets, client)
-    partitions = split_graph(requested, options)
-    roles = {role_of(p.op_def.name) for part in partitions.values() for p in part.all_properties() if p is not None}
+    roles = {role_of(p.op_def.name) for p in dict.fromkeys(requested.all_properties()) if p is not None}
     has_loops = Role.FRAME in roles
-    work = () if has_loops else _compile(partitions, actors, dead=bool(roles & _BRINGS_DEATH))
-    interpretations = _interpret(partitions, actors) if has_loops else ()
+    partitions = {} if has_loops else split_graph(requested, options)
+    work = _compile(partitions, actors, dead=bool(roles & _BRINGS_DEATH))
+    interpretations = (_interpret(requested, actors),) if has_loops else ()
     _check_call_frame(work, signature)
     alone = work[0][0] if len(work) == 1 and not work[0][0].arrivals else None
     keeps_feeds = not work or any(plan.keeps_inputs for plan, _ in work)
@@ -89,9 +89,10 @@ def _compile(
     return work
 
 
-def _interpret(partitions: Mapping[str, Graph], actors: Mapping[str, DeviceActor]) -> tuple[Interpretation, ...]:
-    made = tuple(Interpretation(part, actors[name].binder) for name, part in partitions.items())
-    check_complete(actor.binder for actor in actors.values())
+def _interpret(graph: Graph, actors: Mapping[str, DeviceActor]) -> Interpretation:
+    binders = {name: actor.binder for name, actor in actors.items()}
+    made = Interpretation(graph, binders)
+    check_complete(binders.values())
     return made
 
 

@@ -11,7 +11,7 @@ has its own bookkeeping (`frames.py`). An iteration beyond `parallel_iterations`
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,10 +105,10 @@ class Reference:
                 return []
             return part.outputs(node, inputs)
         except PartitaError as error:
-            raise error.located(node=part.names[node], op=op, device=part.device) from error.__cause__
+            raise error.located(node=part.names[node], op=op, device=part.devices[node]) from error.__cause__
         except Exception as error:  # a kernel may raise anything
             message = f"the kernel of op {op!r} raised {type(error).__name__}: {error}"
-            raise UnknownError(message, node=part.names[node], op=op, device=part.device) from error
+            raise UnknownError(message, node=part.names[node], op=op, device=part.devices[node]) from error
 
     def _argument(self, part: Interpretation, node: int) -> Any:
         index = part.properties[node].attrs["index"]
@@ -291,17 +291,17 @@ def _count_merge(state: Pending, port: int, value: Any, is_dead: bool, from_ente
 
 
 def run_reference(
-    partitions: Mapping[str, Graph],
+    partitions: Iterable[Graph],
     binders: Mapping[str, Binder],
     feeds: Sequence[Any],
     num_fetches: int,
     choose: Choose | None = None,
 ) -> list[Any]:
-    """Runs partitions, given by device, to the end; DEAD stands for a fetch that never came.
+    """Runs the graphs of all partitions, or a single uncut one, to the end; DEAD stands for a fetch that never came.
 
     `choose` makes the order of ready nodes; first in, first out without it. Raises as `Reference.run`.
     """
-    parts = [Interpretation(graph, binders[device]) for device, graph in partitions.items()]
+    parts = [Interpretation(graph, binders) for graph in partitions]
     check_complete(binders.values())
     run = Reference(parts, feeds, choose)
     with np.errstate(all="ignore"):
