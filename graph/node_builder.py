@@ -19,6 +19,7 @@ from .dtypes import DataType, base_type, dtype_name, is_ref, make_ref, types_com
 from .graph import Graph
 from .node import Node
 from .ops.registry import ArgDef, OpSignature, lookup_op
+from .properties import NodeProperties, join_entry, make_properties
 from .protos import AttrValue, NodeDef
 from .summaries import summarize_attr, summarize_op
 from .tensor import tensor_to_numpy
@@ -26,10 +27,10 @@ from .validate import check_op_deprecation, validate_node_def
 
 
 class InputRef(NamedTuple):
-    """One tensor as a node's input: output `index` of the node called `node`, of type `dtype`."""
+    """One tensor as a node's input: output `port` of the node called `node`, of type `dtype`."""
 
     node: str
-    index: int
+    port: int
     dtype: DataType
 
 
@@ -134,7 +135,7 @@ class NodeDefBuilder:
         elif ref.node.startswith("^"):
             self.fail(f"Non-control input starting with ^: {ref.node}")
         else:
-            self._inputs.append(f"{ref.node}:{ref.index}" if ref.index > 0 else ref.node)
+            self._inputs.append(f"{ref.node}:{ref.port}" if ref.port > 0 else ref.node)
 
     def _single(self, arg: ArgDef, ref: InputRef) -> None:
         self._add_text(ref)
@@ -170,6 +171,12 @@ class NodeDefBuilder:
     def _check_ref(self, arg: ArgDef, actual: DataType) -> None:
         if arg.is_ref and not is_ref(actual):
             self.fail(f"Input {arg.name!r} passed {dtype_name(actual)} expected ref type")
+
+
+def properties_of_node_def(node: NodeDef, signature: OpSignature) -> NodeProperties:
+    """The properties of a node that has all its attrs; raises what `make_properties` raises."""
+    entries = {name: value.SerializeToString(deterministic=True) for name, value in node.attr.items()}
+    return make_properties(signature, [join_entry(name, entries[name]) for name in sorted(entries)])
 
 
 def _guessed_type(value: Any) -> str:
@@ -243,12 +250,11 @@ class NodeBuilder:
         contain. The graph is unchanged then.
         """
         node_def = self._builder.finalize()
-        signature = self._builder.op_def
-        if signature is not None:
-            validate_node_def(node_def, signature)
-            check_op_deprecation(signature, graph.versions.producer)
-        node = graph.add_node(
-            node_def.name, node_def.op, dict(node_def.attr), device=node_def.device, inputs=node_def.input
+        signature = self._builder.op_def or lookup_op(self._op)
+        validate_node_def(node_def, signature)
+        check_op_deprecation(signature, graph.versions.producer)
+        node = graph.add_node_with(
+            node_def.name, properties_of_node_def(node_def, signature), device=node_def.device, inputs=node_def.input
         )
         for port, source in enumerate(self._sources):
             if source is not None:
