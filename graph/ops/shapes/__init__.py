@@ -7,9 +7,11 @@ from . import basic as basic
 from . import bias as bias
 from . import binary as binary
 from . import conv as conv
+from . import diagonals as diagonals
 from . import fake_quant as fake_quant
 from . import gather as gather
 from . import image as image
+from . import layout as layout
 from . import matmul as matmul
 from . import norm as norm
 from . import optimizers as optimizers
@@ -17,8 +19,10 @@ from . import padding as padding
 from . import partitioning as partitioning
 from . import pool as pool
 from . import random_ops as random_ops
+from . import reduction as reduction
 from . import reversing as reversing
 from . import scatter as scatter
+from . import select as select
 from . import selection as selection
 from . import sets as sets
 from . import shape_ops as shape_ops

@@ -1,4 +1,4 @@
-"""Shape functions of constants, placeholders, pass-through ops, conditionals and the ends of an edge between devices.
+"""Shape functions of constants, placeholders, pass-through ops, control flow and the ends of an edge between devices.
 
 Flows in: the shapes and attrs of one node. Flows out: one shape per output. Always holds: an op that hands its input
 through says no more and no less than what is known of that input.
@@ -20,6 +20,11 @@ for _op in (
     "DeepCopy",
     "GuaranteeConst",
     "DebugIdentity",
+    "RefEnter",
+    "Exit",
+    "RefExit",
+    "NextIteration",
+    "RefNextIteration",
 ):
     shape_fn(_op)(unchanged)
 
@@ -101,3 +106,15 @@ def common_shape(shapes: Sequence[Shape]) -> Shape:
 def merge_inputs(c: ShapeContext) -> Sequence[Shape]:
     """What all inputs have in common, for any of them may arrive; and the scalar that tells which one did."""
     return (common_shape(c.inputs), ())
+
+
+@shape_fn("Enter")
+def enter(c: ShapeContext) -> Sequence[Shape]:
+    """The input's shape for a loop constant; else unknown, as the loop's body may change it."""
+    return (c.inputs[0] if c.attrs["is_constant"] else None,)
+
+
+@shape_fn("LoopCond")
+def loop_cond(c: ShapeContext) -> Sequence[Shape]:
+    """A scalar."""
+    return (with_rank(c.inputs[0], 0),)
