@@ -106,7 +106,7 @@ class JoinedGraph:
             key = transfer.tensor_name, transfer.send_device, transfer.recv_device
             if key not in sends:
                 raise InvalidArgumentError(
-                    f"nothing sends {transfer.tensor_name!r} from {transfer.send_device!r} to {transfer.recv_device!r}; "
+                    f"nothing sends {key[0]!r} from {key[1]!r} to {key[2]!r}; "
                     "pass all partitions of the graph together",
                     node=self.names[n],
                     op=self.ops[n],
@@ -119,7 +119,7 @@ class JoinedGraph:
         return self.classes[src] is NodeClass.NEXT_ITERATION and self.classes[dst] is NodeClass.MERGE
 
     def consumers(self) -> list[list[int]]:
-        """For every node the nodes that wait for it, once per edge, back edges left out: data, control, send to receive."""
+        """For every node those that wait for it, once per edge: data, control, send to receive; back edges left out."""
         after: list[list[int]] = [[] for _ in self.names]
         for n, inputs in enumerate(self.inputs):
             for src, _ in inputs:

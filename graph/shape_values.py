@@ -1,8 +1,9 @@
 """Small integer values that are known before a run: what shapes are computed from.
 
-Flows in: the properties of a node, the shapes of its inputs, and the values of those inputs that are known. Flows out: the
-values of its outputs, where they follow. Always holds: only whole numbers and booleans, at most `MAX_ELEMENTS` of them, and
-only what a run would compute as well; an op that is not listed, or that needs an unknown value, gives nothing.
+Flows in: the properties of a node, the shapes of its inputs, and the values of those inputs that are known. Flows out:
+the values of its outputs, where they follow. Always holds: only whole numbers and booleans, at most `MAX_ELEMENTS` of
+them, and only what a run would compute as well; an op that is not listed, or that needs an unknown value, gives
+nothing.
 """
 
 from __future__ import annotations
@@ -84,7 +85,17 @@ def _const(c: ValueContext) -> Values:
 
 
 @_evaluator(
-    *("Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "EnsureShape", "Enter", "Exit", "LoopCond"),
+    *(
+        "Identity",
+        "IdentityN",
+        "StopGradient",
+        "PreventGradient",
+        "Snapshot",
+        "EnsureShape",
+        "Enter",
+        "Exit",
+        "LoopCond",
+    ),
     *("RefIdentity", "RefEnter", "RefExit", "GuaranteeConst"),
 )
 def _unchanged(c: ValueContext) -> Values:
@@ -218,7 +229,7 @@ def _slice(_: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
 @_of_all("StridedSlice")
 def _strided_slice(c: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
     masks = {name: int(c.attrs[f"{name}_mask"]) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
-    index: list[slice | int | None | Any] = []  # Any: the ellipsis has a type without a public name
+    index: list[slice | int | Any | None] = []  # Any: the ellipsis has a type without a public name
     for i, (begin, end, stride) in enumerate(zip(*(x.tolist() for x in v[1:]), strict=True)):
         bit = 1 << i
         if masks["ellipsis"] & bit:
@@ -251,11 +262,11 @@ def _broadcast_gradient_args(c: ValueContext) -> Values | None:
     if known is None:
         return None
     shapes = [value.tolist() for value in known]
+    if shapes[0] == shapes[1]:
+        return [np.array([], c.dtype)] * 2
     rank = max(map(len, shapes))
-    padded = [[1] * (rank - len(shape)) + shape for shape in shapes]
-    one_everywhere = [i for i in range(rank) if padded[0][i] == padded[1][i] == 1]
-    axes = [[i for i in range(rank) if mine[i] == 1] for mine in padded]
-    return [np.array(found or one_everywhere, c.dtype) for found in axes]
+    padded = ([1] * (rank - len(shape)) + shape for shape in shapes)
+    return [np.array([i for i, size in enumerate(shape) if size == 1], c.dtype) for shape in padded]
 
 
 @_evaluator("ConcatOffset")

@@ -1,0 +1,290 @@
+"""Shapes of all tensors of a graph, from the shapes of what is fed.
+
+Flows in: a graph (or all partitions of one) and the shapes, or values, of its feeds. Flows out: one shape per output of
+every node, and what had to be assumed. Always holds: without assumptions a shape says only what is true in every run;
+with them no size is left open, and each kind of assumption is told once, in words.
+
+Small integer values are followed too (`shape_values`), as shapes are computed from them. The shape of a loop's merge is
+what all of its iterations have in common; assuming, it is that of the first iteration.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from re import compile as pattern
+
+import numpy as np
+
+from ..errors import InvalidArgumentError, PartitaError
+from .dtypes import Array, DataType, Shape, base_type
+from .graph import Graph
+from .joined import JoinedGraph
+from .node import NodeClass
+from .ops import shapes as _families  # imported for what it registers
+from .ops.shapes.basic import common_shape
+from .ops.shapes.registry import ShapeContext, lookup, merge
+from .properties import NodeProperties
+from .shape_values import evaluate, is_small
+from .tensor_id import parse_tensor_name
+
+_ARG_NAME = pattern(r"_arg_(.+)_(\d+)_\d+")
+_REGISTERED = _families.__name__  # the import above is used: by side effect
+_LOOP_PASSES = 8  # every pass after the first turns a size of a loop into an unknown one, so few are needed
+
+Shapes = tuple[Shape, ...]
+Feeds = Mapping[str, Shape | Array]
+
+
+@dataclass(slots=True)
+class InferredShapes:
+    """Shapes by joint number of the node (see `JoinedGraph`), one per output, and the assumptions behind them."""
+
+    graph: JoinedGraph
+    shapes: list[Shapes]
+    values: dict[tuple[int, int], Array]
+    assumptions: list[str] = field(default_factory=list)
+
+    def by_name(self) -> dict[str, Shapes]:
+        """Shapes by node name."""
+        return dict(zip(self.graph.names, self.shapes, strict=True))
+
+
+def infer_shapes(graph: Graph, feeds: Feeds | None = None) -> dict[str, Shapes]:
+    """Node name -> one shape per output, None in a shape for a size and None for a shape that depends on the run.
+
+    `feeds` maps tensor names to shapes (or arrays) that take the place of what the graph computes there. Raises
+    InvalidArgumentError, naming the node, where shapes contradict an op, and for a feed of a node that does not exist.
+    """
+    return infer_joined(JoinedGraph({"": graph}), feeds).by_name()
+
+
+def infer_joined(graph: JoinedGraph, feeds: Feeds | None = None, *, assumed_size: int | None = None) -> InferredShapes:
+    """Shapes of all nodes of joined graphs.
+
+    With `assumed_size` no size stays open: an unknown size gets that number, an unknown shape becomes that of the op's
+    first input, or a scalar without one. Raises InvalidArgumentError as `infer_shapes` does.
+    """
+    inference = _Inference(graph, feeds or {}, assumed_size)
+    inference.run()
+    return InferredShapes(graph, inference.shapes, inference.values, inference.told())
+
+
+class _Inference:
+    """One walk in topological order, repeated while loops widen."""
+
+    def __init__(self, graph: JoinedGraph, feeds: Feeds, assumed_size: int | None) -> None:
+        self.graph = graph
+        self.assumed_size = assumed_size
+        self.shapes: list[Shapes] = [()] * len(graph)
+        self.values: dict[tuple[int, int], Array] = {}
+        self.handles: dict[int, Shape] = {}  # node -> shape of the variable its resource handle stands for
+        self.unknown_sizes: Counter[str] = Counter()
+        self.unknown_shapes: Counter[str] = Counter()
+        self.contradictions: Counter[str] = Counter()
+        self._known: dict[tuple[int, Shapes], Shapes] = {}
+        self.fed = self._feeds(feeds)
+
+    def _feeds(self, feeds: Feeds) -> dict[int, dict[int, Shape | Array]]:
+        """Feeds by node and output, wherever the node that stands for a fed tensor is by now."""
+        numbers = {name: n for n, name in enumerate(self.graph.names)}
+        for n, name in enumerate(self.graph.names):
+            transfer = self.graph.transfers.get(n)
+            if transfer is not None and transfer.client_terminated and self.graph.properties[n].output_types:
+                tensor = parse_tensor_name(transfer.tensor_name)
+                numbers[f"{tensor.node}:{tensor.index}"] = n
+            elif self.graph.ops[n] == "_Arg" and (found := _ARG_NAME.fullmatch(name)):
+                numbers[f"{found[1]}:{found[2]}"] = n
+        fed: dict[int, dict[int, Shape | Array]] = {}
+        for text, value in feeds.items():
+            tensor = parse_tensor_name(text)
+            number = numbers.get(f"{tensor.node}:{tensor.index}")
+            if number is not None:
+                fed.setdefault(number, {})[0] = value
+            elif tensor.node in numbers:
+                fed.setdefault(numbers[tensor.node], {})[tensor.index] = value
+            else:
+                raise InvalidArgumentError(f"feed {text!r}: the graph has no node {tensor.node!r}; check the name")
+        return fed
+
+    def run(self) -> None:
+        order = self.graph.order()
+        merges = [n for n in order if self.graph.classes[n] is NodeClass.MERGE]
+        for _ in range(_LOOP_PASSES):
+            before = [self.shapes[n] for n in merges]
+            for n in order:
+                self._visit(n)
+            closed = any(self.graph.is_back_edge(src, n) for n in merges for src, _ in self.graph.inputs[n])
+            if not closed or self.assumed_size is not None or before == [self.shapes[n] for n in merges]:
+                break
+
+    def _visit(self, n: int) -> None:
+        shapes = self._infer(n)
+        fed = self.fed.get(n)
+        if fed is not None:
+            shapes = self._with_feeds(n, list(shapes), fed)
+        if self.assumed_size is not None:
+            shapes = tuple(self._assumed(n, shape) for shape in shapes)
+        self.shapes[n] = shapes
+
+    def _with_feeds(self, n: int, shapes: list[Shape], fed: Mapping[int, Shape | Array]) -> Shapes:
+        for output, feed in fed.items():
+            if not 0 <= output < len(shapes):
+                raise InvalidArgumentError(
+                    f"feed of output {output}: the node has {len(shapes)}; check the number",
+                    node=self.graph.names[n],
+                    op=self.graph.ops[n],
+                )
+            self.values.pop((n, output), None)
+            if feed is None or isinstance(feed, tuple):
+                shapes[output] = self._merged(n, shapes[output], feed)
+                continue
+            value = np.asarray(feed)
+            shapes[output] = self._merged(n, shapes[output], value.shape)
+            if is_small(value):
+                self.values[n, output] = value
+        return tuple(shapes)
+
+    def _merged(self, n: int, promised: Shape, fed: Shape) -> Shape:
+        """What placeholder and feed say together; any other node may be fed whatever its consumers take."""
+        if self.graph.ops[n] not in ("Placeholder", "PlaceholderWithDefault"):
+            return fed
+        try:
+            return merge(promised, fed)
+        except InvalidArgumentError:
+            # Old files write a scalar shape for "anything".
+            if promised == () and fed is not None:
+                return fed
+            raise InvalidArgumentError(
+                f"the feed has shape {fed}, the placeholder wants {promised}",
+                node=self.graph.names[n],
+                op=self.graph.ops[n],
+            ) from None
+
+    def _infer(self, n: int) -> Shapes:
+        graph = self.graph
+        send = graph.sender.get(n)
+        if send is not None:
+            source = graph.inputs[send][0]
+            self._pass_on(source, n)
+            return (self._of(source),)
+        if graph.classes[n] is NodeClass.MERGE:
+            return self._merge(n)
+        inputs = tuple(map(self._of, graph.inputs[n]))
+        self._follow_values(n, inputs)
+        variable = self._variable_shapes(n, inputs)
+        return variable if variable is not None else self._by_op(n, inputs)
+
+    def _of(self, source: tuple[int, int]) -> Shape:
+        shapes = self.shapes[source[0]]
+        return shapes[source[1]] if source[1] < len(shapes) else None
+
+    def _pass_on(self, source: tuple[int, int], n: int) -> None:
+        """Lets output 0 of `n` be the value, and the resource, that another output is."""
+        if source in self.values:
+            self.values[n, 0] = self.values[source]
+        if source[0] in self.handles:
+            self.handles[n] = self.handles[source[0]]
+
+    def _merge(self, n: int) -> Shapes:
+        """The common shape of what is known already: in the first pass a loop's merge knows its entry only."""
+        sources = self.graph.inputs[n]
+        known = [self._of(source) for source in sources if self.shapes[source[0]]]
+        if self.assumed_size is not None:
+            known = known[:1]
+        elif self.shapes[n]:
+            known.append(self.shapes[n][0])  # what an earlier pass widened stays wide
+        for source in sources[:1]:
+            if source[0] in self.handles:
+                self.handles[n] = self.handles[source[0]]
+        return (common_shape(known) if known else None, ())
+
+    def _follow_values(self, n: int, inputs: Shapes) -> None:
+        sources = self.graph.inputs[n]
+        properties = self.graph.properties[n]
+        values = [self.values.get(source) for source in sources]
+        for output, value in enumerate(evaluate(properties, inputs, values)):
+            if value is None:
+                self.values.pop((n, output), None)
+            else:
+                self.values[n, output] = value
+
+    def _variable_shapes(self, n: int, inputs: Shapes) -> Shapes | None:
+        """Shapes of reads through resource handles, which the handles carry; None for all other nodes."""
+        graph, op = self.graph, self.graph.ops[n]
+        if op == "VarHandleOp":
+            self.handles[n] = graph.properties[n].attrs["shape"]
+            return None
+        sources = graph.inputs[n]
+        if not sources or sources[0][0] not in self.handles:
+            return None
+        shape = self.handles[sources[0][0]]
+        if op == "ReadVariableOp":
+            return (shape,)
+        if op == "VariableShape":
+            return (None if shape is None else (len(shape),),)
+        if op == "ResourceGather" and shape is not None and inputs[1] is not None:
+            return ((*inputs[1], *shape[1:]),)
+        if base_type(graph.properties[n].input_types[0]) is DataType.RESOURCE:
+            self.handles[n] = shape
+        return None
+
+    def _by_op(self, n: int, inputs: Shapes) -> Shapes:
+        graph, properties = self.graph, self.graph.properties[n]
+        constants = {i: self.values[s] for i, s in enumerate(graph.inputs[n]) if s in self.values}
+        key = id(properties), inputs
+        if not constants and key in self._known:
+            return self._known[key]
+        try:
+            shapes = _shapes_of(properties, inputs, constants)
+        except PartitaError as error:
+            if not (self.unknown_shapes or self.unknown_sizes):
+                raise error.located(node=graph.names[n], op=graph.ops[n]) from None
+            # What was assumed further up need not fit; the run would have other sizes.
+            self.contradictions[graph.ops[n]] += 1
+            shapes = (None,) * len(properties.output_types)
+        if not constants:
+            self._known[key] = shapes
+        return shapes
+
+    def _assumed(self, n: int, shape: Shape) -> Shape:
+        if shape is None:
+            self.unknown_shapes[self.graph.ops[n]] += 1
+            sources = self.graph.inputs[n]
+            shape = self._of(sources[0]) if sources else ()
+            return () if shape is None else shape
+        if None in shape:
+            self.unknown_sizes[self.graph.ops[n]] += 1
+            return tuple(self.assumed_size if size is None else size for size in shape)
+        return shape
+
+    def told(self) -> list[str]:
+        """The assumptions in words, one line a kind."""
+        kinds = (
+            (self.unknown_sizes, f"unknown sizes were taken as {self.assumed_size}"),
+            (self.unknown_shapes, "unknown shapes were taken as those of the first input"),
+            (self.contradictions, "assumed sizes fit no rule and were passed on"),
+        )
+        return [f"{text}: {_counted(counter)}" for counter, text in kinds if counter]
+
+
+def _counted(counter: Counter[str]) -> str:
+    return ", ".join(f"{count} x {op}" for op, count in sorted(counter.items()))
+
+
+def _shapes_of(properties: NodeProperties, inputs: Shapes, constants: Mapping[int, Array]) -> Shapes:
+    """By the op's shape function, else by what the importer's program wrote down, else nothing."""
+    function = lookup(properties.op)
+    if function is not None:
+        return tuple(
+            function(
+                ShapeContext(
+                    properties.op, properties.attrs, inputs, properties.input_types, properties.output_types, constants
+                )
+            )
+        )
+    written: Sequence[Shape] | None = properties.attrs.get("_output_shapes") or properties.attrs.get("output_shapes")
+    if written and len(written) == len(properties.output_types):
+        return tuple(written)
+    return (None,) * len(properties.output_types)
