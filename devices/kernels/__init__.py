@@ -7,6 +7,7 @@ from . import basic as basic
 from . import bias as bias
 from . import binary as binary
 from . import conv as conv
+from . import counting as counting
 from . import diagonals as diagonals
 from . import division as division
 from . import fake_quant as fake_quant
@@ -22,7 +23,9 @@ from . import pool as pool
 from . import random_ops as random_ops
 from . import reduction as reduction
 from . import reversing as reversing
+from . import scan as scan
 from . import scatter as scatter
+from . import segment as segment
 from . import select as select
 from . import selection as selection
 from . import sets as sets

@@ -21,8 +21,8 @@ from .registry import Construction, Kernel, kernel
 Binary = Callable[[Any, Any], Any]
 
 
-def _cut_quotient(x: Array, y: Array) -> Any:
-    """x / y of integers towards zero, from the floor by adding one where that lay below an inexact quotient."""
+def cut_quotient(x: Any, y: Any) -> Any:
+    """x / y of integers towards zero: from the floor by adding one where that lay below an inexact quotient."""
     floor = np.floor_divide(x, y)
     inexact = x - floor * y != 0
     return floor + (inexact & ((x < 0) != (y < 0)))
@@ -30,8 +30,8 @@ def _cut_quotient(x: Array, y: Array) -> Any:
 
 _OF_INTEGERS: dict[str, Binary] = {
     "FloorDiv": operator.floordiv,
-    "Div": _cut_quotient,
-    "TruncateDiv": _cut_quotient,
+    "Div": cut_quotient,
+    "TruncateDiv": cut_quotient,
     "FloorMod": operator.mod,
     "Mod": np.fmod,
     "TruncateMod": np.fmod,
