@@ -1,8 +1,9 @@
 """Which edges touch a node, at one end: an index that is built at once and kept up to date where it is used.
 
 Flows in: the column of node ids at one end of all edges, then single additions and removals. Flows out: edge ids per
-node. Always holds: edges of a node come in insertion order; removing one moves the last into its place while the node has
-at most eight edges (the order TensorFlow's EdgeSet shows, which generated names depend on), and closes the gap otherwise.
+node. Always holds: edges of a node come in insertion order; removing one moves the last into its place while the node
+has at most eight edges (the order TensorFlow's EdgeSet shows, which generated names depend on), and closes the gap
+otherwise.
 """
 
 from __future__ import annotations

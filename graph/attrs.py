@@ -1,9 +1,9 @@
 """Attr values: serialised AttrValue <-> plain Python values.
 
 Flows in: an AttrValue message, its bytes, or a Python value with its declared type. Flows out: the other form. Python
-forms: bytes, int, float, bool, DataType, Shape (tuple of sizes, None inside for unknown, None for unknown rank), read-only
-ndarray, NameAttrList, and tuples of those for lists. Always holds: decoding needs no signature, since the message says
-its kind, except that an unset value and an empty list both decode to ().
+forms: bytes, int, float, bool, DataType, Shape (tuple of sizes, None inside for unknown, None for unknown rank),
+read-only ndarray, NameAttrList, and tuples of those for lists. Always holds: decoding needs no signature, since the
+message says its kind, except that an unset value and an empty list both decode to ().
 """
 
 from __future__ import annotations

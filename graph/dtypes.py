@@ -1,7 +1,7 @@
 """Element types: TensorFlow's DataType numbers, their names and their numpy counterparts.
 
-Flows in: DataType numbers, type names, numpy dtypes. Flows out: one of the others. Always holds: a reference type is its
-base type plus 100, and `numpy_dtype(from_numpy(d)) == d` for every numpy dtype that has a DataType of its own.
+Flows in: DataType numbers, type names, numpy dtypes. Flows out: one of the others. Always holds: a reference type is
+its base type plus 100, and `numpy_dtype(from_numpy(d)) == d` for every numpy dtype that has a DataType of its own.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def parse_dtype(name: str) -> DataType:
 
 
 def numpy_dtype(dtype: int) -> np.dtype[Any]:
-    """The numpy dtype that holds elements of `dtype` (object for string, resource and variant; references: their base)."""
+    """The numpy dtype of elements of `dtype`: object for string, resource and variant; of references the base."""
     return _NUMPY[base_type(dtype)]
 
 

@@ -1,16 +1,17 @@
 """Graph -> GraphDef.
 
-Flows in: a graph, or the part of it from some node id on. Flows out: a GraphDef whose nodes come by ascending id, without
-source and sink. Always holds: the edges are the truth, the input strings a node was made with only fill gaps (back edges
-not yet made); data inputs by port, then control inputs sorted by source name; the assigned device where there is one.
+Flows in: a graph, or the part of it from some node id on. Flows out: a GraphDef whose nodes come by ascending id,
+without source and sink. Always holds: the edges are the truth, the input strings a node was made with only fill gaps
+(back edges not yet made); data inputs by port, then control inputs sorted by source name; the assigned device where
+there is one.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from .graph import Graph
-from .node import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from .protos import GraphDef, LazyGraphDef, LazyNodeDef, VersionDef
 
 

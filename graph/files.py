@@ -18,9 +18,12 @@ _TEXT_SUFFIXES = (".pbtxt", ".prototxt", ".textproto")
 
 
 def graph_def_from_text(text: str, name: str = "the text") -> GraphDef:
-    """The GraphDef that a text describes; InvalidArgumentError with line and column where it does not parse."""
+    """The GraphDef that a text describes; fields of newer TensorFlow releases are passed over.
+
+    Raises InvalidArgumentError with line and column where it does not parse.
+    """
     try:
-        return text_format.Parse(text, GraphDef())
+        return text_format.Parse(text, GraphDef(), allow_unknown_field=True)
     except text_format.ParseError as error:
         raise InvalidArgumentError(f"{name} is no GraphDef in text form: {error}") from error
 
@@ -46,7 +49,7 @@ def load_graph_def(path: str | Path) -> GraphDef:
         return GraphDef.FromString(data)
     except DecodeError as error:
         raise InvalidArgumentError(
-            f"{str(path)!r} holds no GraphDef: the bytes are damaged or of another format (a text graph must end in .pbtxt)"
+            f"{str(path)!r} holds no GraphDef: damaged, or of another format (a text graph must end in .pbtxt)"
         ) from error
 
 

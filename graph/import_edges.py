@@ -1,9 +1,9 @@
 """The inputs of imported nodes: from strings to edges, and the order in which nodes are created.
 
-Flows in: node names, input strings, and the map from tensors of the GraphDef to tensors of the existing graph. Flows out:
-columns with one row an input, the creation order, the edge columns. Always holds: rows come by node, data inputs by port,
-then control inputs by name without duplicates; a source is an index into the GraphDef (>= 0) or `~id` of a node that exists
-already; port -1 is a control input.
+Flows in: node names, input strings, and the map from tensors of the GraphDef to tensors of the existing graph. Flows
+out: columns with one row an input, the creation order, the edge columns. Always holds: rows come by node, data inputs
+by port, then control inputs by name without duplicates; a source is an index into the GraphDef (>= 0) or `~id` of a
+node that exists already; port -1 is a control input.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidArgumentError
+from .columns import CONTROL_SLOT
 from .dtypes import REF_OFFSET, dtype_name, types_compatible
 from .graph import Graph, Ids
-from .node import CONTROL_SLOT
 from .port_table import PortTable, distinct_properties
 from .properties import NodeProperties
 from .tensor_id import TensorId, parse_tensor_name
@@ -84,7 +84,9 @@ class NodeInputs:
         late = np.flatnonzero(control[:-1] & ~control[1:] & (self.node[:-1] == self.node[1:]))
         if len(late):
             name = self.names[int(self.node[late[0]])]
-            raise InvalidArgumentError(f"Node {name!r}: Control dependencies must come after regular dependencies", node=name)
+            raise InvalidArgumentError(
+                f"Node {name!r}: Control dependencies must come after regular dependencies", node=name
+            )
         rows = np.flatnonzero(control)
         texts = [self._texts[row] for row in rows.tolist()]
         by_name = sorted(range(len(rows)), key=lambda k: (self.node[rows[k]], texts[k]))

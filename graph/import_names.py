@@ -1,8 +1,8 @@
 """Names at import: what is legal, what is taken, what is mapped to the existing graph, what is renamed.
 
 Flows in: the names of a GraphDef, the graph it joins, and the import options. Flows out: final names, properties with
-colocation constraints renamed alike, and which nodes are left out. Always holds: no two nodes end up with one name unless
-two had it before.
+colocation constraints renamed alike, and which nodes are left out. Always holds: no two nodes end up with one name
+unless two had it before.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidArgumentError
+from .columns import CONTROL_SLOT
 from .graph import Graph
-from .node import CONTROL_SLOT
 from .properties import NodeProperties
 from .protos import AttrValue
 from .tensor_id import TensorId, parse_tensor_name

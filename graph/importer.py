@@ -1,12 +1,12 @@
 """GraphDef -> Graph, and GraphDef into an existing Graph.
 
-Flows in: a GraphDef (message, bytes, or anything that can serialise itself) and import options. Flows out: nodes and edges
-in the order TensorFlow's graph constructor makes them, on which all generated names depend. Always holds: everything is
-checked before the first node is added, so a failed import leaves the graph exactly as it was.
+Flows in: a GraphDef (message, bytes, or anything that can serialise itself) and import options. Flows out: nodes and
+edges in the order TensorFlow's graph constructor makes them, on which all generated names depend. Always holds:
+everything is checked before the first node is added, so a failed import leaves the graph exactly as it was.
 
-Node ids: nodes are created inputs first, lowest GraphDef index first. Edge ids: per created node its data inputs by port,
-then its control inputs sorted by name, duplicates dropped; edges that close a loop come after all others; then the edges
-that hang loose ends on source and sink.
+Node ids: nodes are created inputs first, lowest GraphDef index first. Edge ids: per created node its data inputs by
+port, then its control inputs sorted by name, duplicates dropped; edges that close a loop come after all others; then
+the edges that hang loose ends on source and sink.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import InvalidArgumentError, NotFoundError
+from .collector import collector_paused
+from .columns import CONTROL_SLOT
+from .functions import merged_library
 from .graph import Graph, Ids, Versions
 from .import_edges import NodeInputs, creation_order, edge_columns
-from .collector import collector_paused
-from .functions import merged_library
 from .import_names import NameChecks, check_node_names, colocated_with
-from .node import CONTROL_SLOT, Node
+from .node import Node
 from .ops.registry import MIN_PRODUCER, PRODUCER, RELEASE, OpSignature, lookup_op
 from .properties import NodeProperties, PropertiesCache, split_entry
 from .protos import FunctionDefLibrary, GraphDef, LazyGraphDef, VersionDef
-from .tensor_id import TensorId, parse_tensor_name
+from .tensor_id import parse_tensor_name
 from .validate import check_arity, check_attrs, check_op_deprecation
 
 
 class Serialisable(Protocol):
     """Any message object that is a GraphDef on the wire, TensorFlow's own included."""
 
-    def SerializeToString(self) -> bytes:
+    def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf named it
         """The message as bytes."""
         ...
 
@@ -43,11 +44,11 @@ class Serialisable(Protocol):
 class ImportOptions:
     """How `import_graph_def` joins a GraphDef to a graph.
 
-    `prefix` goes before every imported name. `uniquify_prefix` renames a prefix that is taken, `uniquify_names` single
-    names. `input_map` feeds tensors of the existing graph where the GraphDef names its own ("^name" maps a control input);
-    `skip_mapped_nodes` leaves out nodes all of whose outputs are mapped. `control_dependencies` run before the import.
-    `return_tensors` and `return_nodes` name what the caller wants handles of. `default_device` is requested for nodes
-    that request none.
+    `prefix` goes before every imported name. `uniquify_prefix` renames a prefix that is taken, `uniquify_names`
+    single names. `input_map` feeds tensors of the existing graph where the GraphDef names its own ("^name" maps a
+    control input); `skip_mapped_nodes` leaves out nodes all of whose outputs are mapped. `control_dependencies` run
+    before the import. `return_tensors` and `return_nodes` name what the caller wants handles of. `default_device` is
+    requested for nodes that request none.
     """
 
     prefix: str = ""
@@ -101,7 +102,9 @@ def check_versions(versions: VersionDef) -> None:
 class _Constructor:
     """One import: reads and checks everything, then writes it to the graph in one go."""
 
-    def __init__(self, lazy: LazyGraphDef, graph: Graph, options: ImportOptions, *, validate: bool, defaults: bool) -> None:
+    def __init__(
+        self, lazy: LazyGraphDef, graph: Graph, options: ImportOptions, *, validate: bool, defaults: bool
+    ) -> None:
         self.versions = VersionDef.FromString(lazy.versions)
         check_versions(self.versions)
         self.library = FunctionDefLibrary.FromString(lazy.library)
@@ -252,8 +255,8 @@ def graph_def_to_graph(
     """A new graph from a GraphDef, as a session or a worker makes it: no attr is checked that building does not need.
 
     `add_default_attrs` fills in attrs left out; `allow_internal_names` accepts names that begin with "_";
-    `expect_device` wants a device on every node and makes it the assigned one. Raises InvalidArgumentError (names, inputs,
-    cycles, types, versions) or NotFoundError (unknown ops, attrs that decide port types).
+    `expect_device` wants a device on every node and makes it the assigned one. Raises InvalidArgumentError (names,
+    inputs, cycles, types, versions) or NotFoundError (unknown ops, attrs that decide port types).
     """
     with collector_paused():
         lazy = parse_lazily(graph_def)
@@ -282,7 +285,9 @@ def import_graph_def(
     Raises InvalidArgumentError, NotFoundError or UnimplementedError (removed ops), and then `graph` is as it was.
     """
     with collector_paused():
-        constructor = _Constructor(parse_lazily(graph_def), graph, options or ImportOptions(), validate=True, defaults=True)
+        constructor = _Constructor(
+            parse_lazily(graph_def), graph, options or ImportOptions(), validate=True, defaults=True
+        )
         results = constructor.run(internal_names=False)
     theirs, ours = constructor.versions, graph.versions
     graph.versions = Versions(

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..errors import InvalidArgumentError
+from .columns import CONTROL_SLOT, SINK_ID
 from .graph import Graph
-from .node import CONTROL_SLOT, SINK_ID, NodeClass, class_of_op
+from .node import NodeClass, class_of_op
 from .partition.transfer import Transfer, transfer_of
 from .properties import NodeProperties
 

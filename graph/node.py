@@ -1,8 +1,8 @@
 """Nodes and edges as the rest of the program sees them: light views on the columns of a Graph.
 
-Flows in: a graph and an id. Flows out: names, ports, neighbours. Always holds: a view stores nothing but graph and id, so
-two views of one node are equal and hash alike, and a view sees every later change; views of removed nodes or edges must
-not be used any more (`Graph.is_valid_node` tells).
+Flows in: a graph and an id. Flows out: names, ports, neighbours. Always holds: a view stores nothing but graph and
+id, so two views of one node are equal and hash alike, and a view sees every later change; views of removed nodes or
+edges must not be used any more (`Graph.is_valid_node` tells).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InternalError, InvalidArgumentError, NotFoundError
 from .attrs import encode
+from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from .dtypes import DataType
 from .ops.registry import OpSignature
 from .properties import Attrs, NodeProperties
@@ -19,10 +20,6 @@ from .protos import AttrValue
 
 if TYPE_CHECKING:
     from .graph import Graph
-
-CONTROL_SLOT = -1
-SOURCE_ID = 0
-SINK_ID = 1
 
 
 class NodeClass(Enum):
@@ -180,7 +177,9 @@ class Node:
     def attr(self, name: str) -> Any:
         """The decoded value of an attr; NotFoundError when the node has none of that name."""
         if name not in self.attrs:
-            raise NotFoundError(f"No attr named {name!r} in NodeDef: {{{{node {self.name}}}}}", node=self.name, op=self.op)
+            raise NotFoundError(
+                f"No attr named {name!r} in NodeDef: {{{{node {self.name}}}}}", node=self.name, op=self.op
+            )
         return self.attrs[name]
 
     def add_attr(self, name: str, value: Any, type_string: str = "") -> None:
@@ -295,7 +294,8 @@ class Node:
         """
         if not 0 <= index < self.num_inputs:
             raise InvalidArgumentError(
-                f"Invalid input_edge index: {index}, Node {self.name} only has {self.num_inputs} inputs.", node=self.name
+                f"Invalid input_edge index: {index}, Node {self.name} only has {self.num_inputs} inputs.",
+                node=self.name,
             )
         for edge in self.in_edges():
             if edge.dst_input == index:

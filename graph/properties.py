@@ -1,8 +1,8 @@
 """What equal nodes share: op, attrs and port types, resolved once.
 
-Flows in: an op name and the serialised attr entries of a node (`LazyNodeDef.attr`). Flows out: `NodeProperties`, the same
-object for the same request, so that whatever depends on op and attrs alone can be memoised by identity. Always holds:
-properties never change; attrs stay serialised until somebody reads them.
+Flows in: an op name and the serialised attr entries of a node (`LazyNodeDef.attr`). Flows out: `NodeProperties`, the
+same object for the same request, so that whatever depends on op and attrs alone can be memoised by identity. Always
+holds: properties never change; attrs stay serialised until somebody reads them.
 """
 
 from __future__ import annotations

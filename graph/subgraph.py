@@ -4,8 +4,8 @@ Flows in: a graph, and the names of feeds, fetches and targets. Flows out: the s
 (`rewrite_graph_for_execution`), or a fresh one with dense ids (`build_client_graph`), which is what gets partitioned.
 Always holds: what is kept reaches a fetch or target; every kept node hangs on source and sink.
 
-Two conventions: `_Arg`/`_Retval` nodes read and write a call frame by position; `_Recv`/`_Send` nodes meet the client at
-the rendezvous by name.
+Two conventions: `_Arg`/`_Retval` nodes read and write a call frame by position; `_Recv`/`_Send` nodes meet the client
+at the rendezvous by name.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InvalidArgumentError, NotFoundError
+from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from .dtypes import DataType, base_type
 from .graph import Graph
 from .importer import Serialisable, graph_def_to_graph
-from .node import CONTROL_SLOT, SINK_ID, SOURCE_ID, Node
+from .node import Node
 from .protos import GraphDef
 from .tensor_id import parse_tensor_name
 
@@ -125,8 +126,8 @@ class _Rewrite:
             raise NotFoundError(f"FetchOutputs node {text}: not found", node=tensor.node)
         if node.num_outputs == 0:
             raise InvalidArgumentError(
-                f"Tried to fetch data for '{text}', which produces no output.  To run to a node but not fetch any data, "
-                f"pass '{text}' as an argument to the 'target_node_names' argument of the Session::Run API.",
+                f"Tried to fetch data for '{text}', which produces no output.  To run to a node but not fetch any "
+                f"data, pass '{text}' as an argument to the 'target_node_names' argument of the Session::Run API.",
                 node=node.name,
                 op=node.op,
             )
@@ -203,11 +204,12 @@ def rewrite_graph_for_execution(
     """Rewrites `graph` in place for one request: feed nodes, fetch nodes, pruning, source and sink edges.
 
     `device` is the full name of the client's device, which runs all feed and fetch nodes; `incarnation` is its
-    incarnation, written into `_Recv`/`_Send` nodes. With `use_function_convention` feeds and fetches are `_Arg`/`_Retval`
-    nodes numbered by position, else `_Recv`/`_Send` nodes. Feeds and fetches clash by spelling: "x" and "x:0" do not.
+    incarnation, written into `_Recv`/`_Send` nodes. With `use_function_convention` feeds and fetches are
+    `_Arg`/`_Retval` nodes numbered by position, else `_Recv`/`_Send` nodes. Feeds and fetches clash by spelling: "x"
+    and "x:0" do not.
 
-    Raises InvalidArgumentError (nothing asked, fed twice, fed and fetched, no such port) or NotFoundError (no such node).
-    An error leaves the graph partly rewritten: rewrite a copy.
+    Raises InvalidArgumentError (nothing asked, fed twice, fed and fetched, no such port) or NotFoundError (no such
+    node). An error leaves the graph partly rewritten: rewrite a copy.
     """
     _check_request(feeds, fetches, targets)
     rewrite = _Rewrite(graph, device, incarnation, use_function_convention)

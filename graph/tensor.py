@@ -1,9 +1,10 @@
 """TensorProto <-> numpy, in every encoding a GraphDef can carry.
 
-Flows in: a TensorProto with raw bytes (`tensor_content`) or typed fields, possibly shortened (the last value repeats), or
-a numpy array. Flows out: the other one. Always holds: `tensor_to_numpy(numpy_to_tensor(a))` equals `a` bit for bit, and
-a decoded array is read-only, since every step that reads the constant shares it. The rules are those of TensorFlow's
-tensor.proto: content wins over typed fields, typed fields may stop early, half types carry bit patterns.
+Flows in: a TensorProto with raw bytes (`tensor_content`) or typed fields, possibly shortened (the last value
+repeats), or a numpy array. Flows out: the other one. Always holds: `tensor_to_numpy(numpy_to_tensor(a))` equals `a`
+bit for bit, and a decoded array is read-only, since every step that reads the constant shares it. The rules are those
+of TensorFlow's tensor.proto: content wins over typed fields, typed fields may stop early, half types carry bit
+patterns.
 """
 
 from __future__ import annotations
@@ -161,7 +162,8 @@ def _from_fields(proto: TensorProto, dtype: DataType, shape: tuple[int, ...]) ->
 def tensor_to_numpy(proto: TensorProto) -> Array:
     """The value of a TensorProto: shape as declared, dtype `numpy_dtype(proto.dtype)`, read-only.
 
-    Raises InvalidArgumentError for an unknown or reference type, a shape with unknown sizes, or content of a wrong length.
+    Raises InvalidArgumentError for an unknown or reference type, a shape with unknown sizes, or content of a wrong
+    length.
     """
     try:
         dtype = DataType(proto.dtype)
@@ -172,7 +174,7 @@ def tensor_to_numpy(proto: TensorProto) -> Array:
     shape = _full_shape(proto)
     if 0 in shape:
         array = np.empty(shape, numpy_dtype(dtype))
-    elif numpy_dtype(dtype) == object:
+    elif numpy_dtype(dtype).kind == "O":
         array = _from_objects(proto, dtype, shape)
     elif proto.tensor_content:
         array = _from_content(proto.tensor_content, dtype, shape)
@@ -192,7 +194,7 @@ def numpy_to_tensor(array: Array, dtype: DataType | None = None) -> TensorProto:
     """
     array = np.asarray(array)
     kind = from_numpy(array) if dtype is None else dtype
-    proto = TensorProto(dtype=int(kind), tensor_shape=shape_to_proto(array.shape))
+    proto = TensorProto(dtype=f"DT_{kind.name}", tensor_shape=shape_to_proto(array.shape))
     if kind == DataType.STRING:
         proto.string_val.extend(_as_bytes(item) for item in array.reshape(-1).tolist())
     elif kind == DataType.RESOURCE:

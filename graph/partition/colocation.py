@@ -1,17 +1,18 @@
 """Moving control-flow nodes to where their data is, before a graph is cut.
 
-Flows in: a placed graph. Flows out: a graph with the same ids in which Switch and Exit sit with their data input, Enter (of a
-value) and NextIteration with their first data consumer, so that only data that has to move does. Always holds: nodes are
-visited depth first from the source, so a chain of Switch nodes ends up where its first one reads.
+Flows in: a placed graph. Flows out: a graph with the same ids in which Switch and Exit sit with their data input,
+Enter (of a value) and NextIteration with their first data consumer, so that only data that has to move does. Always
+holds: nodes are visited depth first from the source, so a chain of Switch nodes ends up where its first one reads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ..columns import SOURCE_ID
 from ..dtypes import is_ref
 from ..graph import Graph
-from ..node import SOURCE_ID, Node, NodeClass
+from ..node import Node, NodeClass, class_of_op
 
 _WITH_PRODUCER = frozenset({NodeClass.SWITCH, NodeClass.EXIT})
 _WITH_CONSUMER = frozenset({NodeClass.ENTER, NodeClass.NEXT_ITERATION})
@@ -42,7 +43,7 @@ def _better_device(node: Node) -> str | None:
 
 def colocate_control_flow(graph: Graph) -> Graph:
     """`graph` itself when it has no control flow, else a clone of it with such nodes moved."""
-    if not any(node.is_control_flow and node.node_class is not NodeClass.MERGE for node in graph.op_nodes()):
+    if not (_WITH_PRODUCER | _WITH_CONSUMER) & {class_of_op(kind.op) for kind in graph.distinct_properties()[0]}:
         return graph
     moved = graph.clone()
     for node in _depth_first(moved):

@@ -1,7 +1,7 @@
 """What a partitioning may be told, with the defaults of a session on local devices.
 
-Flows in: callables on nodes, name prefixes, device names and edges. Flows out: `PartitionOptions`, read by the walk. Always
-holds: options hold no state of their own except the default name counter, which belongs to one options object.
+Flows in: callables on nodes, name prefixes, device names and edges. Flows out: `PartitionOptions`, read by the walk.
+Always holds: options hold no state of their own except the default name counter, which belongs to one options object.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ class PartitionOptions:
     """How to cut a graph.
 
     `node_to_loc` names the partition of a node; `new_name` makes a name from a prefix; `get_incarnation` gives the
-    incarnation of a device name (0: unknown); `should_cast` gives the element type an edge is sent as, None for no casts
-    (for a control edge the type of the empty tensor that stands for it). `control_flow_added` says that an earlier
-    partitioning has added the control loops. With `need_to_record_start_times` every node gets `_start_time` from
-    `start_times` (node name -> microseconds); with `scheduling_for_recvs` transfers get start times from their ends.
+    incarnation of a device name (0: unknown); `should_cast` gives the element type an edge is sent as, None for no
+    casts (for a control edge the type of the empty tensor that stands for it). `control_flow_added` says that an
+    earlier partitioning has added the control loops. With `need_to_record_start_times` every node gets `_start_time`
+    from `start_times` (node name -> microseconds); with `scheduling_for_recvs` transfers get start times from their
+    ends.
     """
 
     node_to_loc: Callable[[Node], str] = assigned_device

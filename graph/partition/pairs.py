@@ -1,9 +1,9 @@
 """The transfers a cut needs, in columns: which cut edges share one, and which nodes each is made of.
 
 Flows in: all cut edges in the order consumers ask for them. Flows out: generated nodes and the edges that join them.
-Always holds: edges share a pair when they carry the same output to the same location into the same memory; reference edges
-never share. The nodes of a pair are, in the order their names are drawn: for a control edge an empty constant, for a
-changed element type a cast, send, recv, and behind the recv a cast back or, for a control edge, an identity.
+Always holds: edges share a pair when they carry the same output to the same location into the same memory; reference
+edges never share. The nodes of a pair are, in the order their names are drawn: for a control edge an empty constant,
+for a changed element type a cast, send, recv, and behind the recv a cast back or, for a control edge, an identity.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from ..columns import CONTROL_SLOT
 from ..dtypes import DataType
 from ..graph import Graph, Ids
-from ..node import CONTROL_SLOT
 from ..ops.registry import lookup_op
 from ..properties import NodeProperties, properties_of
 from .transfer import Transfer, TransferProperties
@@ -30,8 +30,9 @@ Numbers = npt.NDArray[np.int64]
 class CutEdges:
     """Cut edges by consumer: data inputs by port, then control inputs. All columns are equally long.
 
-    `from_host`, `to_host`: the memory at both ends; `shared_host`: the memory as far as sharing goes; `is_ref`: whether the
-    source port is a reference; `local`: both ends in one location; `dtype`: element type that the consumer reads.
+    `from_host`, `to_host`: the memory at both ends; `shared_host`: the memory as far as sharing goes; `is_ref`:
+    whether the source port is a reference; `local`: both ends in one location; `dtype`: element type that the
+    consumer reads.
     """
 
     id: Ids
@@ -151,7 +152,7 @@ class Pairs:
         return names, properties
 
 
-def _rows(chosen: Flags, *columns: npt.NDArray[np.integer[npt.NBitBase]]) -> Numbers:
+def _rows(chosen: Flags, *columns: Ids | Numbers) -> Numbers:
     return np.stack([column[chosen] for column in columns], axis=1).astype(np.int64)
 
 
@@ -163,7 +164,7 @@ class _NodeWriter:
         self._devices = graph.assigned_device_indices().tolist()
         self._device_names = graph.device_names()
         self._incarnations = incarnations
-        self._types = {number: DataType(number) for number in DataType}
+        self._types = {int(number): number for number in DataType}
         self._sends = lookup_op("_Send"), lookup_op("_HostSend")
         self._recvs = lookup_op("_Recv"), lookup_op("_HostRecv")
 

@@ -1,8 +1,8 @@
 """The parts of a cut graph, and the graphs they become.
 
-Flows in: the whole graph, the location of each node, generated nodes and new edges. Flows out: one graph per location.
-Always holds: a node is known by its id in the whole graph, or by a number past them when it was generated; within a part
-a generated node comes right after the node whose input made it necessary.
+Flows in: the whole graph, the location of each node, generated nodes and new edges. Flows out: one graph per
+location. Always holds: a node is known by its id in the whole graph, or by a number past them when it was generated;
+within a part a generated node comes right after the node whose input made it necessary.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..columns import CONTROL_SLOT, SINK_ID
 from ..graph import Graph, Ids
-from ..node import CONTROL_SLOT, SINK_ID
 from ..properties import NodeProperties
 
 Numbers = npt.NDArray[np.int64]

@@ -1,9 +1,9 @@
 """Cutting a placed graph: one graph per location, joined by Send and Recv nodes.
 
 Flows in: a graph whose nodes all have an assigned device, and options. Flows out: a graph per location
-(`split_graph`), or GraphDefs (`partition`). Always holds: every cut edge becomes, or shares, one pair of transfer nodes;
-consumers are visited by ascending id, their data inputs by port, then their control inputs, and names are drawn in the
-order constant, cast, send, recv, cast or identity, so that all names equal TensorFlow's.
+(`split_graph`), or GraphDefs (`partition`). Always holds: every cut edge becomes, or shares, one pair of transfer
+nodes; consumers are visited by ascending id, their data inputs by port, then their control inputs, and names are
+drawn in the order constant, cast, send, recv, cast or identity, so that all names equal TensorFlow's.
 
 A pair is shared by all consumers of one output in one location that want it in the same memory. Reference edges share
 nothing: each has its own pair, and its recv waits for the consumer's other inputs.
@@ -16,12 +16,13 @@ import numpy.typing as npt
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError, UnimplementedError
 from ..collector import collector_paused
+from ..columns import CONTROL_SLOT, SINK_ID
 from ..device_name import parse_full_name
 from ..dtypes import REF_OFFSET, DataType, base_type
 from ..graph import EdgeArrays, Graph, Ids
 from ..memory_types import memory_types
-from ..node import CONTROL_SLOT, SINK_ID, Edge, Node
-from ..port_table import PortTable, distinct_properties
+from ..node import Edge, Node
+from ..port_table import PortTable
 from ..properties import NodeProperties
 from ..protos import AttrValue, GraphDef
 from .colocation import colocate_control_flow
@@ -47,7 +48,7 @@ class _Cut:
         self.on_cpu = np.array([kind == _CPU for kind in self.device_types])[self.devices]
         self.locations, self.location_of = self._locate()
         self.properties: list[NodeProperties | None] = list(graph.all_properties())
-        self.kinds, self.kind_of = distinct_properties(self.properties)
+        self.kinds, self.kind_of = graph.distinct_properties()
         self._check_complete()
 
     def _locate(self) -> tuple[list[str], Ids]:
@@ -239,6 +240,8 @@ def _device_type(name: str) -> str:
 
 
 def _check_no_loops(graph: Graph) -> None:
+    if not {"Enter", "RefEnter"} & {p.op for p in graph.distinct_properties()[0]}:
+        return
     for node in graph.op_nodes():
         if node.op in ("Enter", "RefEnter"):
             raise UnimplementedError(
@@ -251,8 +254,9 @@ def _check_no_loops(graph: Graph) -> None:
 def split_graph(graph: Graph, options: PartitionOptions | None = None) -> dict[str, Graph]:
     """Cuts a placed graph into one graph per location; `graph` stays as it is.
 
-    A graph that lies in one location already is its own only part, the same object. Raises InvalidArgumentError for missing inputs, InternalError for malformed assigned devices, NotFoundError for missing
-    start times when scheduling, UnimplementedError for loops.
+    A graph that lies in one location already is its own only part, the same object. Raises InvalidArgumentError for
+    missing inputs, InternalError for malformed assigned devices, NotFoundError for missing start times when
+    scheduling, UnimplementedError for loops.
     """
     _check_no_loops(graph)
     with collector_paused():

@@ -1,7 +1,7 @@
 """The two ends of a transfer: what `_Send` and `_Recv` nodes say of the tensor that passes between them.
 
-Flows in: one cut edge. Flows out: properties for both ends. Always holds: both ends carry the same `Transfer`, so that they
-meet at one rendezvous key; attrs are only serialised when somebody asks (a session never does).
+Flows in: one cut edge. Flows out: properties for both ends. Always holds: both ends carry the same `Transfer`, so
+that they meet at one rendezvous key; attrs are only serialised when somebody asks (a session never does).
 """
 
 from __future__ import annotations

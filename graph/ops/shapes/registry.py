@@ -1,8 +1,8 @@
 """The table of shape functions, and the arithmetic on partly known shapes that they share.
 
 Flows in: what is known of a node's inputs (shapes, constant values) and its attrs. Flows out: one shape per flattened
-output. A shape is a tuple of sizes, None for an unknown size; None for an unknown rank. Always holds: knowing more about
-the inputs never contradicts what a shape function said knowing less.
+output. A shape is a tuple of sizes, None for an unknown size; None for an unknown rank. Always holds: knowing more
+about the inputs never contradicts what a shape function said knowing less.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _broadcast_dims(x: int | None, y: int | None) -> int | None:
 
 
 def broadcast(a: Shape, b: Shape) -> Shape:
-    """Shape of an elementwise result, sizes aligned from the right, 1 stretching; InvalidArgumentError if they clash."""
+    """Shape of an elementwise result: sizes align from the right, 1 stretches; InvalidArgumentError if they clash."""
     if a is None or b is None:
         return None
     rank = max(len(a), len(b))

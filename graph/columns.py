@@ -1,0 +1,325 @@
+"""How a graph is stored: nodes and edges in columns, read and changed by id.
+
+Flows in: nodes and edges, one by one or in bulk. Flows out: single facts by id, whole columns as numpy arrays. Always
+holds: node 0 is `_SOURCE`, node 1 is `_SINK`, edge 0 joins them; ids are never reused; slot -1 on both ends marks a
+control edge; `Graph` adds views, names and single changes on top.
+
+Columns, not objects, because a graph of a million nodes is mostly copied, pruned and cut as a whole: a node costs its
+name, one shared `NodeProperties` and three integers, an edge four integers.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import InvalidArgumentError
+from .adjacency import Adjacency
+from .ops.registry import PRODUCER
+from .port_table import distinct_properties
+from .properties import NodeProperties, properties_of
+from .protos import FunctionDefLibrary
+
+Ids = npt.NDArray[np.int32]
+
+CONTROL_SLOT = -1
+SOURCE_ID = 0
+SINK_ID = 1
+REMOVED = -1
+_NODE_COLUMNS = ("_names", "_properties", "_requested", "_assigned", "_cost_ids")
+_EDGE_COLUMNS = ("_src", "_src_output", "_dst", "_dst_input")
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Which producers wrote a graph and which consumers may read it."""
+
+    producer: int = PRODUCER
+    min_consumer: int = 0
+    bad_consumers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeArrays:
+    """All live edges in ascending id, one int32 array a field; control edges have slots -1."""
+
+    id: Ids
+    src: Ids
+    src_output: Ids
+    dst: Ids
+    dst_input: Ids
+
+
+def _column(values: npt.ArrayLike) -> array[int]:
+    column = array("i")
+    column.frombytes(np.asarray(values, np.int32).tobytes())
+    return column
+
+
+class Columns:
+    """Nodes and edges by id."""
+
+    def __init__(self) -> None:
+        """Source, sink, and the edge between them."""
+        self.library = FunctionDefLibrary()
+        self.versions = Versions()
+        no_op = properties_of("NoOp", {})
+        self._names: list[str | None] = ["_SOURCE", "_SINK"]
+        self._properties: list[NodeProperties | None] = [no_op, no_op]
+        self._requested = array("i", (0, 0))
+        self._assigned = array("i", (0, 0))
+        self._cost_ids = array("i", (0, 1))
+        self._devices: dict[str, int] = {"": 0}
+        self._device_names: list[str] = [""]
+        self._src = array("i", (SOURCE_ID,))
+        self._src_output = array("i", (CONTROL_SLOT,))
+        self._dst = array("i", (SINK_ID,))
+        self._dst_input = array("i", (CONTROL_SLOT,))
+        self._num_removed_nodes = 0
+        self._num_removed_edges = 0
+        self._inputs: dict[int, list[str]] = {}
+        self._in: Adjacency | None = None
+        self._out: Adjacency | None = None
+        self._by_name: dict[str, int] | None = None
+        self._name_counter = 0
+        self._kinds: tuple[list[NodeProperties], npt.NDArray[np.int64]] | None = None
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of live nodes, source and sink included."""
+        return len(self._names) - self._num_removed_nodes
+
+    @property
+    def num_edges(self) -> int:
+        """Number of live edges."""
+        return len(self._src) - self._num_removed_edges
+
+    @property
+    def num_node_ids(self) -> int:
+        """One more than the highest node id ever given."""
+        return len(self._names)
+
+    @property
+    def num_edge_ids(self) -> int:
+        """One more than the highest edge id ever given."""
+        return len(self._src)
+
+    # One node or edge
+
+    def node_name(self, node_id: int) -> str:
+        """Name of a live node."""
+        name = self._names[node_id]
+        if name is None:
+            raise InvalidArgumentError(f"node id {node_id} was removed from the graph")
+        return name
+
+    def node_properties(self, node_id: int) -> NodeProperties:
+        """Op, attrs and port types of a live node."""
+        properties = self._properties[node_id]
+        if properties is None:
+            raise InvalidArgumentError(f"node id {node_id} was removed from the graph")
+        return properties
+
+    def set_node_properties(self, node_id: int, properties: NodeProperties) -> None:
+        """Replaces op, attrs and port types of one node."""
+        self._properties[node_id] = properties
+        self._kinds = None
+
+    def requested_device(self, node_id: int) -> str:
+        """Device the author asked for, or ""."""
+        return self._device_names[self._requested[node_id]]
+
+    def assigned_device(self, node_id: int) -> str:
+        """Device the placer chose, or ""."""
+        return self._device_names[self._assigned[node_id]]
+
+    def assign_device(self, node_id: int, name: str) -> None:
+        """Sets the assigned device of one node."""
+        self._assigned[node_id] = self.intern_device(name)
+
+    def intern_device(self, name: str) -> int:
+        """The index of a device name in this graph; consecutive from 1, 0 is the empty name."""
+        index = self._devices.setdefault(name, len(self._device_names))
+        if index == len(self._device_names):
+            self._device_names.append(name)
+        return index
+
+    def cost_id(self, node_id: int) -> int:
+        """Id that cost models know the node by."""
+        return self._cost_ids[node_id]
+
+    def edge_ends(self, edge_id: int) -> tuple[int, int, int, int]:
+        """(src, src_output, dst, dst_input) of a live edge, as ids."""
+        return self._src[edge_id], self._src_output[edge_id], self._dst[edge_id], self._dst_input[edge_id]
+
+    def in_edge_ids(self, node_id: int) -> list[int]:
+        """Ids of the edges that enter a node, in EdgeSet order; not to be changed."""
+        if self._in is None:
+            self._in = self._index(self._dst)
+        return self._in.of(node_id)
+
+    def out_edge_ids(self, node_id: int) -> list[int]:
+        """Ids of the edges that leave a node, in EdgeSet order; not to be changed."""
+        if self._out is None:
+            self._out = self._index(self._src)
+        return self._out.of(node_id)
+
+    def _index(self, ends: array[int]) -> Adjacency:
+        column = np.array(ends, np.int32)
+        column[np.array(self._src, np.int32) == REMOVED] = REMOVED
+        return Adjacency(column, len(self._names))
+
+    # Whole columns, for passes over the graph
+
+    def node_ids(self) -> Iterator[int]:
+        """Ids of live nodes, ascending."""
+        return iter(self.live_nodes().tolist())
+
+    def live_nodes(self) -> Ids:
+        """Ids of live nodes, ascending."""
+        if not self._num_removed_nodes:
+            return np.arange(len(self._names), dtype=np.int32)
+        return np.array([i for i, name in enumerate(self._names) if name is not None], np.int32)
+
+    def edge_arrays(self) -> EdgeArrays:
+        """All live edges as arrays."""
+        src = np.array(self._src, np.int32)
+        live = np.flatnonzero(src != REMOVED).astype(np.int32)
+        columns = (np.array(c, np.int32)[live] for c in (self._src_output, self._dst, self._dst_input))
+        return EdgeArrays(live, src[live], *columns)
+
+    def names(self) -> Sequence[str | None]:
+        """Names by node id, None where a node was removed; not to be changed."""
+        return self._names
+
+    def all_properties(self) -> Sequence[NodeProperties | None]:
+        """Properties by node id, None where a node was removed; not to be changed."""
+        return self._properties
+
+    def distinct_properties(self) -> tuple[list[NodeProperties], npt.NDArray[np.int64]]:
+        """The distinct properties in order of appearance, and by node id which of them each has (-1: none)."""
+        if self._kinds is None or len(self._kinds[1]) != len(self._properties):
+            self._kinds = distinct_properties(self._properties)
+        return self._kinds
+
+    def device_names(self) -> Sequence[str]:
+        """Interned device names by index; not to be changed."""
+        return self._device_names
+
+    def requested_device_indices(self) -> Ids:
+        """Index of the requested device by node id (a copy)."""
+        return np.array(self._requested, np.int32)
+
+    def assigned_device_indices(self) -> Ids:
+        """Index of the assigned device by node id (a copy)."""
+        return np.array(self._assigned, np.int32)
+
+    def assign_devices(self, indices: Ids) -> None:
+        """Sets the assigned device of every node id from indices that `intern_device` gave."""
+        self._assigned = _column(indices)
+
+    # Changes in bulk
+
+    def extend_nodes(
+        self, names: Sequence[str], properties: Sequence[NodeProperties], requested: Sequence[int]
+    ) -> None:
+        """Appends many nodes: names, properties, and interned indices of the requested devices."""
+        first = len(self._names)
+        self._names.extend(names)
+        self._properties.extend(properties)
+        self._requested.extend(requested)
+        self._assigned.frombytes(bytes(self._assigned.itemsize * len(names)))
+        self._cost_ids.extend(range(first, first + len(names)))
+        if self._by_name is not None:
+            self._by_name.update(zip(names, range(first, first + len(names)), strict=True))
+
+    def extend_edges(
+        self, src: npt.ArrayLike, src_output: npt.ArrayLike, dst: npt.ArrayLike, dst_input: npt.ArrayLike
+    ) -> None:
+        """Appends many edges, in this order, from four equally long columns of ids and slots."""
+        for name, values in zip(_EDGE_COLUMNS, (src, src_output, dst, dst_input), strict=True):
+            getattr(self, name).frombytes(np.asarray(values, np.int32).tobytes())
+        self._in = self._out = None  # a bulk change starts the EdgeSet orders anew
+
+    def keep_only(self, keep: npt.NDArray[np.bool_]) -> bool:
+        """Removes every node whose id is False in `keep`, with its edges; tells whether there was any."""
+        dead = [i for i in np.flatnonzero(~keep).tolist() if self._names[i] is not None]
+        if not dead:
+            return False
+        src, dst = np.array(self._src, np.int32), np.array(self._dst, np.int32)
+        cut = (src != REMOVED) & ~(keep[src] & keep[dst])
+        src[cut] = REMOVED
+        self._src = _column(src)
+        self._num_removed_edges += int(cut.sum())
+        self._in = self._out = None
+        self._forget(dead)
+        return True
+
+    def _forget(self, dead: Sequence[int]) -> None:
+        for node_id in dead:
+            self._names[node_id] = self._properties[node_id] = None
+            self._inputs.pop(node_id, None)
+        self._by_name = self._kinds = None
+        self._num_removed_nodes += len(dead)
+
+    def fix_source_and_sink_edges(self) -> None:
+        """Joins nodes without in-edges to the source and nodes without out-edges to the sink, by ascending id."""
+        edges = self.edge_arrays()
+        count = len(self._names)
+        has_in = np.bincount(edges.dst, minlength=count) > 0
+        has_out = np.bincount(edges.src, minlength=count) > 0
+        has_in[SOURCE_ID] = has_out[SINK_ID] = True
+        loose = self.live_nodes()
+        loose = loose[~(has_in & has_out)[loose]]
+        # Both possible edges of every loose node, the one from the source first; then those that are needed.
+        needed = np.stack([~has_in[loose], ~has_out[loose]], axis=1)
+        src = np.stack([np.full(len(loose), SOURCE_ID), loose], axis=1)[needed]
+        dst = np.stack([loose, np.full(len(loose), SINK_ID)], axis=1)[needed]
+        control = np.full(len(src), CONTROL_SLOT)
+        self.extend_edges(src, control, dst, control)
+
+    # Copies
+
+    def copy(self) -> Self:
+        """A copy with dense ids: nodes and edges keep their order, holes vanish.
+
+        The copy has its own source-sink edge before all copied edges, the copied one included, as in TensorFlow:
+        every copy shifts edge ids by one.
+        """
+        other = type(self)()
+        live = self.live_nodes()
+        new_id = np.full(len(self._names), REMOVED, np.int32)
+        new_id[live] = np.arange(len(live), dtype=np.int32)
+        if self._num_removed_nodes:
+            other._names = [name for name in self._names if name is not None]
+            other._properties = [properties for properties in self._properties if properties is not None]
+        else:
+            other._names, other._properties = self._names[:], self._properties[:]
+            other._by_name = None if self._by_name is None else dict(self._by_name)
+        for name in ("_requested", "_assigned", "_cost_ids"):
+            setattr(other, name, _column(np.array(getattr(self, name), np.int32)[live]))
+        self._share_with(other)
+        other._inputs = {int(new_id[i]): list(inputs) for i, inputs in self._inputs.items()}
+        edges = self.edge_arrays()
+        other.extend_edges(new_id[edges.src], edges.src_output, new_id[edges.dst], edges.dst_input)
+        return other
+
+    def clone(self) -> Self:
+        """A copy with the very same ids and holes, its EdgeSet orders begun anew."""
+        other = type(self)()
+        for name in (*_NODE_COLUMNS, *_EDGE_COLUMNS):
+            setattr(other, name, getattr(self, name)[:])
+        self._share_with(other)
+        other._inputs = {node_id: list(inputs) for node_id, inputs in self._inputs.items()}
+        other._num_removed_nodes, other._num_removed_edges = self._num_removed_nodes, self._num_removed_edges
+        other._name_counter = self._name_counter
+        return other
+
+    def _share_with(self, other: Self) -> None:
+        other.library, other.versions = self.library, self.versions
+        other._devices, other._device_names = dict(self._devices), list(self._device_names)
