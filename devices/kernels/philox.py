@@ -1,4 +1,4 @@
-"""Philox4x32-10, a counter-based generator of random bits (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, 2011).
+"""Philox4x32-10, a counter-based generator of random bits (Salmon et al., Parallel Random Numbers, 2011).
 
 Flows in: a 64-bit key and a 128-bit counter. Flows out: blocks of four 32-bit words, one per counter value. Always
 holds: block n is a pure function of key and counter + n, so that any part of the stream can be made alone, in any
@@ -109,7 +109,7 @@ def _box_muller(uniform: Array) -> Array:
     scalar = uniform.dtype.type
     radius = np.sqrt(scalar(-2) * np.log(np.maximum(uniform[..., 0::2], scalar(1e-7))))
     angle = scalar(2 * np.pi) * uniform[..., 1::2]
-    result = np.empty(uniform.shape, uniform.dtype)
+    result: Array = np.empty(uniform.shape, uniform.dtype)
     result[..., 0::2], result[..., 1::2] = np.sin(angle) * radius, np.cos(angle) * radius
     return result
 
@@ -117,8 +117,8 @@ def _box_muller(uniform: Array) -> Array:
 def integers_from(words: Array, low: int, span: int, dtype: np.dtype[Any]) -> Array:
     """Integers low + word modulo span, wrapping around in `dtype`; 64-bit ones take two words each."""
     if dtype.itemsize == 8:
-        offset = _pairs(words) % np.uint64(span)
-        return (np.uint64(low & _MASK_64) + offset).view(np.int64).astype(dtype, copy=False)
+        wide = _pairs(words) % np.uint64(span)
+        return (np.uint64(low & _MASK_64) + wide).view(np.int64).astype(dtype, copy=False)
     offset = words % np.uint32(span)
     return (np.uint32(low & _MASK_32) + offset).view(np.int32).astype(dtype, copy=False)
 
@@ -146,7 +146,7 @@ def truncated_normal(start: Position, count: int, dtype: np.dtype[Any]) -> Array
     wide = dtype == np.float64
     size = 2 if wide else 4
     groups = -(-count // size)
-    result = np.empty((groups, size), np.float64 if wide else np.float32)
+    result: Array = np.empty((groups, size), np.float64 if wide else np.float32)
     filled = np.zeros(groups, np.intp)
     open_groups, block = np.arange(groups), 0
     while open_groups.size:
