@@ -46,6 +46,11 @@ class Link:
         """A name that is unique in a cluster."""
         return f"{self.source} -> {self.destination} ({self.model})"
 
+    @property
+    def stream_name(self) -> str:
+        """A name that is unique among the links of its source."""
+        return f"{self.model} to {self.destination}"
+
 
 @frozen
 class Route:

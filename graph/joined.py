@@ -48,6 +48,8 @@ class JoinedGraph:
             n: transfer_of(self.properties[n]) for n, c in enumerate(self.classes) if c in _SENDS or c in _RECVS
         }
         self.sender = self._match()
+        self._next_iterations = {n for n, c in enumerate(self.classes) if c is NodeClass.NEXT_ITERATION}
+        self._order: list[int] = []
 
     def __len__(self) -> int:
         return len(self.names)
@@ -117,7 +119,7 @@ class JoinedGraph:
 
     def is_back_edge(self, src: int, dst: int) -> bool:
         """Whether the edge closes a loop: a next iteration into a merge."""
-        return self.classes[src] is NodeClass.NEXT_ITERATION and self.classes[dst] is NodeClass.MERGE
+        return src in self._next_iterations and self.classes[dst] is NodeClass.MERGE
 
     def consumers(self) -> list[list[int]]:
         """For every node those that wait for it, once per edge: data, control, send to receive; back edges left out."""
@@ -134,10 +136,15 @@ class JoinedGraph:
         return after
 
     def order(self) -> list[int]:
-        """All nodes, inputs before consumers, first come first served from the lowest number.
+        """All nodes, inputs before consumers, first come first served from the lowest number; not to be changed.
 
         Raises InvalidArgumentError naming a node when a cycle is closed by anything but a next iteration.
         """
+        if len(self._order) < len(self):
+            self._order = self._sorted()
+        return self._order
+
+    def _sorted(self) -> list[int]:
         after = self.consumers()
         waits = [0] * len(after)
         for targets in after:

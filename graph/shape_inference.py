@@ -64,7 +64,8 @@ def infer_joined(graph: JoinedGraph, feeds: Feeds | None = None, *, assumed_size
     """Shapes of all nodes of joined graphs.
 
     With `assumed_size` no size stays open: an unknown size gets that number, an unknown shape becomes that of the op's
-    first input, or a scalar without one. Raises InvalidArgumentError as `infer_shapes` does.
+    first input, or a scalar without one, and a feed of nothing is told among the assumptions. Raises
+    InvalidArgumentError as `infer_shapes` does.
     """
     inference = _Inference(graph, feeds or {}, assumed_size)
     inference.run()
@@ -84,6 +85,7 @@ class _Inference:
         self.unknown_shapes: Counter[str] = Counter()
         self.contradictions: Counter[str] = Counter()
         self._known: dict[tuple[int, Shapes], Shapes] = {}
+        self.unused_feeds: list[str] = []
         self.fed = self._feeds(feeds)
 
     def _feeds(self, feeds: Feeds) -> dict[int, dict[int, Shape | Array]]:
@@ -104,8 +106,10 @@ class _Inference:
                 fed.setdefault(number, {})[0] = value
             elif tensor.node in numbers:
                 fed.setdefault(numbers[tensor.node], {})[tensor.index] = value
-            else:
+            elif self.assumed_size is None:
                 raise InvalidArgumentError(f"feed {text!r}: the graph has no node {tensor.node!r}; check the name")
+            else:
+                self.unused_feeds.append(text)
         return fed
 
     def run(self) -> None:
@@ -266,7 +270,8 @@ class _Inference:
             (self.unknown_shapes, "unknown shapes were taken as those of the first input"),
             (self.contradictions, "assumed sizes fit no rule and were passed on"),
         )
-        return [f"{text}: {_counted(counter)}" for counter, text in kinds if counter]
+        unused = [f"feeds that no part of the step reads: {', '.join(self.unused_feeds)}"] if self.unused_feeds else []
+        return [f"{text}: {_counted(counter)}" for counter, text in kinds if counter] + unused
 
 
 def _counted(counter: Counter[str]) -> str:

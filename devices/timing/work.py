@@ -1,0 +1,204 @@
+"""A partitioned graph as work for simulated hardware: what every node costs, where, and what it waits for.
+
+Flows in: joined partitions with inferred shapes, a cluster and a cost source. Flows out: `Work`, columns by joint node
+number. Always holds: nothing here knows about time or order; every node is free, a piece of compute on one stream, or a
+receive whose transfer takes a route.
+
+A value that is known before the run decides its Switch: what hangs on the dead side costs nothing. Otherwise both sides
+are counted. A merge waits for its controls and for one of its data inputs that is not dead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from math import prod
+
+from ...graph.dtypes import item_size
+from ...graph.joined import JoinedGraph
+from ...graph.node import NodeClass
+from ...graph.shape_inference import InferredShapes
+from ..cluster import Cluster
+from ..topology import Route
+from .cost_source import CostSource, OpCost
+from .op_cost import Dims
+
+_FREE = OpCost(0, 0, 0, "free")
+
+
+class Duty(IntEnum):
+    """What the simulated hardware does for a node."""
+
+    FREE = 0  # passes at once
+    COMPUTE = 1  # occupies the compute stream of its device
+    TRANSFER = 2  # a receive: occupies the links of its route
+    DEAD = 3  # known not to run in this step
+
+
+@dataclass(slots=True)
+class Work:
+    """Columns by joint node number; `devices` are full names that `device[n]` indexes.
+
+    `waits[n]` events release node `n`: the end of each of `after`, once per entry; a merge counts its data inputs as
+    one, and gets them through `into_merges`.
+    """
+
+    graph: JoinedGraph
+    shapes: list[tuple[Dims, ...]]
+    devices: list[str]
+    device: list[int]
+    duty: list[Duty]
+    cost: list[OpCost]
+    routes: dict[int, Route]
+    sizes: dict[int, int]
+    waits: list[int]
+    after: list[list[int]]
+    into_merges: dict[int, list[int]]
+    warnings: list[str] = field(default_factory=list)
+
+
+def plan_work(shapes: InferredShapes, cluster: Cluster, cost_source: CostSource) -> Work:
+    """The work of one step; raises InvalidArgumentError for a node on a device that the cluster does not have."""
+    graph = shapes.graph
+    known = _known_sizes(shapes.shapes)
+    device, devices = _place(graph, cluster)
+    dead = _dead_outputs(shapes)
+    duty = _duties(graph, dead)
+    cost = [_FREE] * len(graph)
+    specs = [cluster.find(name).spec for name in devices]
+    for n, inputs in enumerate(graph.inputs):
+        if duty[n] is Duty.COMPUTE:
+            read = tuple([known[src][output] for src, output in inputs])
+            cost[n] = cost_source.cost(graph.properties[n], read, known[n], specs[device[n]])
+            if cost[n].provenance == "free":
+                duty[n] = Duty.FREE
+    routes, sizes = _transfers(graph, known, cluster, duty)
+    waits, after, into_merges = _dependencies(graph, dead, duty)
+    warnings = shapes.assumptions + _control_flow_warnings(graph, dead)
+    return Work(graph, known, devices, device, duty, cost, routes, sizes, waits, after, into_merges, warnings)
+
+
+def _known_sizes(shapes: Sequence[tuple[tuple[int | None, ...] | None, ...]]) -> list[tuple[Dims, ...]]:
+    """Shapes without open sizes; where nothing was assumed beforehand an open size counts as one."""
+    interned: dict[tuple[tuple[int | None, ...] | None, ...], tuple[Dims, ...]] = {}
+    found = []
+    for outputs in shapes:
+        sizes = interned.get(outputs)
+        if sizes is None:
+            sizes = tuple(tuple(1 if size is None else size for size in shape or ()) for shape in outputs)
+            interned[outputs] = sizes
+        found.append(sizes)
+    return found
+
+
+def _place(graph: JoinedGraph, cluster: Cluster) -> tuple[list[int], list[str]]:
+    """Device of every node: the node's own, else the place its partition is named after."""
+    numbers: dict[str, int] = {}
+    devices: list[str] = []
+    found = []
+    for own, place in zip(graph.devices, graph.place, strict=True):
+        name = own or graph.places[place]
+        number = numbers.get(name)
+        if number is None:
+            full = cluster.find(name).name
+            if full not in devices:
+                devices.append(full)
+            number = numbers[name] = devices.index(full)
+        found.append(number)
+    return found, devices
+
+
+def _dead_outputs(shapes: InferredShapes) -> set[tuple[int, int]]:
+    """Outputs that are known to be dead: the side not taken of a switch whose value is known, and what hangs on it.
+
+    Output -1 of a node in the set means that the node does not run.
+    """
+    graph, dead = shapes.graph, set[tuple[int, int]]()
+    if not any(c is NodeClass.SWITCH for c in graph.classes):
+        return dead
+    for n in graph.order():
+        sources = graph.inputs[n]
+        gone = [source in dead for source in sources]
+        if graph.classes[n] is NodeClass.MERGE:
+            is_dead = bool(gone) and all(gone)
+        else:
+            is_dead = any(gone) or any((src, -1) in dead for src in graph.controls[n])
+        is_dead = is_dead or (graph.sender.get(n, n), -1) in dead
+        outputs = range(-1, len(graph.properties[n].output_types))
+        if is_dead:
+            dead.update((n, output) for output in outputs)
+        elif graph.ops[n] in ("Switch", "RefSwitch") and sources[1] in shapes.values:
+            dead.add((n, 0 if shapes.values[sources[1]] else 1))
+    return dead
+
+
+def _duties(graph: JoinedGraph, dead: set[tuple[int, int]]) -> list[Duty]:
+    duties = []
+    for n in range(len(graph)):
+        if (n, -1) in dead:
+            duties.append(Duty.DEAD)
+        elif n in graph.sender:
+            duties.append(Duty.TRANSFER)
+        else:
+            duties.append(Duty.FREE if n in graph.transfers else Duty.COMPUTE)
+    return duties
+
+
+def _transfers(
+    graph: JoinedGraph, shapes: Sequence[tuple[Dims, ...]], cluster: Cluster, duty: list[Duty]
+) -> tuple[dict[int, Route], dict[int, int]]:
+    """Route and bytes of every live receive."""
+    routes, sizes = {}, {}
+    for n in graph.sender:
+        if duty[n] is not Duty.TRANSFER:
+            continue
+        transfer, op = graph.transfers[n], graph.ops[n]
+        routes[n] = cluster.topology.route(
+            cluster.find(transfer.send_device).name,
+            cluster.find(transfer.recv_device).name,
+            src_on_host=graph.ops[graph.sender[n]] == "_HostSend",
+            dst_on_host=op == "_HostRecv",
+        )
+        sizes[n] = prod(shapes[n][0]) * item_size(graph.properties[n].output_types[0])
+    return routes, sizes
+
+
+def _dependencies(
+    graph: JoinedGraph, dead: set[tuple[int, int]], duty: list[Duty]
+) -> tuple[list[int], list[list[int]], dict[int, list[int]]]:
+    """Counts and consumers that release nodes; see `Work`."""
+    waits = [0] * len(graph)
+    after: list[list[int]] = [[] for _ in waits]
+    into_merges: dict[int, list[int]] = {}
+    for n, inputs in enumerate(graph.inputs):
+        if duty[n] is not Duty.DEAD and graph.classes[n] is NodeClass.MERGE:
+            waits[n] += 1
+            for source in inputs:
+                if source not in dead and not graph.is_back_edge(source[0], n):
+                    into_merges.setdefault(source[0], []).append(n)
+        else:
+            for src, _ in inputs:
+                if not graph.is_back_edge(src, n):
+                    after[src].append(n)
+                    waits[n] += 1
+        for src in graph.controls[n]:
+            if not graph.is_back_edge(src, n):
+                after[src].append(n)
+                waits[n] += 1
+    for recv, send in graph.sender.items():
+        after[send].append(recv)
+        waits[recv] += 1
+    return waits, after, into_merges
+
+
+def _control_flow_warnings(graph: JoinedGraph, dead: set[tuple[int, int]]) -> list[str]:
+    warnings = []
+    switches = [n for n, c in enumerate(graph.classes) if c is NodeClass.SWITCH and (n, -1) not in dead]
+    loops = sum(c is NodeClass.NEXT_ITERATION for c in graph.classes)
+    undecided = sum((n, 0) not in dead and (n, 1) not in dead for n in switches)
+    if loops:
+        warnings.append(f"loops were simulated for one iteration each: {loops} x NextIteration")
+    elif undecided:
+        warnings.append(f"both sides of conditions not known before the run were counted: {undecided} x Switch")
+    return warnings
