@@ -1,0 +1,209 @@
+"""Variables keep what they are assigned, whoever read them keeps what was read, and unassigned ones cannot be read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.devices.state import DeviceState, ResourceHandle, Variable, handle_array, handle_of
+from partita.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, OutOfRangeError
+from partita.graph.dtypes import DataType
+from tests.devices.kernels.harness import run, shapes
+
+
+def reference(value: np.ndarray | None = None, shape: tuple[int, ...] | None = None) -> Variable:
+    return Variable("v", DataType.FLOAT, value, shape)
+
+
+def handle(state: DeviceState, value: np.ndarray | None = None, name: str = "v") -> np.ndarray:
+    made = run("VarHandleOp", state=state, dtype=DataType.FLOAT, shape=None, shared_name=name)
+    if value is not None:
+        run("AssignVariableOp", made, value, state=state)
+    return made
+
+
+def test_a_reference_variable_is_one_object_per_name():
+    """Two nodes of one shared name see each other's assignments; a reset forgets them."""
+    state = DeviceState()
+    attrs = {"shape": (2,), "dtype": DataType.FLOAT, "shared_name": "v"}
+    first = run("VariableV2", state=state, name="a", **attrs)
+    assert run("VariableV2", state=state, name="b", **attrs) is first
+    run("Assign", first, np.float32([1, 2]))
+    state.reset()
+    assert run("VariableV2", state=state, name="a", **attrs).value is None
+
+
+def test_an_unassigned_variable_cannot_be_read():
+    """By TensorFlow's messages, for both kinds."""
+    with pytest.raises(FailedPreconditionError, match="Attempting to use uninitialized value v"):
+        reference().read()
+    assert not run("IsVariableInitialized", reference())
+    state = DeviceState()
+    unassigned = handle(state)
+    assert not run("VarIsInitializedOp", unassigned, state=state)
+    with pytest.raises(FailedPreconditionError) as caught:
+        run("ReadVariableOp", unassigned, state=state, dtype=DataType.FLOAT)
+    assert caught.value.message == (
+        "Could not find variable v. This could mean that the variable has been deleted. "
+        "In TF1, it can also mean the variable is uninitialized. Debug info: container=localhost, "
+        "status error message=Container localhost does not exist. (Could not find resource: localhost/v)"
+    )
+
+
+@given(st.lists(st.sampled_from(["Assign", "AssignAdd", "AssignSub"]), max_size=5))
+def test_updates_replace_the_array_that_readers_hold(steps):
+    """A value once read never changes, and reference and resource variables go through the same values."""
+    state, variable = DeviceState(), reference(np.float32([1, 2]))
+    resource = handle(state, np.float32([1, 2]))
+    seen = [(variable.read(), variable.read().copy())]
+    for number, op in enumerate(steps):
+        value = np.full(2, number + 1, np.float32)
+        assert run(op, variable, value) is variable
+        run({"Assign": "AssignVariableOp"}.get(op, f"{op}VariableOp"), resource, value, state=state)
+        seen.append((variable.read(), variable.read().copy()))
+        read = run("ReadVariableOp", resource, state=state, dtype=DataType.FLOAT)
+        np.testing.assert_array_equal(read, variable.read())
+    for held, copy in seen:
+        np.testing.assert_array_equal(held, copy)
+
+
+def test_assignment_keeps_the_shape_unless_told_otherwise():
+    """The declared shape counts before the first value, the value's afterwards."""
+    variable = reference(shape=(2,))
+    with pytest.raises(InvalidArgumentError, match=r"lhs shape= \[2\] rhs shape= \[3\]"):
+        run("Assign", variable, np.ones(3, np.float32))
+    run("Assign", variable, np.ones(3, np.float32), validate_shape=False)
+    assert variable.read().shape == (3,)
+    with pytest.raises(InvalidArgumentError, match="Parameters and update must be the same size"):
+        run("AssignAdd", variable, np.ones(2, np.float32))
+
+
+def test_resource_updates_check_shape_and_type():
+    """By TensorFlow's messages."""
+    state = DeviceState()
+    made = handle(state, np.ones(3, np.float32))
+    with pytest.raises(
+        InvalidArgumentError, match=r"shape \[3\] using a Tensor with shape \[2\], shapes must be equal"
+    ):
+        run("AssignAddVariableOp", made, np.ones(2, np.float32), state=state)
+    with pytest.raises(InvalidArgumentError, match=r"read variable with wrong dtype\. Expected int32 got float"):
+        run("ReadVariableOp", made, state=state, dtype=DataType.INT32)
+    with pytest.raises(InvalidArgumentError, match=r"assign variable with wrong dtype\. Expected float got int32"):
+        run("AssignVariableOp", made, np.int32([1]), state=state)
+    with pytest.raises(InvalidArgumentError, match=r"wrong shape. Expected \[3\] got \[2\]"):
+        run("AssignVariableOp", made, np.ones(2, np.float32), state=state, validate_shape=True)
+
+
+def test_a_destroyed_variable_is_gone():
+    """Destroying it twice is an error only for those who ask."""
+    state = DeviceState()
+    made = handle(state, np.ones(3, np.float32))
+    run("DestroyResourceOp", made, state=state)
+    run("DestroyResourceOp", made, state=state)
+    with pytest.raises(NotFoundError):
+        run("DestroyResourceOp", made, state=state, ignore_lookup_error=False)
+    with pytest.raises(NotFoundError, match="Resource localhost/v/N10tensorflow3VarE does not exist"):
+        run("VariableShape", made, state=state)
+
+
+def test_a_handle_of_another_device_is_refused():
+    """Its variable lives in the other device's state."""
+    state = DeviceState()
+    elsewhere = handle_array(ResourceHandle("/device:CPU:7", "localhost", "v", "T"))
+    with pytest.raises(InvalidArgumentError, match="located in device /device:CPU:7 from device"):
+        run("ReadVariableOp", elsewhere, state=state, dtype=DataType.FLOAT)
+    with pytest.raises(InvalidArgumentError, match="is no resource handle"):
+        handle_of(np.ones(1))
+
+
+def test_counting_stops_at_the_limit():
+    """The old value comes out; at the limit nothing changes."""
+    variable = Variable("n", DataType.INT32, np.asarray(np.int32(1)))
+    assert run("CountUpTo", variable, limit=2) == 1
+    with pytest.raises(OutOfRangeError, match="Reached limit of 2"):
+        run("CountUpTo", variable, limit=2)
+    assert variable.read() == 2
+
+
+COMBINE = {
+    "Update": lambda old, new: new,
+    "Add": lambda old, new: old + new,
+    "Sub": lambda old, new: old - new,
+    "Mul": lambda old, new: old * new,
+    "Min": min,
+    "Max": max,
+}
+ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 3)), max_size=8)
+
+
+@pytest.mark.parametrize("name", COMBINE)
+@given(ROWS)
+def test_scatter_combines_in_order(name, rows):
+    """An index that occurs twice is combined twice, and both kinds of variables agree."""
+    start = [1.0, -2.0, 3.0, 0.0]
+    expected = list(start)
+    for index, update in rows:
+        expected[index] = COMBINE[name](expected[index], update)
+    indices, updates = np.int32([i for i, _ in rows]), np.float32([u for _, u in rows])
+    variable, state = reference(np.float32(start)), DeviceState()
+    run(f"Scatter{name}", variable, indices, updates)
+    np.testing.assert_array_equal(variable.read(), np.float32(expected))
+    made = handle(state, np.float32(start))
+    run(f"ResourceScatter{name}", made, indices, updates, state=state)
+    read = run("ReadVariableOp", made, state=state, dtype=DataType.FLOAT)
+    np.testing.assert_array_equal(read, variable.read())
+    if name != "Mul":
+        run(f"ScatterNd{name}", reference(np.float32(start)), indices[:, None], updates)
+
+
+def test_integer_division_rounds_to_zero():
+    """Unlike numpy's."""
+    variable = Variable("v", DataType.INT32, np.int32([-7, 7]))
+    run("ScatterDiv", variable, np.int32([0, 1]), np.int32([2, -2]))
+    np.testing.assert_array_equal(variable.read(), [-3, -3])
+
+
+def test_indices_outside_change_nothing():
+    """They are checked first."""
+    variable = reference(np.ones(3, np.float32))
+    with pytest.raises(InvalidArgumentError, match=r"indices\[1\] = 3 is not in \[0, 3\)"):
+        run("ScatterAdd", variable, np.int32([0, 3]), np.ones(2, np.float32))
+    with pytest.raises(InvalidArgumentError, match=r"indices\[0\] = \[3\] does not index into shape \[3\]"):
+        run("ScatterNdAdd", variable, np.int32([[3]]), np.ones(1, np.float32))
+    np.testing.assert_array_equal(variable.read(), np.ones(3))
+
+
+@given(st.integers(0, 1), st.integers(0, 99))
+def test_gather_reads_rows(batch_dims, seed):
+    """As numpy's take along the axis after the batches."""
+    rng = np.random.default_rng(seed)
+    values, state = rng.random((2, 3, 2)).astype(np.float32), DeviceState()
+    made = handle(state, values)
+    indices = rng.integers(0, values.shape[batch_dims], (2, 4)).astype(np.int32)
+    got = run("ResourceGather", made, indices, state=state, dtype=DataType.FLOAT, batch_dims=batch_dims)
+    expected = np.stack([v[i] for v, i in zip(values, indices, strict=True)]) if batch_dims else values[indices]
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_shapes_of_references_are_carried():
+    """A resource's shape is not in its handle's."""
+    assert shapes("VariableV2", shape=(2, None), dtype=DataType.FLOAT) == [(2, None)]
+    assert shapes("Assign", (2, None), (None, 3)) == [(2, 3)]
+    assert shapes("Assign", (2,), (3,), validate_shape=False) == [(3,)]
+    assert shapes("VarHandleOp", dtype=DataType.FLOAT, shape=(2,)) == [()]
+    assert shapes("ReadVariableOp", (), dtype=DataType.FLOAT) == [None]
+    with pytest.raises(InvalidArgumentError, match="Shapes must be equal rank, but are 1 and 2"):
+        shapes("AssignAdd", (2,), (2, 3))
+
+
+def test_steps_end_without_what_lives_for_a_step():
+    """The step container is emptied, the others stay."""
+    state = DeviceState()
+    state.resource(("_step", "T", "a"), lambda: 1)
+    state.resource(("localhost", "T", "a"), lambda: 2)
+    state.end_step()
+    assert list(state.resources) == [("localhost", "T", "a")]
+    state.reset("localhost")
+    assert not state.resources
