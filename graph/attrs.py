@@ -9,6 +9,7 @@ message says its kind, except that an unset value and an empty list both decode 
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def decode(value: AttrValue | bytes) -> Any:
 def kind_of(value: AttrValue) -> str:
     """The declared type that a value would fit: "int", "list(type)", "list" when it is an empty list, "" when unset."""
     names = {field: name for name, field in _FIELD_OF_TYPE.items()}
-    kind = value.WhichOneof("value")
+    kind: str | None = value.WhichOneof("value")
     if kind is None:
         return ""
     if kind != "list":
@@ -87,6 +88,20 @@ def _as_function(value: Any) -> NameAttrList:
     return value if isinstance(value, NameAttrList) else NameAttrList(name=value)
 
 
+def _as_bytes(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes):
+        return value
+    raise TypeError("bytes or text expected")
+
+
+def _as_float(value: Any) -> float:
+    if isinstance(value, (str, bytes)):
+        raise TypeError("a number expected")
+    return float(value)
+
+
 def _as_type(value: Any) -> int:
     if isinstance(value, str):
         return int(parse_dtype(value))
@@ -96,9 +111,9 @@ def _as_type(value: Any) -> int:
 
 
 _TO_FIELD: dict[str, Callable[[Any], Any]] = {
-    "string": lambda value: value.encode() if isinstance(value, str) else bytes(value),
-    "int": int,
-    "float": float,
+    "string": _as_bytes,
+    "int": index,
+    "float": _as_float,
     "bool": bool,
     "type": _as_type,
     "shape": _as_shape,

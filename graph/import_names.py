@@ -121,14 +121,17 @@ class NameChecks:
             self.input_map[key] = (node.id, value.index)
 
     def skipped(self, inputs: NodeInputs, properties: Sequence[NodeProperties]) -> frozenset[int]:
-        """Indices of nodes left out because every output is mapped."""
+        """Indices of nodes left out because every output argument is mapped (of lists only the first, as in TensorFlow)."""
         if not self._options.skip_mapped_nodes:
             return frozenset()
         indices = {inputs.index[key.node] for key in self.input_map if key.node in inputs.index}
         return frozenset(
             i
             for i in indices
-            if all(TensorId(inputs.names[i], port) in self.input_map for port in range(len(properties[i].output_types)))
+            if all(
+                TensorId(inputs.names[i], port) in self.input_map
+                for port in range(len(properties[i].op_def.output_args))
+            )
         )
 
     def final_names(self, created: Sequence[int]) -> list[str]:

@@ -1,0 +1,248 @@
+"""Import: orders, options, errors, and that a failed import changes nothing."""
+
+from __future__ import annotations
+
+import pytest
+from google.protobuf import text_format
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.errors import InvalidArgumentError, NotFoundError, PartitaError, UnimplementedError
+from partita.graph import Graph, GraphDef, ImportOptions, graph_def_to_graph, import_graph_def
+from tests.strategies import GraphCase, graph_cases
+
+
+def _nodes(*lines: str) -> GraphDef:
+    """A GraphDef from lines "name = Op(input, ...)"; every op is over floats."""
+    graph_def = GraphDef()
+    graph_def.versions.producer = 2474
+    for line in lines:
+        name, _, call = line.partition(" = ")
+        op, _, inputs = call.removesuffix(")").partition("(")
+        node = graph_def.node.add(name=name, op=op, input=[text for text in inputs.split(", ") if text])
+        if op not in ("NoOp", "Placeholder"):
+            node.attr["T"].type = 1
+        if op == "Placeholder":
+            node.attr["dtype"].type = 1
+        if op == "Merge":
+            node.attr["N"].i = len([text for text in node.input if not text.startswith("^")])
+    return graph_def
+
+
+def _edges(graph: Graph) -> list[str]:
+    return [
+        f"{e.src.name}:{e.src_output}->{e.dst.name}:{e.dst_input}" for e in graph.edges() if e.src.is_op and e.dst.is_op
+    ]
+
+
+def test_nodes_come_inputs_first_and_lowest_index_first() -> None:
+    """A node is created once its inputs are, and of all ready nodes the one that stands first in the file."""
+    graph = graph_def_to_graph(_nodes("c = Neg(b)", "d = Placeholder()", "b = Neg(a)", "a = Placeholder()"))
+    assert [node.name for node in graph.op_nodes()] == ["d", "a", "b", "c"]
+
+
+def test_control_edges_are_sorted_by_name_and_single() -> None:
+    """Edges of a node: data by port, then control inputs by name, repeated ones dropped."""
+    graph = graph_def_to_graph(
+        _nodes("x = Placeholder()", "q = NoOp()", "p = NoOp()", "y = Neg(x, ^q, ^p, ^q)", "z = Neg(y:0)")
+    )
+    assert _edges(graph) == ["x:0->y:0", "p:-1->y:-1", "q:-1->y:-1", "y:0->z:0"]
+
+
+def test_a_loop_closes_with_the_last_edge() -> None:
+    """The edge from NextIteration to its Merge comes after all others; the Merge is ready without it."""
+    graph = graph_def_to_graph(
+        _nodes("x = Placeholder()", "m = Merge(x, next)", "n = Neg(m)", "next = NextIteration(n)"),
+        allow_internal_names=True,
+    )
+    assert _edges(graph)[-1] == "next:0->m:1"
+    assert [node.name for node in graph.op_nodes()] == ["x", "m", "n", "next"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["b = Neg(nope)"], "Node 'b': Unknown input node 'nope'"),
+        (["b = NoOp(^nope)"], r"Unknown input node '\^nope'"),
+        (["a = NoOp()", "a = NoOp()"], "Node 'a' is not unique"),
+        (["a = Neg(b)", "b = Neg(a)"], "2 nodes in a cycle"),
+        (["x = Placeholder()", "a = NoOp(^x, x)"], "Control dependencies must come after regular dependencies"),
+        (["^a = NoOp()"], "Node name contains invalid characters"),
+        (["_a = NoOp()"], "Node name contains invalid characters"),
+        ([" = NoOp()"], "Node '': Node name contains invalid characters"),
+        (["x = Placeholder()", "b = Neg(x:2)"], "Connecting to invalid output 2 of source node x which has 1 outputs"),
+        (["p = NoOp()", "b = Neg(p)"], "invalid output 0"),
+        (["x = Placeholder()", "a = NoOp(x)"], "Input 0 of node a does not exist"),
+        (["a = (b)"], "does not specify an operation"),
+    ],
+)
+def test_bad_graphs_are_named(lines: list[str], message: str) -> None:
+    """Every malformed node is InvalidArgument with TensorFlow's words, and an import changes nothing."""
+    for build in (graph_def_to_graph, lambda graph_def: import_graph_def(graph_def, Graph())):
+        with pytest.raises(InvalidArgumentError, match=message):
+            build(_nodes(*lines))
+
+
+def test_unknown_ops_are_not_found() -> None:
+    """An op that no registry knows is NotFound and names node and op."""
+    with pytest.raises(NotFoundError, match="Op type not registered 'Nonsense'") as caught:
+        graph_def_to_graph(_nodes("a = Nonsense()"))
+    assert (caught.value.node, caught.value.op) == ("a", "Nonsense")
+
+
+def test_types_must_agree() -> None:
+    """An edge between different element types is InvalidArgument and names both."""
+    graph_def = _nodes("x = Placeholder()", "y = Neg(x)")
+    graph_def.node[1].attr["T"].type = 3
+    with pytest.raises(
+        InvalidArgumentError, match=r"Input 0 of node y was passed float from x:0 incompatible .* int32"
+    ):
+        graph_def_to_graph(graph_def)
+
+
+def test_only_an_import_validates_nodes() -> None:
+    """A session's conversion lets pass what no edge depends on, here a constant without value; an import refuses it."""
+    graph_def = GraphDef()
+    graph_def.node.add(name="c", op="Const").attr["dtype"].type = 1
+    assert graph_def_to_graph(graph_def).num_nodes == 3
+    with pytest.raises(InvalidArgumentError, match="NodeDef missing attr 'value' from Op<name=Const"):
+        import_graph_def(graph_def, Graph())
+
+
+def test_removed_ops_are_unimplemented() -> None:
+    """An op that went away before the graph's version is Unimplemented at import."""
+    graph_def = GraphDef()
+    graph_def.versions.producer = 2474
+    node = graph_def.node.add(name="a", op="BatchNormWithGlobalNormalization", input=["x"] * 5)
+    node.attr["T"].type = 1
+    node.attr["variance_epsilon"].f = 0.1
+    node.attr["scale_after_normalization"].b = True
+    graph_def.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
+    with pytest.raises(UnimplementedError, match="is not available in GraphDef version"):
+        import_graph_def(graph_def, Graph())
+
+
+def test_versions_merge_at_import_and_are_taken_over_by_conversion() -> None:
+    """Import takes the lower producer, the higher consumer, all bad consumers; conversion takes them as they are."""
+    graph_def = _nodes("x = Placeholder()")
+    graph_def.versions.producer, graph_def.versions.min_consumer = 100, 12
+    graph_def.versions.bad_consumers.append(7)
+    graph = Graph()
+    import_graph_def(graph_def, graph)
+    assert graph.versions == graph_def_to_graph(graph_def).versions
+    assert (graph.versions.producer, graph.versions.min_consumer, graph.versions.bad_consumers) == (100, 12, (7,))
+    assert graph_def_to_graph(GraphDef()).versions.producer == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("producer", -1, "below min producer"),
+        ("min_consumer", 99999, "above current"),
+        ("bad_consumers", [2474], "disallows"),
+    ],
+)
+def test_versions_that_must_not_be_read(field: str, value: object, message: str) -> None:
+    """A graph for other programs than this one is refused before anything is read."""
+    text = f"versions {{ {field}: {value} }}"
+    with pytest.raises(InvalidArgumentError, match=message):
+        graph_def_to_graph(text_format.Parse(text, GraphDef()))
+
+
+def test_a_prefix_goes_before_names_inputs_and_groups() -> None:
+    """Names, inputs and colocation groups of imported nodes get the prefix; return handles follow the renaming."""
+    graph_def = _nodes("x = Placeholder()", "y = Neg(x)")
+    graph_def.node[1].attr["_class"].list.s.append(b"loc:@x")
+    graph = Graph()
+    results = import_graph_def(graph_def, graph, ImportOptions(prefix="p", return_tensors=["y:0"], return_nodes=["x"]))
+    assert [node.name for node in graph.op_nodes()] == ["p/x", "p/y"]
+    assert results.return_tensors[0][0].attr("_class") == (b"loc:@p/x",)
+    assert results.return_nodes[0].name == "p/x"
+    with pytest.raises(InvalidArgumentError, match="already exists"):
+        import_graph_def(graph_def, graph, ImportOptions(prefix="p"))
+    import_graph_def(graph_def, graph, ImportOptions(prefix="p", uniquify_prefix=True))
+    assert graph.find_node("p_1/x") is not None
+    import_graph_def(graph_def, graph, ImportOptions(prefix="p", uniquify_names=True))
+    assert graph.find_node("p/x_1") is not None
+    with pytest.raises(InvalidArgumentError, match="would lead to invalid node names"):
+        import_graph_def(graph_def, graph, ImportOptions(prefix="!bad"))
+
+
+def test_names_that_are_scopes_are_taken() -> None:
+    """A name equal to a node or to the scope of one is taken; made unique on request."""
+    graph = Graph()
+    graph.add_node("s/a", "NoOp")
+    with pytest.raises(InvalidArgumentError, match="Node name 's' already exists in the Graph"):
+        import_graph_def(_nodes("s = NoOp()"), graph)
+    import_graph_def(_nodes("s = NoOp()", "s_1 = NoOp()"), graph, ImportOptions(uniquify_names=True))
+    assert [node.name for node in graph.op_nodes()] == ["s/a", "s_2", "s_1"]
+
+
+def test_an_input_map_feeds_existing_tensors() -> None:
+    """Mapped inputs read the existing graph; nodes all of whose outputs are mapped can be left out."""
+    graph = Graph()
+    import_graph_def(_nodes("w = Placeholder()", "c = NoOp()"), graph)
+    graph_def = _nodes("x = Placeholder()", "d = NoOp()", "y = Neg(x, ^d)")
+    options = ImportOptions(input_map={"x:0": "w:0", "^d": "^c", "zz:0": "w:0"}, skip_mapped_nodes=True)
+    results = import_graph_def(graph_def, graph, options)
+    assert [node.name for node in graph.op_nodes()] == ["w", "c", "y"]
+    assert _edges(graph) == ["w:0->y:0", "c:-1->y:-1"]
+    assert results.missing_unused_input_map_keys == ["zz:0"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (ImportOptions(input_map={"x:0": "gone:0"}), "'gone' in input_map does not exist"),
+        (ImportOptions(input_map={"^x": "w:0"}), "between control edge and non-control edge"),
+        (ImportOptions(control_dependencies=["gone"]), "gone"),
+        (ImportOptions(return_tensors=["y:3"]), "Invalid return output 3 of node 'y', which has 1 output"),
+        (ImportOptions(return_tensors=["gone:0"]), "not found in graph def"),
+        (ImportOptions(return_nodes=["gone"]), "not found in graph def"),
+    ],
+)
+def test_a_refused_import_changes_nothing(options: ImportOptions, message: str) -> None:
+    """Whatever is wrong with the options, nodes, edges and versions stay as they were."""
+    graph = Graph()
+    import_graph_def(_nodes("w = Placeholder()"), graph)
+    before = graph.to_graph_def(), graph.num_edge_ids, graph.num_node_ids
+    with pytest.raises(PartitaError, match=message):
+        import_graph_def(_nodes("x = Placeholder()", "y = Neg(x)"), graph, options)
+    assert (graph.to_graph_def(), graph.num_edge_ids, graph.num_node_ids) == before
+
+
+def test_control_dependencies_run_before_what_has_no_imported_input() -> None:
+    """Only nodes without imported inputs wait for the given nodes; the others inherit it."""
+    graph = Graph()
+    import_graph_def(_nodes("first = NoOp()"), graph)
+    options = ImportOptions(control_dependencies=["first"])
+    import_graph_def(_nodes("x = Placeholder()", "y = Neg(x)"), graph, options)
+    assert _edges(graph) == ["first:-1->x:-1", "x:0->y:0"]
+
+
+def test_colocation_must_name_an_imported_node() -> None:
+    """A colocation group of a node that the GraphDef lacks is refused at import."""
+    graph_def = _nodes("x = Placeholder()")
+    graph_def.node[0].attr["_class"].list.s.append(b"loc:@gone")
+    with pytest.raises(InvalidArgumentError, match="expects to be colocated with unknown node 'gone'"):
+        import_graph_def(graph_def, Graph())
+
+
+def test_damaged_bytes_are_refused() -> None:
+    """Bytes that are no GraphDef are InvalidArgument."""
+    with pytest.raises(InvalidArgumentError, match="Invalid GraphDef"):
+        graph_def_to_graph(b"\xff\xff\xff")
+
+
+@given(graph_cases(), st.randoms(use_true_random=False))
+def test_the_order_of_the_file_does_not_decide_what_is_imported(case: GraphCase, random: object) -> None:
+    """Shuffling the nodes of a file gives the same nodes with the same inputs, whatever their ids."""
+    shuffled = GraphDef()
+    shuffled.CopyFrom(case.graph_def)
+    nodes = list(shuffled.node)
+    random.shuffle(nodes)  # type: ignore[attr-defined]  # hypothesis types its random source as object
+    del shuffled.node[:]
+    shuffled.node.extend(nodes)
+    ours = {n.name: n for n in graph_def_to_graph(shuffled).to_graph_def().node}
+    theirs = {n.name: n for n in graph_def_to_graph(case.graph_def).to_graph_def().node}
+    assert ours == theirs
