@@ -1,0 +1,101 @@
+"""Every number of the catalog says where it comes from, and every model can be used."""
+
+from __future__ import annotations
+
+import tomllib
+from datetime import date
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from partita.devices import catalog
+from partita.devices.catalog import device_spec, device_spec_from, link_spec, link_spec_from, provenance
+from partita.errors import InvalidArgumentError, NotFoundError
+
+PLAIN_TEXTS = {"name", "kind", "host_link", "peer_link"}
+FILES = sorted(entry.name for entry in files(catalog.__name__).iterdir() if entry.name.endswith(".toml"))
+INLINE = {"kind": "CPU", "memory": "1 GB", "memory_bandwidth": "1 GB/s", "peak_flops": {"fp32": "1 GFLOP/s"}}
+
+
+def numbers(table: dict[str, Any]) -> list[Any]:
+    """All leaves of a file that are no plain texts."""
+    found: list[Any] = []
+    for key, value in table.items():
+        if key == "peak_flops":
+            found += value.values()
+        elif key not in PLAIN_TEXTS:
+            found.append(value)
+    return found
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_value_has_unit_source_and_date(name: str) -> None:
+    """In every file, for every number."""
+    table = tomllib.loads((files(catalog.__name__) / name).read_text("utf-8"))
+    assert numbers(table)
+    for value in numbers(table):
+        assert set(value) == {"value", "source", "date"}
+        assert value["value"].split()[1]
+        assert len(value["source"]) > 5
+        assert date.fromisoformat(value["date"]) <= date.today()
+
+
+def test_every_file_is_a_model() -> None:
+    """Nothing in the folder is left unread, and names are unique."""
+    names = catalog.device_names() + catalog.link_names()
+    assert len(set(names)) == len(names) == len(FILES)
+
+
+@pytest.mark.parametrize("name", catalog.device_names())
+def test_devices_are_usable(name: str) -> None:
+    """A spec comes out, its links exist, and its numbers are accounted for."""
+    spec = device_spec(name)
+    assert spec.name == name
+    for link in (spec.host_link, spec.peer_link):
+        assert link is None or link_spec(link).bandwidth_bytes_per_s > 0
+    assert {"memory", "memory_bandwidth", "peak_flops.fp32", "launch_overhead"} <= set(provenance(name))
+
+
+def test_known_values() -> None:
+    """Datasheet numbers in the program's units."""
+    assert device_spec("A100-80GB").peak_flops_per_s["bf16"] == 312 * 10**12
+    assert device_spec("H100-SXM").memory_bandwidth_bytes_per_s == 3350 * 10**9
+    assert link_spec("NVLink4").bandwidth_bytes_per_s == 450 * 10**9
+    assert provenance("PCIe4 x16")["bandwidth"].value == "31 GB/s"
+
+
+def test_unknown_names_get_a_suggestion() -> None:
+    """The nearest name of the catalog."""
+    with pytest.raises(NotFoundError, match="did you mean 'A100-80GB'"):
+        device_spec("A100-80G")
+    with pytest.raises(NotFoundError, match="did you mean 'NVLink3'"):
+        link_spec("nvlink3")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"memmory": "1 GB"}, "unknown key 'memmory'; did you mean 'memory'"),
+        ({"peak_flops": {"fp33": "1 GFLOP/s"}}, "unknown key 'fp33'; did you mean 'fp32'"),
+        ({"peak_flops": "1 GFLOP/s"}, "must be a table such as"),
+        ({"peak_flops": {"fp64": "1 GFLOP/s"}}, "must give a rate for 'fp32'"),
+        ({"memory": 5}, "memory: 5 is no amount of memory: it has no unit"),
+        ({"kind": "TPU"}, "kind = 'TPU' must be 'CPU' or 'GPU'"),
+        ({"memory": "0 GB"}, "memory_bytes = 0 must be above 0"),
+    ],
+)
+def test_wrong_tables_are_refused(change: dict[str, Any], why: str) -> None:
+    """With the place and the reason."""
+    with pytest.raises(InvalidArgumentError) as error:
+        device_spec_from({**INLINE, **change}, "here")
+    assert error.value.message.startswith("here: ")
+    assert why in error.value.message
+
+
+def test_missing_keys_are_named() -> None:
+    """For devices and links."""
+    with pytest.raises(InvalidArgumentError, match="'kind' is missing"):
+        device_spec_from({}, "here")
+    with pytest.raises(InvalidArgumentError, match="'latency' is missing"):
+        link_spec_from({"bandwidth": "1 GB/s"}, "here")
