@@ -11,9 +11,11 @@ from . import counting as counting
 from . import diagonals as diagonals
 from . import division as division
 from . import fake_quant as fake_quant
+from . import fourier as fourier
 from . import gather as gather
 from . import image as image
 from . import layout as layout
+from . import linalg as linalg
 from . import matmul as matmul
 from . import norm as norm
 from . import optimizers as optimizers
@@ -32,6 +34,7 @@ from . import sets as sets
 from . import shape_ops as shape_ops
 from . import slicing as slicing
 from . import softmax as softmax
+from . import solvers as solvers
 from . import special as special
 from . import unary as unary
 from . import variable_scatter as variable_scatter

@@ -6,12 +6,14 @@ holds: channels are on the last axis, or on axis 1 when data_format is NCHW.
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
 from .registry import Construction, Kernel, kernel
-from .support import in_float32, shape_text
+from .support import column_sums, in_float32, shape_text
 
 
 def _check(value: Array, bias: Array, channel_first: bool) -> None:
@@ -48,7 +50,8 @@ def bias_add_grad(node: Construction) -> Kernel:
     def gradient(grad: Array) -> Array:
         if grad.ndim < 2:
             raise InvalidArgumentError(f"Input tensor must be at least 2D: {shape_text(grad.shape)}")
-        axes = (0, *range(2, grad.ndim)) if channel_first else tuple(range(grad.ndim - 1))
-        return np.asarray(np.sum(grad, axis=axes, dtype=grad.dtype))
+        if not channel_first or grad.ndim == 2:
+            return column_sums(grad.reshape(prod(grad.shape[:-1]), grad.shape[-1]))
+        return np.asarray(np.sum(grad, axis=(0, *range(2, grad.ndim)), dtype=grad.dtype))
 
     return in_float32(gradient, node.output_types[0])

@@ -76,15 +76,10 @@ def depthwise(x: Array, w: Array, sweep: Sweep) -> Array:
     Puts out y [batch, output..., channels * multiplier].
     """
     channels, multiplier = w.shape[-2:]
-    padded = sweep.padded(x)
-    result = np.zeros((x.shape[0], *sweep.output, channels, multiplier), x.dtype)
+    patches = sweep.patches(sweep.padded(x))
     if multiplier == 1:
-        flat, scratch = result[..., 0], np.empty(result.shape[:-1], x.dtype)
-        for tap, seen in sweep.taps():
-            flat += np.multiply(padded[seen], w[tap][:, 0], out=scratch)
-    else:
-        for tap, seen in sweep.taps():
-            result += padded[seen][..., None] * w[tap]
+        return np.asarray(np.einsum("nhwijc,ijc->nhwc", patches, w[..., 0]))
+    result: Array = np.einsum("nhwijc,ijcm->nhwcm", patches, w)
     return result.reshape(*result.shape[:-2], channels * multiplier)
 
 

@@ -6,12 +6,14 @@ tensor and the statistics that training needs. Always holds: statistics are floa
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
 from .registry import Construction, Kernel, kernel
-from .support import require, shape_text, widen
+from .support import column_sums, require, shape_text, widen
 
 
 def _check_vector(name: str, value: Array, channels: int, when: str = "") -> None:
@@ -72,16 +74,22 @@ def fused_batch_norm(node: Construction) -> Kernel:
     return normalise
 
 
+def _channel_sums(x: Array, axis: int) -> Array:
+    """The float32 sum of each channel."""
+    if axis == x.ndim - 1:
+        return column_sums(x.reshape(prod(x.shape[:-1]), x.shape[-1]))
+    return np.asarray(x.sum(axis=tuple(a for a in range(x.ndim) if a != axis), dtype=np.float32))
+
+
 def _batch_statistics(x: Array, axis: int) -> tuple[Array, Array, Array]:
     """Mean, biased and unbiased variance of each channel of a float32 tensor; nan for an empty batch."""
-    axes = tuple(a for a in range(x.ndim) if a != axis)
     count = x.size // x.shape[axis] if x.shape[axis] else 0
     if count == 0:
         nan = np.full(x.shape[axis], np.nan, np.float32)
         return nan, nan, nan
-    mean = x.mean(axis=axes, dtype=np.float32)
+    mean = _channel_sums(x, axis) / np.float32(count)
     centred = x - _spread(mean, x.ndim, axis)
-    variance = np.square(centred, out=centred).mean(axis=axes, dtype=np.float32)
+    variance = _channel_sums(np.square(centred, out=centred), axis) / np.float32(count)
     return mean, variance, variance * np.float32(count / max(count - 1, 1))
 
 
@@ -121,10 +129,9 @@ def fused_batch_norm_grad(node: Construction) -> Kernel:
 def _batch_norm_gradient(
     dy: Array, x: Array, scale: Array, mean: Array, inverse: Array, axis: int, training: bool
 ) -> tuple[Array, Array, Array]:
-    axes = tuple(a for a in range(x.ndim) if a != axis)
     centred = x - _spread(mean, x.ndim, axis)
-    d_offset = dy.sum(axis=axes, dtype=np.float32)
-    d_scale = (dy * centred).sum(axis=axes, dtype=np.float32) * inverse
+    d_offset = _channel_sums(dy, axis)
+    d_scale = _channel_sums(dy * centred, axis) * inverse
     if not training:
         return dy * _spread(scale * inverse, x.ndim, axis), d_scale, d_offset
     count = np.float32(max(x.size // max(x.shape[axis], 1), 1))
@@ -135,13 +142,10 @@ def _batch_norm_gradient(
 
 
 def _window_sums(x: Array, radius: int) -> Array:
-    """Per channel the sum over the channels at most `radius` away."""
-    depth = x.shape[-1]
-    totals = np.zeros((*x.shape[:-1], depth + 1), np.float64)
-    np.cumsum(x, axis=-1, dtype=np.float64, out=totals[..., 1:])
-    channel = np.arange(depth)
-    result = totals[..., np.minimum(channel + radius + 1, depth)] - totals[..., np.maximum(channel - radius, 0)]
-    return result.astype(x.dtype)
+    """Per channel the sum over the channels at most `radius` away: one product with a band of ones."""
+    channel = np.arange(x.shape[-1])
+    near = np.abs(channel[:, None] - channel) <= radius
+    return np.asarray(x @ near.astype(x.dtype))
 
 
 def _lrn_attrs(node: Construction) -> tuple[int, np.float32, np.float32, np.float32]:

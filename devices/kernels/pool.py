@@ -54,23 +54,33 @@ def lowest(dtype: np.dtype[Any]) -> Any:
     return np.iinfo(dtype).min if dtype.kind in "iu" else dtype.type(-np.inf)
 
 
-def _reduced_by_axis(padded: Array, walked: Sweep, combine: np.ufunc) -> Array:
-    """Combines the cells of each window, one spatial axis after the other: k + k steps in place of k * k."""
+def _reduced_by_axis(x: Array, walked: Sweep, combine: np.ufunc, empty: Any) -> Array:
+    """Combines the cells of each window, one spatial axis after the other: k + k steps in place of k * k.
+
+    Padding is never made: a window cell that hangs over the edge takes part only where it sees a real cell. `empty` is
+    what a window without any real cell gives.
+    """
     for axis, window in enumerate(walked.window):
-        if window == 1 and walked.strides[axis] == 1 and walked.walks[axis].output == padded.shape[axis + 1]:
+        spans = [walked.covered(axis, offset, x.shape[axis + 1]) for offset in range(window)]
+        if window == 1 and spans[0] == (slice(0, x.shape[axis + 1]), slice(0, x.shape[axis + 1], 1)):
             continue
-        views = [padded[(slice(None),) * (axis + 1) + (walked.seen(axis, offset),)] for offset in range(window)]
-        result = views[0].copy()
-        for view in views[1:]:
-            combine(result, view, out=result)
-        padded = result
-    return padded
+        before, output = (slice(None),) * (axis + 1), walked.walks[axis].output
+        whole = [offset for offset, (out, _) in enumerate(spans) if out == slice(0, output)]
+        if whole:
+            result = x[(*before, spans[whole[0]][1])].copy()
+        else:
+            result = np.full((*x.shape[: axis + 1], output, *x.shape[axis + 2 :]), empty, x.dtype)
+        for offset, (out, seen) in enumerate(spans):
+            if offset not in whole[:1]:
+                target = result[(*before, out)]
+                combine(target, x[(*before, seen)], out=target)
+        x = result
+    return x
 
 
 def _maxima(x: Array, walked: Sweep) -> Array:
     """Channels-last maxima; half types compare by value as they are."""
-    padded = walked.padded(x, lowest(x.dtype))
-    return _reduced_by_axis(padded, walked, np.maximum)
+    return _reduced_by_axis(x, walked, np.maximum, lowest(x.dtype))
 
 
 def _depth_maxima(x: Array, attrs: PoolAttrs) -> Array:
@@ -127,39 +137,44 @@ def _tap_validity(walked: Sweep, sizes: Sequence[int], tap: Sequence[int]) -> An
     return mask
 
 
-def winners(x: Array, walked: Sweep) -> Array:
-    """For each window the number of its first largest tap (row-major): int array like the pooled output."""
-    padded = walked.padded(x, lowest(x.dtype))
-    best: Array | None = None
-    number = np.zeros(0, np.intp)
-    for index, (tap, seen) in enumerate(walked.taps()):
-        values, valid = padded[seen], _tap_validity(walked, x.shape[1:-1], tap)
-        if best is None:
-            best = values.copy()
-            number = np.where(np.broadcast_to(valid, values.shape), 0, -1)
-            continue
-        better = ((values > best) | (number < 0)) & valid
-        np.copyto(best, values, where=better)
-        number[better] = index
-    return number
+def winners(x: Array, pooled: Array, walked: Sweep) -> Array:
+    """For each window the position of its first largest cell (row-major) in the flattened channels-last `x`."""
+    padded = walked.padded(x)
+    taps = list(walked.taps())
+    number: Array = np.zeros(pooled.shape, np.int8 if len(taps) < 128 else np.int32)
+    for index, (tap, seen) in reversed(list(enumerate(taps))):  # the first of equal cells writes last
+        hit = padded[seen] == pooled
+        hit &= _tap_validity(walked, x.shape[1:-1], tap)
+        step = index - number
+        step *= hit.view(np.int8)
+        number += step
+    return _flat_positions(number, x.shape, walked)
 
 
-def _scatter_to_winners(grad: Array, number: Array, sizes: Sequence[int], walked: Sweep) -> Array:
-    """Adds each window's gradient to the cell that won it."""
-    grown = [n + w.before + w.after for n, w in zip(sizes, walked.walks, strict=True)]
-    padded = np.zeros((grad.shape[0], *grown, grad.shape[-1]), grad.dtype)
-    for index, (_, seen) in enumerate(walked.taps()):
-        padded[seen] += np.where(number == index, grad, grad.dtype.type(0))
-    return padded[walked.inside(sizes)]
+def _flat_positions(number: Array, shape: Sequence[int], walked: Sweep) -> Array:
+    """Tap numbers of windows as positions in the flattened input [batch, spatial..., channels]."""
+    columns = [np.arange(shape[0]).reshape((-1,) + (1,) * (number.ndim - 1))]
+    offsets = np.array(list(np.ndindex(*walked.window)), np.int64).reshape(-1, len(walked.window))
+    for axis, (walk, size) in enumerate(zip(walked.walks, shape[1:-1], strict=True)):
+        start = (np.arange(walk.output) * walked.strides[axis] - walk.before).reshape(
+            (1,) * (axis + 1) + (-1,) + (1,) * (number.ndim - axis - 2)
+        )
+        cells = start + (offsets[:, axis] * walked.dilations[axis])[number]
+        columns.append(np.clip(cells, 0, max(size - 1, 0)))
+    position: Array = columns[0]
+    for size, column in zip(shape[1:-1], columns[1:], strict=True):
+        position = position * size + column
+    return np.asarray(position * shape[-1] + np.arange(shape[-1]))
 
 
-def _gather_from_winners(cells: Array, number: Array, walked: Sweep) -> Array:
-    """The value of `cells` (shaped as the input) at the cell that won each window."""
-    padded = walked.padded(cells)
-    result = np.zeros(number.shape, cells.dtype)
-    for index, (_, seen) in enumerate(walked.taps()):
-        np.copyto(result, padded[seen], where=number == index)
-    return result
+def _scattered(values: Array, positions: Array, shape: Sequence[int]) -> Array:
+    """Zeros of `shape`, plus each value at its position."""
+    count = int(np.prod(shape))
+    if values.dtype.kind == "f":  # summed in float64 and rounded once
+        return np.bincount(positions.ravel(), values.ravel(), count).astype(values.dtype).reshape(shape)
+    result = np.zeros(count, values.dtype)
+    np.add.at(result, positions.ravel(), values.ravel())
+    return result.reshape(shape)
 
 
 def _check_like(value: Array, shape: Sequence[int], what: str) -> None:
@@ -177,7 +192,7 @@ def _max_pool_grad(pooling: Pooling) -> Kernel:
         grad, pooled = pooling.enter(grad), pooling.enter(pooled)
         _check_like(pooled, expected, "orig_output")
         _check_like(grad, expected, "grad")
-        return pooling.leave(_scatter_to_winners(grad, winners(x, walked), x.shape[1:-1], walked))
+        return pooling.leave(_scattered(grad, winners(x, _maxima(x, walked), walked), x.shape))
 
     return gradient
 
@@ -189,7 +204,7 @@ def _max_pool_grad_grad(pooling: Pooling) -> Kernel:
         grad, pooled = pooling.enter(grad), pooling.enter(pooled)
         _check_like(pooled, (x.shape[0], *walked.output, x.shape[-1]), "orig_output")
         _check_like(grad, x.shape, "grad")
-        return pooling.leave(_gather_from_winners(grad, winners(x, walked), walked))
+        return pooling.leave(grad.reshape(-1)[winners(x, _maxima(x, walked), walked)])
 
     return gradient
 
@@ -238,22 +253,6 @@ def max_pool_3d_grad(node: Construction) -> Kernel:
     return in_float32(gradient, node.output_types[0])
 
 
-def _flat_positions(number: Array, sizes: Sequence[int], channels: int, walked: Sweep, with_batch: bool) -> Array:
-    """The winners as positions in the flattened input [batch,] spatial..., channels."""
-    position = np.zeros(number.shape, np.int64)
-    offsets = np.unravel_index(np.maximum(number, 0), walked.window)
-    for axis, (offset, walk) in enumerate(zip(offsets, walked.walks, strict=True)):
-        start = (np.arange(walk.output) * walked.strides[axis] - walk.before).reshape(
-            (1,) * (axis + 1) + (-1,) + (1,) * (number.ndim - axis - 2)
-        )
-        position = position * sizes[axis] + start + offset * walked.dilations[axis]
-    position = position * channels + np.arange(channels)
-    if with_batch:
-        image = int(np.prod(sizes)) * channels
-        position += (np.arange(number.shape[0]) * image).reshape((-1,) + (1,) * (number.ndim - 1))
-    return position
-
-
 @kernel("MaxPoolWithArgmax")
 def max_pool_with_argmax(node: Construction) -> Kernel:
     """The maximum of each window and its position in the flattened input."""
@@ -263,9 +262,11 @@ def max_pool_with_argmax(node: Construction) -> Kernel:
     def pool(x: Array) -> tuple[Array, Array]:
         x = pooling.enter(x)
         walked = pooling.sweep(x.shape[1:-1])
-        number = winners(x, walked)
-        positions = _flat_positions(number, x.shape[1:-1], x.shape[-1], walked, with_batch)
-        return _gather_from_winners(x, number, walked), positions.astype(index_type)
+        pooled = _maxima(x, walked)
+        positions = winners(x, pooled, walked)
+        if not with_batch and positions.size:
+            positions %= x[0].size
+        return pooled, positions.astype(index_type)
 
     return pool
 
@@ -282,9 +283,7 @@ def max_pool_grad_with_argmax(node: Construction) -> Kernel:
             positions = positions + np.arange(grad.shape[0])[:, None] * (x[0].size if x.shape[0] else 0)
         if positions.size and not 0 <= positions.min() <= positions.max() < x.size:
             raise InvalidArgumentError(f"Invalid argmax: positions must lie in [0, {x.size})")
-        result = np.zeros(x.size, grad.dtype)
-        np.add.at(result, positions.ravel(), grad.ravel())
-        return result.reshape(x.shape)
+        return _scattered(grad, positions, x.shape)
 
     return in_float32(gradient, node.output_types[0])
 
@@ -307,7 +306,7 @@ def avg_pool(node: Construction) -> Kernel:
     def pool(x: Array) -> Array:
         x = pooling.enter(x)
         walked = pooling.sweep(x.shape[1:-1])
-        total = _reduced_by_axis(walked.padded(x), walked, np.add)
+        total = _reduced_by_axis(x, walked, np.add, 0)
         return pooling.leave(total / _valid_counts(walked, x.shape[1:-1], x.dtype))
 
     return in_float32(pool, node.output_types[0])

@@ -65,6 +65,15 @@ class Sweep:
             start, start + (self.walks[axis].output - 1) * stride + 1 if self.walks[axis].output else start, stride
         )
 
+    def covered(self, axis: int, offset: int, size: int) -> tuple[slice, slice]:
+        """Along one axis of `size` cells: the outputs for which window cell `offset` is a real cell, and what it sees."""
+        stride, output = self.strides[axis], self.walks[axis].output
+        first = offset * self.dilations[axis] - self.walks[axis].before
+        start, stop = max(0, -(first // stride)), min(output, (size - 1 - first) // stride + 1)
+        if start >= stop:
+            return slice(0, 0), slice(0, 0, 1)
+        return slice(start, stop), slice(first + start * stride, first + (stop - 1) * stride + 1, stride)
+
     def patches(self, padded: Array) -> Array:
         """Read-only view [batch, output..., window..., channels] of a padded array."""
         outer = [step * s for step, s in zip(padded.strides[1:-1], self.strides, strict=True)]

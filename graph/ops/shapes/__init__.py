@@ -9,9 +9,11 @@ from . import binary as binary
 from . import conv as conv
 from . import diagonals as diagonals
 from . import fake_quant as fake_quant
+from . import fourier as fourier
 from . import gather as gather
 from . import image as image
 from . import layout as layout
+from . import linalg as linalg
 from . import matmul as matmul
 from . import norm as norm
 from . import optimizers as optimizers
