@@ -19,7 +19,7 @@ from .registry import Construction, Kernel, kernel
 
 def check_indices(indices: Array, limit: int, what: str = "indices") -> None:
     """InvalidArgumentError naming the first index that is not in [0, limit)."""
-    if indices.size == 0 or (indices.min() >= 0 and indices.max() < limit):
+    if indices.size == 0 or (indices.max() < limit and indices.min() >= 0):
         return
     flat = indices.reshape(-1)
     first = int(np.flatnonzero((flat < 0) | (flat >= limit))[0])

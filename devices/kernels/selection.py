@@ -59,6 +59,10 @@ def top_k(node: Construction) -> Kernel:
         if x.shape[-1] < k:
             raise InvalidArgumentError(f"input must have at least k columns. Had {x.shape[-1]}, needed {k}")
         places = top_places(x, k)
+        if x.ndim == 1:
+            return x[places], places.astype(places_type)
+        if x.ndim == 2:
+            return x[np.arange(x.shape[0])[:, None], places], places.astype(places_type)
         return np.take_along_axis(x, places, axis=-1), places.astype(places_type)
 
     return run

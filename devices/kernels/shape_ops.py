@@ -41,11 +41,11 @@ simple("Rank", lambda x: np.int32(x.ndim))
 
 def reshape(x: Array, sizes: Array) -> Array:
     """The elements in order under new sizes, one of which may be -1."""
-    wanted = sizes.tolist()
-    if sizes.ndim != 1 or (wanted and min(wanted) < 0) or x.size == 0:
-        if sizes.ndim > 1:
-            raise InvalidArgumentError(f"sizes input must be 1-D, not {shape_text(sizes.shape)}")
-        return x.reshape(reshaped(x.shape, sizes.reshape(-1).tolist()))
+    if sizes.ndim > 1:
+        raise InvalidArgumentError(f"sizes input must be 1-D, not {shape_text(sizes.shape)}")
+    wanted = sizes.tolist() if sizes.ndim else [sizes.item()]
+    if wanted and min(wanted) < -1:  # numpy takes any negative size for an unknown one
+        reshaped(x.shape, wanted)
     try:
         return x.reshape(wanted)
     except ValueError:

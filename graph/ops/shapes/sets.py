@@ -8,40 +8,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...dtypes import Array, Shape
+from ...dtypes import Shape
 from .dims import integers
 from .registry import ShapeContext, normalize_axis, shape_fn, with_rank
-
-
-def _nonzero(condition: Array) -> int:
-    return int((condition != 0).sum())
 
 
 @shape_fn("Where")
 def where(c: ShapeContext) -> Sequence[Shape]:
     """One row for each element found, as wide as the input has axes."""
-    source, value = c.inputs[0], c.constant(0)
-    rows = None if value is None or value.ndim == 0 else _nonzero(value)
-    return ((rows, None if source is None else len(source)),)
+    source = c.inputs[0]
+    return ((None, None if source is None else len(source)),)
 
 
 @shape_fn("Unique", "UniqueWithCounts")
 def unique(c: ShapeContext) -> Sequence[Shape]:
     """Vectors: the different elements, a number for each place, and how often each appears."""
-    source = with_rank(c.inputs[0], 1)
-    return ((None,), source, (None,))[: len(c.output_types)]
+    with_rank(c.inputs[0], 1)
+    return ((None,), c.inputs[0], (None,))[: len(c.output_types)]
 
 
 @shape_fn("UniqueV2", "UniqueWithCountsV2")
 def unique_v2(c: ShapeContext) -> Sequence[Shape]:
-    """The input's shape with an unknown size along the compared axis, and vectors as those of Unique."""
+    """The input's rank, and vectors as those of Unique: a number for each place along the compared axis."""
     axes, source = integers(c, 1), c.inputs[0]
-    if source is None or axes is None:
-        kept: Shape = None if source is None else (None,) * len(source)
-        return (kept, (None,), (None,))[: len(c.output_types)]
-    axis = normalize_axis(axes[0] if axes else 0, len(source))
-    kept = (*source[:axis], None, *source[axis + 1 :])
-    return (kept, (source[axis],), (None,))[: len(c.output_types)]
+    if source is None:
+        return (None, (None,), (None,))[: len(c.output_types)]
+    size = None
+    if axes is not None:
+        size = source[normalize_axis(axes[0] if axes else 0, len(source))]
+    return ((None,) * len(source), (size,), (None,))[: len(c.output_types)]
 
 
 @shape_fn("ListDiff")

@@ -54,11 +54,9 @@ def squeeze(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("ExpandDims")
 def expand_dims(c: ShapeContext) -> Sequence[Shape]:
-    """The input's shape with a size of one added; only the rank is known while the axis is not."""
+    """The input's shape with a size of one added; nothing is said while the axis is unknown, as by TensorFlow."""
     source, axis = c.inputs[0], integer(c, 1)
-    if source is None:
-        return (None,)
-    return ((None,) * (len(source) + 1) if axis is None else expanded(source, axis),)
+    return (None if source is None or axis is None else expanded(source, axis),)
 
 
 @shape_fn("BroadcastTo")
