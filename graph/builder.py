@@ -180,7 +180,7 @@ class GraphBuilder:
         return copy
 
     def graph(self) -> Graph:
-        """The graph so far, imported as a session imports it; raises what that raises (a `later` left open, a cycle)."""
+        """The graph so far, imported as a session does it; raises what that raises (a `later` left open, a cycle)."""
         return graph_def_to_graph(self._graph_def)
 
     def operation(self, name: str) -> Operation:
