@@ -150,8 +150,8 @@ class Part:
 
     def finished(self, segment: int) -> None:
         """A segment has run to its end."""
-        self._unfinished -= 1
         for other in self.plan.segments[segment].unlocks:
             self._release(other)
+        self._unfinished -= 1  # after the segments that this one finished in turn
         if not self._unfinished:
             self.step.part_done()

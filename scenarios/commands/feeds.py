@@ -1,0 +1,166 @@
+"""Tensors in files: feeds from .npy and .npz, fetched values to .npz.
+
+Flows in: `NAME=FILE.npy` texts, the path of an .npz whose keys are tensor names, and the graph they are for. Flows
+out: an array per fed tensor, of exactly the element type that the tensor has. Always holds: nothing is converted in
+silence, and nothing is unpickled. Bytes and texts become string tensors; files keep bfloat16 and its kin as raw bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from ...graph import DataType, Graph, parse_tensor_name
+from ...graph.dtypes import Array, base_type, dtype_name, numpy_dtype
+from .failure import ConfigurationError
+
+_REGISTERED = 2  # what numpy says of element types that others taught it, and which it cannot name in files
+_SHAPE_OPS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
+
+
+def split_assignment(text: str) -> tuple[str, Path | None]:
+    """Name and file of `NAME=FILE`, None where there is only a name; ConfigurationError when either is empty."""
+    name, equals, file = text.partition("=")
+    if not name or (equals and not file):
+        raise ConfigurationError(f"--feed {text!r} is not NAME=FILE.npy; write for example --feed x=x.npy")
+    return name, Path(file) if equals else None
+
+
+def read_feeds(assignments: Sequence[tuple[str, Path | None]], archive: Path | None) -> dict[str, Array | None]:
+    """The fed tensors by name, those of the archive first; None for one that is named without a file.
+
+    Raises ConfigurationError for a file that cannot be read and for a tensor that is fed twice.
+    """
+    feeds: dict[str, Array | None] = dict(_read_archive(archive)) if archive is not None else {}
+    for name, file in assignments:
+        if name in feeds:
+            raise ConfigurationError(f"tensor {name!r} is fed twice; give one file for it")
+        feeds[name] = (
+            None if file is None else _as_tensor(_load(file, f"feed {name!r}"), f"feed {name!r}: {str(file)!r}")
+        )
+    return feeds
+
+
+def _read_archive(path: Path) -> dict[str, Array]:
+    archive = _open(path, "--feeds")
+    if not isinstance(archive, np.lib.npyio.NpzFile):
+        raise ConfigurationError(f"--feeds: {str(path)!r} is one array; give an .npz, or use --feed NAME={path}")
+    with archive:
+        found = {}
+        for key in archive.files:
+            where = f"--feeds: {str(path)!r}: {key!r}"
+            try:
+                found[key] = _as_tensor(archive[key], where)
+            except (ValueError, BadZipFile, OSError) as error:
+                raise ConfigurationError(f"{where} cannot be read: {error}") from error
+        return found
+
+
+def _load(path: Path, where: str) -> Array:
+    loaded = _open(path, where)
+    if isinstance(loaded, np.lib.npyio.NpzFile):
+        loaded.close()
+        raise ConfigurationError(f"{where}: {str(path)!r} is an archive of arrays; give it with --feeds")
+    return loaded
+
+
+def _open(path: Path, where: str) -> Array | np.lib.npyio.NpzFile:
+    try:
+        loaded: Array | np.lib.npyio.NpzFile = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise ConfigurationError(f"{where}: cannot read {str(path)!r}: {error.strerror or error}") from error
+    except (ValueError, EOFError, BadZipFile) as error:
+        raise ConfigurationError(f"{where}: {str(path)!r} is no .npy or .npz file of plain arrays ({error})") from error
+    return loaded
+
+
+def _as_tensor(array: Array, where: str) -> Array:
+    """The array as a tensor: texts and bytes become objects of type bytes."""
+    if array.dtype.kind == "U":
+        return _objects(array, [text.encode() for text in array.reshape(-1).tolist()])
+    if array.dtype.kind == "S":
+        return _objects(array, array.reshape(-1).tolist())
+    if array.dtype.kind in "OMm":
+        raise ConfigurationError(f"{where} holds {array.dtype.name}, which no tensor can hold; save numbers or bytes")
+    return array
+
+
+def _objects(like: Array, items: Sequence[bytes]) -> Array:
+    found = np.empty(len(items), object)
+    found[:] = items
+    return found.reshape(like.shape)
+
+
+def checked_feeds(feeds: Mapping[str, Array | None], graph: Graph) -> dict[str, Array | None]:
+    """`feeds`, raw bits viewed as what the graph wants; ConfigurationError for a wrong name, type or shape."""
+    return {name: _checked(name, value, graph) for name, value in feeds.items()}
+
+
+def _checked(name: str, value: Array | None, graph: Graph) -> Array | None:
+    tensor = parse_tensor_name(name)
+    node = graph.find_node(tensor.node)
+    if node is None:
+        raise ConfigurationError(f"feed {name!r}: the graph has no node {tensor.node!r}{_placeholders(graph)}")
+    if not 0 <= tensor.index < node.num_outputs:
+        raise ConfigurationError(f"feed {name!r}: node {node.name!r} ({node.op}) has {node.num_outputs} outputs")
+    if value is None:
+        return None
+    wanted = base_type(node.output_types[tensor.index])
+    value = _of_type(name, value, wanted)
+    shape = node.attrs.get("shape") if node.op in _SHAPE_OPS else None
+    # A scalar `shape` is what old files write for "anything".
+    if shape and (len(shape) != value.ndim or any(w not in (None, n) for w, n in zip(shape, value.shape, strict=True))):
+        raise ConfigurationError(
+            f"feed {name!r} has shape {shape_text(value.shape)}; the graph wants {shape_text(shape)}"
+        )
+    return value
+
+
+def _of_type(name: str, value: Array, wanted: DataType) -> Array:
+    numpy_type = numpy_dtype(wanted)
+    if value.dtype == numpy_type:
+        return value
+    # numpy writes element types that it does not know, bfloat16 among them, as raw bytes.
+    if value.dtype.kind == "V" and value.dtype.itemsize == numpy_type.itemsize:
+        return value.view(numpy_type)
+    held = "string" if value.dtype == object else value.dtype.name
+    raise ConfigurationError(
+        f"feed {name!r} holds {held}, the graph wants {dtype_name(wanted)}; save it with that type"
+    )
+
+
+def _placeholders(graph: Graph) -> str:
+    names = [node.name for node in graph.op_nodes() if node.op in _SHAPE_OPS]
+    return f"; its placeholders are {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" if names else ""
+
+
+def shape_text(shape: Sequence[int | None] | None) -> str:
+    """[2,?] for a shape, "unknown" for an unknown rank."""
+    return "unknown" if shape is None else f"[{','.join('?' if n is None else str(n) for n in shape)}]"
+
+
+def write_values(path: Path, values: Mapping[str, Array]) -> None:
+    """Writes an .npz with one array per name; string tensors as numpy bytes.
+
+    Raises ConfigurationError when the file cannot be written or a string ends in a zero byte, which numpy would lose.
+    """
+    try:
+        with path.open("wb") as file:
+            np.savez(file, **{name: _storable(name, value) for name, value in values.items()})  # type: ignore[arg-type]  # the stubs take any keyword for allow_pickle
+    except OSError as error:
+        raise ConfigurationError(f"--out: cannot write {str(path)!r}: {error.strerror or error}") from error
+
+
+def _storable(name: str, value: Array) -> Array:
+    if value.dtype.isbuiltin == _REGISTERED:
+        return value.view(f"V{value.dtype.itemsize}")
+    if value.dtype != object:
+        return value
+    if any(not isinstance(item, bytes) for item in value.reshape(-1)):
+        raise ConfigurationError(f"--out: {name!r} is no tensor of numbers or strings and cannot be written")
+    if any(item.endswith(b"\0") for item in value.reshape(-1)):
+        raise ConfigurationError(f"--out: a string of {name!r} ends in a zero byte, which an .npz cannot keep")
+    return value.astype(np.bytes_)

@@ -1,0 +1,124 @@
+"""`partita inspect`: what is in a graph, without running or placing it.
+
+Flows in: a graph file. Flows out: counts of ops and devices, the feeds it wants, what it would fetch, and the ops
+that lack a kernel or a shape function; as tables or as one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ...graph import Graph, Node
+from ...graph.dtypes import base_type, dtype_name
+from ...graph.ops.shapes import registry as shapes
+from .feeds import shape_text
+from .request import ends, import_graph, read_graph_def, unsupported
+from .screen import Screen
+
+_PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
+_LISTED = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One placeholder; `shape` is None for an unknown rank, a size None when unknown; a default makes it optional."""
+
+    name: str
+    dtype: str
+    shape: list[int | None] | None
+    has_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What `inspect --json` prints. `devices` counts nodes by requested device, "" for none; ops map to node counts."""
+
+    nodes: int
+    edges: int
+    functions: int
+    producer: int
+    ops: dict[str, int]
+    devices: dict[str, int]
+    feeds: list[Feed]
+    fetches: list[str]
+    targets: list[str]
+    ops_without_kernel: dict[str, int]
+    ops_without_shape_function: dict[str, int]
+
+
+def inspect(path: Path, as_json: bool) -> None:
+    """Prints what is in the graph file; ConfigurationError when it cannot be read."""
+    screen = Screen()
+    graph_def = read_graph_def(path, screen)
+    graph = import_graph(graph_def, path, screen)
+    with screen.working("looking at the nodes"):
+        found = findings(graph, len(graph_def.library.function))
+    if as_json:
+        screen.json(json.dumps(asdict(found), indent=2))
+    else:
+        _print(found, screen)
+
+
+def findings(graph: Graph, functions: int) -> Findings:
+    """Everything there is to say about a graph with so many functions in its library; most frequent first."""
+    nodes = list(graph.op_nodes())
+    ops = Counter(node.op for node in nodes)
+    fetches, targets = ends(graph)
+    return Findings(
+        nodes=len(nodes),
+        edges=sum(edge.src.is_op and edge.dst.is_op for edge in graph.edges()),
+        functions=functions,
+        producer=graph.versions.producer,
+        ops=dict(ops.most_common()),
+        devices=dict(Counter(node.requested_device for node in nodes).most_common()),
+        feeds=[_feed(node) for node in nodes if node.op in _PLACEHOLDERS],
+        fetches=list(fetches),
+        targets=list(targets),
+        ops_without_kernel=dict(unsupported(graph).most_common()),
+        ops_without_shape_function=dict(
+            Counter({op: n for op, n in ops.items() if shapes.lookup(op) is None}).most_common()
+        ),
+    )
+
+
+def _feed(node: Node) -> Feed:
+    shape = node.attrs.get("shape")
+    return Feed(
+        name=node.name,
+        dtype=dtype_name(base_type(node.output_types[0])),
+        shape=None if shape is None else list(shape),
+        has_default=node.op == "PlaceholderWithDefault",
+    )
+
+
+def _print(found: Findings, screen: Screen) -> None:
+    library = f", {found.functions} functions" if found.functions else ""
+    screen.line(f"{found.nodes:,} nodes, {found.edges:,} edges{library}, producer {found.producer}")
+    screen.line()
+    _counts(screen, "op", found.ops)
+    _counts(screen, "requested device", {device or "(none)": count for device, count in found.devices.items()})
+    if found.feeds:
+        rows = [[f.name, f.dtype, shape_text(f.shape), "has a default" if f.has_default else ""] for f in found.feeds]
+        screen.table(["feeds", "type", "shape", ""], rows, left=4)
+        screen.line()
+    for heading, names in (("ends, fetched by default", found.fetches), ("ends, run by default", found.targets)):
+        if names:
+            screen.line(f"{heading}: {_listed(names)}")
+    for heading, ops in (("kernel", found.ops_without_kernel), ("shape function", found.ops_without_shape_function)):
+        screen.line(f"ops without {heading}: {_listed([f'{op} ({n})' for op, n in ops.items()]) or 'none'}")
+
+
+def _counts(screen: Screen, heading: str, counts: dict[str, int]) -> None:
+    rows = [[name, f"{count:,}"] for name, count in list(counts.items())[:_LISTED]]
+    if len(counts) > _LISTED:
+        rows.append([f"... and {len(counts) - _LISTED} more", f"{sum(list(counts.values())[_LISTED:]):,}"])
+    screen.table([heading, "nodes"], rows)
+    screen.line()
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more

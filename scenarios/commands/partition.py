@@ -1,0 +1,65 @@
+"""`partita partition`: the graph of every device, as files.
+
+Flows in: a request. Flows out: one binary GraphDef per device that has a part in it, and a table of what went where.
+Always holds: the files are what a session would run for that request, transfers and all.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...devices.placement import place
+from ...graph import Graph, PartitionOptions, save_graph_def, split_graph, to_graph_def
+from ...graph.device_name import parse_full_name
+from .failure import ConfigurationError, configuring
+from .request import Loaded, Request, load
+from .screen import Screen
+
+_LOCAL_TASK = "/job:localhost/replica:0/task:0"
+
+
+def partition(request: Request, out: Path) -> None:
+    """Writes the partition graphs of the request into the folder `out`, and prints what each holds."""
+    screen = Screen()
+    loaded = load(request, screen)
+    parts = split(loaded, screen)
+    with configuring("--out"):
+        out.mkdir(parents=True, exist_ok=True)
+    rows = []
+    with screen.working("writing", len(parts)) as progress:
+        for device, part in parts.items():
+            file = out / file_name(device)
+            with configuring("--out"):
+                save_graph_def(to_graph_def(part), file)
+            rows.append([device, str(file), *_counts(part)])
+            progress.advance(progress.task_ids[0])
+    screen.table(["device", "file", "nodes", "sends", "receives"], rows, left=2)
+
+
+def split(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
+    """Places the graph of the request and cuts it: the graph of each device by name, in the order of the cluster.
+
+    Raises ConfigurationError for what cannot be placed, or when nothing is left to run.
+    """
+    with screen.working("placing"), configuring():
+        place(loaded.graph, loaded.cluster)
+    with screen.working("cutting"):
+        client = loaded.client_graph()
+        if next(client.op_nodes(), None) is None:
+            raise ConfigurationError("the request leaves no node to run; fetch or target something")
+        options = PartitionOptions(get_incarnation=loaded.cluster.incarnation)
+        with configuring():
+            parts = split_graph(client, options)
+    return {name: parts[name] for name in loaded.cluster.names if name in parts}
+
+
+def file_name(device: str) -> str:
+    """The file of a device's graph: "gpu1.pb" on the local task, "worker_r0_t2_gpu1.pb" on any other."""
+    name = parse_full_name(device)
+    local = f"{name.type}{name.id}.pb".lower()
+    return local if name.task_name() == _LOCAL_TASK else f"{name.job}_r{name.replica}_t{name.task}_{local}"
+
+
+def _counts(part: Graph) -> list[str]:
+    nodes = list(part.op_nodes())
+    return [f"{count:,}" for count in (len(nodes), sum(n.is_send for n in nodes), sum(n.is_recv for n in nodes))]

@@ -1,0 +1,158 @@
+"""What the user asked for: from the flags that all commands share to a graph, a cluster, feeds, fetches and targets.
+
+Flows in: a `Request`, flags as texts and paths. Flows out: `Inputs`, its files read; `Loaded`, fitted to the graph.
+Always holds: whatever is wrong with a flag or a file comes out as a ConfigurationError that names it, before anything
+runs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...actors.roles import Role, role_of
+from ...devices import Cluster, load_cluster, local_cluster
+from ...devices.kernels import registry as kernels
+from ...graph import Graph, GraphDef, Node, client_graph, graph_def_to_graph, load_graph_def
+from ...graph.dtypes import Array, DataType, base_type, dtype_name
+from .failure import ConfigurationError, configuring
+from .feeds import checked_feeds, read_feeds, shape_text, split_assignment
+from .screen import Screen
+
+DEFAULT_DEVICES = "cpu:1"
+_UNFED = frozenset({"Placeholder", "PlaceholderV2"})
+_OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The flags that the commands share, as given."""
+
+    graph: Path
+    feeds: tuple[str, ...] = ()
+    feeds_file: Path | None = None
+    fetches: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    devices: str | None = None
+    cluster: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The files of a request, read; `feeds` maps tensor names to values, None where a name came without a file."""
+
+    request: Request
+    cluster: Cluster
+    graph_def: GraphDef
+    feeds: Mapping[str, Array | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A request that fits its graph: feeds of the right types, and fetches and targets even where none were given."""
+
+    cluster: Cluster
+    graph: Graph
+    feeds: Mapping[str, Array | None]
+    fetches: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    def client_graph(self) -> Graph:
+        """What is left of the placed graph for this request; ConfigurationError for names that do not exist."""
+        with configuring():
+            return client_graph(self.graph, list(self.feeds), self.fetches, self.targets, self.cluster.client.name)
+
+    def values(self) -> dict[str, Array]:
+        """The feeds; ConfigurationError when one was named without a file."""
+        missing = [name for name, value in self.feeds.items() if value is None]
+        if missing:
+            raise ConfigurationError(f"feed {missing[0]!r} has no value; write --feed {missing[0]}=FILE.npy")
+        return {name: value for name, value in self.feeds.items() if value is not None}
+
+
+def read_graph_def(path: Path, screen: Screen) -> GraphDef:
+    """A graph file; ConfigurationError when there is none, or it is broken or empty."""
+    with screen.working(f"reading {path.name}"), configuring():
+        graph_def = load_graph_def(path)
+    if not graph_def.node:
+        raise ConfigurationError(f"graph {str(path)!r} has no nodes; give a GraphDef (.pb, or .pbtxt for text)")
+    return graph_def
+
+
+def import_graph(graph_def: GraphDef, path: Path, screen: Screen) -> Graph:
+    """The graph that a file describes; ConfigurationError where it does not fit together."""
+    with screen.working(f"importing {len(graph_def.node):,} nodes"), configuring(f"graph {str(path)!r}"):
+        return graph_def_to_graph(graph_def, add_default_attrs=True)
+
+
+def read(request: Request, screen: Screen) -> Inputs:
+    """Reads the files that the request names; ConfigurationError for the first thing that is wrong."""
+    cluster = _cluster(request)
+    feeds = read_feeds([split_assignment(text) for text in request.feeds], request.feeds_file)
+    return Inputs(request, cluster, read_graph_def(request.graph, screen), feeds)
+
+
+def resolve(inputs: Inputs, graph: Graph) -> Loaded:
+    """Fits a request to its graph; ConfigurationError for a feed that the graph does not want."""
+    fetches, targets = inputs.request.fetches, inputs.request.targets
+    if not fetches and not targets:
+        fetches, targets = ends(graph)
+    return Loaded(inputs.cluster, graph, checked_feeds(inputs.feeds, graph), fetches, targets)
+
+
+def load(request: Request, screen: Screen) -> Loaded:
+    """Reads what the request names and imports the graph, without placing it."""
+    inputs = read(request, screen)
+    return resolve(inputs, import_graph(inputs.graph_def, request.graph, screen))
+
+
+def _cluster(request: Request) -> Cluster:
+    if request.cluster is None:
+        with configuring("--devices"):
+            return local_cluster(request.devices or DEFAULT_DEVICES)
+    if request.devices is not None:
+        raise ConfigurationError("--devices and --cluster exclude each other; give one of them")
+    with configuring():
+        return load_cluster(request.cluster)
+
+
+def ends(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a graph is for when nobody says so: fetches and targets that together run all of it.
+
+    The outputs of nodes that nothing hangs on are fetched; of those, nodes without outputs, or with outputs that are no
+    plain values, are run.
+    """
+    fetches: list[str] = []
+    targets: list[str] = []
+    for node in graph.op_nodes():
+        if any(edge.dst.is_op for edge in node.out_edges()):
+            continue
+        if node.output_types and not any(base_type(dtype) in _OPAQUE for dtype in node.output_types):
+            count = len(node.output_types)
+            fetches += [node.name] if count == 1 else [f"{node.name}:{k}" for k in range(count)]
+        else:
+            targets.append(node.name)
+    return tuple(fetches), tuple(targets)
+
+
+def check_fed(client: Graph) -> None:
+    """ConfigurationError for a placeholder that is left in the graph of a request, so that nobody feeds it."""
+    unfed = [node for node in client.op_nodes() if node.op in _UNFED]
+    if unfed:
+        more = f" (and {len(unfed) - 1} more)" if len(unfed) > 1 else ""
+        name = unfed[0].name
+        raise ConfigurationError(f"placeholder {describe(unfed[0])} is not fed{more}; add --feed {name}=FILE.npy")
+
+
+def describe(placeholder: Node) -> str:
+    """'x' (float [?,3]): name, element type and shape of a placeholder."""
+    dtype = dtype_name(base_type(placeholder.output_types[0]))
+    return f"{placeholder.name!r} ({dtype} {shape_text(placeholder.attrs.get('shape'))})"
+
+
+def unsupported(graph: Graph) -> Counter[str]:
+    """How many nodes of each op have no kernel and need one."""
+    ops = Counter(node.op for node in graph.op_nodes())
+    return Counter({op: n for op, n in ops.items() if role_of(op) is Role.COMPUTE and kernels.lookup(op) is None})

@@ -1,0 +1,87 @@
+"""`partita run`: exact values, and the simulated time, of a step.
+
+Flows in: a request. Flows out: a line per fetched value, the simulated step time and what each device did, and, if
+asked for, the values as an .npz and the step as a trace. Always holds: an error of the run itself comes out as it is,
+everything that could be known before as a ConfigurationError; values are printed and written before the simulation is
+tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from ...actors import Session, open_session
+from ...errors import InvalidArgumentError
+from ...graph import Graph
+from ...graph.dtypes import Array
+from .failure import ConfigurationError, configuring
+from .feeds import write_values
+from .request import Loaded, Request, check_fed, read, resolve
+from .screen import Screen, value_text
+from .simulate import show, simulated, write_trace
+
+
+async def run(request: Request, steps: int, out: Path | None, trace: Path | None) -> None:
+    """Runs so many steps of the request and prints what came out of the last one."""
+    screen = Screen()
+    inputs = read(request, screen)
+    async with AsyncExitStack() as stack:
+        with screen.working("importing and placing"), configuring(f"graph {str(request.graph)!r}"):
+            session = await stack.enter_async_context(open_session(inputs.graph_def, inputs.cluster))
+        loaded = resolve(inputs, session.graph)
+        if out is not None and not loaded.fetches:
+            raise ConfigurationError("--out: nothing is fetched; add --fetch NAME")
+        values = loaded.values()
+        parts = _prepare(session, loaded, screen)
+        fetched = await _run(session, loaded, values, steps, screen)
+    _print(fetched, loaded.targets, steps, screen)
+    if out is not None:
+        write_values(out, fetched)
+    _simulate(loaded, parts, trace, screen)
+
+
+def _prepare(session: Session, loaded: Loaded, screen: Screen) -> Mapping[str, Graph]:
+    """Cuts and compiles the request: its partition graphs, with nothing missing that a run needs."""
+    with screen.working("cutting and compiling"), configuring():
+        check_fed(loaded.client_graph())
+        return session.prepare(tuple(loaded.feeds), loaded.fetches, loaded.targets).partitions
+
+
+async def _run(
+    session: Session, loaded: Loaded, values: Mapping[str, Array], steps: int, screen: Screen
+) -> dict[str, Array]:
+    """What the last of `steps` steps fetched, by name."""
+    fetched: list[Array] = []
+    with screen.working("running", steps) as progress:
+        for _ in range(steps):
+            fetched = await session.run(loaded.fetches, values, loaded.targets)
+            progress.advance(progress.task_ids[0])
+    return dict(zip(loaded.fetches, fetched, strict=True))
+
+
+def _simulate(loaded: Loaded, parts: Mapping[str, Graph], trace: Path | None, screen: Screen) -> None:
+    try:
+        timeline = simulated(loaded, parts, screen)
+    except InvalidArgumentError as error:
+        if trace is not None:
+            raise
+        # Constants and their like take no time: their values are an answer, a simulation of nothing is not.
+        screen.line(f"simulated step time: none ({error.message})")
+        return
+    if trace is not None:
+        write_trace(timeline, trace, screen)
+    show(timeline, screen)
+
+
+def _print(fetched: dict[str, Array], targets: tuple[str, ...], steps: int, screen: Screen) -> None:
+    ran = f", {_number(len(targets), 'target')} run" if targets else ""
+    screen.line(f"{_number(steps, 'step')}, {_number(len(fetched), 'value')} fetched{ran}")
+    for name, value in fetched.items():
+        screen.line(f"  {name}  {value_text(value)}")
+    screen.line()
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

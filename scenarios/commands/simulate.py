@@ -1,0 +1,99 @@
+"""`partita simulate`: how long a step takes, from shapes and models of hardware alone.
+
+Flows in: a request. Flows out: makespan, load and peak memory of each device and a timeline, as text or as one JSON
+object. Always holds: no kernel runs; the numbers are those that `partita run` prints for the same request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from ...devices.timing import Timeline
+from ...devices.timing import simulate as simulate_partitions
+from ...devices.timing.export import write_chrome_trace
+from ...devices.units import format_bytes, format_ns
+from ...graph import Graph
+from .failure import configuring
+from .partition import split
+from .request import Loaded, Request, load
+from .screen import Screen
+
+_MIN_BAR, _MAX_BAR, _AROUND_BAR = 20, 100, 30
+
+
+def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
+    """Prints what a step of the request costs; raises InvalidArgumentError when nothing in it takes time."""
+    screen = Screen()
+    loaded = load(request, screen)
+    timeline = simulated(loaded, split(loaded, screen), screen)
+    if trace is not None:
+        write_trace(timeline, trace, screen)
+    if as_json:
+        screen.json(json.dumps(summary(timeline, loaded), indent=2))
+    else:
+        show(timeline, screen)
+
+
+def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen) -> Timeline:
+    """The timeline of one step over the partition graphs of a request."""
+    shapes = {name: value for name, value in loaded.feeds.items() if value is not None}
+    with screen.working("simulating"):
+        return simulate_partitions(parts, loaded.cluster, feeds=shapes)
+
+
+def write_trace(timeline: Timeline, path: Path, screen: Screen) -> None:
+    """Writes the timeline as a Chrome trace; ConfigurationError when the file cannot be written."""
+    with screen.working(f"writing {path.name}"), configuring("--trace"):
+        write_chrome_trace(timeline, path)
+
+
+def show(timeline: Timeline, screen: Screen) -> None:
+    """Prints makespan, one row per device, a bar per stream, and what was assumed."""
+    screen.line(f"simulated step time: {format_ns(timeline.makespan_ns)}")
+    rows = [
+        [
+            device,
+            f"{100 * timeline.busy_fraction(device):.1f} %",
+            format_ns(timeline.busy_ns(device)),
+            format_bytes(timeline.peak_memory_bytes(device)),
+        ]
+        for device in timeline.devices
+    ]
+    screen.table(["device", "busy", "compute", "peak memory"], rows)
+    screen.line()
+    screen.line(timeline.render(min(max(screen.out.width - _AROUND_BAR, _MIN_BAR), _MAX_BAR)))
+
+
+def summary(timeline: Timeline, loaded: Loaded) -> dict[str, object]:
+    """What `simulate --json` prints: times in ns, sizes in bytes, shares of the makespan between 0 and 1."""
+    return {
+        "makespan_ns": timeline.makespan_ns,
+        "dependency_bound_ns": timeline.dependency_bound_ns,
+        "events": len(timeline.events),
+        "flops": timeline.flops,
+        "transferred_bytes": timeline.transferred_bytes,
+        "devices": [
+            {
+                "device": name,
+                "busy_fraction": timeline.busy_fraction(name),
+                "busy_ns": timeline.busy_ns(name),
+                "peak_memory_bytes": timeline.peak_memory_bytes(name),
+                "streams": {
+                    stream: {
+                        "busy_ns": timeline.busy_ns(name, stream),
+                        "busy_fraction": timeline.busy_fraction(name, stream),
+                    }
+                    for stream in timeline.streams(name)
+                },
+            }
+            for name in dict.fromkeys([*loaded.cluster.names, *timeline.devices])
+        ],
+        "ops": [total._asdict() for total in timeline.totals_by_op()],
+        "critical_path": [
+            {"device": e.device, "node": e.node, "op": e.op, "start_ns": e.start_ns, "end_ns": e.end_ns}
+            for e in timeline.critical_path()
+        ],
+        "warnings": list(timeline.warnings),
+    }

@@ -1,0 +1,32 @@
+"""Fixtures of the command line tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.scenarios.command_line import CommandLine, affine
+
+X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+
+
+@pytest.fixture
+def partita(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    """The command line, without the variable that makes it print tracebacks."""
+    monkeypatch.delenv("PARTITA_DEBUG", raising=False)
+    return CommandLine(capsys)
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    """The file of y = x @ w + 1 on two devices."""
+    return affine().write(tmp_path)
+
+
+@pytest.fixture
+def x(tmp_path: Path) -> str:
+    """What feeds its x."""
+    np.save(tmp_path / "x.npy", X)
+    return f"x={tmp_path / 'x.npy'}"

@@ -1,0 +1,48 @@
+"""`partita inspect`: what is in a graph."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+
+from partita.graph import graph_def_to_graph
+from partita.scenarios.commands.inspect import findings
+from tests.scenarios.command_line import CPU, CommandLine, GraphFile
+from tests.strategies import GraphCase, graph_cases
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(graph_cases())
+def test_counts_add_up(case: GraphCase) -> None:
+    """Every node is counted once by op and once by device; every placeholder is a feed; ends are consumed by nobody."""
+    found = findings(graph_def_to_graph(case.graph_def), 0)
+    assert found.ops == dict(Counter(node.op for node in case.graph_def.node))
+    assert found.nodes == len(case.graph_def.node) == sum(found.devices.values())
+    placeholders = {node.name for node in case.graph_def.node if node.op.startswith("Placeholder")}
+    assert {feed.name for feed in found.feeds} == placeholders
+    consumed = {text.lstrip("^").partition(":")[0] for node in case.graph_def.node for text in node.input}
+    ends = {name.partition(":")[0] for name in found.fetches} | set(found.targets)
+    assert ends == {node.name for node in case.graph_def.node} - consumed
+
+
+def test_json(partita: CommandLine, graph: Path) -> None:
+    """One JSON object, with everything."""
+    found = json.loads(partita.done("inspect", graph, "--json"))
+    assert found["nodes"] == 5
+    assert found["ops"] == {"Const": 2, "Placeholder": 1, "MatMul": 1, "AddV2": 1}
+    assert found["devices"] == {f"{CPU}0": 3, f"{CPU}1": 2}
+    assert found["feeds"] == [{"name": "x", "dtype": "float", "shape": [None, 3], "has_default": False}]
+    assert (found["fetches"], found["targets"], found["ops_without_kernel"]) == (["y"], [], {})
+
+
+def test_text(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
+    """The same for people; what cannot run is named."""
+    text = partita.done("inspect", graph)
+    expected = ["5 nodes", "MatMul", "[?,3]", f"{CPU}1", "fetched by default: y"]
+    assert [word for word in expected if word not in text] == []
+    odd = GraphFile()
+    odd.add("it", "AnonymousIterator", output_types=(1,), output_shapes=((),))
+    assert "ops without kernel: AnonymousIterator (1)" in partita.done("inspect", odd.write(tmp_path, "odd.pb"))

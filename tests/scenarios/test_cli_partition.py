@@ -1,0 +1,60 @@
+"""`partita partition`: the graph of every device, as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from partita.scenarios.commands.partition import file_name
+from tests.conformance.compare import compare
+from tests.conformance.corpus import Case, cases, device_of_file, load_partitions
+from tests.scenarios.command_line import CPU, CommandLine, assert_one_clear_line
+
+EVERY = 4  # the suite of the partitioner compares all cases; here the way over files is in question
+CASES = [case for family in ("elementary", "random") for case in cases(family)[::EVERY] if not case.has_loop]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
+def test_files_hold_what_tensorflow_makes(case: Case, partita: CommandLine, tmp_path: Path) -> None:
+    """The first step of the case, asked for with flags, is cut as TensorFlow cut it."""
+    step = case.steps()[0]
+    flags = [("--feed", name) for name in step.feeds] + [("--fetch", name) for name in step.fetches]
+    flags += [("--target", name) for name in step.targets]
+    devices = f"cpu:{len(case.devices)}"
+    words = [word for flag in flags for word in flag]
+    text = partita.done("partition", case.folder / "graph.pb", *words, "--devices", devices, "--out", tmp_path)
+    ours, theirs = load_partitions(tmp_path), step.raw()
+    result = compare(theirs, ours, {node.name for node in case.graph_def().node})
+    assert result.agrees(case.level), result.report(case.level)
+    assert [name for name in ours if name not in text] == []
+
+
+def test_files_are_named_after_devices() -> None:
+    """Names are short on the local task, carry the task elsewhere, and lead back to the device."""
+    assert file_name(f"{CPU}0") == "cpu0.pb"
+    far = "/job:worker/replica:0/task:1/device:GPU:2"
+    assert file_name(far) == "worker_r0_t1_gpu2.pb"
+    assert [device_of_file(file_name(name)) for name in (f"{CPU}3", far)] == [f"{CPU}3", far]
+
+
+def test_feeds_need_no_value(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
+    """A name is enough to cut; an unfed placeholder stays what it is."""
+    partita.done("partition", graph, "--feed", "x", "--devices", "cpu:2", "--out", tmp_path / "new" / "folder")
+    parts = load_partitions(tmp_path / "new" / "folder")
+    assert sorted(parts) == [f"{CPU}0", f"{CPU}1"]
+    assert "_Arg" in {node.op for node in parts[f"{CPU}0"].node}
+    partita.done("partition", graph, "--devices", "cpu:2", "--out", tmp_path / "unfed")
+    assert "Placeholder" in {node.op for node in load_partitions(tmp_path / "unfed")[f"{CPU}0"].node}
+
+
+def test_a_cluster_file_names_tasks(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
+    """On a worker's devices the files carry the task; nodes of a device that does not exist are placed softly."""
+    (tmp_path / "c.toml").write_text("[[device]]\njob = 'worker'\ntask = 1\nspec = 'generic-cpu'\n")
+    partita.done("partition", graph, "--fetch", "y", "--cluster", tmp_path / "c.toml", "--out", tmp_path / "parts")
+    assert [file.name for file in (tmp_path / "parts").iterdir()] == ["worker_r0_t1_cpu0.pb"]
+
+
+def test_a_folder_that_cannot_be_made(partita: CommandLine, graph: Path) -> None:
+    """--out must be a folder or become one."""
+    assert_one_clear_line(partita("partition", graph, "--devices", "cpu:2", "--out", graph), 2, "--out", graph.name)
