@@ -15,6 +15,7 @@ from ...errors import NotFoundError, PartitaError, RequestError, UnimplementedEr
 RUN_FAILED = 1
 BAD_CONFIGURATION = 2
 UNSUPPORTED_OP = 3
+_NO_KERNEL = "No OpKernel was registered"
 
 
 class ConfigurationError(RequestError):
@@ -32,11 +33,19 @@ def configuring(subject: str = "") -> Iterator[None]:
     except (UnimplementedError, ConfigurationError):
         raise
     except PartitaError as error:
-        if isinstance(error, NotFoundError) and error.op is not None:  # an op that even the registry does not know
+        if _lacks_op(error):
             raise UnimplementedError(f"{prefix}{error.message}", node=error.node, op=error.op) from error
         raise ConfigurationError(f"{prefix}{error}") from error
     except OSError as error:
         raise ConfigurationError(f"{prefix}{error.strerror or error}; check the path {error.filename!r}") from error
+
+
+def _lacks_op(error: PartitaError) -> bool:
+    """Whether the registry does not know the op, or the placer found no device with a kernel for it.
+
+    The placer has TensorFlow's code for that, which says no more than that something is invalid.
+    """
+    return (isinstance(error, NotFoundError) and error.op is not None) or error.message.startswith(_NO_KERNEL)
 
 
 def exit_code(error: BaseException) -> int:

@@ -12,10 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ...graph import Graph, Node
+from ...graph.columns import SINK_ID
 from ...graph.dtypes import base_type, dtype_name
 from ...graph.ops.shapes import registry as shapes
 from .feeds import shape_text
-from .request import ends, import_graph, read_graph_def, unsupported
+from .request import ends, import_graph, live_nodes, read_graph_def, unsupported
 from .screen import Screen
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
@@ -64,17 +65,21 @@ def inspect(path: Path, as_json: bool) -> None:
 
 def findings(graph: Graph, functions: int) -> Findings:
     """Everything there is to say about a graph with so many functions in its library; most frequent first."""
-    nodes = list(graph.op_nodes())
-    ops = Counter(node.op for node in nodes)
+    ops = Counter(properties.op for _, properties in live_nodes(graph))
+    requested, names = graph.requested_device_indices(), graph.device_names()
+    devices = Counter(names[requested[node_id]] for node_id, _ in live_nodes(graph))
+    edges = graph.edge_arrays()
     fetches, targets = ends(graph)
     return Findings(
-        nodes=len(nodes),
-        edges=sum(edge.src.is_op and edge.dst.is_op for edge in graph.edges()),
+        nodes=ops.total(),
+        edges=int(((edges.src > SINK_ID) & (edges.dst > SINK_ID)).sum()),
         functions=functions,
         producer=graph.versions.producer,
         ops=dict(ops.most_common()),
-        devices=dict(Counter(node.requested_device for node in nodes).most_common()),
-        feeds=[_feed(node) for node in nodes if node.op in _PLACEHOLDERS],
+        devices=dict(devices.most_common()),
+        feeds=[
+            _feed(graph.node(node_id)) for node_id, properties in live_nodes(graph) if properties.op in _PLACEHOLDERS
+        ],
         fetches=list(fetches),
         targets=list(targets),
         ops_without_kernel=dict(unsupported(graph).most_common()),

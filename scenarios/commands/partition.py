@@ -22,7 +22,7 @@ def partition(request: Request, out: Path) -> None:
     """Writes the partition graphs of the request into the folder `out`, and prints what each holds."""
     screen = Screen()
     loaded = load(request, screen)
-    parts = split(loaded, screen)
+    parts = place_and_cut(loaded, screen)
     with configuring("--out"):
         out.mkdir(parents=True, exist_ok=True)
     rows = []
@@ -36,20 +36,23 @@ def partition(request: Request, out: Path) -> None:
     screen.table(["device", "file", "nodes", "sends", "receives"], rows, left=2)
 
 
-def split(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
-    """Places the graph of the request and cuts it: the graph of each device by name, in the order of the cluster.
-
-    Raises ConfigurationError for what cannot be placed, or when nothing is left to run.
-    """
+def place_and_cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
+    """Places the graph and cuts the request out of it: see `cut`. ConfigurationError for what cannot be placed."""
     with screen.working("placing"), configuring():
         place(loaded.graph, loaded.cluster)
-    with screen.working("cutting"):
+    return cut(loaded, screen)
+
+
+def cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
+    """The graph of each device that has a part in the request, in the order of the cluster; the graph is placed.
+
+    Raises ConfigurationError for names that do not exist, or when nothing is left to run.
+    """
+    with screen.working("cutting"), configuring():
         client = loaded.client_graph()
         if next(client.op_nodes(), None) is None:
             raise ConfigurationError("the request leaves no node to run; fetch or target something")
-        options = PartitionOptions(get_incarnation=loaded.cluster.incarnation)
-        with configuring():
-            parts = split_graph(client, options)
+        parts = split_graph(client, PartitionOptions(get_incarnation=loaded.cluster.incarnation))
     return {name: parts[name] for name in loaded.cluster.names if name in parts}
 
 

@@ -8,14 +8,17 @@ runs.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from ...actors.roles import Role, role_of
 from ...devices import Cluster, load_cluster, local_cluster
 from ...devices.kernels import registry as kernels
-from ...graph import Graph, GraphDef, Node, client_graph, graph_def_to_graph, load_graph_def
+from ...graph import Graph, GraphDef, Node, NodeProperties, client_graph, graph_def_to_graph, load_graph_def
+from ...graph.columns import SINK_ID
 from ...graph.dtypes import Array, DataType, base_type, dtype_name
 from .failure import ConfigurationError, configuring
 from .feeds import checked_feeds, read_feeds, shape_text, split_assignment
@@ -124,26 +127,34 @@ def ends(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:
     The outputs of nodes that nothing hangs on are fetched; of those, nodes without outputs, or with outputs that are no
     plain values, are run.
     """
+    edges = graph.edge_arrays()
+    read = np.zeros(graph.num_node_ids, np.bool_)
+    read[edges.src[edges.dst > SINK_ID]] = True
     fetches: list[str] = []
     targets: list[str] = []
-    for node in graph.op_nodes():
-        if any(edge.dst.is_op for edge in node.out_edges()):
+    for node_id, properties in live_nodes(graph):
+        if read[node_id]:
             continue
-        if node.output_types and not any(base_type(dtype) in _OPAQUE for dtype in node.output_types):
-            count = len(node.output_types)
-            fetches += [node.name] if count == 1 else [f"{node.name}:{k}" for k in range(count)]
+        name, types = graph.node_name(node_id), properties.output_types
+        if types and not any(base_type(dtype) in _OPAQUE for dtype in types):
+            fetches += [name] if len(types) == 1 else [f"{name}:{k}" for k in range(len(types))]
         else:
-            targets.append(node.name)
+            targets.append(name)
     return tuple(fetches), tuple(targets)
 
 
-def check_fed(client: Graph) -> None:
-    """ConfigurationError for a placeholder that is left in the graph of a request, so that nobody feeds it."""
-    unfed = [node for node in client.op_nodes() if node.op in _UNFED]
+def live_nodes(graph: Graph) -> Iterator[tuple[int, NodeProperties]]:
+    """Id and properties of each node but source and sink, without the price of a `Node` for each of a million."""
+    return ((i, found) for i, found in enumerate(graph.all_properties()) if found is not None and i > SINK_ID)
+
+
+def check_fed(parts: Iterable[Graph]) -> None:
+    """ConfigurationError for a placeholder that is left in the graphs of a request, so that nobody feeds it."""
+    unfed = [part.node(n) for part in parts for n, properties in live_nodes(part) if properties.op in _UNFED]
     if unfed:
         more = f" (and {len(unfed) - 1} more)" if len(unfed) > 1 else ""
-        name = unfed[0].name
-        raise ConfigurationError(f"placeholder {describe(unfed[0])} is not fed{more}; add --feed {name}=FILE.npy")
+        example = f"--feed {unfed[0].name}=FILE.npy"
+        raise ConfigurationError(f"placeholder {describe(unfed[0])} is not fed{more}; add {example}")
 
 
 def describe(placeholder: Node) -> str:
@@ -154,5 +165,5 @@ def describe(placeholder: Node) -> str:
 
 def unsupported(graph: Graph) -> Counter[str]:
     """How many nodes of each op have no kernel and need one."""
-    ops = Counter(node.op for node in graph.op_nodes())
+    ops = Counter(properties.op for _, properties in live_nodes(graph))
     return Counter({op: n for op, n in ops.items() if role_of(op) is Role.COMPUTE and kernels.lookup(op) is None})

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
+from itertools import islice
 from pathlib import Path
 
 from ...actors import Session, open_session
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, UnimplementedError
 from ...graph import Graph
 from ...graph.dtypes import Array
 from .failure import ConfigurationError, configuring
 from .feeds import write_values
+from .partition import cut
 from .request import Loaded, Request, check_fed, read, resolve
 from .screen import Screen, value_text
 from .simulate import show, simulated, write_trace
+
+_LISTED = 50
 
 
 async def run(request: Request, steps: int, out: Path | None, trace: Path | None) -> None:
@@ -45,8 +49,10 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
 def _prepare(session: Session, loaded: Loaded, screen: Screen) -> Mapping[str, Graph]:
     """Cuts and compiles the request: its partition graphs, with nothing missing that a run needs."""
     with screen.working("cutting and compiling"), configuring():
-        check_fed(loaded.client_graph())
-        return session.prepare(tuple(loaded.feeds), loaded.fetches, loaded.targets).partitions
+        parts = session.prepare(tuple(loaded.feeds), loaded.fetches, loaded.targets).partitions
+        # A session runs graphs with loops uncut, and then has no parts to show.
+        check_fed(parts.values() if parts else [loaded.client_graph()])
+        return parts
 
 
 async def _run(
@@ -62,12 +68,12 @@ async def _run(
 
 
 def _simulate(loaded: Loaded, parts: Mapping[str, Graph], trace: Path | None, screen: Screen) -> None:
+    """Prints, and writes if asked, what the step costs; values alone are an answer, unless a trace was asked for."""
     try:
-        timeline = simulated(loaded, parts, screen)
-    except InvalidArgumentError as error:
+        timeline = simulated(loaded, parts or cut(loaded, screen), screen)
+    except (InvalidArgumentError, UnimplementedError) as error:
         if trace is not None:
             raise
-        # Constants and their like take no time: their values are an answer, a simulation of nothing is not.
         screen.line(f"simulated step time: none ({error.message})")
         return
     if trace is not None:
@@ -78,8 +84,10 @@ def _simulate(loaded: Loaded, parts: Mapping[str, Graph], trace: Path | None, sc
 def _print(fetched: dict[str, Array], targets: tuple[str, ...], steps: int, screen: Screen) -> None:
     ran = f", {_number(len(targets), 'target')} run" if targets else ""
     screen.line(f"{_number(steps, 'step')}, {_number(len(fetched), 'value')} fetched{ran}")
-    for name, value in fetched.items():
+    for name, value in islice(fetched.items(), _LISTED):
         screen.line(f"  {name}  {value_text(value)}")
+    if len(fetched) > _LISTED:
+        screen.line(f"  ... and {len(fetched) - _LISTED:,} more; --out writes them all")
     screen.line()
 
 

@@ -16,7 +16,7 @@ from ...devices.timing.export import write_chrome_trace
 from ...devices.units import format_bytes, format_ns
 from ...graph import Graph
 from .failure import configuring
-from .partition import split
+from .partition import place_and_cut
 from .request import Loaded, Request, load
 from .screen import Screen
 
@@ -27,7 +27,7 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
     """Prints what a step of the request costs; raises InvalidArgumentError when nothing in it takes time."""
     screen = Screen()
     loaded = load(request, screen)
-    timeline = simulated(loaded, split(loaded, screen), screen)
+    timeline = simulated(loaded, place_and_cut(loaded, screen), screen)
     if trace is not None:
         write_trace(timeline, trace, screen)
     if as_json:

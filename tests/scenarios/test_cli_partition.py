@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from partita.scenarios.commands.partition import file_name
 from tests.conformance.compare import compare
 from tests.conformance.corpus import Case, cases, device_of_file, load_partitions
-from tests.scenarios.command_line import CPU, CommandLine, assert_one_clear_line
+from tests.scenarios.command_line import CPU, CommandLine, GraphFile, assert_one_clear_line
 
 EVERY = 4  # the suite of the partitioner compares all cases; here the way over files is in question
 CASES = [case for family in ("elementary", "random") for case in cases(family)[::EVERY] if not case.has_loop]
@@ -48,8 +49,12 @@ def test_feeds_need_no_value(partita: CommandLine, graph: Path, tmp_path: Path) 
     assert "Placeholder" in {node.op for node in load_partitions(tmp_path / "unfed")[f"{CPU}0"].node}
 
 
-def test_a_cluster_file_names_tasks(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
-    """On a worker's devices the files carry the task; nodes of a device that does not exist are placed softly."""
+def test_a_cluster_file_names_tasks(partita: CommandLine, tmp_path: Path) -> None:
+    """On a worker's devices the files carry the task; a node goes softly to another device of the task it asks for."""
+    drawn = GraphFile()
+    drawn.add("a", "Const", dtype=1, value=np.float32(1))
+    drawn.add("y", "Neg", ["a"], device="/job:worker/task:1/device:GPU:7", T=1)
+    graph = drawn.write(tmp_path)
     (tmp_path / "c.toml").write_text("[[device]]\njob = 'worker'\ntask = 1\nspec = 'generic-cpu'\n")
     partita.done("partition", graph, "--fetch", "y", "--cluster", tmp_path / "c.toml", "--out", tmp_path / "parts")
     assert [file.name for file in (tmp_path / "parts").iterdir()] == ["worker_r0_t1_cpu0.pb"]

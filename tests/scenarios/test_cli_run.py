@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 from partita.actors import open_session
 from partita.graph.dtypes import Array, DataType
+from partita.scenarios.commands.feeds import write_values
 from tests.runs import assert_same_values, values
 from tests.scenarios.command_line import CPU, CommandLine, GraphFile
 from tests.scenarios.conftest import X
@@ -29,7 +30,7 @@ def test_values_are_those_of_a_session(
     case, placement = placed
     graph_def = case.on(placement)
     (tmp_path / "drawn.pb").write_bytes(graph_def.SerializeToString())
-    np.savez(tmp_path / "drawn.npz", **{name: np.asarray(value) for name, value in case.feeds.items()})
+    write_values(tmp_path / "drawn.npz", case.feeds)
     asked = [flag for name in case.fetches for flag in ("--fetch", name)]
     asked += [flag for name in case.targets for flag in ("--target", name)]
     asked += ["--feeds", str(tmp_path / "drawn.npz")] if case.feeds else []
@@ -64,7 +65,7 @@ def test_without_fetches_the_ends_are_fetched(partita: CommandLine, graph: Path,
 
 def test_any_tensor_can_be_fed(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
     """A feed cuts the graph; what it makes superfluous need not be fed."""
-    np.savez(tmp_path / "xw.npz", **{"xw:0": np.zeros((1, 2), np.float32)})
+    write_values(tmp_path / "xw.npz", {"xw:0": np.zeros((1, 2), np.float32)})
     text = partita.done("run", graph, "--feeds", tmp_path / "xw.npz", "--fetch", "y", "--devices", "cpu:2")
     assert "y  float [1,2] 1, 1\n" in text
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from partita.graph import graph_def_to_graph
-from partita.graph.dtypes import DataType, from_numpy
+from partita.graph.dtypes import Array, DataType, from_numpy
 from partita.scenarios.commands.failure import ConfigurationError
 from partita.scenarios.commands.feeds import checked_feeds, read_feeds, split_assignment, write_values
 from tests.scenarios.command_line import GraphFile
@@ -66,7 +66,7 @@ def test_strings_that_numpy_would_cut_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e5m2])
 def test_types_that_numpy_does_not_know_come_back(dtype: type, tmp_path: Path) -> None:
     """numpy stores them as raw bytes, which are taken for what the graph wants."""
-    value = np.array([1.5, -2], dtype)
+    value: Array = np.array([1.5, -2], dtype)
     write_values(tmp_path / "values.npz", {"x": value})
     graph = GraphFile()
     graph.add("x", "Placeholder", dtype=from_numpy(value))
