@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ..devices.kernels.registry import Construction, Kernel, lookup
 from ..errors import InvalidArgumentError, PartitaError, UnimplementedError
 from ..graph.dtypes import dtype_name
+from ..graph.validate import check_attrs
 
 if TYPE_CHECKING:
     from ..devices.state import DeviceState
@@ -57,8 +58,9 @@ class Binder:
         )
         try:
             made = factory(construction)
-        except KeyError as error:
-            raise _missing_attr(name, properties, error) from None
+        except KeyError:
+            _refuse_missing_attr(name, properties)
+            raise
         except PartitaError as error:
             raise error.located(node=name, op=op, device=self.device) from None
         if not properties.op_def.is_stateful:
@@ -69,8 +71,9 @@ class Binder:
         """The value of a Const node, in the form that kernels like best; InvalidArgumentError when it has none."""
         try:
             return scalar_form(properties.attrs["value"])
-        except KeyError as error:
-            raise _missing_attr(name, properties, error) from None
+        except KeyError:
+            _refuse_missing_attr(name, properties)
+            raise
 
 
 def check_complete(binders: Iterable[Binder]) -> None:
@@ -106,10 +109,9 @@ def _unfed(name: str, properties: NodeProperties) -> Kernel:
     return refuse
 
 
-def _missing_attr(name: str, properties: NodeProperties, error: KeyError) -> Exception:
-    """The error for an attr that the node lacks; any other KeyError is the factory's own bug and comes back."""
-    attr = error.args[0] if error.args else None
-    if attr not in properties.op_def.attrs or attr in properties.attrs:
-        return error
-    op = properties.op
-    return InvalidArgumentError(f"NodeDef missing attr '{attr}' from Op<name={op}", node=name, op=op)
+def _refuse_missing_attr(name: str, properties: NodeProperties) -> None:
+    """Raises InvalidArgumentError if an attr is missing; otherwise the KeyError that led here was the factory's own."""
+    try:
+        check_attrs(name, properties.op_def, properties.attrs)
+    except PartitaError as error:
+        raise error.located(node=name, op=properties.op) from None

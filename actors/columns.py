@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InternalError, InvalidArgumentError
-from ..graph.node import SINK_ID
+from ..graph.columns import SINK_ID
 
 if TYPE_CHECKING:
     from ..graph.graph import Graph

@@ -26,6 +26,7 @@ from ..errors import CancelledError, DeadlineExceededError
 from ..graph.importer import Serialisable, graph_def_to_graph
 from ..graph.partition import PartitionOptions, name_counter
 from ..graph.protos import ConfigProto, GraphDef, RunMetadata, RunOptions
+from ..graph.validate import check_attrs
 from ..rendezvous import LocalRendezvous
 from .binding import Binder
 from .device_actor import DeviceActor
@@ -41,6 +42,7 @@ from .trace import step_stats, traced
 if TYPE_CHECKING:
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
+    from ..graph.properties import NodeProperties
     from .instructions import Slots
     from .plan import Plan
 
@@ -193,6 +195,19 @@ def _closed() -> CancelledError:
     return CancelledError("Session has been closed.")
 
 
+def _check_attr_values(graph: Graph) -> None:
+    """Raises InvalidArgumentError for an attr value that its op does not allow.
+
+    Nodes that lack an attr pass: as in TensorFlow those fail when they are run, and do no harm where they are pruned.
+    """
+    checked: set[NodeProperties] = set()
+    for name, properties in zip(graph.names(), graph.all_properties(), strict=True):
+        if properties is not None and properties not in checked:
+            checked.add(properties)
+            if properties.op_def.attrs.keys() <= properties.attrs.keys():
+                check_attrs(str(name), properties.op_def, properties.attrs)
+
+
 @asynccontextmanager
 async def open_session(
     graph_def: GraphDef | Serialisable | bytes,
@@ -204,13 +219,14 @@ async def open_session(
 ) -> AsyncIterator[Session]:
     """Imports a graph, places it on `devices` ("cpu:4", "cpu:2,gpu:4", or a `Cluster`) and opens a session on it.
 
-    `config` may forbid soft placement; `seed` makes random ops that have no seed of their own repeatable; `budget_s` is
+    `config` may allow soft placement; `seed` makes random ops that have no seed of their own repeatable; `budget_s` is
     how long, in seconds, a step may keep the event loop from its other tasks. Raises InvalidArgumentError or
     NotFoundError for a graph that cannot be imported or placed.
     """
     cluster = devices if isinstance(devices, Cluster) else local_cluster(devices)
     graph = graph_def_to_graph(graph_def, add_default_attrs=True)
-    place(graph, cluster, allow_soft_placement=config is None or config.allow_soft_placement)
+    _check_attr_values(graph)
+    place(graph, cluster, allow_soft_placement=config is not None and config.allow_soft_placement)
     session = Session(graph, cluster, seed=seed, budget_s=budget_s)
     failure: BaseException | None = None
     async with trio.open_nursery() as nursery:
