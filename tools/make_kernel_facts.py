@@ -15,7 +15,6 @@ import json
 import sys
 from pathlib import Path
 
-from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import parse_dtype
 
 TARGET = Path(__file__).parent.parent / "graph" / "ops" / "kernel_facts.json.gz"
@@ -43,14 +42,6 @@ def merged(entries: list[Entry]) -> list[Entry]:
     return entries
 
 
-def value_code(value: str) -> int | str:
-    """A type as its number, anything else (a data format, a policy) as it is."""
-    try:
-        return int(parse_dtype(value))
-    except InvalidArgumentError:
-        return value
-
-
 def facts_of(kernels: list[dict]) -> list[list]:
     """Entries in the order they are tried: kernels of the device before default ones, higher priority first.
 
@@ -59,7 +50,8 @@ def facts_of(kernels: list[dict]) -> list[list]:
     groups: dict[tuple[bool, int, str], list[Entry]] = {}
     for kernel in kernels:
         key = (kernel["device_type"] == "DEFAULT", -kernel.get("priority", 0), kernel.get("label", ""))
-        constraint = {attr: frozenset(values) for attr, values in kernel["constraint"].items()}
+        # The dumps leave out the values of constraints on strings (a data format): unknown, so nothing is asked.
+        constraint = {attr: frozenset(values) for attr, values in kernel["constraint"].items() if values}
         groups.setdefault(key, []).append((constraint, frozenset(kernel["host_memory_arg"])))
     return [
         [int(is_default), -priority, label, encode(constraint), sorted(host)]
@@ -68,9 +60,9 @@ def facts_of(kernels: list[dict]) -> list[list]:
     ]
 
 
-def encode(constraint: Constraint) -> dict[str, list[int | str]]:
-    """A constraint as JSON, sorted."""
-    return {attr: sorted(map(value_code, values), key=str) for attr, values in sorted(constraint.items())}
+def encode(constraint: Constraint) -> dict[str, list[int]]:
+    """A constraint as JSON: numbers of types, sorted."""
+    return {attr: sorted(int(parse_dtype(value)) for value in values) for attr, values in sorted(constraint.items())}
 
 
 def main(folder: Path) -> None:

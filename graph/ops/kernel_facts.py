@@ -38,9 +38,9 @@ class KernelFacts:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A kernel and what attrs must be for it: values are DataType numbers or strings."""
+    """A kernel and the element types that attrs must have for it."""
 
-    constraints: tuple[tuple[str, frozenset[int | str]], ...]
+    constraints: tuple[tuple[str, frozenset[int]], ...]
     label: str
     facts: KernelFacts
 
@@ -49,10 +49,8 @@ class _Entry:
         return label == self.label and all(_allows(attrs.get(name), values) for name, values in self.constraints)
 
 
-def _allows(value: Any, allowed: frozenset[int | str]) -> bool:  # a decoded attr of any kind
-    if isinstance(value, tuple):
-        return all(_allows(item, allowed) for item in value)
-    return (value.decode(errors="replace") if isinstance(value, bytes) else value) in allowed
+def _allows(value: Any, allowed: frozenset[int]) -> bool:  # a decoded attr: one type or a list of them
+    return allowed.issuperset(value) if isinstance(value, tuple) else value in allowed
 
 
 _ASSUMED = KernelFacts(assumed=True)
