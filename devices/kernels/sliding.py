@@ -66,7 +66,7 @@ class Sweep:
         )
 
     def covered(self, axis: int, offset: int, size: int) -> tuple[slice, slice]:
-        """Along one axis of `size` cells: the outputs for which window cell `offset` is a real cell, and what it sees."""
+        """Along one axis of `size` cells: the outputs that see a real cell by window cell `offset`, and these cells."""
         stride, output = self.strides[axis], self.walks[axis].output
         first = offset * self.dilations[axis] - self.walks[axis].before
         start, stop = max(0, -(first // stride)), min(output, (size - 1 - first) // stride + 1)

@@ -6,8 +6,10 @@ from . import activation as activation
 from . import basic as basic
 from . import bias as bias
 from . import binary as binary
+from . import colour as colour
 from . import conv as conv
 from . import diagonals as diagonals
+from . import dilation as dilation
 from . import fake_quant as fake_quant
 from . import fourier as fourier
 from . import gather as gather
@@ -20,7 +22,9 @@ from . import optimizers as optimizers
 from . import padding as padding
 from . import partitioning as partitioning
 from . import pool as pool
+from . import quantization as quantization
 from . import random_ops as random_ops
+from . import recurrent as recurrent
 from . import reduction as reduction
 from . import reversing as reversing
 from . import scatter as scatter
@@ -31,5 +35,6 @@ from . import shape_ops as shape_ops
 from . import slicing as slicing
 from . import softmax as softmax
 from . import special as special
+from . import strings as strings
 from . import unary as unary
 from . import variables as variables

@@ -1,0 +1,143 @@
+"""Quantisation: floats to small integers over a range, back again, and both at once.
+
+Flows in: floats or integers, the ends of a range (scalars, or one pair per slice along `axis`). Flows out: integers
+with the range they stand for, or floats. Always holds: lowest and highest integer stand for the ends of the range
+that is put out.
+
+The three modes are those of the op documentation of `tf.quantization.quantize`: MIN_COMBINED spreads the range over all
+integers, MIN_FIRST does so with a rounded zero point, SCALED keeps zero at zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ...graph.dtypes import Array, numpy_dtype
+from .registry import Construction, Kernel, kernel
+from .support import in_float32, require
+
+_LARGEST = np.finfo(np.float32).max
+
+
+def _round_away(x: Array) -> Array:
+    return np.trunc(x + np.copysign(0.5, x))
+
+
+def _along(values: Array, ndim: int, axis: int) -> Array:
+    """Ends of ranges, shaped to broadcast along `axis` of a tensor of `ndim` axes (-1: scalars, left alone)."""
+    if axis < 0:
+        require(values.size == 1, "a range without an axis has one minimum and one maximum")
+        return values.reshape(())
+    return values.reshape((-1,) + (1,) * (ndim - axis - 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The integers of a quantised type: the lowest and highest in use, and half their number if they are signed."""
+
+    lowest: float
+    highest: float
+    half: float
+    count: float
+
+
+def _steps(dtype: np.dtype[np.generic], narrow: bool) -> Steps:
+    info = np.iinfo(dtype)
+    count = float(info.max) - float(info.min) + 1
+    half = count / 2 if info.min < 0 else 0.0
+    return Steps(float(info.min) + narrow, float(info.max), half, count)
+
+
+def _scale(low: Array, high: Array, steps: Steps) -> Array:
+    """Integers per unit so that both ends fit; an end on the wrong side of zero does not count."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        by_low = np.where(steps.lowest * low > 0, steps.lowest / low, _LARGEST)
+        by_high = np.where(steps.highest * high > 0, steps.highest / high, _LARGEST)
+    return np.minimum(by_low, by_high)
+
+
+@kernel("QuantizeV2")
+def quantize(node: Construction) -> Kernel:
+    """Integers that stand for the floats, and the range that all integers stand for."""
+    dtype = numpy_dtype(node.output_types[0])
+    mode, axis = node.attrs["mode"], int(node.attrs["axis"])
+    steps = _steps(dtype, mode == b"SCALED" and bool(node.attrs["narrow_range"]))
+    least = float(node.attrs["ensure_minimum_range"])
+    rounding = np.rint if node.attrs["round_mode"] == b"HALF_TO_EVEN" else _round_away
+
+    def quantised(x: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
+        if np.any(high < low):
+            raise InvalidArgumentError("input_max_range must be larger than input_min_range.")
+        start = np.minimum(0, low.astype(np.float64))
+        reach = np.maximum(1, np.maximum(np.abs(low), np.abs(high))) * least
+        end = np.maximum(0, np.maximum(high, start + reach))
+        a, b = _along(start, x.ndim, axis), _along(end, x.ndim, axis)
+        clipped = np.clip(x.astype(np.float64), a, b)
+        if mode == b"SCALED":
+            scale = _scale(start, end, steps)
+            start, end = steps.lowest / scale, steps.highest / scale
+            whole = rounding(x * _along(scale, x.ndim, axis))
+        elif mode == b"MIN_FIRST":
+            scale_first = (steps.count - 1) / (b - a)
+            whole = _round_away(x * scale_first) - _round_away(a * scale_first) + steps.lowest
+        else:
+            whole = _round_away((clipped - a) * ((steps.highest - steps.lowest) / (b - a)) - steps.half)
+        values = np.clip(whole, steps.lowest, steps.highest).astype(dtype)
+        return values, np.asarray(start, np.float32), np.asarray(end, np.float32)
+
+    return quantised
+
+
+@kernel("Dequantize")
+def dequantize(node: Construction) -> Kernel:
+    """The floats that integers of a range stand for."""
+    dtype = numpy_dtype(node.input_types[0])
+    mode, axis, target = node.attrs["mode"], int(node.attrs["axis"]), numpy_dtype(node.output_types[0])
+    steps = _steps(dtype, bool(node.attrs["narrow_range"]))
+
+    def floats(x: Array, low: Array, high: Array) -> Array:
+        a, b = (_along(end.astype(np.float64), x.ndim, axis) for end in (low, high))
+        if mode == b"SCALED":
+            unit = np.maximum(a / steps.lowest, b / steps.highest) if steps.lowest else b / steps.highest
+            result = x * unit
+        elif mode == b"MIN_FIRST":
+            unit = (b - a) / (steps.count - 1)
+            result = (x - steps.lowest) * unit + np.where(a == b, a, _round_away(a / unit) * unit)
+        else:
+            unit = (b - a) / (steps.count - 1)
+            result = (x.astype(np.float64) + steps.half) * unit + a
+        return np.asarray(result, target)
+
+    return floats
+
+
+@kernel("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4")
+def quantize_and_dequantize(node: Construction) -> Kernel:
+    """Floats rounded to whole multiples of a step, as if they had been integers of `num_bits` in between."""
+    attrs = node.attrs
+    signed, given, axis = bool(attrs["signed_input"]), bool(attrs["range_given"]), int(attrs["axis"])
+    narrow, half_up = bool(attrs["narrow_range"]), attrs.get("round_mode") == b"HALF_UP"
+
+    def steps_for(bits: int) -> Steps:
+        require(1 + signed <= bits <= 63, f"num_bits is out of range: {bits} with signed_input {int(signed)}")
+        highest = float(2 ** (bits - 1) - 1 if signed else 2**bits - 1)
+        return Steps((-highest if narrow else -highest - 1) if signed else 0.0, highest, 0.0, 0.0)
+
+    def rounded(x: Array, low: Array, high: Array, bits: Array | None = None) -> Array:
+        steps = steps_for(int(attrs["num_bits"] if bits is None else bits))
+        scalar = x.dtype.type
+        if not given:
+            axes = tuple(a for a in range(x.ndim) if a != axis) if axis >= 0 else None
+            low, high = (np.asarray(f(x, axis=axes)) for f in (np.min, np.max)) if x.size else (low, high)
+        elif np.any(low > high):
+            raise InvalidArgumentError(f"Invalid range: input_min {low} > input_max {high}")
+        scale = _along(np.asarray(_scale(low, high, steps), x.dtype), x.ndim, axis)
+        if given:
+            x = np.clip(x, scalar(steps.lowest) / scale, scalar(steps.highest) / scale)
+        whole = np.floor(x * scale + scalar(0.5)) if half_up else np.rint(x * scale)
+        return np.asarray(whole / scale, x.dtype)
+
+    return in_float32(rounded, node.output_types[0])

@@ -1,0 +1,25 @@
+"""Shapes of colour changes: those of the images.
+
+Flows in: the shape of images. Flows out: that shape. Always holds: where a colour is changed, the last axis has three
+channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...dtypes import Shape
+from .registry import ShapeContext, merge_dims, shape_fn, with_rank_at_least
+
+
+@shape_fn("RGBToHSV", "HSVToRGB")
+def colours(c: ShapeContext) -> Sequence[Shape]:
+    """The images' shape; the last axis is known to be three."""
+    images = with_rank_at_least(c.inputs[0], 1)
+    return (None if images is None else (*images[:-1], merge_dims(images[-1], 3)),)
+
+
+@shape_fn("AdjustContrastv2", "AdjustHue", "AdjustSaturation")
+def adjusted(c: ShapeContext) -> Sequence[Shape]:
+    """The images' shape."""
+    return (with_rank_at_least(c.inputs[0], 3),)
