@@ -53,7 +53,11 @@ def _placement_options(command: Command) -> Command:
             click.option(
                 "--target", "targets", multiple=True, metavar="NAME", help="Run a node, fetch nothing from it."
             ),
-            click.option("--devices", metavar="LIST", help='Devices of one machine: "cpu:2,gpu:4".  [default: cpu:1]'),
+            click.option(
+                "--devices",
+                metavar="LIST",
+                help='Devices of one machine: "cpu:2,gpu:4".  [default: what GRAPH asks for]',
+            ),
             click.option("--cluster", type=_FILE, metavar="FILE.toml", help="Devices and links from a file."),
         ]
     ):

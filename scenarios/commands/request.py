@@ -19,12 +19,13 @@ from ...devices import Cluster, load_cluster, local_cluster
 from ...devices.kernels import registry as kernels
 from ...graph import Graph, GraphDef, Node, NodeProperties, client_graph, graph_def_to_graph, load_graph_def
 from ...graph.columns import SINK_ID
+from ...graph.device_name import find_full_name
 from ...graph.dtypes import Array, DataType, base_type, dtype_name
 from .failure import ConfigurationError, configuring
 from .feeds import checked_feeds, read_feeds, shape_text, split_assignment
 from .screen import Screen
 
-DEFAULT_DEVICES = "cpu:1"
+_MOST_DEVICES = 4096  # of a kind, that a graph may ask for without a flag
 _UNFED = frozenset({"Placeholder", "PlaceholderV2"})
 _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})
 
@@ -92,9 +93,11 @@ def import_graph(graph_def: GraphDef, path: Path, screen: Screen) -> Graph:
 
 def read(request: Request, screen: Screen) -> Inputs:
     """Reads the files that the request names; ConfigurationError for the first thing that is wrong."""
-    cluster = _cluster(request)
+    if request.devices is not None and request.cluster is not None:
+        raise ConfigurationError("--devices and --cluster exclude each other; give one of them")
     feeds = read_feeds([split_assignment(text) for text in request.feeds], request.feeds_file)
-    return Inputs(request, cluster, read_graph_def(request.graph, screen), feeds)
+    graph_def = read_graph_def(request.graph, screen)
+    return Inputs(request, _cluster(request, graph_def), graph_def, feeds)
 
 
 def resolve(inputs: Inputs, graph: Graph) -> Loaded:
@@ -111,14 +114,22 @@ def load(request: Request, screen: Screen) -> Loaded:
     return resolve(inputs, import_graph(inputs.graph_def, request.graph, screen))
 
 
-def _cluster(request: Request) -> Cluster:
-    if request.cluster is None:
-        with configuring("--devices"):
-            return local_cluster(request.devices or DEFAULT_DEVICES)
-    if request.devices is not None:
-        raise ConfigurationError("--devices and --cluster exclude each other; give one of them")
-    with configuring():
-        return load_cluster(request.cluster)
+def _cluster(request: Request, graph_def: GraphDef) -> Cluster:
+    with configuring("" if request.devices is None else "--devices"):
+        if request.cluster is not None:
+            return load_cluster(request.cluster)
+        return local_cluster(wanted_devices({node.device for node in graph_def.node}, request.devices))
+
+
+def wanted_devices(names: Iterable[str], given: str | None = None) -> str:
+    """The devices of one machine: those given, else as many CPUs and GPUs as the device names of a graph ask for."""
+    if given is not None:
+        return given
+    counts = {"CPU": 1, "GPU": 0}
+    for name in map(find_full_name, names):
+        if name is not None and name.type in counts and name.id is not None and name.id < _MOST_DEVICES:
+            counts[name.type] = max(counts[name.type], name.id + 1)
+    return ",".join(f"{kind.lower()}:{count}" for kind, count in counts.items() if count)
 
 
 def ends(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from partita.scenarios.cli import cli
+from partita.scenarios.commands.request import wanted_devices
 from tests.scenarios.command_line import CommandLine, GraphFile, assert_one_clear_line
 
 FLAGS = ["--feed", "--feeds", "--fetch", "--target", "--devices", "--cluster"]
@@ -152,3 +153,13 @@ def test_tracebacks_are_for_those_who_ask(partita: CommandLine, graph: Path, mon
     assert result.code == 2
     assert "Traceback" in result.err
     assert result.err.splitlines()[-1].startswith("partita: error: ")
+
+
+def test_without_a_flag_devices_are_those_of_the_graph() -> None:
+    """The smallest machine that has every device asked for; there is always a CPU, and other names do not count."""
+    assert wanted_devices([]) == "cpu:1"
+    assert (
+        wanted_devices(["", "/gpu:2", "/job:localhost/task:0/device:CPU:1", "nonsense", "/device:TPU:8"])
+        == "cpu:2,gpu:3"
+    )
+    assert wanted_devices(["/gpu:2"], "cpu:7") == "cpu:7"
