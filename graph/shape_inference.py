@@ -21,7 +21,7 @@ from ..errors import InvalidArgumentError, PartitaError
 from .dtypes import Array, DataType, Shape, base_type
 from .graph import Graph
 from .joined import JoinedGraph
-from .node import NodeClass
+from .node import NodeClass, class_of_op
 from .ops import shapes as _families  # imported for what it registers
 from .ops.shapes.basic import common_shape
 from .ops.shapes.registry import ShapeContext, lookup, merge
@@ -29,6 +29,7 @@ from .properties import NodeProperties
 from .shape_values import evaluate, is_small
 from .tensor_id import parse_tensor_name
 
+_UNCHANGED = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)
 _ARG_NAME = pattern(r"_arg_(.+)_(\d+)_\d+")
 _REGISTERED = _families.__name__  # the import above is used: by side effect
 _LOOP_PASSES = 8  # every pass after the first turns a size of a loop into an unknown one, so few are needed
@@ -280,6 +281,8 @@ def _counted(counter: Counter[str]) -> str:
 
 def _shapes_of(properties: NodeProperties, inputs: Shapes, constants: Mapping[int, Array]) -> Shapes:
     """By the op's shape function, else by what the importer's program wrote down, else nothing."""
+    if class_of_op(properties.op) in _UNCHANGED:
+        return inputs[:1]  # the registered function of an Enter knows no merges; what a body changes shows there
     function = lookup(properties.op)
     if function is not None:
         return tuple(

@@ -11,7 +11,7 @@ from math import prod
 from .op_cost import CostContext, flops
 
 
-@flops("MatMul", "SparseMatMul", "_FusedMatMul", "QuantizedMatMul", "QuantizedMatMulV2", matrix=True)
+@flops("MatMul", "SparseMatMul", "_FusedMatMul", "QuantizedMatMul", matrix=True)
 def matmul(c: CostContext) -> int:
     """2*m*k*n, where transposed factors change only where k is found."""
     a = c.inputs[0]
@@ -19,7 +19,7 @@ def matmul(c: CostContext) -> int:
     return 2 * k * c.elements_out()
 
 
-@flops("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "_FusedBatchMatMulV2", matrix=True)
+@flops("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", matrix=True)
 def batch_matmul(c: CostContext) -> int:
     """2*m*k*n for every matrix of the (broadcast) batch; the adjoint of x has k second to last."""
     x = c.inputs[0]

@@ -160,18 +160,21 @@ _UPDATES: Mapping[str, tuple[int, int]] = {
 }
 
 
+_UPDATE_OPS = [*(f"Resource{op}" for op in _UPDATES), *(op for op in _UPDATES if op != "ApplyKerasMomentum")]
+
+
 def _gradient(c: CostContext) -> int:
     """Index of the gradient: the largest input that is held by value (resource handles are scalars)."""
     return max(range(len(c.inputs)), key=lambda i: (c.bytes_in(i), i))
 
 
-@flops(*_UPDATES, *(f"Resource{op}" for op in _UPDATES))
+@flops(*_UPDATE_OPS)
 def update(c: CostContext) -> int:
     """Operations per element times elements of the gradient."""
     return _UPDATES[c.op.removeprefix("Resource")][0] * c.elements_in(_gradient(c))
 
 
-@bytes_moved(*_UPDATES, *(f"Resource{op}" for op in _UPDATES))
+@bytes_moved(*_UPDATE_OPS)
 def update_bytes(c: CostContext) -> int:
     """Buffers touched times bytes of the gradient: updates of variables are bound by memory."""
     return _UPDATES[c.op.removeprefix("Resource")][1] * c.bytes_in(_gradient(c))

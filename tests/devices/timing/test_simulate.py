@@ -1,0 +1,285 @@
+"""Simulated steps against times worked out by hand, and what is assumed where values are not known.
+
+The hardware of `steps`: 1 operation, 1 byte of memory and 1 byte over a link per nanosecond, unless a test says more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from partita.devices import Cluster, local_cluster
+from partita.devices.spec import DeviceSpec
+from partita.devices.timing import OpCost, Timeline, simulate, start_times
+from partita.devices.timing.cost_source import OpProperties
+from partita.devices.timing.op_cost import Dims
+from partita.errors import InvalidArgumentError
+from partita.graph import DataType, Graph, PartitionOptions, partition
+
+from .steps import StepBuilder, cluster, cpu
+
+
+def spans(timeline: Timeline, kinds: Sequence[str] = ("compute", "copy")) -> dict[str, tuple[int, int]]:
+    """Start and end of everything that takes time."""
+    return {e.node: (e.start_ns, e.end_ns) for e in timeline.events if e.kind in kinds and e.duration_ns}
+
+
+def two_devices() -> StepBuilder:
+    """x (2x2) -> a on 0 -> b on 1; x -> c on 0; b and c meet in d on 1."""
+    step = StepBuilder()
+    step.feed("x", (2, 2))
+    step.op("a", "Neg", ["x"])
+    step.op("c", "Neg", ["x"])
+    step.op("b", "MatMul", ["a", "a"], 1)
+    step.op("d", "Add", ["b", "c"], 1)
+    return step
+
+
+def test_two_devices_by_hand() -> None:
+    """A Neg of 16 bytes moves 32, a 2x2 product 48 (and 16 operations), an Add 48; 16 bytes on the wire take 16 ns."""
+    timeline = two_devices().timeline(cluster(2, latency_ns=5, overhead_ns=1))
+    assert spans(timeline) == {
+        "a": (0, 33),
+        "edge_3_a": (33, 54),
+        "c": (33, 66),
+        "edge_6_c": (66, 87),
+        "b": (54, 103),
+        "d": (103, 152),
+    }
+    assert timeline.makespan_ns == timeline.dependency_bound_ns == 152
+    assert [event.node for event in timeline.critical_path() if event.duration_ns] == ["a", "edge_3_a", "b", "d"]
+    assert timeline.transferred_bytes == 32
+    assert timeline.warnings == ()
+
+
+def test_memory_by_hand() -> None:
+    """On 0: x until c ends, a until its copy arrived, and c. On 1: b's input and b while c arrives; then b, c and d."""
+    timeline = two_devices().timeline(cluster(2, latency_ns=5, overhead_ns=1))
+    assert timeline.peak_memory_bytes(cpu(0)) == 3 * 16
+    assert timeline.peak_memory_bytes(cpu(1)) == 3 * 16
+
+
+def test_one_stream_does_one_thing_at_a_time() -> None:
+    """Of nodes ready at the same instant the one with the lower id goes first."""
+    step = StepBuilder()
+    step.feed("x", (2, 2))
+    for name in ("b", "a", "c"):
+        step.op(name, "Neg", ["x"])
+    assert spans(step.timeline()) == {"b": (0, 32), "a": (32, 64), "c": (64, 96)}
+
+
+def test_first_ready_goes_first() -> None:
+    """A node that has waited longer goes before one of a lower id that became ready later."""
+    step = StepBuilder()
+    step.feed("x", (2, 2))
+    step.feed("y", (2, 2), 1)
+    step.op("late", "Neg", ["x"])
+    step.op("busy", "Neg", ["x"])
+    step.op("last", "Neg", ["late"])
+    step.op("other", "Neg", ["x"])
+    assert list(spans(step.timeline())) == ["late", "busy", "other", "last"]
+
+
+def test_a_link_carries_one_transfer_at_a_time() -> None:
+    """Two tensors for the same device queue; one for another device has a link of its own."""
+    step = StepBuilder()
+    for name in ("x", "y", "z"):
+        step.feed(name, (10, 10))
+    step.op("a", "Neg", ["x"], 1)
+    step.op("b", "Neg", ["y"], 1)
+    step.op("c", "Neg", ["z"], 2)
+    copies = spans(step.timeline(), ["copy"])
+    assert sorted(copies.values()) == [(0, 400), (0, 400), (400, 800)]
+
+
+def test_a_tensor_is_sent_to_a_device_once() -> None:
+    """However many of its ops read it."""
+    step = StepBuilder()
+    step.feed("x", (10, 10))
+    for i in range(5):
+        step.op(f"n{i}", "Neg", ["x"], 1)
+    assert step.timeline().transferred_bytes == 400
+
+
+def test_control_edges_order() -> None:
+    """Between devices they cost a transfer of nothing."""
+    step = StepBuilder()
+    step.feed("x", (2, 2))
+    step.feed("y", (2, 2), 1)
+    step.op("first", "Neg", ["x"])
+    step.op("second", "Neg", ["y"], 1)
+    step.after("second", "first")
+    timeline = step.timeline(cluster(2, latency_ns=7))
+    assert spans(timeline)["second"] == (32 + 7, 32 + 7 + 32)
+    assert timeline.transferred_bytes == 0
+
+
+def test_graph_defs_take_as_long_as_graphs() -> None:
+    """Partitions may come from a file."""
+    step = two_devices()
+    messages = partition(step.graph, PartitionOptions())
+    assert simulate(messages, cluster(2)).makespan_ns == step.timeline(cluster(2)).makespan_ns
+
+
+def test_simulating_leaves_the_graphs_alone() -> None:
+    """Byte for byte."""
+    parts = two_devices().parts()
+    before = [graph.to_graph_def().SerializeToString(deterministic=True) for graph in parts.values()]
+    simulate(parts, cluster(2))
+    assert [graph.to_graph_def().SerializeToString(deterministic=True) for graph in parts.values()] == before
+
+
+def test_feeds_fill_in_sizes() -> None:
+    """As shapes or as arrays; without them a size counts as one, and the timeline says so."""
+    step = StepBuilder()
+    step.feed("x", (None, 4))
+    step.op("a", "Neg", ["x"])
+    parts = step.parts()
+    by_shape = simulate(parts, cluster(), feeds={"x": (3, 4)})
+    by_value = simulate(parts, cluster(), feeds={"x:0": np.zeros((3, 4), np.float32)})
+    assert by_shape.makespan_ns == by_value.makespan_ns == 96
+    assumed = simulate(parts, cluster())
+    assert (assumed.makespan_ns, assumed.warnings) == (32, ("unknown sizes were taken as 1: 1 x Placeholder",))
+    assert simulate(parts, cluster(), assumed_size=5).makespan_ns == 160
+    assert simulate(parts, cluster(), feeds={"gone": (3,)}).warnings[-1] == "feeds that no part of the step reads: gone"
+    assert simulate(parts, cluster(), shapes={"a": ((7, 4),)}).makespan_ns == 4 * 4 + 7 * 4 * 4
+
+
+def condition(predicate: bool | None) -> StepBuilder:
+    """x goes through Neg on the true side or through two on the false side; the merge feeds an Add."""
+    step = StepBuilder()
+    step.feed("x", (2, 2))
+    if predicate is None:
+        step.graph.add_node("p", "Placeholder", {"dtype": DataType.BOOL, "shape": ()}).assigned_device = cpu(0)
+    else:
+        step.const("p", predicate)
+    step.op("switch", "Switch", ["x", "p"])
+    step.op("no1", "Neg", ["switch:0"])
+    step.op("no2", "Neg", ["no1"])
+    step.op("yes", "Neg", ["switch:1"], 1)
+    step.op("merge", "Merge", ["no2", "yes"], N=2)
+    step.op("end", "Add", ["merge", "x"])
+    return step
+
+
+def test_a_known_condition_costs_one_side() -> None:
+    """The other side neither computes nor transfers, and is no event."""
+    true, false = condition(True).timeline(), condition(False).timeline()
+    assert list(spans(true, ["compute"])) == ["yes", "end"]
+    assert list(spans(false)) == ["no1", "no2", "end"]
+    assert false.transferred_bytes == 0
+    assert (true.warnings, false.warnings) == ((), ())
+
+
+def test_an_unknown_condition_costs_both_sides() -> None:
+    """The merge takes what comes first, and the timeline says what was counted."""
+    timeline = condition(None).timeline()
+    assert {"no1", "no2", "yes", "end"} <= set(spans(timeline))
+    assert timeline.warnings == ("both sides of conditions not known before the run were counted: 1 x Switch",)
+    assert spans(timeline)["end"][0] >= min(spans(timeline)["yes"][1], spans(timeline)["no2"][1])
+
+
+def test_a_loop_runs_once() -> None:
+    """Its body is counted for one iteration, which the timeline says."""
+    step = StepBuilder()
+    step.feed("x", (2, 2))
+    step.const("limit", 3.0)
+    step.op("enter", "Enter", ["x"], frame_name=b"loop")
+    step.op("merge", "Merge", ["enter", "enter"], N=2)
+    step.const("go", True)
+    step.op("switch", "Switch", ["merge", "go"])
+    step.op("body", "Neg", ["switch:1"])
+    step.op("next", "NextIteration", ["body"])
+    step.op("exit", "Exit", ["switch:0"])
+    graph = step.graph
+    merge, following = graph.find_node("merge"), graph.find_node("next")
+    assert merge is not None
+    assert following is not None
+    graph.update_edge(following, 0, merge, 1)
+    timeline = simulate({cpu(0): graph}, cluster())
+    assert spans(timeline) == {"body": (0, 32)}
+    assert timeline.warnings == ("loops were simulated for one iteration each: 1 x NextIteration",)
+
+
+def test_start_times_feed_partitioning() -> None:
+    """A simulation's start times are accepted as those that partitioning schedules receives by."""
+    step = two_devices()
+    times = start_times(step.timeline(cluster(2, latency_ns=5000)))
+    assert times["a"] == 0
+    assert times["b"] == 5
+    assert times["d"] >= times["b"]
+
+
+class Fixed:
+    """A cost source of one's own: every op takes 100 ns."""
+
+    def cost(
+        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+    ) -> OpCost:
+        """100 ns."""
+        return OpCost(100, 1, 2, "measured")
+
+
+def test_any_cost_source_will_do() -> None:
+    """Its answers are the durations, and the events say where they come from."""
+    timeline = simulate(two_devices().parts(), cluster(2), cost_source=Fixed())
+    events = [e for e in timeline.events if e.op == "Neg"]
+    assert {(e.duration_ns, e.flops, e.bytes, e.provenance) for e in events} == {(100, 1, 2, "measured")}
+
+
+def test_more_memory_than_there_is_is_a_warning() -> None:
+    """The step is simulated all the same."""
+    step = StepBuilder()
+    step.feed("x", (2**20, 2**12))
+    step.op("a", "Neg", ["x"])
+    timeline = simulate({cpu(0): step.graph}, local_cluster("cpu"))
+    assert timeline.warnings == (f"{cpu(0)} needs 32.00 GiB of device memory and has 16.00 GiB",)
+
+
+def test_transfers_between_gpus_and_hosts() -> None:
+    """What a GPU gets comes over its host link; integers that shapes are made of stay on the host."""
+    step = StepBuilder()
+    step.feed("x", (1024, 1024))
+    step.op("a", "Neg", ["x"])
+    node = step.graph.find_node("a")
+    assert node is not None
+    hardware = local_cluster("gpu")
+    node.assigned_device = hardware.names[1]
+    timeline = step.timeline(hardware)
+    (copy,) = [event for event in timeline.events if event.kind == "copy"]
+    assert copy.stream.startswith("PCIe4 x16 to")
+    assert copy.duration_ns == 2000 + -(-4 * 2**20 * 10**9 // (31 * 10**9))
+
+
+def test_errors_name_the_culprit() -> None:
+    """A device that is not there, partitions without their counterpart, shapes that clash, a step without work."""
+    parts = two_devices().parts()
+    with pytest.raises(InvalidArgumentError, match="is no device of this cluster"):
+        simulate(parts, cluster(1))
+    with pytest.raises(InvalidArgumentError, match="nothing sends 'edge_"):
+        simulate({cpu(1): parts[cpu(1)]}, cluster(2))
+    step = StepBuilder()
+    step.feed("x", (2, 3))
+    step.op("a", "MatMul", ["x", "x"])
+    with pytest.raises(InvalidArgumentError) as error:
+        step.timeline()
+    assert (error.value.node, error.value.op) == ("a", "MatMul")
+    with pytest.raises(InvalidArgumentError, match="all 1 events are free"):
+        simulate({cpu(0): _only_a_constant()}, cluster())
+    with pytest.raises(InvalidArgumentError, match="0 nodes executed"):
+        simulate({}, cluster())
+
+
+def _only_a_constant() -> Graph:
+    step = StepBuilder()
+    step.const("c", 1.0)
+    return step.graph
+
+
+def test_a_cluster_is_not_used_up() -> None:
+    """Simulating twice on the same objects gives equal events."""
+    hardware: Cluster = cluster(2)
+    parts = two_devices().parts()
+    assert simulate(parts, hardware).events == simulate(parts, hardware).events

@@ -1,0 +1,170 @@
+"""Laws of simulated time, on drawn graphs: scaling, monotonicity, conservation, determinism.
+
+Scheduling anomalies (Graham 1969) make general graphs non-monotone, so monotonicity is claimed for chains and
+fork-joins.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from itertools import pairwise
+from math import prod
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.devices.timing import Timeline, simulate
+from partita.devices.timing.export import chrome_trace
+from partita.devices.timing.export.csv import to_csv
+from partita.errors import InvalidArgumentError
+from partita.graph import Graph
+from partita.graph.dtypes import item_size
+from partita.graph.joined import JoinedGraph
+from partita.graph.shape_inference import infer_joined
+from tests.strategies import GraphCase, placed_cases
+
+from .steps import StepBuilder, cluster, placed_parts
+
+# Whole multiples of 4 elements: with 1 B/ns every duration is an even number of nanoseconds.
+sides = st.integers(1, 8).map(lambda n: 2 * n)
+
+
+@st.composite
+def chains(draw: st.DrawFn, *, open_sizes: bool = False) -> StepBuilder:
+    """A chain of elementwise ops and products over up to four devices; `open_sizes` leaves the shape to the feed."""
+    step, side = StepBuilder(), None if open_sizes else draw(sides)
+    last = step.feed("x", (side, side), draw(st.integers(0, 3)))
+    for i, device in enumerate(draw(st.lists(st.integers(0, 3), min_size=1, max_size=8))):
+        if draw(st.booleans()):
+            last = step.op(f"n{i}", "Neg", [last], device)
+        else:
+            last = step.op(f"n{i}", "MatMul", [last, last], device)
+    return step
+
+
+@st.composite
+def fork_joins(draw: st.DrawFn, *, open_sizes: bool = False) -> StepBuilder:
+    """One source, up to three branches of one op each on a device of its own, one join."""
+    step, side = StepBuilder(), None if open_sizes else draw(sides)
+    step.feed("x", (side, side), 0)
+    branches = []
+    for i in range(draw(st.integers(1, 3))):
+        op = draw(st.sampled_from((("Neg", 1), ("MatMul", 2))))
+        branches.append(step.op(f"b{i}", op[0], ["x"] * op[1], i + 1))
+    step.op("join", "AddN", branches, 0, N=len(branches))
+    return step
+
+
+@st.composite
+def random_parts(draw: st.DrawFn) -> dict[str, Graph]:
+    """The partitions of a drawn graph with a drawn placement."""
+    placed: tuple[GraphCase, dict[str, str]] = draw(placed_cases())
+    case, placement = placed
+    return placed_parts(case.on(placement))
+
+
+def run(parts: dict[str, Graph], **hardware: int) -> Timeline | None:
+    """The timeline; None where everything drawn is free."""
+    try:
+        return simulate(parts, cluster(4, **hardware))
+    except InvalidArgumentError as error:
+        if "takes 0 ns" in error.message:
+            return None
+        raise
+
+
+@given(chains() | fork_joins(), st.integers(0, 9), st.integers(0, 9))
+def test_doubling_every_rate_halves_the_time_exactly(step: StepBuilder, latency: int, overhead: int) -> None:
+    """With overheads and latencies halved too: every event, to the nanosecond."""
+    parts = step.parts()
+    slow = run(parts, latency_ns=2 * latency, overhead_ns=2 * overhead)
+    fast = run(parts, latency_ns=latency, overhead_ns=overhead, speed=2, link_speed=2)
+    assert slow is not None
+    assert fast is not None
+    assert [(2 * e.start_ns, 2 * e.end_ns) for e in fast.events] == [(e.start_ns, e.end_ns) for e in slow.events]
+
+
+@given(chains() | fork_joins(), st.integers(1, 5), st.integers(1, 5), st.integers(0, 50))
+def test_faster_hardware_is_never_slower(step: StepBuilder, speed: int, link_speed: int, latency: int) -> None:
+    """More bandwidth, less latency, faster kernels: no later end, where no scheduling anomaly can be."""
+    parts = step.parts()
+    base = run(parts, latency_ns=latency)
+    assert base is not None
+    for better in (
+        run(parts, latency_ns=latency, speed=speed),
+        run(parts, latency_ns=latency, link_speed=link_speed),
+        run(parts, latency_ns=latency // 2),
+    ):
+        assert better is not None
+        assert better.makespan_ns <= base.makespan_ns
+
+
+@given(chains(open_sizes=True) | fork_joins(open_sizes=True), st.integers(1, 4))
+def test_fewer_bytes_are_never_slower(step: StepBuilder, factor: int) -> None:
+    """The same graph fed with larger matrices takes at least as long."""
+    parts = step.parts()
+    small = simulate(parts, cluster(4), feeds={"x": (2, 2)})
+    large = simulate(parts, cluster(4), feeds={"x": (2 * factor, 2 * factor)})
+    assert small.makespan_ns <= large.makespan_ns
+
+
+@given(random_parts(), st.integers(0, 50), st.integers(0, 5))
+def test_no_schedule_beats_the_dependencies(parts: dict[str, Graph], latency: int, overhead: int) -> None:
+    """The makespan is at least the longest chain, and the critical path fills it exactly."""
+    timeline = run(parts, latency_ns=latency, overhead_ns=overhead)
+    if timeline is None:
+        return
+    assert timeline.makespan_ns >= timeline.dependency_bound_ns
+    path = timeline.critical_path()
+    assert sum(event.duration_ns for event in path) == timeline.makespan_ns
+    assert path[0].start_ns == 0
+    assert all(a.end_ns == b.start_ns for a, b in pairwise(path))
+
+
+@given(random_parts(), st.integers(0, 50))
+def test_nothing_is_in_two_places_at_once(parts: dict[str, Graph], latency: int) -> None:
+    """Events of a stream never overlap, so no stream is busy for more than the whole time."""
+    timeline = run(parts, latency_ns=latency)
+    if timeline is None:
+        return
+    streams = defaultdict(list)
+    for event in timeline.events:
+        if event.duration_ns:
+            streams[event.device, event.stream].append((event.start_ns, event.end_ns))
+    for (device, stream), spans in streams.items():
+        spans.sort()
+        assert all(a[1] <= b[0] for a, b in pairwise(spans))
+        assert 0 < timeline.busy_fraction(device, stream) <= 1
+        assert timeline.busy_ns(device, stream) == sum(end - start for start, end in spans)
+
+
+@given(random_parts())
+def test_every_node_and_every_byte_is_counted_once(parts: dict[str, Graph]) -> None:
+    """One event per node, one copy per receive, with the bytes of the tensor that crosses."""
+    timeline = run(parts, latency_ns=1)
+    if timeline is None:
+        return
+    nodes = sorted(node.name for graph in parts.values() for node in graph.op_nodes())
+    assert sorted(event.node for event in timeline.events if event.kind != "copy") == nodes
+    joined = JoinedGraph(parts)
+    shapes = infer_joined(joined, assumed_size=1).shapes
+    crossing = [
+        prod(size or 0 for size in shapes[recv][0] or ()) * item_size(joined.properties[recv].output_types[0])
+        for recv in joined.sender
+    ]
+    copies = [event.bytes for event in timeline.events if event.kind == "copy"]
+    assert sorted(copies) == sorted(crossing)
+    assert timeline.transferred_bytes == sum(crossing)
+
+
+@given(random_parts(), st.integers(0, 50))
+def test_same_input_same_trace(parts: dict[str, Graph], latency: int) -> None:
+    """Byte for byte, in every form that is written to a file."""
+    first, second = run(parts, latency_ns=latency), run(parts, latency_ns=latency)
+    if first is None or second is None:
+        return
+    assert to_csv(first) == to_csv(second)
+    assert json.dumps(chrome_trace(first)) == json.dumps(chrome_trace(second))
+    assert first.render() == second.render()
+    assert first.peak_bytes == second.peak_bytes
