@@ -1,0 +1,106 @@
+"""Integer values known before a run are those a run computes."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.graph import DataType
+from partita.graph.dtypes import Array, Shape
+from partita.graph.properties import properties_of
+from partita.graph.shape_values import MAX_ELEMENTS, evaluate
+
+INT32 = DataType.INT32
+
+
+def values(op: str, *inputs: object, shapes: list[Shape] | None = None, **attrs: Any) -> list[Array | None]:
+    """Known outputs of an op on int32 inputs, None standing for an unknown input."""
+    known = [None if x is None else np.asarray(x, np.int32) for x in inputs]
+    inferred: list[Shape] = shapes or [None if x is None else x.shape for x in known]
+    return evaluate(properties_of(op, {"T": INT32, **attrs}), inferred, known)
+
+
+def only(found: list[Array | None]) -> Any:
+    """The single output as nested lists."""
+    (value,) = found
+    return None if value is None else value.tolist()
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attrs", "expected"),
+    [
+        ("Pack", (2, 3), {"N": 2, "axis": 0}, [2, 3]),
+        ("ConcatV2", ([1, 2], [3], 0), {"N": 2}, [1, 2, 3]),
+        ("Prod", ([2, 3, 4], [0]), {}, 24),
+        ("Sum", ([[1, 2], [3, 4]], [1]), {"keep_dims": True}, [[3], [7]]),
+        ("GatherV2", ([5, 6, 7], [2, 0], 0), {"Tparams": INT32, "Tindices": INT32, "Taxis": INT32}, [7, 5]),
+        ("StridedSlice", ([1, 2, 3, 4], [1], [4], [2]), {"Index": INT32}, [2, 4]),
+        ("StridedSlice", ([1, 2, 3], [-1], [0], [1]), {"Index": INT32, "shrink_axis_mask": 1}, 3),
+        ("StridedSlice", ([1, 2, 3], [9], [9], [-1]), {"Index": INT32, "begin_mask": 1, "end_mask": 1}, [3, 2, 1]),
+        ("Slice", ([1, 2, 3], [1], [-1]), {"Index": INT32}, [2, 3]),
+        ("FloorDiv", (-7, 2), {}, -4),
+        ("ExpandDims", (4, 0), {}, [4]),
+        ("Fill", ([2], 7), {"index_type": INT32}, [7, 7]),
+    ],
+)
+def test_known_values(op: str, inputs: tuple[object, ...], attrs: dict[str, Any], expected: object) -> None:
+    """By example, for the ops that shape arithmetic is made of."""
+    assert only(values(op, *inputs, **attrs)) == expected
+
+
+@given(st.integers(-9, 9), st.integers(-9, 9), st.integers(-3, 3).filter(bool))
+def test_range(start: int, limit: int, delta: int) -> None:
+    """As Python counts."""
+    assert only(values("Range", start, limit, delta, Tidx=INT32)) == list(range(start, limit, delta))
+
+
+@given(st.lists(st.integers(0, 9) | st.none(), max_size=4))
+def test_shape_of_a_partly_known_shape(sizes: list[int | None]) -> None:
+    """The rank is known at once, sizes and their product only when all are."""
+    shape = tuple(sizes)
+    known = None not in sizes
+    assert only(values("Rank", None, shapes=[shape])) == len(sizes)
+    assert only(values("Shape", None, shapes=[shape], out_type=INT32)) == (sizes if known else None)
+    assert only(values("Size", None, shapes=[shape], out_type=INT32)) == (
+        prod(size or 0 for size in sizes) if known else None
+    )
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ([2, 3], [2, 3], [[], []]),
+        ([1, 3], [2, 3], [[0], []]),
+        ([1, 3], [1, 3], [[], []]),
+        ([3], [2, 3], [[0], []]),
+        ([1, 1], [1, 3], [[0, 1], [0]]),
+        ([], [2], [[0], []]),
+        ([1], [1, 1], [[0, 1], [0, 1]]),
+        ([5, 1, 3], [1, 3], [[1], [0, 1]]),
+    ],
+)
+def test_axes_a_gradient_sums_over(a: list[int], b: list[int], expected: list[list[int]]) -> None:
+    """TensorFlow 2.21's answers."""
+    found = values("BroadcastGradientArgs", a, b)
+    assert [value.tolist() for value in found if value is not None] == expected
+
+
+def test_an_unknown_input_gives_nothing() -> None:
+    """Nor does an op that nobody listed, a value that makes no sense, or one that is too large."""
+    assert only(values("Pack", 2, None, N=2, axis=0)) is None
+    assert only(values("BitwiseAnd", 2, 3)) is None
+    assert only(values("FloorDiv", 1, 0)) is None
+    assert only(values("Reshape", [1, 2, 3], [2])) is None
+    assert only(values("Range", 0, MAX_ELEMENTS + 1, 1, Tidx=INT32)) is None
+    assert only(values("Fill", [MAX_ELEMENTS + 1], 1, index_type=INT32)) is None
+
+
+def test_floats_are_not_followed() -> None:
+    """Shapes are not made of them."""
+    const = properties_of("Const", {"dtype": DataType.FLOAT, "value": np.ones(3, np.float32)})
+    assert evaluate(const, [], []) == [None]
