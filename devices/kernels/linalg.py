@@ -229,6 +229,13 @@ def _factor(matrix: Array) -> tuple[Array, Array]:
     return work, rows
 
 
+def _quietly(function: Callable[[Array], Any], matrix: Array) -> Array:
+    """A scipy function without its warnings: what they tell shows as NaN or as a loss of digits in the result."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(function(matrix))
+
+
 @kernel("MatrixSquareRoot")
 def square_root(node: Construction) -> Kernel:
     """The principal square root of each invertible matrix; NaN where there is none of the op's type."""
@@ -241,9 +248,7 @@ def square_root(node: Construction) -> Kernel:
         wide = matrix.astype(np.complex128)
         if not np.isfinite(wide).all() or np.linalg.matrix_rank(wide) < len(wide):
             return np.full_like(matrix, np.nan)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what it warns of shows as NaN in the result
-            result = np.asarray(sqrtm(wide))
+        result = _quietly(sqrtm, wide)
         if dtype.kind == "c":
             return result.astype(dtype)
         real = bool(np.abs(result.imag).max() <= 1e-6 * np.abs(result).max())
@@ -261,8 +266,11 @@ def logarithm(node: Construction) -> Kernel:
     """The principal logarithm of each complex matrix."""
     logm = scipy_linalg("logm")
 
+    def of_matrix(matrix: Array) -> Array:
+        return _quietly(logm, matrix.astype(np.complex128)) if matrix.size else matrix
+
     def of_square(x: Array) -> Array:
         require_square(x)
-        return by_matrix(lambda matrix: logm(matrix) if matrix.size else matrix, np.empty_like(x), x)
+        return by_matrix(of_matrix, np.empty_like(x), x)
 
     return of_square

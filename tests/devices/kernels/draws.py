@@ -32,8 +32,10 @@ def tolerance(dtype: np.dtype[Any]) -> float:
 
 
 def filled(dtype: np.dtype[Any], shape: tuple[int, ...], seed: int, low: float = -3, high: float = 3) -> Array:
-    """Random elements between low and high (from 0 where the type is unsigned)."""
+    """Random elements between low and high (from 0 where the type is unsigned); either for truth values."""
     generator = np.random.default_rng(seed)
+    if dtype == np.bool_:
+        return np.asarray(generator.integers(0, 2, shape)).astype(dtype)
     if dtype.kind in "iu":
         least = 0 if dtype.kind == "u" else int(low)
         return np.asarray(generator.integers(least, int(high) + 1, shape)).astype(dtype)
