@@ -6,6 +6,7 @@ from . import activation as activation
 from . import basic as basic
 from . import bias as bias
 from . import binary as binary
+from . import boxes as boxes
 from . import colour as colour
 from . import conv as conv
 from . import counting as counting

@@ -1,0 +1,131 @@
+"""Shape functions of the ops on strings.
+
+Flows in: shapes. Flows out: one shape per output. Always holds: an op that works on each string keeps the shape; tokens
+are counted only when the op runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import InvalidArgumentError
+from ...dtypes import Shape, item_size
+from .dims import integer, integers
+from .registry import ShapeContext, broadcast, merge, shape_fn, unchanged, with_rank, with_rank_at_least
+
+for _op in (
+    "StringLength",
+    "StringLower",
+    "StringUpper",
+    "StringStrip",
+    "StringToNumber",
+    "AsString",
+    "EncodeBase64",
+    "DecodeBase64",
+    "StringToHashBucket",
+    "StringToHashBucketFast",
+    "StringToHashBucketStrong",
+    "StaticRegexReplace",
+    "StaticRegexFullMatch",
+):
+    shape_fn(_op)(unchanged)
+
+
+@shape_fn("StringJoin")
+def string_join(c: ShapeContext) -> Sequence[Shape]:
+    """What all inputs that are no scalars know together; an input of unknown rank may be a scalar."""
+    shaped = [x for x in c.inputs if x is None or len(x)]
+    known: Shape = None
+    for x in shaped:
+        known = merge(known, x)
+    return (known if shaped else (),)
+
+
+@shape_fn("Substr")
+def substr(c: ShapeContext) -> Sequence[Shape]:
+    """Strings and positions broadcast."""
+    merge(c.inputs[1], c.inputs[2])
+    return (broadcast(c.inputs[0], c.inputs[1]),)
+
+
+@shape_fn("StringSplit", "StringSplitV2")
+def string_split(c: ShapeContext) -> Sequence[Shape]:
+    """The three parts of a sparse matrix."""
+    with_rank(c.inputs[0], 1)
+    with_rank(c.inputs[1], 0)
+    return ((None, 2), (None,), (2,))
+
+
+@shape_fn("RegexReplace")
+def regex_replace(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of the strings."""
+    with_rank(c.inputs[1], 0)
+    with_rank(c.inputs[2], 0)
+    return (c.inputs[0],)
+
+
+@shape_fn("RegexFullMatch")
+def regex_full_match(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of the strings."""
+    with_rank(c.inputs[1], 0)
+    return (c.inputs[0],)
+
+
+@shape_fn("ReduceJoin")
+def reduce_join(c: ShapeContext) -> Sequence[Shape]:
+    """The input's shape without the joined axes, or with ones in their place."""
+    source, axes = c.inputs[0], integers(c, 1)
+    if source is None:
+        return (None,)
+    if axes is None:
+        return ((None,) * len(source) if c.attrs["keep_dims"] else None,)
+    joined = set()
+    for axis in axes:
+        if not -len(source) <= axis < len(source):
+            raise InvalidArgumentError(f"Invalid reduction dimension {axis} for input with {len(source)} dimension(s)")
+        joined.add(axis % len(source))
+    if c.attrs["keep_dims"]:
+        return (tuple(1 if i in joined else size for i, size in enumerate(source)),)
+    return (tuple(size for i, size in enumerate(source) if i not in joined),)
+
+
+@shape_fn("UnsortedSegmentJoin")
+def unsorted_segment_join(c: ShapeContext) -> Sequence[Shape]:
+    """The number of segments, then the shape of one string's worth of the input."""
+    source, segments = c.inputs[0], with_rank_at_least(c.inputs[1], 1)
+    with_rank(c.inputs[2], 0)
+    if source is None or segments is None:
+        return (None,)
+    merge(source[: len(segments)], segments)
+    return ((integer(c, 2), *source[len(segments) :]),)
+
+
+@shape_fn("StringNGrams")
+def string_ngrams(c: ShapeContext) -> Sequence[Shape]:
+    """A vector of unknown length, and as many splits as there were."""
+    with_rank(c.inputs[0], 1)
+    return ((None,), with_rank(c.inputs[1], 1))
+
+
+@shape_fn("DecodeRaw")
+def decode_raw(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of the strings with an unknown number of elements each."""
+    source = c.inputs[0]
+    return (None if source is None else (*source, None),)
+
+
+@shape_fn("DecodePaddedRaw")
+def decode_padded_raw(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of the strings with as many elements each as fit into the fixed length."""
+    source, size = c.inputs[0], integer(c, 1)
+    if source is None:
+        return (None,)
+    return ((*source, None if size is None else size // item_size(c.output_types[0])),)
+
+
+@shape_fn("Fingerprint")
+def fingerprint(c: ShapeContext) -> Sequence[Shape]:
+    """Eight bytes for each entry of the first axis."""
+    source = with_rank_at_least(c.inputs[0], 1)
+    with_rank(c.inputs[1], 0)
+    return ((None if source is None else source[0], 8),)
