@@ -11,6 +11,7 @@ integers, MIN_FIRST does so with a rounded zero point, SCALED keeps zero at zero
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +24,7 @@ _LARGEST = np.finfo(np.float32).max
 
 
 def _round_away(x: Array) -> Array:
-    return np.trunc(x + np.copysign(0.5, x))
+    return np.asarray(np.trunc(x + np.copysign(0.5, x)))
 
 
 def _along(values: Array, ndim: int, axis: int) -> Array:
@@ -44,7 +45,7 @@ class Steps:
     count: float
 
 
-def _steps(dtype: np.dtype[np.generic], narrow: bool) -> Steps:
+def _steps(dtype: np.dtype[np.integer[Any]], narrow: bool) -> Steps:
     info = np.iinfo(dtype)
     count = float(info.max) - float(info.min) + 1
     half = count / 2 if info.min < 0 else 0.0

@@ -1,4 +1,4 @@
-"""Whole recurrent cells as single ops: LSTM (Hochreiter and Schmidhuber, 1997, with peepholes of Gers, 2000) and GRU (Cho, 2014).
+"""Whole recurrent cells as single ops: LSTM (Hochreiter and Schmidhuber, 1997; peepholes: Gers, 2000), GRU (Cho, 2014).
 
 Flows in: input, state and the joined weights of all gates. Flows out: every gate and the new state. Always holds:
 weights multiply [input, previous output] once per step, for all gates together.
