@@ -15,9 +15,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, Protocol
 
+from ...errors import InvalidArgumentError
 from ...graph.dtypes import DataType, dtype_name, item_size
 from ..spec import DeviceSpec
-from .op_cost import CostContext, Dims, bytes_of, flops_of, is_free, is_matrix
+from .op_cost import (
+    CostContext,
+    Dims,
+    bytes_of,
+    elements_written,
+    flops_of,
+    input_bytes,
+    is_free,
+    is_matrix,
+    output_bytes,
+)
 
 Provenance = Literal["measured", "fitted", "roofline", "assumed", "free"]
 
@@ -124,13 +135,18 @@ def rate_type(c: CostContext) -> DataType:
 
 
 def roofline(c: CostContext, spec: DeviceSpec) -> OpCost:
-    """Cost of one run by the roofline of the device."""
+    """Cost of one run by the roofline of the device; "assumed" where the shapes do not fit the op."""
     if is_free(c.op):
         return OpCost(0, 0, 0, "free")
-    flops, moved = flops_of(c), bytes_of(c)
+    provenance: Provenance = "roofline"
+    try:
+        flops, moved = flops_of(c), bytes_of(c)
+    except InvalidArgumentError:
+        # Sizes that were assumed before the op need not fit it: count what can be counted, and say so.
+        flops, moved, provenance = elements_written(c), input_bytes(c) + output_bytes(c), "assumed"
     compute_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=is_matrix(c.op)))
     memory_ns = ceil_ns(moved, spec.achieved_bytes_per_s)
-    return OpCost(max(compute_ns, memory_ns) + spec.launch_overhead_ns, flops, moved, "roofline")
+    return OpCost(max(compute_ns, memory_ns) + spec.launch_overhead_ns, flops, moved, provenance)
 
 
 def copy_time_estimate(size_bytes: int, network_latency_millis: float, estimated_gbps: float) -> int:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ...errors import AlreadyExistsError
+from ...errors import AlreadyExistsError, InvalidArgumentError
 from ...graph.dtypes import DataType, item_size
 
 Dims = tuple[int, ...]
@@ -111,19 +111,34 @@ def is_matrix(op: str) -> bool:
 
 
 def flops_of(c: CostContext) -> int:
-    """Operations of one run of the op."""
+    """Operations of one run of the op; InvalidArgumentError when its shapes cannot be those of such an op."""
     if c.op in _FREE:
         return 0
     count = _FLOPS.get(c.op)
-    return count(c) if count is not None else sum(map(prod, c.outputs))
+    return _counted(count, c) if count is not None else elements_written(c)
 
 
 def bytes_of(c: CostContext) -> int:
-    """Bytes that one run of the op reads and writes."""
+    """Bytes that one run of the op reads and writes; InvalidArgumentError when its shapes cannot be right."""
     if c.op in _FREE:
         return 0
     count = _BYTES.get(c.op)
-    return count(c) if count is not None else input_bytes(c) + output_bytes(c)
+    return _counted(count, c) if count is not None else input_bytes(c) + output_bytes(c)
+
+
+def _counted(count: Count, c: CostContext) -> int:
+    try:
+        return count(c)
+    except (IndexError, ValueError):
+        raise InvalidArgumentError(
+            f"no cost for shapes {list(c.inputs)} -> {list(c.outputs)}: they do not fit the op; feed the real shapes",
+            op=c.op,
+        ) from None
+
+
+def elements_written(c: CostContext) -> int:
+    """Elements of all outputs together."""
+    return sum(map(prod, c.outputs))
 
 
 def input_bytes(c: CostContext) -> int:

@@ -10,6 +10,7 @@ are counted. A merge waits for its controls and for one of its data inputs that 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -75,7 +76,7 @@ def plan_work(shapes: InferredShapes, cluster: Cluster, cost_source: CostSource)
                 duty[n] = Duty.FREE
     routes, sizes = _transfers(graph, known, cluster, duty)
     waits, after, into_merges = _dependencies(graph, dead, duty)
-    warnings = shapes.assumptions + _control_flow_warnings(graph, dead)
+    warnings = shapes.assumptions + _control_flow_warnings(graph, dead) + _cost_warnings(graph, cost)
     return Work(graph, known, devices, device, duty, cost, routes, sizes, waits, after, into_merges, warnings)
 
 
@@ -119,7 +120,7 @@ def _dead_outputs(shapes: InferredShapes) -> set[tuple[int, int]]:
         return dead
     for n in graph.order():
         sources = graph.inputs[n]
-        gone = [source in dead for source in sources]
+        gone = [source in dead for source in sources if not graph.is_back_edge(source[0], n)]
         if graph.classes[n] is NodeClass.MERGE:
             is_dead = bool(gone) and all(gone)
         else:
@@ -192,10 +193,16 @@ def _dependencies(
     return waits, after, into_merges
 
 
+def _cost_warnings(graph: JoinedGraph, costs: list[OpCost]) -> list[str]:
+    guessed = Counter(graph.ops[n] for n, cost in enumerate(costs) if cost.provenance == "assumed")
+    listed = ", ".join(f"{count} x {op}" for op, count in sorted(guessed.items()))
+    return [f"shapes that do not fit the op cost one operation per output element: {listed}"] if guessed else []
+
+
 def _control_flow_warnings(graph: JoinedGraph, dead: set[tuple[int, int]]) -> list[str]:
     warnings = []
     switches = [n for n, c in enumerate(graph.classes) if c is NodeClass.SWITCH and (n, -1) not in dead]
-    loops = sum(c is NodeClass.NEXT_ITERATION for c in graph.classes)
+    loops = sum(c is NodeClass.NEXT_ITERATION and (n, -1) not in dead for n, c in enumerate(graph.classes))
     undecided = sum((n, 0) not in dead and (n, 1) not in dead for n in switches)
     if loops:
         warnings.append(f"loops were simulated for one iteration each: {loops} x NextIteration")

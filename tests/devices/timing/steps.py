@@ -50,8 +50,8 @@ class StepBuilder:
     def __init__(self) -> None:
         self.graph = Graph()
 
-    def feed(self, name: str, shape: tuple[int | None, ...], device: int = 0) -> str:
-        """Adds a placeholder."""
+    def feed(self, name: str, shape: tuple[int | None, ...] | None, device: int = 0) -> str:
+        """Adds a placeholder; None is a shape of which nothing is known."""
         return self._add(name, "Placeholder", {"dtype": DataType.FLOAT, "shape": shape}, [], device)
 
     def const(self, name: str, value: object, device: int = 0) -> str:

@@ -203,6 +203,34 @@ def test_a_loop_runs_once() -> None:
     assert timeline.warnings == ("loops were simulated for one iteration each: 1 x NextIteration",)
 
 
+def test_a_loop_on_the_dead_side_costs_nothing() -> None:
+    """A loop entered from the side not taken is dead as a whole: its merge does not wait for its own end."""
+    step = condition(False)
+    step.op("enter", "Enter", ["yes"], frame_name=b"loop")
+    step.op("again", "Merge", ["enter", "enter"], N=2)
+    step.op("body", "Neg", ["again"])
+    step.op("next", "NextIteration", ["body"])
+    merge, following = step.graph.find_node("again"), step.graph.find_node("next")
+    assert merge is not None
+    assert following is not None
+    step.graph.update_edge(following, 0, merge, 1)
+    for node in step.graph.op_nodes():
+        node.assigned_device = cpu(0)
+    timeline = simulate({cpu(0): step.graph}, cluster())
+    assert list(spans(timeline)) == ["no1", "no2", "end"]
+    assert timeline.warnings == ()
+
+
+def test_shapes_that_fit_no_op_are_costed_all_the_same() -> None:
+    """What was assumed further up may not fit: the event and a warning say that the cost is a guess."""
+    step = StepBuilder()
+    step.feed("x", None)
+    step.op("a", "MatMul", ["x", "x"])
+    timeline = step.timeline()
+    assert timeline.find("a").provenance == "assumed"
+    assert timeline.warnings[-1] == "shapes that do not fit the op cost one operation per output element: 1 x MatMul"
+
+
 def test_start_times_feed_partitioning() -> None:
     """A simulation's start times are accepted as those that partitioning schedules receives by."""
     step = two_devices()
