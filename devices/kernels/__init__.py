@@ -26,6 +26,7 @@ from . import optimizers as optimizers
 from . import padding as padding
 from . import partitioning as partitioning
 from . import pool as pool
+from . import projection as projection
 from . import quantization as quantization
 from . import random_ops as random_ops
 from . import recurrent as recurrent

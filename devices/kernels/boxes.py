@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...errors import InvalidArgumentError, OutOfRangeError
+from ...errors import OutOfRangeError
 from ...graph.dtypes import Array
 from .registry import Construction, Kernel, kernel
 from .support import require, shape_text, widen
@@ -138,7 +138,7 @@ def non_max_suppression(node: Construction) -> Kernel:
     fixed = node.attrs.get("iou_threshold")
 
     def choose(boxes: Array, scores: Array, limit: Array, *thresholds: Array) -> Array:
-        threshold = float(thresholds[0] if thresholds else fixed)
+        threshold = fixed if fixed is not None else float(thresholds[0])
         least = float(thresholds[1]) if len(thresholds) > 1 else -np.inf
         require(0 <= threshold <= 1, "iou_threshold must be in [0, 1]")
         require(boxes.ndim == 2 and boxes.shape[1] == 4, f"boxes must have 4 columns {shape_text(boxes.shape)}")

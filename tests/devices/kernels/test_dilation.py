@@ -1,0 +1,43 @@
+"""Dilation is the maximum of input plus filter over real cells, and its gradients follow the maximum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from partita.errors import InvalidArgumentError
+from tests.devices.kernels.harness import check_shapes, run
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 99), st.integers(1, 2), st.integers(1, 2), st.sampled_from(["SAME", "VALID"]))
+def test_dilation_and_its_gradients(seed, stride, rate, padding):
+    """Adding c to the filter adds c everywhere; gradients of a sum count each maximum once on either side."""
+    rng = np.random.default_rng(seed)
+    x, w = rng.standard_normal((1, 5, 6, 2)), rng.standard_normal((2, 3, 2))
+    attrs = {"strides": [1, stride, stride, 1], "rates": [1, rate, rate, 1], "padding": padding}
+    y = check_shapes("Dilation2D", x, w, **attrs)
+    np.testing.assert_allclose(run("Dilation2D", x, w + 3, **attrs), y + 3)
+    ones = np.ones_like(y)
+    dx = check_shapes("Dilation2DBackpropInput", x, w, ones, **attrs)
+    dw = check_shapes("Dilation2DBackpropFilter", x, w, ones, **attrs)
+    assert dx.sum() == dw.sum() == y.size
+    np.testing.assert_allclose(np.vdot(dx, x) + np.vdot(dw, w), y.sum())
+
+
+def test_a_flat_filter_is_max_pooling():
+    """A structuring function of zeros leaves the maximum of the window."""
+    x = np.random.default_rng(0).standard_normal((2, 5, 5, 3)).astype(np.float32)
+    pooled = run("MaxPool", x, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="SAME")
+    flat = np.zeros((3, 3, 3), np.float32)
+    got = run("Dilation2D", x, flat, strides=[1, 2, 2, 1], rates=[1, 1, 1, 1], padding="SAME")
+    np.testing.assert_array_equal(got, pooled)
+
+
+def test_depths_must_agree():
+    """One structuring function per channel."""
+    attrs = {"strides": [1, 1, 1, 1], "rates": [1, 1, 1, 1], "padding": "SAME"}
+    with pytest.raises(InvalidArgumentError, match="input and filter must have the same depth: 3 vs 2"):
+        run("Dilation2D", np.ones((1, 3, 3, 3), np.float32), np.ones((1, 1, 2), np.float32), **attrs)
