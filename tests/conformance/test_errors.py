@@ -1,0 +1,72 @@
+"""Requests that TensorFlow refuses are refused with the same status code and a message about the same thing.
+
+Flows in: errors.json, the answers of a session. Requests that TensorFlow accepts, deliberately, must run. After a
+refused run the session works on: whatever the graph has that can run alone runs.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from partita.actors.session import Session, open_session
+from partita.errors import PartitaError
+from partita.graph.importer import graph_def_to_graph
+from tests.conformance.corpus import ErrorCase, error_cases
+from tests.runs import HARD_PLACEMENT, cpus, run_one, run_to_the_end
+
+CASES = error_cases()
+# Loops are not run yet: a graph with one is refused before anybody looks at its frames.
+NOT_YET = {"inputs_from_two_frames": "UNIMPLEMENTED"}
+_NAMED = re.compile(r"'([^']+)'|\{\{node ([^}]+)\}\}|[Nn]ode (\w+)")
+
+
+def speaks_of_the_same(message: str, core: str) -> bool:
+    """Whether a message begins like TensorFlow's, or names all that TensorFlow's names."""
+    names = {next(filter(None, groups)) for groups in _NAMED.findall(core)}
+    return core[:24] in message or bool(names and all(name in message for name in names))
+
+
+def message_of(error: PartitaError) -> str:
+    """The whole text of an error with its place, whose node may stand beside the message instead of in it."""
+    return f"{error} {error.node or ''}"
+
+
+async def run_something_else(session: Session, case: ErrorCase) -> bool:
+    """Runs the first node that can run alone; False when the graph has none."""
+    alone = [node.name for node in graph_def_to_graph(case.graph_bytes()).op_nodes() if node.op in ("Const", "NoOp")]
+    if alone:
+        await session.run((), targets=alone[:1])
+    return bool(alone)
+
+
+async def answer(case: ErrorCase) -> tuple[str, str]:
+    """Status code and message of the request, after checking that the session survives a failed run."""
+    try:
+        async with open_session(
+            case.graph_bytes(), cpus(int(case.info["n_devices"])), config=HARD_PLACEMENT
+        ) as session:
+            try:
+                await run_one(session, case.feeds(), case.info["fetches"], case.info["targets"])
+            except PartitaError as error:
+                await run_something_else(session, case)
+                return error.code, message_of(error)
+    except PartitaError as error:
+        return error.code, message_of(error)
+    return "OK", ""
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_code_and_message(case: ErrorCase) -> None:
+    """The code is TensorFlow's; the message begins like its message or names the same nodes."""
+    code, message = run_to_the_end(answer, case)
+    assert code == NOT_YET.get(case.name, case.code), message
+    if case.name not in NOT_YET:
+        assert speaks_of_the_same(message, case.core) or code == "OK", f"{message!r} is not about {case.core!r}"
+
+
+def test_the_cases_are_all_there() -> None:
+    """The committed part has all 46, some of them deliberately accepted."""
+    assert len(CASES) >= 46
+    assert 5 <= sum(case.code == "OK" for case in CASES) < len(CASES)

@@ -1,0 +1,64 @@
+"""Fetched values equal TensorFlow's within the tolerance of each case, on the devices that TensorFlow used.
+
+Flows in: cases with values. All steps of a case run in order in one session, since variables live from step to step.
+Numbers are compared within the case's rtol and atol, everything else exactly; shapes and element types always exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partita.actors.session import open_session
+from partita.graph.dtypes import Array
+from tests.conformance.corpus import Case, Step, cases
+from tests.runs import HARD_PLACEMENT, cpus, run_one, run_to_the_end
+
+FAMILIES = ("elementary", "random", "models")
+CASES = [case for family in FAMILIES for case in cases(family)]
+# Fetches that a last bit decides: the top-k of two numbers two steps of float32 apart, in a case full of Tanh.
+DECIDED_BY_ROUNDING = {("random/rand_n1000_d2_s1019", "n563_ix:0"): 2}
+_INEXACT = ("f", "c", "V")  # numpy's kind of bfloat16 is V
+
+
+def check_close(case: Case, name: str, ours: Array, theirs: Array) -> None:
+    """Equal shape and type; equal within the case's tolerance where the type is inexact, else exactly."""
+    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), name
+    if theirs.dtype.kind in _INEXACT:
+        wide = np.complex128 if theirs.dtype.kind == "c" else np.float64
+        rtol, atol = case.info["numeric"]["rtol"], case.info["numeric"]["atol"]
+        np.testing.assert_allclose(ours.astype(wide), theirs.astype(wide), rtol, atol, err_msg=name)
+    else:
+        allowed = DECIDED_BY_ROUNDING.get((case.path, name.rpartition(" ")[2]), 0)
+        assert np.count_nonzero(ours != theirs) <= allowed, f"{name}: {ours} instead of {theirs}"
+
+
+def fed(case: Case, step: Step) -> dict[str, Array]:
+    """Values to feed in a step, in the order of the request."""
+    return {name: case.feeds[key] for name, key in step.feeds.items() if key is not None}
+
+
+async def run_case(case: Case) -> int:
+    """Runs all steps, checks what they fetch, and returns how many arrays were compared."""
+    compared = 0
+    async with open_session(case.graph_def(), cpus(len(case.devices)), config=HARD_PLACEMENT) as session:
+        for step in case.steps():
+            values = await run_one(session, fed(case, step), step.fetches, step.targets)
+            assert len(values) == len(step.expected)
+            for name, key, value in zip(step.fetches, step.expected, values, strict=True):
+                check_close(case, f"step {step.index}: {name}", value, case.expected[key])
+                compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
+def test_values_equal_tensorflow(case: Case) -> None:
+    """Every fetch of every step has TensorFlow's value."""
+    assert run_to_the_end(run_case, case) == sum(len(step.fetches) for step in case.steps())
+
+
+def test_every_case_has_steps_and_most_fetch() -> None:
+    """The cases are no empty shells: all have steps, and nearly all compare values."""
+    assert len(CASES) == sum(len(cases(family)) for family in FAMILIES) >= 34
+    assert all(case.steps() for case in CASES)
+    assert sum(any(step.fetches for step in case.steps()) for case in CASES) >= len(CASES) - 5

@@ -1,0 +1,31 @@
+"""Law 1: where nodes are placed, and in which order tasks happen to run, does not change any value.
+
+Each example runs with another order of trio's tasks: hypothesis seeds trio's scheduler from `random_module`.
+"""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.runs import assert_same_values, values
+from tests.strategies import GraphCase, placed_cases
+
+
+@given(placed_cases())
+def test_partitioned_run_equals_single_device_run(placed: tuple[GraphCase, dict[str, str]]) -> None:
+    """Any placement over up to four devices fetches the same bits as one device."""
+    case, placement = placed
+    assert_same_values(values(case.on(placement), case), values(case.on_one_device(), case))
+
+
+@given(placed_cases(max_steps=6), st.lists(st.random_module(), min_size=2, max_size=4))
+def test_any_interleaving_gives_the_same_values(placed: tuple[GraphCase, dict[str, str]], seeds: list[object]) -> None:
+    """However the actors take turns, the step fetches the same bits."""
+    case, placement = placed
+    first = values(case.on(placement), case)
+    for number, _ in enumerate(seeds):
+        random.seed(number)
+        assert_same_values(values(case.on(placement), case), first)

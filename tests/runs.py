@@ -1,0 +1,112 @@
+"""Short ways to run a graph in tests: one request in a session of its own, steps in an open session, watched sessions.
+
+Flows in: a GraphDef, a request. Flows out: arrays, and for a watched session what its steps left behind. Always holds:
+soft placement is off, so a device that a test names is the device that is used.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import trio
+from trio.testing import MockClock
+
+from partita.actors.session import Session, open_session
+from partita.graph.dtypes import Array
+from partita.graph.protos import ConfigProto, GraphDef
+from partita.rendezvous import LocalRendezvous
+from tests.strategies import GraphCase
+
+Result = TypeVar("Result")
+IDLE_S = 5.0  # a loop that is idle so long waits for something that will never come; no kernel in tests takes so long
+IDLE_TINY_S = 0.3  # the same for graphs so small that no kernel leaves the loop
+HARD_PLACEMENT = ConfigProto(allow_soft_placement=False)
+
+
+def cpus(count: int) -> str:
+    """The devices of a session with so many CPUs."""
+    return f"cpu:{count}"
+
+
+def run_to_the_end(
+    main: Callable[..., Awaitable[Result]], *arguments: Any, idle_s: float = IDLE_S
+) -> Result:  # Any: passed on
+    """`trio.run` that fails with trio.TooSlowError when every task waits for ever, instead of waiting with them.
+
+    It takes no notice of how long the work takes: virtual time passes only after the loop was idle for `idle_s`
+    seconds, which leaves kernels in worker threads that long.
+    """
+
+    async def watched() -> Result:
+        with trio.fail_after(1):
+            return await main(*arguments)
+
+    return trio.run(watched, clock=MockClock(autojump_threshold=idle_s))
+
+
+async def run_one(
+    session: Session, feeds: Mapping[str, Array], fetches: Sequence[str], targets: Sequence[str]
+) -> list[Array]:
+    """Runs one step."""
+    return await session.run(list(fetches), dict(feeds), list(targets))
+
+
+def values(graph_def: GraphDef, case: GraphCase, devices: int = 4) -> list[Array]:
+    """What the request of a case fetches from a graph, in a session of its own."""
+
+    async def main() -> list[Array]:
+        async with open_session(graph_def, cpus(devices), config=HARD_PLACEMENT) as session:
+            return await run_one(session, case.feeds, case.fetches, case.targets)
+
+    return run_to_the_end(main, idle_s=IDLE_TINY_S)
+
+
+def assert_same_values(ours: Sequence[Array], theirs: Sequence[Array]) -> None:
+    """Equal in number, type, shape and every bit."""
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        assert (a.dtype, a.shape) == (b.dtype, b.shape)
+        assert a.tobytes() == b.tobytes(), f"{a} is not {b}"
+
+
+class Watch:
+    """Makes rendezvous for a session and remembers them and, weakly, every array that went through them."""
+
+    def __init__(self) -> None:
+        self.meetings: list[LocalRendezvous] = []
+        self.tensors: list[weakref.ref[Any]] = []  # Any: whatever travels and can be watched
+
+    def __call__(self) -> LocalRendezvous:
+        """A new rendezvous; stands in for the class."""
+        meeting = _Watched(self)
+        self.meetings.append(meeting)
+        return meeting
+
+    def left_behind(self) -> dict[str, int]:
+        """Waiters, queued messages and tensors that are still there; collects garbage first."""
+        gc.collect()
+        found = [meeting.statistics() for meeting in self.meetings]
+        return {
+            "waiters": sum(statistics.waiting for statistics in found),
+            "queued": sum(statistics.queued for statistics in found),
+            "tensors": sum(reference() is not None for reference in self.tensors),
+        }
+
+
+class _Watched(LocalRendezvous):
+    """A rendezvous that tells its watch about arrays."""
+
+    __slots__ = ("_watch",)
+
+    def __init__(self, watch: Watch) -> None:
+        super().__init__()
+        self._watch = watch
+
+    def send(self, key: Hashable, value: Any, is_dead: bool = False) -> None:  # Any: see the rendezvous
+        if isinstance(value, np.ndarray):
+            self._watch.tensors.append(weakref.ref(value))
+        super().send(key, value, is_dead)
