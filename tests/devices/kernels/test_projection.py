@@ -32,13 +32,14 @@ def test_a_whole_shift_moves_pixels_and_fills_the_rest(rows, columns, interpolat
 
 
 @pytest.mark.parametrize(
-    ("mode", "expected"), [("NEAREST", "aaabccc"), ("REFLECT", "baabccb"), ("WRAP", "bcabcab"), ("CONSTANT", "..abc..")]
+    ("mode", "expected"),
+    [("NEAREST", "aaabcdeee"), ("REFLECT", "baabcdeed"), ("WRAP", "deabcdeab"), ("CONSTANT", "..abcde..")],
 )
 def test_fill_modes_continue_the_image(mode, expected):
     """As the op documentation draws them."""
-    letters = np.float32([ord(letter) for letter in "abc"]).reshape(1, 1, 3, 1)
+    letters = np.float32([ord(letter) for letter in "abcde"]).reshape(1, 1, 5, 1)
     got = run(
-        OP, letters, shift(0, -2), np.int32([1, 7]), np.float32(ord(".")), interpolation="NEAREST", fill_mode=mode
+        OP, letters, shift(0, -2), np.int32([1, 9]), np.float32(ord(".")), interpolation="NEAREST", fill_mode=mode
     )
     assert "".join(chr(int(code)) for code in got.ravel()) == expected
 
