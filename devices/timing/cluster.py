@@ -1,6 +1,6 @@
 """The simulated machines: one simpy process a compute stream, callbacks for transfers over links.
 
-Flows in: `Work`. Flows out: events with start and end in nanoseconds, in the order they were settled. Always holds: a
+Flows in: `Work`. Flows out: a `StepLog` of what started when and why, in the order it was settled. Always holds: a
 stream runs one op at a time and a link carries one transfer at a time, first come first served; a node starts no
 earlier than all it waits for has ended; nothing waits while what it needs is free.
 
@@ -23,12 +23,10 @@ from simpy import Environment, Event, Timeout
 from simpy.events import EventPriority
 
 from ...errors import InternalError
-from ..topology import Link
-from .timeline import COMPUTE_STREAM, Kind, TimelineEvent
+from .log import StepLog
 from .work import Duty, Work
 
 _LATE = EventPriority(2)  # after simpy's NORMAL: the second half of an instant
-_NOT_RUN = -1
 
 
 def _call(event: Event, callback: Callable[[Event], None]) -> None:
@@ -51,77 +49,88 @@ class _Late(Event):
 class _Stream:
     """The compute stream of one device: a heap of ready nodes and the process that works it off."""
 
-    __slots__ = ("last", "machines", "name", "ready", "wake")
+    __slots__ = ("last", "machines", "ready", "wake")
 
-    def __init__(self, machines: SimulatedCluster, name: str) -> None:
+    def __init__(self, machines: SimulatedCluster) -> None:
         self.machines = machines
-        self.name = name
-        self.ready: list[tuple[int, int, int]] = []  # (ready since, node, event that released it)
+        self.ready: list[int] = []  # ready since (ns) * number of nodes + node: one integer orders by both
         self.wake: _Late | None = None
         self.last = -1  # the event that occupied the stream last
 
-    def push(self, node: int, cause: int) -> None:
-        """Makes a node ready now; a stream that idles looks for work at the end of the instant."""
-        heappush(self.ready, (self.machines.now(), node, cause))
+    def push(self, key: int) -> None:
+        """Makes a node ready; a stream that idles looks for work at the end of the instant."""
+        heappush(self.ready, key)
         if self.wake is not None:
             wake, self.wake = self.wake, None
             wake.trigger_late()
 
     def process(self) -> Generator[Event, None, None]:
         """Takes nodes in the stated order, for ever; simpy drops the process when no event is left."""
-        machines, env = self.machines, self.machines.env
+        machines, ready, log = self.machines, self.ready, self.machines.log
+        env, count, released_by = machines.env, len(machines.work.graph), machines.released_by
+        durations = [cost.time_ns for cost in machines.work.cost]
         while True:
-            if not self.ready:
+            if not ready:
                 self.wake = _Late(env)
                 yield self.wake
             elif env.peek() <= env.now:
-                yield _Late(
-                    env
-                ).trigger_late()  # something else still ends at this instant, and may release an earlier node
-            since, node, cause = heappop(self.ready)
-            index = machines.record_compute(node, self.name, cause if since == env.now else self.last)
-            self.last = index
-            yield Timeout(env, machines.work.cost[node].time_ns)
-            machines.finish(node, index)
+                # Something else still ends at this instant, and may release an earlier node.
+                yield _Late(env).trigger_late()
+            since, node = divmod(heappop(ready), count)
+            now, duration = machines.now(), durations[node]
+            self.last = log.record(node, now, now + duration, released_by[node] if since == now else self.last)
+            yield Timeout(env, duration)
+            machines.finish(node, self.last)
 
 
 class SimulatedCluster:
-    """One step on simulated hardware: `run` once, then read `events`, `start_ns` and `end_ns` (by node)."""
+    """One step on simulated hardware: `run` once, then read `log`."""
 
     def __init__(self, work: Work) -> None:
         self.work = work
         self.env = Environment()
-        self.events: list[TimelineEvent] = []
         count = len(work.graph)
-        self.start_ns = [_NOT_RUN] * count
-        self.end_ns = [_NOT_RUN] * count
+        self.log = StepLog(count)
+        self.released_by = [-1] * count  # the event that made a node ready
         self._waits = list(work.waits)
         self._open_merges = {n for merges in work.into_merges.values() for n in merges}
-        self._streams = [_Stream(self, name) for name in work.devices]
-        self._requests: list[tuple[int, int]] = []  # (receive, event that made it ready) of this instant
-        self._free_at: dict[Link, tuple[int, int]] = {}  # link -> (from when it is free, event that occupies it)
+        streams = [_Stream(self) for _ in work.devices]
+        self._streams = streams
+        self._stream_of = [
+            streams[device] if duty is Duty.COMPUTE else None
+            for device, duty in zip(work.device, work.duty, strict=True)
+        ]
+        self._requests: list[int] = []  # receives that became ready in this instant
+        self._free_at = [(0, -1)] * len(work.links)  # per link: from when it is free, and the event that occupies it
 
     def run(self) -> None:
         """Simulates the step; raises InternalError when nodes are left over."""
         for stream in self._streams:
             self.env.process(stream.process())
-        for node, waits in enumerate(self.work.waits):
-            if not waits:
-                self._release([(node, -1)])
+        self._release([(node, -1) for node, waits in enumerate(self.work.waits) if not waits])
         self.env.run()
-        left = [self.work.graph.names[n] for n, end in enumerate(self.end_ns) if end == _NOT_RUN]
+        left = self.log.left_over()
         if left:
-            raise InternalError(f"{len(left)} nodes never became ready in the simulation", node=left[0])
+            name = self.work.graph.names[left[0]]
+            raise InternalError(f"{len(left)} nodes never became ready in the simulation", node=name)
+
+    def now(self) -> int:
+        """Nanoseconds since the start of the step: a whole number, as all durations are."""
+        return int(self.env.now)
 
     def finish(self, node: int, event: int) -> None:
         """The node has ended now, as that event: releases what waited for nothing else."""
-        self._release(self._released_by(node, event))
+        released: list[tuple[int, int]] = []
+        self._count_down(node, event, released)
+        if released:
+            self._release(released)
 
-    def _released_by(self, node: int, event: int) -> list[tuple[int, int]]:
-        waits, released = self._waits, []
+    def _count_down(self, node: int, event: int, released: list[tuple[int, int]]) -> None:
+        """Counts the end of a node down in all that wait for it; `released` gets those that wait for nothing more."""
+        waits = self._waits
         for target in self.work.after[node]:
-            waits[target] -= 1
-            if not waits[target]:
+            left = waits[target] = waits[target] - 1
+            if not left:
                 released.append((target, event))
         for merge in self.work.into_merges.get(node, ()):
             if merge in self._open_merges:
@@ -129,78 +138,44 @@ class SimulatedCluster:
                 waits[merge] -= 1
                 if not waits[merge]:
                     released.append((merge, event))
-        return released
 
     def _release(self, released: list[tuple[int, int]]) -> None:
         """Hands ready nodes to streams and links; free ones pass at once, and so on from there."""
-        work = self.work
+        duties, routes, log = self.work.duty, self.work.routes, self.log
+        now, count = self.now(), len(self.work.graph)
         while released:
             node, cause = released.pop()
-            duty = work.duty[node]
-            if duty is Duty.COMPUTE:
-                self._streams[work.device[node]].push(node, cause)
-            elif duty is Duty.TRANSFER and work.routes[node].links:
-                self._request(node, cause)
+            stream = self._stream_of[node]
+            if stream is not None:
+                self.released_by[node] = cause
+                stream.push(now * count + node)
+            elif duties[node] is Duty.TRANSFER and routes[node].links:
+                self.released_by[node] = cause
+                self._request(node)
+            elif duties[node] is Duty.DEAD:
+                log.skip(node, now)
+                self._count_down(node, cause, released)
             else:
-                index = cause if duty is Duty.DEAD else self._record_instant(node, cause)
-                self.start_ns[node] = self.end_ns[node] = self.now()
-                released += self._released_by(node, index)
+                self._count_down(node, log.record(node, now, now, cause), released)
 
-    def now(self) -> int:
-        """Nanoseconds since the start of the step: a whole number, as all durations are."""
-        return int(self.env.now)
-
-    def record_compute(self, node: int, device: str, cause: int) -> int:
-        """The node starts now: its event, which ends when its cost says; the event's index."""
-        work, cost, now = self.work, self.work.cost[node], self.now()
-        self.start_ns[node], self.end_ns[node] = now, now + cost.time_ns
-        name, op = work.graph.names[node], work.graph.ops[node]
-        end = now + cost.time_ns
-        self.events.append(
-            TimelineEvent(
-                device, COMPUTE_STREAM, name, op, "compute", now, end, cost.bytes, cost.flops, cost.provenance, cause
-            )
-        )
-        return len(self.events) - 1
-
-    def _record_instant(self, node: int, cause: int) -> int:
-        graph, now = self.work.graph, self.now()
-        device = self.work.devices[self.work.device[node]]
-        transfer = graph.transfers.get(node)
-        kind: Kind = "compute" if transfer is None else ("recv" if graph.properties[node].output_types else "send")
-        op, name = graph.ops[node], graph.names[node]
-        self.events.append(TimelineEvent(device, COMPUTE_STREAM, name, op, kind, now, now, 0, 0, "free", cause))
-        return len(self.events) - 1
-
-    def _request(self, node: int, cause: int) -> None:
+    def _request(self, node: int) -> None:
         if not self._requests:
             _call(_Late(self.env).trigger_late(), self._start_transfers)
-        self._requests.append((node, cause))
+        self._requests.append(node)
 
     def _start_transfers(self, _: Event) -> None:
         """All requests of this instant, lowest receive first, each onto its links as soon as all of them are free."""
         requests, self._requests = sorted(self._requests), []
-        for node, cause in requests:
-            route, now = self.work.routes[node], self.now()
-            free_at, occupant = max(self._free_at.get(link, (0, -1)) for link in route.links)
-            start, index = max(now, free_at), len(self.events)
-            end = start + route.transfer_ns(self.work.sizes[node])
-            for link in route.links:
-                self._free_at[link] = end, index
-            self._record_copy(node, start, end, cause if start == now else occupant)
-            self.start_ns[node], self.end_ns[node] = start, end
-            _call(Timeout(self.env, end - now), partial(self._arrive, node, index))
-
-    def _record_copy(self, node: int, start: int, end: int, cause: int) -> None:
-        graph, first = self.work.graph, self.work.routes[node].links[0]
-        transfer = graph.transfers[node]
-        device = self.work.devices[self.work.device[graph.sender[node]]]
-        size = self.work.sizes[node]
-        self.events.append(
-            TimelineEvent(
-                device, first.stream_name, transfer.tensor_name, "copy", "copy", start, end, size, 0, "link", cause
-            )
-        )
+        now, free_at = self.now(), self._free_at
+        for node in requests:
+            links = self.work.links_of[node]
+            free, occupant = max([free_at[link] for link in links])
+            start = max(now, free)
+            end = start + self.work.transfer_ns[node]
+            copy = self.log.record_copy(node, start, end, self.released_by[node] if start == now else occupant)
+            for link in links:
+                free_at[link] = end, copy
+            _call(Timeout(self.env, end - now), partial(self._arrive, node, copy))
 
     def _arrive(self, node: int, copy: int, _: Event) -> None:
-        self.finish(node, self._record_instant(node, copy))
+        self.finish(node, self.log.record_arrival(node, copy))

@@ -70,7 +70,7 @@ def _as_graph(graph: Graph | Serialisable) -> Graph:
 def _timeline(work: Work, machines: SimulatedCluster, cluster: Cluster) -> Timeline:
     peak = peaks(_buffers(work, machines, cluster))
     return Timeline(
-        machines.events,
+        machines.log.events(work),
         warnings=work.warnings + _memory_warnings(peak, cluster),
         peak_bytes=peak,
         dependency_bound_ns=_dependency_bound_ns(work),
@@ -97,8 +97,7 @@ def _dependency_bound_ns(work: Work) -> int:
             data = [min(data)] if data else []
         if n in graph.sender:
             data.append(done[graph.sender[n]])
-        route = work.routes.get(n)
-        took = work.cost[n].time_ns if route is None else route.transfer_ns(work.sizes[n])
+        took = work.transfer_ns.get(n, work.cost[n].time_ns)
         done[n] = max(before + data, default=0) + took
     return max(done, default=0)
 
@@ -107,19 +106,19 @@ def _buffers(work: Work, machines: SimulatedCluster, cluster: Cluster) -> list[B
     """Every output's buffer, from when its producer starts to when the last reader of it, or of a view of it, ends."""
     graph = work.graph
     roots = _roots(work)
-    last_use = {output: machines.end_ns[output[0]] for output in set(roots.values())}
+    last_use = {output: machines.log.end_ns[output[0]] for output in set(roots.values())}
     for n, inputs in enumerate(graph.inputs):
         for source in inputs:
             root = roots.get(source)
             if root is not None:
-                last_use[root] = max(last_use[root], machines.end_ns[n])
+                last_use[root] = max(last_use[root], machines.log.end_ns[n])
     for recv, send in graph.sender.items():
         root = roots.get(graph.inputs[send][0])
         if root is not None:
-            last_use[root] = max(last_use[root], machines.end_ns[recv])
-    makespan = max(machines.end_ns, default=0)
+            last_use[root] = max(last_use[root], machines.log.end_ns[recv])
+    makespan = max(machines.log.end_ns, default=0)
     return [
-        _buffer(work, n, output, machines.start_ns[n], end, makespan, cluster)
+        _buffer(work, n, output, machines.log.start_ns[n], end, makespan, cluster)
         for (n, output), end in sorted(last_use.items())
     ]
 

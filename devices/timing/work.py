@@ -21,7 +21,7 @@ from ...graph.joined import JoinedGraph
 from ...graph.node import NodeClass
 from ...graph.shape_inference import InferredShapes
 from ..cluster import Cluster
-from ..topology import Route
+from ..topology import Link, Route
 from .cost_source import CostSource, OpCost
 from .op_cost import Dims
 
@@ -41,6 +41,7 @@ class Duty(IntEnum):
 class Work:
     """Columns by joint node number; `devices` are full names that `device[n]` indexes.
 
+    Receives that take a route have `sizes` in bytes, the time of the transfer alone, and the numbers of its `links`.
     `waits[n]` events release node `n`: the end of each of `after`, once per entry; a merge counts its data inputs as
     one, and gets them through `into_merges`.
     """
@@ -53,6 +54,9 @@ class Work:
     cost: list[OpCost]
     routes: dict[int, Route]
     sizes: dict[int, int]
+    transfer_ns: dict[int, int]
+    links: list[Link]
+    links_of: dict[int, list[int]]
     waits: list[int]
     after: list[list[int]]
     into_merges: dict[int, list[int]]
@@ -75,9 +79,17 @@ def plan_work(shapes: InferredShapes, cluster: Cluster, cost_source: CostSource)
             if cost[n].provenance == "free":
                 duty[n] = Duty.FREE
     routes, sizes = _transfers(graph, known, cluster, duty)
+    transfer_ns = {n: route.transfer_ns(sizes[n]) for n, route in routes.items()}
+    links = list(dict.fromkeys(link for route in routes.values() for link in route.links))
+    number = {link: i for i, link in enumerate(links)}
+    links_of = {n: [number[link] for link in route.links] for n, route in routes.items()}
     waits, after, into_merges = _dependencies(graph, dead, duty)
     warnings = shapes.assumptions + _control_flow_warnings(graph, dead) + _cost_warnings(graph, cost)
-    return Work(graph, known, devices, device, duty, cost, routes, sizes, waits, after, into_merges, warnings)
+    return Work(
+        *(graph, known, devices, device, duty, cost),
+        *(routes, sizes, transfer_ns, links, links_of),
+        *(waits, after, into_merges, warnings),
+    )
 
 
 def _known_sizes(shapes: Sequence[tuple[tuple[int | None, ...] | None, ...]]) -> list[tuple[Dims, ...]]:

@@ -1,0 +1,82 @@
+"""What a simulated step writes down while it runs, and the events that this becomes.
+
+Flows in: one entry per node that starts or passes, and one per transfer, each with the entry that let it start. Flows
+out: start and end per node, and `TimelineEvent`s in the order of the entries. Always holds: entries are numbered from 0
+as they come, and a cause is always an earlier entry, or -1.
+"""
+
+from __future__ import annotations
+
+from .timeline import COMPUTE_STREAM, Kind, TimelineEvent
+from .work import Duty, Work
+
+_NOT_RUN = -1
+
+
+class StepLog:
+    """Columns by entry and by node; an entry is a node number, or the complement of one for its transfer.
+
+    `start_ns` and `end_ns` of a receive are those of its transfer.
+    """
+
+    __slots__ = ("_causes", "_entries", "end_ns", "start_ns")
+
+    def __init__(self, nodes: int) -> None:
+        self.start_ns = [_NOT_RUN] * nodes
+        self.end_ns = [_NOT_RUN] * nodes
+        self._entries: list[int] = []
+        self._causes: list[int] = []
+
+    def record(self, node: int, start_ns: int, end_ns: int, cause: int) -> int:
+        """A node takes that time; the entry's number."""
+        self.start_ns[node], self.end_ns[node] = start_ns, end_ns
+        self._causes.append(cause)
+        self._entries.append(node)
+        return len(self._entries) - 1
+
+    def record_copy(self, node: int, start_ns: int, end_ns: int, cause: int) -> int:
+        """The transfer of a receive takes that time; the entry's number."""
+        self.start_ns[node], self.end_ns[node] = start_ns, end_ns
+        self._causes.append(cause)
+        self._entries.append(~node)
+        return len(self._entries) - 1
+
+    def record_arrival(self, node: int, cause: int) -> int:
+        """A receive takes its tensor when the transfer ends; the entry's number."""
+        self._causes.append(cause)
+        self._entries.append(node)
+        return len(self._entries) - 1
+
+    def skip(self, node: int, now_ns: int) -> None:
+        """A dead node passes: it is no entry."""
+        self.start_ns[node] = self.end_ns[node] = now_ns
+
+    def left_over(self) -> list[int]:
+        """Nodes that never came to their turn."""
+        return [node for node, end in enumerate(self.end_ns) if end == _NOT_RUN]
+
+    def events(self, work: Work) -> list[TimelineEvent]:
+        """The entries as events."""
+        pairs = zip(self._entries, self._causes, strict=True)
+        return [self._node(work, n, cause) if n >= 0 else self._transfer(work, ~n, cause) for n, cause in pairs]
+
+    def _node(self, work: Work, n: int, cause: int) -> TimelineEvent:
+        graph, end = work.graph, self.end_ns[n]
+        device, op, name = work.devices[work.device[n]], graph.ops[n], graph.names[n]
+        if work.duty[n] is Duty.COMPUTE:
+            time_ns, flops, moved, provenance = work.cost[n]
+            start = end - time_ns
+            return TimelineEvent(
+                device, COMPUTE_STREAM, name, op, "compute", start, end, moved, flops, provenance, cause
+            )
+        kind: Kind = "compute"
+        if n in graph.transfers:
+            kind = "recv" if graph.properties[n].output_types else "send"
+        return TimelineEvent(device, COMPUTE_STREAM, name, op, kind, end, end, 0, 0, "free", cause)
+
+    def _transfer(self, work: Work, n: int, cause: int) -> TimelineEvent:
+        graph = work.graph
+        device = work.devices[work.device[graph.sender[n]]]
+        stream, tensor = work.routes[n].links[0].stream_name, graph.transfers[n].tensor_name
+        start, end, size = self.start_ns[n], self.end_ns[n], work.sizes[n]
+        return TimelineEvent(device, stream, tensor, "copy", "copy", start, end, size, 0, "link", cause)
