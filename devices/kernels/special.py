@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...graph.dtypes import Array
+from ...graph.dtypes import Array, DataType
 from .broadcasting import broadcasting
 from .igamma import igamma_grad_a, random_gamma_grad, scipy_special
 from .registry import Construction, Kernel, kernel
@@ -61,7 +61,8 @@ def _limit_at_zero(limit: float) -> Kernel:
 _EDGES: dict[str, Kernel] = {
     "Lgamma": lambda value, x: np.where(x == -np.inf, np.inf, value),
     "Digamma": lambda value, x: _nan_at_poles(x, value),
-    "Expint": lambda value, x: np.where(x < 0, np.nan, value),
+    "Expint": lambda value, x: np.where((x < 0) | (x == np.inf), np.nan, value),
+    "Erf": lambda value, x: np.where(np.isinf(x), np.nan, value),  # in double precision only, alone of its kind
     "Igamma": lambda value, a, x: np.where(x == 0, 0.0, np.where(a <= 0, np.nan, value)),
     "Igammac": lambda value, a, x: np.where((a <= 0) & (x > 0), np.nan, value),
     "Zeta": _zeta_limits,
@@ -75,7 +76,7 @@ def special_function(node: Construction) -> Kernel:
     """A special function of one variable, or of several that broadcast."""
     function = scipy_special(_SCIPY[node.op])
     edges = _EDGES.get(node.op)
-    if edges is not None:
+    if edges is not None and (node.op != "Erf" or node.output_types[0] is DataType.DOUBLE):
         function = _corrected(function, edges)
     return broadcasting(in_float32(function, node.output_types[0]))
 

@@ -78,8 +78,12 @@ simple("PopulationCount", _population_count)
 
 @kernel("Round")
 def round_half_even(node: Construction) -> Kernel:
-    """The nearest whole number, halves to the even one; integers pass (TensorFlow's own kernel makes zeros of them)."""
-    return (lambda x: x) if numpy_dtype(node.output_types[0]).kind in "iu" else np.rint
+    """The nearest whole number, halves to the even one.
+
+    Integers become zeros: TensorFlow 2.21 has CPU kernels that do this to them (`tf.round` never calls these), and
+    values here are those that TensorFlow gives.
+    """
+    return np.zeros_like if numpy_dtype(node.output_types[0]).kind in "iu" else np.rint
 
 
 @kernel("Rsqrt")

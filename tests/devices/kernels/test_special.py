@@ -93,7 +93,8 @@ def test_fresnel_integrals_are_integrals():
     [
         ("Digamma", ([0, -1, -0.0],), [np.nan] * 3),
         ("Lgamma", ([0, -1, -np.inf],), [np.inf] * 3),
-        ("Expint", ([0, -1],), [-np.inf, np.nan]),
+        ("Expint", ([0, -1, np.inf],), [-np.inf, np.nan, np.nan]),
+        ("Erf", ([np.inf, -np.inf],), [1, -1]),
         ("BesselK0", ([0, -1],), [np.inf, np.inf]),
         ("BesselY0", ([0, -1],), [-np.inf, -np.inf]),
         ("Erfinv", ([1, -1, 2],), [np.inf, -np.inf, np.nan]),
@@ -108,6 +109,11 @@ def test_values_at_the_edges(op, inputs, expected):
     """As TensorFlow gives them at and beyond the edge of the domain."""
     arrays_ = [np.array(values, np.float32) for values in inputs]
     np.testing.assert_array_equal(check_shapes(op, *arrays_), np.array(expected, np.float32))
+
+
+def test_erf_of_infinity_in_double_precision():
+    """Is NaN, as TensorFlow's kernel for doubles alone has it."""
+    np.testing.assert_array_equal(run("Erf", np.array([np.inf, 0, -np.inf])), [np.nan, 0, np.nan])
 
 
 def test_shapes_of_several_variables():
