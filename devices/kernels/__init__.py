@@ -50,3 +50,6 @@ from . import strings as strings
 from . import unary as unary
 from . import variable_scatter as variable_scatter
 from . import variables as variables
+from . import sparse as sparse
+from . import sparse_structure as sparse_structure
+from . import sparse_segment as sparse_segment

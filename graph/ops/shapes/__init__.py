@@ -40,3 +40,4 @@ from . import special as special
 from . import strings as strings
 from . import unary as unary
 from . import variables as variables
+from . import sparse as sparse
