@@ -1,12 +1,17 @@
-"""The actor of one device: a task that lives as long as the session and runs the segments posted to it.
+"""The actor of one device, and the crew of actors of a session.
 
 Flows in: messages, posted by whoever starts a step and by the rendezvous callbacks of other actors. Flows out: values
 into slots, tensors into the rendezvous of each step, the news that a segment is finished or has failed. Always holds:
-one segment at a time; segments in the order of posting; the actor parks only when its mailbox is empty; a step's
-error ends that step and never the actor.
+a mailbox is served in the order of posting, one chunk at a time; while there is mail, somebody is at work or about to
+be; a step's error ends that step and never an actor.
 
-    PARKED --post--> WORKING --mailbox empty--> PARKED
+    PARKED --post--> WORKING --no mail anywhere--> PARKED          the task of an actor, as long as the session
                         `--Shutdown--> ended
+
+A task switch costs more than most segments. So whoever is at work, an actor's task or the task that has just started
+a step, serves all mailboxes with mail before it parks (`Crew.work`, which never awaits), and a short step over many
+devices needs no switch at all. When the budget of the event loop is used up, the task of an actor takes over and
+rests in between.
 """
 
 from __future__ import annotations
@@ -18,73 +23,123 @@ import numpy as np
 import trio
 
 from ..errors import InternalError, PartitaError
-from .executor import Pacer, run_segment
+from .executor import Pacer, run_chunk
 from .messages import Message, RunSegment, Shutdown
 
 if TYPE_CHECKING:
     from .binding import Binder
+    from .step import Step
+
+
+class Crew:
+    """The actors of a session: who has mail, and whether somebody is at work."""
+
+    __slots__ = ("at_work", "pacer", "with_mail")
+
+    def __init__(self, pacer: Pacer) -> None:
+        self.pacer = pacer
+        self.with_mail: deque[DeviceActor] = deque()
+        self.at_work = False
+
+    def work(self) -> None:
+        """Serves all mailboxes until they are empty or the budget is used up; in the second case somebody takes over.
+
+        To be called under `np.errstate(all="ignore")`.
+        """
+        if self.at_work:
+            return
+        self.at_work = True
+        pacer, with_mail = self.pacer, self.with_mail
+        end, now = pacer.since + pacer.budget_s, pacer.clock()
+        while with_mail and now < end:
+            actor = with_mail[0]
+            if actor.mailbox:
+                now = actor.serve_one(now)
+            else:
+                with_mail.popleft()
+                actor.has_mail = False
+        self.at_work = False
+        if with_mail:
+            with_mail[0].wake()
 
 
 class DeviceActor:
     """See the module. `binder` makes the kernels of the device and holds its state."""
 
-    __slots__ = ("_mailbox", "_parked", "binder", "name", "pacer")
+    __slots__ = ("_crew", "_ended", "_parked", "binder", "has_mail", "mailbox", "name")
 
-    def __init__(self, name: str, binder: Binder, pacer: Pacer) -> None:
+    def __init__(self, name: str, binder: Binder, crew: Crew) -> None:
         self.name = name
         self.binder = binder
-        self.pacer = pacer
-        self._mailbox: deque[Message] = deque()
+        self.mailbox: deque[Message] = deque()
+        self.has_mail = False
+        self._crew = crew
+        self._ended = False
         self._parked: trio.lowlevel.Task | None = None
 
     def post(self, message: Message) -> None:
-        """Puts a message into the mailbox and wakes the actor if it is parked."""
-        self._mailbox.append(message)
+        """Puts a message into the mailbox; it will be served."""
+        self.mailbox.append(message)
+        if not self.has_mail:
+            self.has_mail = True
+            self._crew.with_mail.append(self)
+            if not self._crew.at_work:
+                self.wake()
+
+    def wake(self) -> None:
+        """Sees to it that the actor's task will work; harmless when it is about to anyway."""
         if self._parked is not None:
             task, self._parked = self._parked, None
             trio.lowlevel.reschedule(task)
 
     async def run(self) -> None:
         """Works until told to shut down. Shielded: an actor is ended by its session, after the steps are settled."""
+        crew = self._crew
         with trio.CancelScope(shield=True), np.errstate(all="ignore"):
-            while True:
-                while self._mailbox:
-                    message = self._mailbox.popleft()
-                    if isinstance(message, Shutdown):
-                        return
-                    await self._run_segment(message)
-                await self._park()
-
-    async def _park(self) -> None:
-        self._parked = trio.lowlevel.current_task()
-        await trio.lowlevel.wait_task_rescheduled(self._refuse_to_wake)
-        self.pacer.since = self.pacer.clock()
+            while not self._ended:
+                crew.pacer.since = crew.pacer.clock()
+                crew.work()
+                if crew.with_mail:
+                    await crew.pacer.rest()
+                elif not self._ended:
+                    self._parked = trio.lowlevel.current_task()
+                    await trio.lowlevel.wait_task_rescheduled(self._refuse_to_wake)
 
     def _refuse_to_wake(self, _raise_cancel: object) -> trio.lowlevel.Abort:
         """Actors are shielded, so nobody cancels a parked one; the post that wakes it will come."""
         return trio.lowlevel.Abort.FAILED
 
-    async def _run_segment(self, message: RunSegment) -> None:
-        """Runs one segment, unless its step has failed meanwhile."""
-        part, number = message
-        step = part.step
-        if step.error is not None:
-            return
-        step.entered()
+    def serve_one(self, now: float) -> float:
+        """Carries out the first message, one chunk of a segment at most; takes and returns the time."""
+        message = self.mailbox.popleft()
+        if isinstance(message, Shutdown):
+            self._ended = True
+            self.wake()
+            return now
+        part, number, next_chunk, chunks = message
+        if part.step.error is not None:
+            return now
+        segment = part.plan.segments[number]
+        chunks = chunks or segment.chunks
         try:
-            await run_segment(part.plan, part.plan.segments[number], part.slots, self.pacer, step)
-            if step.error is None:
+            run_chunk(part.plan, segment, chunks, next_chunk, part.slots)
+            if next_chunk + 1 < len(chunks):
+                self.mailbox.appendleft(RunSegment(part, number, next_chunk + 1, chunks))
+            else:
                 part.finished(number)
-        except PartitaError as error:
-            step.fail(error)
-        except Exception as error:  # noqa: BLE001 - a bug in here must end the step, not the session
-            step.fail(_bug(error, self.name))
-        finally:
-            step.left()
+        except Exception as error:  # noqa: BLE001 - also our own mistakes must end the step, not the session
+            fail(part.step, error, self.name)
+        pacer = self._crew.pacer
+        ended = pacer.clock()
+        if ended - now > pacer.budget_s / 2:
+            segment.split(chunks[next_chunk])
+        return ended
 
 
-def _bug(error: Exception, device: str) -> InternalError:
-    """The error of a step that ran into a mistake of ours."""
-    wrapped = InternalError(f"the actor failed with {type(error).__name__}: {error}; please report it", device=device)
-    wrapped.__cause__ = error
-    return wrapped
+def fail(step: Step, error: Exception, device: str) -> None:
+    """Fails a step with the error of an actor; what is no PartitaError is a mistake of ours."""
+    if not isinstance(error, PartitaError):
+        cause = error
+        error = InternalError(f"the actor failed with {type(cause).__name__}: {cause}; please report it", device=device)
+        error.__cause__ = cause
+    step.fail(error)

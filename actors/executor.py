@@ -19,7 +19,6 @@ from .instructions import SEND_SLOT, Instruction, Slots
 
 if TYPE_CHECKING:
     from .plan import Chunk, Plan, Segment
-    from .step import Step
 
 DEFAULT_BUDGET_S = 0.005
 
@@ -67,11 +66,8 @@ def run_chunk(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: i
         raise located from located.__cause__
 
 
-async def run_segment(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer, step: Step | None = None) -> None:
-    """Runs a segment to its end, resting between chunks when the budget is used up.
-
-    Raises the error of `step` when that failed meanwhile.
-    """
+async def run_segment(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer) -> None:
+    """Runs a segment to its end, resting between chunks when the budget is used up."""
     clock, budget_s = pacer.clock, pacer.budget_s
     chunks = segment.chunks  # others may split them while this step rests
     for number in range(len(chunks)):
@@ -82,8 +78,6 @@ async def run_segment(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer, 
             segment.split(chunks[number])
         if ended - pacer.since > budget_s:
             await pacer.rest()
-            if step is not None and step.error is not None:
-                raise step.error
 
 
 async def run_alone(plan: Plan, slots: Slots, pacer: Pacer) -> None:

@@ -29,7 +29,7 @@ from ..graph.protos import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ..graph.validate import check_attrs
 from ..rendezvous import LocalRendezvous
 from .binding import Binder
-from .device_actor import DeviceActor
+from .device_actor import Crew, DeviceActor
 from .executor import DEFAULT_BUDGET_S, Pacer, fresh_slots, run_alone
 from .instructions import DEAD
 from .messages import Shutdown
@@ -56,7 +56,8 @@ class Session:
         self.graph = graph
         self.cluster = cluster
         self._pacer = Pacer(budget_s)
-        self._actors = {name: DeviceActor(name, Binder(name, DeviceState(seed)), self._pacer) for name in cluster.names}
+        self._crew = Crew(self._pacer)
+        self._actors = {name: DeviceActor(name, Binder(name, DeviceState(seed)), self._crew) for name in cluster.names}
         self._options = PartitionOptions(new_name=name_counter(), get_incarnation=cluster.incarnation)
         self._prepared: dict[Signature, Prepared] = {}
         self._step_numbers = count(1)
@@ -159,7 +160,9 @@ class Session:
         step = Step(next(self._step_numbers), LocalRendezvous())
         self._steps.add(step)
         try:
-            step.start(work, fed, with_trace=with_trace)
+            with np.errstate(all="ignore"):
+                step.start(work, fed, with_trace=with_trace)
+                self._crew.work()
             await step.wait()
         finally:
             self._steps.discard(step)
