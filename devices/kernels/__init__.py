@@ -43,6 +43,9 @@ from . import shape_ops as shape_ops
 from . import slicing as slicing
 from . import softmax as softmax
 from . import solvers as solvers
+from . import sparse as sparse
+from . import sparse_segment as sparse_segment
+from . import sparse_structure as sparse_structure
 from . import special as special
 from . import string_numbers as string_numbers
 from . import string_split as string_split
@@ -50,6 +53,3 @@ from . import strings as strings
 from . import unary as unary
 from . import variable_scatter as variable_scatter
 from . import variables as variables
-from . import sparse as sparse
-from . import sparse_structure as sparse_structure
-from . import sparse_segment as sparse_segment

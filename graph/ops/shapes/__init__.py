@@ -36,8 +36,8 @@ from . import sets as sets
 from . import shape_ops as shape_ops
 from . import slicing as slicing
 from . import softmax as softmax
+from . import sparse as sparse
 from . import special as special
 from . import strings as strings
 from . import unary as unary
 from . import variables as variables
-from . import sparse as sparse
