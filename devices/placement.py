@@ -25,6 +25,7 @@ from ..errors import InternalError, InvalidArgumentError
 from ..graph.columns import SINK_ID
 from ..graph.device_name import find_full_name
 from ..graph.graph import Graph
+from ..graph.validate import check_attrs
 from .candidates import ANY, Constraint, DeviceSet
 from .cluster import Cluster
 from .colocation import Colocation, Group
@@ -110,6 +111,7 @@ class _Placer:
         if assigned:
             return self._settled(kind, assigned)
         if not kind.types:
+            check_attrs(self.graph.node_name(node_id), kind.example.op_def, kind.example.attrs)
             raise InvalidArgumentError(no_kernel(self.graph, node_id, self.devices), node=self.graph.node_name(node_id))
         name = self.graph.requested_device(node_id)
         requested = find_full_name(name)

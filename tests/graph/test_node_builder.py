@@ -31,7 +31,7 @@ def test_a_whole_node() -> None:
         .finalize()
     )
     assert list(node.input) == ["a", "b:2", "^c"]
-    assert node.attr["T"].type == F
+    assert DataType(node.attr["T"].type) == F
     assert not node.attr["transpose_a"].b
     assert node.device == "/cpu:1"
 
@@ -50,7 +50,7 @@ def test_lists_set_counts() -> None:
     refs = [InputRef("a", 0, F), InputRef("b", 1, FREF)]
     assert NodeDefBuilder("n", "AddN").input_list(refs).finalize().attr["N"].i == 2
     types = NodeDefBuilder("n", "IdentityN").input_list([*refs, InputRef("s", 0, S)]).finalize().attr["T"].list.type
-    assert list(types) == [F, F, S]
+    assert [DataType(dtype) for dtype in types] == [F, F, S]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_unknown_op() -> None:
 def test_equal_attrs_may_be_given_twice() -> None:
     """Setting an attr again to the same value is fine, tensors compared by value."""
     builder = NodeDefBuilder("n", "Const").attr("dtype", F).attr("dtype", "float32").attr("value", [1.0, 1.0])
-    assert builder.attr("value", [1.0, 1.0]).finalize().attr["dtype"].type == F
+    assert DataType(builder.attr("value", [1.0, 1.0]).finalize().attr["dtype"].type) == F
 
 
 def test_node_with_edges() -> None:

@@ -38,8 +38,8 @@ def test_types(op: str, attrs: dict[str, object], inputs: tuple[DataType, ...], 
 
 def test_messages_are_read_too() -> None:
     """AttrValue messages do as well as Python values; a number that is no type gives an invalid one."""
-    assert input_output_types(lookup_op("Neg"), {"T": AttrValue(type=1)}) == ((F,), (F,))
-    assert input_output_types(lookup_op("Neg"), {"T": AttrValue(type=77)})[0] == (DataType.INVALID,)
+    assert input_output_types(lookup_op("Neg"), {"T": AttrValue.FromString(b"\x30\x01")}) == ((F,), (F,))
+    assert input_output_types(lookup_op("Neg"), {"T": AttrValue.FromString(b"\x30\x4d")})[0] == (DataType.INVALID,)
 
 
 @pytest.mark.parametrize(("op", "attrs", "name"), [("Neg", {}, "T"), ("AddN", {"T": F}, "N"), ("IdentityN", {}, "T")])

@@ -150,8 +150,9 @@ def test_first_lines(text: str, first_line: str) -> None:
 )
 def test_accepted(text: str) -> None:
     """Undeclared attrs are ignored, repeated control inputs allowed, an empty list is a list of any type."""
-    parsed = node(text)
+    parsed, same = node(text), node(text)
     validate_node_def(parsed, lookup_op(parsed.op))
+    assert parsed == same
 
 
 def test_order_of_checks() -> None:
@@ -218,7 +219,10 @@ def test_external_syntax_refuses(name: str, inputs: list[str], message: str) -> 
 
 def test_external_syntax_accepts() -> None:
     """Letters, digits and ._-/ after the first letter; ports without leading zeros."""
-    validate_external_node_def_syntax(NodeDef(name="a.b/c-d_e", op="NoOp", input=["x", "x:0", "x:10", "^y"]))
+    legal = NodeDef(name="a.b/c-d_e", op="NoOp", input=["x", "x:0", "x:10", "^y"])
+    validate_external_node_def_syntax(legal)
+    with pytest.raises(InvalidArgumentError):
+        validate_external_node_def_syntax(NodeDef(name=f"{legal.name}!", op="NoOp"))
 
 
 @pytest.mark.parametrize(

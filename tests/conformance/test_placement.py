@@ -1,0 +1,52 @@
+"""TensorFlow's placements are kept, and found again where a node's request is taken away and only one device fits.
+
+Flows in: the graphs of the corpus, in which every node names the device that TensorFlow's placer chose.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from partita.devices.placement import place
+from partita.graph.graph import Graph
+from partita.graph.importer import graph_def_to_graph
+from tests.conformance.corpus import Case, cases, optional_cases
+
+COMMITTED = ("elementary", "random", "models", "casts", "gpu_partition")
+ELSEWHERE = ("control_flow", "ops", "stateful", "tasks")
+CASES = [case for family in COMMITTED for case in cases(family)]
+CASES += [case for family in ELSEWHERE for case in optional_cases(family)]
+USERS = ("Assign", "Apply", "ReadVariableOp", "ResourceApply", "Scatter")
+WITH_VARIABLES = [case for case in CASES if any(op.startswith(USERS) for op in case.ops)]
+
+
+def requested(graph: Graph) -> dict[str, str]:
+    """Requested device by node."""
+    return {node.name: node.requested_device for node in graph.op_nodes()}
+
+
+def assigned(graph: Graph) -> dict[str, str]:
+    """Assigned device by node."""
+    return {node.name: node.assigned_device for node in graph.op_nodes()}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
+def test_placing_a_placed_graph_changes_nothing(case: Case) -> None:
+    """Every node stays where TensorFlow put it, softly or not, on the devices of the case."""
+    for soft in (False, True):
+        graph = graph_def_to_graph(case.graph_def(), add_default_attrs=True)
+        place(graph, case.info["devices"], allow_soft_placement=soft)
+        assert assigned(graph) == requested(graph)
+
+
+@pytest.mark.parametrize("case", WITH_VARIABLES, ids=lambda case: case.path)
+def test_what_uses_a_variable_needs_no_request(case: Case) -> None:
+    """Ops that take a reference or a resource are found where their variable is once their own request is gone."""
+    graph_def = case.graph_def()
+    for node in graph_def.node:
+        if node.op.startswith(USERS):
+            node.device = ""
+    graph = graph_def_to_graph(graph_def, add_default_attrs=True)
+    place(graph, case.info["devices"], allow_soft_placement=False)
+    wanted = requested(graph_def_to_graph(case.graph_def()))
+    assert assigned(graph) == wanted
