@@ -1,0 +1,192 @@
+"""Cutting a graph: names, sharing, memory, casts, references, start times, and every refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+
+from partita.errors import InternalError, InvalidArgumentError, NotFoundError, UnimplementedError
+from partita.graph import DataType, Edge, Graph, NodeDef, PartitionOptions, graph_def_to_graph, partition, split_graph
+from partita.graph.builder import GraphBuilder
+from partita.graph.partition import name_counter, transfer_of
+from tests.strategies import GraphCase, placed_cases
+
+CPU0, CPU1, GPU0 = (f"/job:localhost/replica:0/task:0/device:{name}" for name in ("CPU:0", "CPU:1", "GPU:0"))
+
+
+def _placed(build: Callable[[GraphBuilder], object]) -> Graph:
+    """The graph that `build` writes, every node on the device it requests."""
+    b = GraphBuilder()
+    build(b)
+    graph = graph_def_to_graph(b.graph_def(), add_default_attrs=True)
+    graph.assign_devices(graph.requested_device_indices())
+    return graph
+
+
+def _nodes(graph: Graph, options: PartitionOptions | None = None) -> dict[str, NodeDef]:
+    parts = partition(graph, options)
+    return {node.name: node for part in parts.values() for node in part.node}
+
+
+def _diamond(b: GraphBuilder) -> None:
+    """One value read twice, and waited for once, on another device."""
+    with b.device(CPU0):
+        x = b.placeholder("x", "float32", ())
+    with b.device(CPU1):
+        b.op("Neg", x, name="a")
+        b.op("Abs", x, name="b")
+        with b.control_dependencies(x):
+            b.op("NoOp", name="c")
+
+
+def test_a_tensor_crosses_once_per_destination_and_control_apart_from_data() -> None:
+    """Two readers share one pair; the control edge goes by an empty constant and arrives as an identity."""
+    nodes = _nodes(_placed(_diamond))
+    assert {name: node.op for name, node in nodes.items() if "/_" in name} == {
+        "x/_0": "_Send",
+        "x/_1": "_Recv",
+        "x/ctrl/_2": "Const",
+        "x/_3": "_Send",
+        "x/_4": "_Recv",
+        "x/_5": "Identity",
+    }
+    assert (list(nodes["a"].input), list(nodes["b"].input), list(nodes["c"].input)) == (["x/_1"], ["x/_1"], ["^x/_5"])
+    assert list(nodes["x/ctrl/_2"].input) == ["^x"]
+    assert nodes["x/_0"].attr["tensor_name"].s == nodes["x/_1"].attr["tensor_name"].s == b"edge_1_x"
+    assert (nodes["x/_0"].attr["_src"].s, nodes["x/_1"].attr["_dst"].s) == (b"x", b"a")
+    assert nodes["x/_1"].attr["tensor_type"].type == DataType.FLOAT
+
+
+def test_names_and_incarnations_come_from_the_options() -> None:
+    """Name counter and incarnations are the caller's; unsigned incarnations are written as signed numbers."""
+    options = PartitionOptions(new_name=name_counter(7), get_incarnation=lambda device: (1 << 64) - 2)
+    nodes = _nodes(_placed(_diamond), options)
+    assert nodes["x/_7"].attr["send_device_incarnation"].i == -2
+    part = split_graph(_placed(_diamond), options)[CPU0]
+    send = next(node for node in part.op_nodes() if node.is_send)
+    assert transfer_of(send.properties).incarnation == (1 << 64) - 2
+
+
+def test_edges_are_cast_on_the_way() -> None:
+    """`should_cast` puts a cast on both sides of a crossing edge, after the numbering of the send's side."""
+
+    def to_bfloat16(edge: Edge) -> DataType:
+        return DataType.FLOAT if edge.is_control else DataType.BFLOAT16
+
+    nodes = _nodes(_placed(_diamond), PartitionOptions(should_cast=to_bfloat16))
+    assert [nodes[f"x/_{i}"].op for i in range(4)] == ["Cast", "_Send", "_Recv", "Cast"]
+    assert nodes["x/_0"].attr["Truncate"].b
+    assert not nodes["x/_3"].attr["Truncate"].b
+    assert list(nodes["a"].input) == ["x/_3"]
+
+
+def test_host_and_device_memory_of_one_device_are_joined_by_a_pair() -> None:
+    """A shape computed on a GPU is in host memory; a reader in device memory gets a transfer that waits for its send."""
+
+    def build(b: GraphBuilder) -> None:
+        with b.device(GPU0):
+            x = b.placeholder("x", "float32", (None,))
+            shape = b.op("Shape", x, name="shape", out_type="int64")
+            b.op("Cast", shape, name="float", DstT="float32")
+
+    nodes = _nodes(_placed(build))
+    assert (nodes["shape/_0"].op, nodes["shape/_1"].op) == ("_HostSend", "_Recv")
+    assert list(nodes["shape/_1"].input) == ["^shape/_0"]
+    assert list(nodes["float"].input) == ["shape/_1"]
+
+
+def test_reference_edges_share_nothing_and_wait() -> None:
+    """Each reader of a reference has its own pair, and its recv waits for the reader's other inputs."""
+
+    def build(b: GraphBuilder) -> None:
+        with b.device(CPU0):
+            v = b.variable("v", "float32", ())
+        with b.device(CPU1):
+            y = b.placeholder("y", "float32", ())
+            b.op("AddV2", v, y, name="a")
+            b.op("AddV2", v, y, name="b")
+
+    nodes = _nodes(_placed(build))
+    assert [nodes[f"v/_{i}"].op for i in range(4)] == ["_Send", "_Recv", "_Send", "_Recv"]
+    assert list(nodes["v/_1"].input) == list(nodes["v/_3"].input) == ["^y"]
+    assert nodes["v/_1"].attr["_start_time"].i == 0
+
+
+def test_start_times_are_recorded_and_a_shared_recv_takes_the_earliest() -> None:
+    """Nodes get their recorded time, the sending side that of the source, the recv that of its first reader."""
+    times = {"x": 5, "a": 30, "b": 20, "c": 40}
+    options = PartitionOptions(need_to_record_start_times=True, scheduling_for_recvs=True, start_times=times)
+    nodes = _nodes(_placed(_diamond), options)
+    found = {name: node.attr["_start_time"].i for name, node in nodes.items()}
+    assert found == times | {"x/_0": 5, "x/_1": 20, "x/ctrl/_2": 5, "x/_3": 5, "x/_4": 40, "x/_5": 40}
+    with pytest.raises(NotFoundError, match="_start_time"):
+        partition(_placed(_diamond), PartitionOptions(scheduling_for_recvs=True))
+
+
+def test_control_flow_moves_to_its_data_and_the_graph_stays() -> None:
+    """A Switch runs where its data is; the graph that was cut is unchanged."""
+
+    def build(b: GraphBuilder) -> None:
+        with b.device(CPU0):
+            x = b.placeholder("x", "float32", ())
+            p = b.placeholder("p", "bool", ())
+        with b.device(CPU1):
+            b.op("Switch", x, p, name="s")
+
+    graph = _placed(build)
+    assert list(partition(graph)) == [CPU0]
+    moved = graph.find_node("s")
+    assert moved is not None
+    assert moved.assigned_device == CPU1
+
+
+def test_parts_can_be_larger_than_devices() -> None:
+    """With tasks as locations nothing is cut between the devices of a task."""
+    parts = partition(_placed(_diamond), PartitionOptions(node_to_loc=lambda node: "everything"))
+    assert list(parts) == ["everything"]
+    assert not [node for node in parts["everything"].node if node.op == "_Send"]
+
+
+def test_an_earlier_partitioning_learns_incarnations() -> None:
+    """A transfer whose incarnation nobody knew gets it when its graph is cut again."""
+    first = partition(_placed(_diamond), PartitionOptions(get_incarnation=lambda device: 0))[CPU0]
+    graph = graph_def_to_graph(first, expect_device=True, allow_internal_names=True)
+    again = partition(graph, PartitionOptions(get_incarnation=lambda device: 9))[CPU0]
+    assert {node.attr["send_device_incarnation"].i for node in again.node if node.op == "_Send"} == {9}
+
+
+def test_what_cannot_be_cut() -> None:
+    """Missing inputs, malformed devices and loops are refused with the node's name and TensorFlow's status codes."""
+    graph = _placed(_diamond)
+    graph.remove_edge(next(edge for edge in graph.edges() if edge.dst.name == "a" and not edge.is_control))
+    with pytest.raises(InvalidArgumentError, match="Incomplete graph, missing 1 inputs for a"):
+        partition(graph)
+    graph = _placed(_diamond)
+    graph.node(2).assigned_device = "/foo:bar"
+    with pytest.raises(InternalError, match="Malformed assigned device '/foo:bar'"):
+        partition(graph)
+
+    def loop(b: GraphBuilder) -> None:
+        b.op("Enter", b.placeholder("x", "float32", ()), name="enter", frame_name="f")
+
+    with pytest.raises(UnimplementedError, match="'enter' enters a loop"):
+        partition(_placed(loop))
+
+
+@given(placed_cases())
+def test_every_transfer_has_two_ends(case: tuple[GraphCase, dict[str, str]]) -> None:
+    """Sends and recvs match one to one by everything a rendezvous key is made of; no original node is lost."""
+    graph_case, placement = case
+    graph_def = graph_case.graph_def
+    graph = graph_def_to_graph(graph_def, add_default_attrs=True)
+    for node in graph.op_nodes():
+        node.assigned_device = placement[node.name]
+    parts = split_graph(graph)
+    nodes = [node for part in parts.values() for node in part.op_nodes()]
+    ends = {True: [transfer_of(n.properties) for n in nodes if n.is_send]}
+    ends[False] = [transfer_of(n.properties) for n in nodes if n.is_recv]
+    assert sorted(ends[True]) == sorted(ends[False])
+    assert len({end.tensor_name for end in ends[True]}) == len({(e.tensor_name, e.recv_device) for e in ends[True]})
+    assert {node.name for node in graph_def.node} <= {node.name for node in nodes}
