@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from partita.errors import InvalidArgumentError, NotFoundError, PartitaError, UnimplementedError
 from partita.graph import Graph, GraphDef, ImportOptions, graph_def_to_graph, import_graph_def
+from partita.graph.attrs import encode
 from tests.strategies import GraphCase, graph_cases
+
+_FLOAT, _INT32 = encode("float32", "type"), encode("int32", "type")
 
 
 def _nodes(*lines: str) -> GraphDef:
@@ -21,9 +24,9 @@ def _nodes(*lines: str) -> GraphDef:
         op, _, inputs = call.removesuffix(")").partition("(")
         node = graph_def.node.add(name=name, op=op, input=[text for text in inputs.split(", ") if text])
         if op not in ("NoOp", "Placeholder"):
-            node.attr["T"].type = 1
+            node.attr["T"].CopyFrom(_FLOAT)
         if op == "Placeholder":
-            node.attr["dtype"].type = 1
+            node.attr["dtype"].CopyFrom(_FLOAT)
         if op == "Merge":
             node.attr["N"].i = len([text for text in node.input if not text.startswith("^")])
     return graph_def
@@ -93,7 +96,7 @@ def test_unknown_ops_are_not_found() -> None:
 def test_types_must_agree() -> None:
     """An edge between different element types is InvalidArgument and names both."""
     graph_def = _nodes("x = Placeholder()", "y = Neg(x)")
-    graph_def.node[1].attr["T"].type = 3
+    graph_def.node[1].attr["T"].CopyFrom(_INT32)
     with pytest.raises(
         InvalidArgumentError, match=r"Input 0 of node y was passed float from x:0 incompatible .* int32"
     ):
@@ -103,7 +106,7 @@ def test_types_must_agree() -> None:
 def test_only_an_import_validates_nodes() -> None:
     """A session's conversion lets pass what no edge depends on, here a constant without value; an import refuses it."""
     graph_def = GraphDef()
-    graph_def.node.add(name="c", op="Const").attr["dtype"].type = 1
+    graph_def.node.add(name="c", op="Const").attr["dtype"].CopyFrom(_FLOAT)
     assert graph_def_to_graph(graph_def).num_nodes == 3
     with pytest.raises(InvalidArgumentError, match="NodeDef missing attr 'value' from Op<name=Const"):
         import_graph_def(graph_def, Graph())
@@ -114,10 +117,10 @@ def test_removed_ops_are_unimplemented() -> None:
     graph_def = GraphDef()
     graph_def.versions.producer = 2474
     node = graph_def.node.add(name="a", op="BatchNormWithGlobalNormalization", input=["x"] * 5)
-    node.attr["T"].type = 1
+    node.attr["T"].CopyFrom(_FLOAT)
     node.attr["variance_epsilon"].f = 0.1
     node.attr["scale_after_normalization"].b = True
-    graph_def.node.add(name="x", op="Placeholder").attr["dtype"].type = 1
+    graph_def.node.add(name="x", op="Placeholder").attr["dtype"].CopyFrom(_FLOAT)
     with pytest.raises(UnimplementedError, match="is not available in GraphDef version"):
         import_graph_def(graph_def, Graph())
 

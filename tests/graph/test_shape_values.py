@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.graph import DataType
+from partita.graph import DataType, shape_values
 from partita.graph.dtypes import Array, Shape
+from partita.graph.ops.registry import lookup_op
 from partita.graph.properties import properties_of
 from partita.graph.shape_values import MAX_ELEMENTS, evaluate
 
@@ -98,6 +99,11 @@ def test_an_unknown_input_gives_nothing() -> None:
     assert only(values("Reshape", [1, 2, 3], [2])) is None
     assert only(values("Range", 0, MAX_ELEMENTS + 1, 1, Tidx=INT32)) is None
     assert only(values("Fill", [MAX_ELEMENTS + 1], 1, index_type=INT32)) is None
+
+
+def test_every_listed_op_exists() -> None:
+    """In the op registry."""
+    assert all(lookup_op(op).name == op for op in shape_values._EVALUATORS)
 
 
 def test_floats_are_not_followed() -> None:

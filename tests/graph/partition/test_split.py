@@ -56,7 +56,7 @@ def test_a_tensor_crosses_once_per_destination_and_control_apart_from_data() -> 
     assert list(nodes["x/ctrl/_2"].input) == ["^x"]
     assert nodes["x/_0"].attr["tensor_name"].s == nodes["x/_1"].attr["tensor_name"].s == b"edge_1_x"
     assert (nodes["x/_0"].attr["_src"].s, nodes["x/_1"].attr["_dst"].s) == (b"x", b"a")
-    assert nodes["x/_1"].attr["tensor_type"].type == DataType.FLOAT
+    assert int(nodes["x/_1"].attr["tensor_type"].type) == DataType.FLOAT
 
 
 def test_names_and_incarnations_come_from_the_options() -> None:
@@ -83,7 +83,7 @@ def test_edges_are_cast_on_the_way() -> None:
 
 
 def test_host_and_device_memory_of_one_device_are_joined_by_a_pair() -> None:
-    """A shape computed on a GPU is in host memory; a reader in device memory gets a transfer that waits for its send."""
+    """A shape on a GPU is in host memory; its reader in device memory gets a transfer that waits for its send."""
 
     def build(b: GraphBuilder) -> None:
         with b.device(GPU0):
