@@ -26,7 +26,7 @@ from .ops import shapes as _families  # imported for what it registers
 from .ops.shapes.basic import common_shape
 from .ops.shapes.registry import ShapeContext, lookup, merge
 from .properties import NodeProperties
-from .shape_values import evaluate, is_small
+from .shape_values import can_evaluate, evaluate, is_small
 from .tensor_id import parse_tensor_name
 
 _UNCHANGED = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)
@@ -86,6 +86,7 @@ class _Inference:
         self.unknown_shapes: Counter[str] = Counter()
         self.contradictions: Counter[str] = Counter()
         self._known: dict[tuple[int, Shapes], Shapes] = {}
+        self._closed: set[Shapes] = set()  # shapes that leave nothing open
         self.unused_feeds: list[str] = []
         self.fed = self._feeds(feeds)
 
@@ -129,8 +130,10 @@ class _Inference:
         fed = self.fed.get(n)
         if fed is not None:
             shapes = self._with_feeds(n, list(shapes), fed)
-        if self.assumed_size is not None:
-            shapes = tuple(self._assumed(n, shape) for shape in shapes)
+        if self.assumed_size is not None and shapes not in self._closed:
+            if any(shape is None or None in shape for shape in shapes):
+                shapes = tuple(self._assumed(n, shape) for shape in shapes)
+            self._closed.add(shapes)
         self.shapes[n] = shapes
 
     def _with_feeds(self, n: int, shapes: list[Shape], fed: Mapping[int, Shape | Array]) -> Shapes:
@@ -177,9 +180,13 @@ class _Inference:
         if graph.classes[n] is NodeClass.MERGE:
             return self._merge(n)
         inputs = tuple(map(self._of, graph.inputs[n]))
-        self._follow_values(n, inputs)
-        variable = self._variable_shapes(n, inputs)
-        return variable if variable is not None else self._by_op(n, inputs)
+        if can_evaluate(graph.ops[n]):
+            self._follow_values(n, inputs)
+        if self.handles or graph.ops[n] == "VarHandleOp":
+            variable = self._variable_shapes(n, inputs)
+            if variable is not None:
+                return variable
+        return self._by_op(n, inputs)
 
     def _of(self, source: tuple[int, int]) -> Shape:
         shapes = self.shapes[source[0]]

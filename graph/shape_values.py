@@ -64,6 +64,11 @@ def is_small(value: Array) -> bool:
     return value.dtype.kind in "iub" and value.size <= MAX_ELEMENTS
 
 
+def can_evaluate(op: str) -> bool:
+    """Whether values of that op's outputs can be told from those of its inputs."""
+    return op in _EVALUATORS
+
+
 def evaluate(properties: NodeProperties, shapes: Sequence[Shape], values: Values) -> list[Array | None]:
     """Values of a node's outputs, None where they are unknown; never raises for a value that makes no sense."""
     evaluator = _EVALUATORS.get(properties.op)

@@ -1,0 +1,103 @@
+"""Which buffers a simulated step holds, and for how long.
+
+Flows in: `Work` and the log of its run. Flows out: one `Buffer` per output that has memory of its own. Always holds: a
+buffer lives from the start of its producer (of its transfer, where it was received) to the end of the last op that
+reads it or a view of it, and at least until its producer ends; constants and variables live for the whole step.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+from ...graph.dtypes import item_size
+from ...graph.memory_types import memory_types
+from ..cluster import Cluster
+from ..memory import Buffer, Place
+from .log import StepLog
+from .op_cost import Dims, is_view
+from .work import Duty, Work
+
+_WHOLE_STEP_OPS = frozenset({"Const", "HostConst", "Variable", "VariableV2", "VarHandleOp"})
+
+Output = tuple[int, int]  # joint node number, output
+
+
+def buffers_of(work: Work, log: StepLog, cluster: Cluster) -> list[Buffer]:
+    """All buffers of the step, in order of node and output."""
+    last_use = _last_uses(work, log)
+    makespan = max(log.end_ns, default=0)
+    memories = _Memories(work, cluster)
+    buffers = []
+    for (n, output), end in sorted(last_use.items()):
+        place, size = memories.of(n)[output]
+        start = log.start_ns[n]
+        if work.graph.ops[n] in _WHOLE_STEP_OPS:
+            start, end = 0, makespan
+        buffers.append(Buffer(work.devices[work.device[n]], place, start, end, size))
+    return buffers
+
+
+def _last_uses(work: Work, log: StepLog) -> dict[Output, int]:
+    """Outputs with a buffer of their own -> when the last reader ends."""
+    graph, end_ns = work.graph, log.end_ns
+    roots = _roots(work)
+    last_use = {root: end_ns[root[0]] for root in set(roots.values())}
+    for n, inputs in enumerate(graph.inputs):
+        for source in inputs:
+            root = roots.get(source)
+            if root is not None and last_use[root] < end_ns[n]:
+                last_use[root] = end_ns[n]
+    for recv, send in graph.sender.items():
+        root = roots.get(graph.inputs[send][0])
+        if root is not None and last_use[root] < end_ns[recv]:
+            last_use[root] = end_ns[recv]
+    return last_use
+
+
+def _roots(work: Work) -> dict[Output, Output]:
+    """Every live output -> the output whose buffer it is: its own, or through views that of another node."""
+    graph = work.graph
+    roots: dict[Output, Output] = {}
+    for n in graph.order():
+        if work.duty[n] is Duty.DEAD:
+            continue
+        op, inputs = graph.ops[n], graph.inputs[n]
+        same_memory = n in work.routes and not work.routes[n].links
+        if same_memory:
+            inputs = graph.inputs[graph.sender[n]]
+        is_alias = bool(inputs) and (same_memory or is_view(op))
+        for output in range(len(work.shapes[n])):
+            own = n, output
+            roots[own] = roots.get(inputs[output if op == "IdentityN" else 0], own) if is_alias else own
+    return roots
+
+
+class _Memories:
+    """Place and bytes of every output of a node, worked out once per distinct properties, shapes and device."""
+
+    def __init__(self, work: Work, cluster: Cluster) -> None:
+        self._work = work
+        self._types = [cluster.find(name).type for name in work.devices]
+        self._known: dict[tuple[int, tuple[Dims, ...], int], list[tuple[Place, int]]] = {}
+
+    def of(self, n: int) -> list[tuple[Place, int]]:
+        """One (place, bytes) per output of node `n`."""
+        work = self._work
+        key = id(work.graph.properties[n]), work.shapes[n], work.device[n]
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._outputs(n)
+        return found
+
+    def _outputs(self, n: int) -> list[tuple[Place, int]]:
+        properties, device_type = self._work.graph.properties[n], self._types[self._work.device[n]]
+        dims, types = list(self._work.shapes[n]), list(properties.output_types)
+        is_handle = properties.op == "VarHandleOp"
+        if is_handle:  # the handle is on the host and small: what counts is the variable behind it, which is not
+            dims, types = [tuple(size or 1 for size in properties.attrs["shape"] or ())], [properties.attrs["dtype"]]
+        has_one_memory = is_handle or device_type == "CPU"
+        on_host = [False] * len(types) if has_one_memory else memory_types(properties, device_type)[1]
+        return [
+            ("host" if host else "device", prod(sizes) * item_size(dtype))
+            for host, sizes, dtype in zip(on_host, dims, types, strict=True)
+        ]
