@@ -1,8 +1,8 @@
 """Ops that cost no device time: they bring values into being before the step, or pass them on under another name.
 
-Flows in: nothing. Flows out: registrations. Always holds: a view's outputs are the very bytes of its first input; what
-is free but no view has no input bytes worth counting. Sends and receives are here because the links are charged, not
-they.
+Flows in: nothing. Flows out: registrations. Always holds: a view's outputs are the very bytes of its first input (of
+the variable behind it, for a read through a handle); what is free but no view has no input bytes worth counting. Sends
+and receives are here because the links are charged, not they.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ view(
     "NextIteration",
     "PlaceholderWithDefault",
     "PreventGradient",
+    "ReadVariableOp",
     "RefEnter",
     "RefExit",
     "RefIdentity",
@@ -52,7 +53,6 @@ free(
     "Placeholder",
     "PlaceholderV2",
     "Rank",
-    "ReadVariableOp",
     "Shape",
     "ShapeN",
     "Size",
