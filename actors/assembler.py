@@ -13,9 +13,10 @@ import numpy as np
 
 from ..graph.dtypes import is_ref
 from . import instructions as form
+from .binding import is_shared
 from .columns import Ints
 from .draft import Draft, Flags
-from .roles import Role, key_stem
+from .roles import Role, key_stem, role_of
 
 if TYPE_CHECKING:
     from ..devices.kernels.registry import Kernel
@@ -35,7 +36,7 @@ class Assembler:
 
     def assemble(self, program: Ints) -> list[Instruction]:
         """The instructions of the nodes of `program`, in its order."""
-        simple = self._simple(program)
+        simple = self._simple()[program]
         bulk = self._bulk(program[simple])
         if simple.all():
             return bulk
@@ -46,29 +47,48 @@ class Assembler:
             made[position] = self._single(int(program[position]))
         return made
 
-    def _simple(self, program: Ints) -> Flags:
-        """Which of the nodes can be made in bulk."""
+    def _simple(self) -> Flags:
+        """Which of all nodes can be made in bulk."""
         draft, columns = self.draft, self.draft.columns
         outputs = np.diff(columns.first_value)
         inputs = np.diff(np.array(columns.inputs.starts))
-        simple = (draft.codes == Role.COMPUTE) & ~draft.may_die & (outputs == 1) & (inputs >= 1) & (inputs <= 2)
+        computes = (draft.codes == Role.COMPUTE) & (outputs == 1) & (inputs >= 1) & (inputs <= 2)
+        simple: Flags = (computes | (draft.codes == Role.SEND)) & ~draft.may_die
         if draft.is_reference is not None:
             simple[columns.data_dst[draft.is_reference[columns.data_value]]] = False
-        return np.asarray(simple[program], bool)
+        return simple
 
     def _bulk(self, nodes: Ints) -> list[Instruction]:
-        """Instructions of nodes with one or two inputs and one output."""
+        """Instructions of sends, and of nodes that compute one output from one or two inputs."""
         draft, columns = self.draft, self.draft.columns
-        slots = np.array(self.slots, np.intp)
+        if not len(nodes):
+            return []
+        slots = np.array([*self.slots, 0], np.intp)  # the first value of a last node without outputs does not exist
         starts = np.array(columns.inputs.starts, np.intp)
-        taken = slots[draft.source[columns.data_value]] if len(columns.data_value) else np.zeros(1, np.intp)
-        first = taken[starts[nodes]]
+        taken = np.append(slots[draft.source[columns.data_value]], 0)
+        first, sends = taken[starts[nodes]], draft.codes[nodes] == Role.SEND
         has_two = starts[nodes + 1] - starts[nodes] == 2
-        second = np.where(has_two, taken[np.minimum(starts[nodes] + 1, len(taken) - 1)], 0)
-        stored = slots[columns.first_value[nodes]]
-        names, properties, kernel = columns.names, columns.properties, self.binder.kernel
-        kernels = [kernel(names[node], properties[node]) for node in nodes.tolist()]
-        return list(zip(kernels, first.tolist(), second.tolist(), stored.tolist(), strict=True))
+        second = np.where(sends, form.SEND_SLOT, np.where(has_two, taken[starts[nodes] + 1], 0))
+        stored = np.where(sends, 0, slots[columns.first_value[nodes]])
+        return list(zip(self._kernels(nodes), first.tolist(), second.tolist(), stored.tolist(), strict=True))
+
+    def _kernels(self, nodes: Ints) -> list[Kernel]:
+        """The kernels of nodes that are made in bulk, looked up once per kind where nodes of a kind share them."""
+        names, kinds = self.draft.columns.names, self.draft.columns.kinds
+        of_kind: dict[int, Kernel] = {}
+        kernels = []
+        for node, kind in zip(nodes.tolist(), self.draft.columns.kind[nodes].tolist(), strict=True):
+            kernel = of_kind.get(kind)
+            if kernel is None:
+                properties = kinds[kind]
+                if role_of(properties.op_def.name) is Role.SEND:
+                    kernel = form.send_to(key_stem(properties) + ROOT_FRAME)
+                else:
+                    kernel = self.binder.kernel(names[node], properties)
+                    if is_shared(properties):
+                        of_kind[kind] = kernel
+            kernels.append(kernel)
+        return kernels
 
     def _single(self, node: int) -> Instruction:
         """The instruction of any node."""

@@ -29,6 +29,11 @@ def scalar_form(value: Array) -> Any:  # Any: see Binder.constant
     return value[()] if value.ndim == 0 and value.dtype != object else value
 
 
+def is_shared(properties: NodeProperties) -> bool:
+    """Whether nodes with these properties share one kernel: not if it has state, or names its node in an error."""
+    return not properties.op_def.is_stateful and properties.op_def.name not in PLACEHOLDERS
+
+
 class Binder:
     """Makes and remembers the kernels of one device. Keep it as long as the device: later plans find kernels made."""
 
@@ -63,7 +68,7 @@ class Binder:
             raise
         except PartitaError as error:
             raise error.located(node=name, op=op, device=self.device) from None
-        if not properties.op_def.is_stateful:
+        if is_shared(properties):
             self._shared[properties] = made
         return made
 

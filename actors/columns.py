@@ -42,13 +42,14 @@ class Rows:
 class Columns:
     """Nodes 0..n-1 in topological order. Edge arrays are sorted by (destination, input port), control edges apart.
 
-    `ids` are those in the graph. `first_value[n]` is the number of output 0 of node n; numbers start at 1, so that 0
-    can mean "none".
+    `ids` are those in the graph; `kinds[kind[n]]` are the properties of node n. `first_value[n]` is the number of
+    output 0 of node n; numbers start at 1, so that 0 can mean "none".
     """
 
     ids: list[int]
     names: list[str]
-    properties: list[NodeProperties]
+    kinds: list[NodeProperties]
+    kind: Ints
     first_value: Ints
     data_src: Ints
     data_src_output: Ints
@@ -83,10 +84,16 @@ class Columns:
         return _rows(self.control_dst, self.control_src, self.num_nodes)
 
     @cached_property
-    def value_owner(self) -> list[int]:
-        """Per output number: the node it belongs to; -1 for the number 0."""
-        owners = np.repeat(np.arange(self.num_nodes), np.diff(self.first_value))
-        return [-1, *owners.tolist()]
+    def producers(self) -> Rows:
+        """Per node: the nodes it takes values from or waits for."""
+        dst = np.concatenate([self.data_dst, self.control_dst])
+        by_dst = np.argsort(dst, kind="stable")
+        return _rows(dst[by_dst], np.concatenate([self.data_src, self.control_src])[by_dst], self.num_nodes)
+
+    @cached_property
+    def properties(self) -> list[NodeProperties]:
+        """Properties of every node."""
+        return list(map(self.kinds.__getitem__, self.kind.tolist()))
 
 
 def columns_of(graph: Graph) -> Columns:
@@ -109,45 +116,38 @@ def columns_of(graph: Graph) -> Columns:
         position[order] = np.arange(len(ids))
         ids, src, dst = ids[order], position[src], position[dst]
     live = ids.tolist()
-    names = cast("list[str]", [all_names[i] for i in live])
-    properties = cast("list[NodeProperties]", [all_properties[i] for i in live])
-    return _assemble(live, names, properties, src, dst, *ports)
+    names = cast("list[str]", list(map(all_names.__getitem__, live)))
+    code_of: dict[NodeProperties, int] = {}
+    properties = cast("list[NodeProperties]", list(map(all_properties.__getitem__, live)))
+    kind = np.array([code_of.setdefault(p, len(code_of)) for p in properties], np.intp)
+    return _assemble(live, names, list(code_of), kind, src, dst, *ports)
 
 
 def _assemble(
     ids: list[int],
     names: list[str],
-    properties: list[NodeProperties],
+    kinds: list[NodeProperties],
+    kind: Ints,
     src: Ints,
     dst: Ints,
     src_output: Ints,
     dst_input: Ints,
 ) -> Columns:
     """Sorts the edges, numbers the outputs, and makes sure that every input port has its edge."""
-    num_outputs = np.fromiter((len(p.output_types) for p in properties), np.intp, len(properties))
-    num_inputs = np.fromiter((len(p.input_types) for p in properties), np.intp, len(properties))
+    num_outputs = np.array([len(p.output_types) for p in kinds], np.intp)[kind]
+    num_inputs = np.array([len(p.input_types) for p in kinds], np.intp)[kind]
     first_value = np.concatenate([[0], np.cumsum(num_outputs)]) + 1
-    data = src_output >= 0
-    by_port = np.lexsort((dst_input[data], dst[data]))
-    data_dst = dst[data][by_port]
-    found = np.bincount(data_dst, minlength=len(names))
+    data = np.flatnonzero(src_output >= 0)
+    data = data[np.lexsort((dst_input[data], dst[data]))]
+    found = np.bincount(dst[data], minlength=len(names))
     if (found != num_inputs).any():
         node = int(np.flatnonzero(found != num_inputs)[0])
         missing = int(num_inputs[node] - found[node])
         raise InvalidArgumentError(f"Incomplete graph, missing {missing} inputs for {names[node]}", node=names[node])
-    by_dst = np.argsort(dst[~data], kind="stable")
-    return Columns(
-        ids,
-        names,
-        properties,
-        first_value,
-        src[data][by_port],
-        src_output[data][by_port],
-        data_dst,
-        dst_input[data][by_port],
-        src[~data][by_dst],
-        dst[~data][by_dst],
-    )
+    control = np.flatnonzero(src_output < 0)
+    control = control[np.argsort(dst[control], kind="stable")]
+    edges = src[data], src_output[data], dst[data], dst_input[data], src[control], dst[control]
+    return Columns(ids, names, kinds, kind, first_value, *edges)
 
 
 def _rows(owner: Ints, items: Ints, count: int) -> Rows:
@@ -157,15 +157,23 @@ def _rows(owner: Ints, items: Ints, count: int) -> Rows:
 
 def _order(properties: Sequence[NodeProperties | None], ids: Ints, src: Ints, dst: Ints) -> Ints | None:
     """The permutation that sorts the nodes topologically; None when they are sorted already."""
+    if (src < dst).all():
+        return None
+    is_root = np.bincount(dst, minlength=len(ids)) == 0
+    roots_first = np.concatenate([np.flatnonzero(is_root), np.flatnonzero(~is_root)])
+    position = np.empty(len(ids), np.intp)
+    position[roots_first] = np.arange(len(ids))
+    src, dst = position[src], position[dst]
     forward = src < dst
     if forward.all():
-        return None
-    back = np.array([p is not None and p.op_def.name in NEXT_ITERATION_OPS for p in properties], bool)[ids[src]]
-    if (forward | back).all():
-        return None
-    src, dst = src[~back], dst[~back]
+        return roots_first
+    advances = np.array([p is not None and p.op_def.name in NEXT_ITERATION_OPS for p in properties], bool)
+    onward = ~advances[ids[roots_first[src]]]
+    if forward[onward].all():
+        return roots_first
+    src, dst = src[onward], dst[onward]
     by_dst = np.argsort(dst, kind="stable")
-    return np.array(_depth_first(_rows(dst[by_dst], src[by_dst], len(ids)), len(ids)), np.intp)
+    return roots_first[_depth_first(_rows(dst[by_dst], src[by_dst], len(ids)), len(ids))]
 
 
 def _depth_first(inputs: Rows, count: int) -> list[int]:

@@ -38,7 +38,7 @@ def compile_plan(graph: Graph, binder: Binder, *, receives_may_be_dead: bool, ev
     what kernel factories raise; whoever has compiled all partitions calls `binding.check_complete`.
     """
     draft = draft_of(columns_of(graph), receives_may_be_dead=receives_may_be_dead, every_node=every_node)
-    grouping = group(draft.columns, (draft.codes == Role.RECV).tolist())
+    grouping = group(draft.columns, (draft.codes == Role.RECV).tolist(), draft.emits.tolist())
     program, segment_at = _program(draft, grouping)
     slots, num_slots = _slots(draft, program, segment_at)
     assembler = Assembler(draft, slots, binder)
@@ -116,14 +116,16 @@ def _results(draft: Draft, slots: list[int]) -> Iterator[Result]:
         yield Result(properties.attrs["index"], slots[draft.result(node)], base_type(properties.input_types[0]))
 
 
-def _arrivals(draft: Draft, grouping: Grouping, slots: list[int]) -> Iterator[Arrival]:
-    waiting: dict[int, list[int]] = {}
+def _arrivals(draft: Draft, grouping: Grouping, slots: list[int]) -> list[Arrival]:
+    waiting: dict[int, tuple[int, ...]] = {}
     for segment, nodes in enumerate(grouping.receives):
         for node in nodes:
-            waiting.setdefault(node, []).append(segment)
-    for node, segments in waiting.items():
-        key = key_stem(draft.columns.properties[node]) + ROOT_FRAME
-        yield Arrival(key, slots[draft.arrival(node)], tuple(segments))
+            waiting[node] = (*waiting.get(node, ()), segment)
+    kinds, kind = draft.columns.kinds, draft.columns.kind.tolist()
+    return [
+        Arrival(key_stem(kinds[kind[node]]) + ROOT_FRAME, slots[draft.arrival(node)], segments)
+        for node, segments in waiting.items()
+    ]
 
 
 def _segments(

@@ -12,19 +12,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import UnimplementedError
-from ..graph.dtypes import is_ref
+from ..graph.dtypes import REF_OFFSET
 from .columns import Columns, Ints, Rows
 from .liveness import Mortality, mortality
 from .roles import Role, role_of
-
-if TYPE_CHECKING:
-    from ..graph.properties import NodeProperties
 
 Flags = NDArray[np.bool_]
 _ALWAYS_EMITS = (Role.COMPUTE, Role.SEND, Role.SWITCH, Role.SWITCH_N, Role.MERGE)
@@ -45,7 +41,7 @@ class Draft:
     emits: Flags = field(init=False)
 
     def __post_init__(self) -> None:
-        self.codes = np.array(self.roles, np.intp)
+        self.codes = np.array([role_of(p.op_def.name) for p in self.columns.kinds], np.intp)[self.columns.kind]
         count = self.columns.num_nodes
         self.may_die: Flags = np.frombuffer(self.mortal.nodes, bool) if self.mortal else np.zeros(count, bool)
         self.aliased = self._aliased()
@@ -85,7 +81,7 @@ class Draft:
     def inputs(self) -> Rows:
         """Per node: the values it reads, by port, identities seen through."""
         plain = self.columns.inputs
-        return Rows(plain.starts, self.source[self.columns.data_value].tolist())
+        return Rows(plain.starts, self.source[self.columns.data_value].tolist()) if self.aliased.any() else plain
 
     @cached_property
     def watched(self) -> dict[int, list[int]]:
@@ -138,13 +134,12 @@ class Draft:
 
 def draft_of(columns: Columns, *, receives_may_be_dead: bool, every_node: bool = False) -> Draft:
     """The draft of a partition; UnimplementedError when it has loops."""
-    distinct = dict.fromkeys(columns.properties)
-    role_of_properties: dict[NodeProperties, Role] = {p: role_of(p.op_def.name) for p in distinct}
-    if Role.FRAME in role_of_properties.values():
+    role_of_kind = [role_of(p.op_def.name) for p in columns.kinds]
+    if Role.FRAME in role_of_kind:
         raise UnimplementedError("loops are no part of a plan; run the partitions in the tagged-frame interpreter")
-    roles = [role_of_properties[p] for p in columns.properties]
+    roles = list(map(role_of_kind.__getitem__, columns.kind.tolist()))
     is_reference = None
-    if any(is_ref(t) for p in distinct for t in p.output_types):
-        flags = [False] + [is_ref(t) for p in columns.properties for t in p.output_types]
+    if any(t > REF_OFFSET for p in columns.kinds for t in p.output_types):
+        flags = [False] + [t > REF_OFFSET for p in columns.properties for t in p.output_types]
         is_reference = np.array(flags, bool)
     return Draft(columns, roles, mortality(columns, roles, receives_may_be_dead), is_reference, every_node)

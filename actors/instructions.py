@@ -117,11 +117,16 @@ def nothing(_slots: Slots) -> None:
     """The step of nodes that only order others."""
 
 
+def send_to(key: str) -> Kernel:
+    """The kernel of a send whose value cannot be dead; its second input is slot SEND_SLOT."""
+    return lambda tensor, send: send(key, tensor)
+
+
 def send(key: str, value: int, convert: Kernel = identity) -> Instruction:
     """Sends a value that cannot be dead; `convert` is applied to it first."""
     if convert is identity:
-        return lambda tensor, send_to: send_to(key, tensor), value, SEND_SLOT, 0
-    return lambda tensor, send_to: send_to(key, convert(tensor)), value, SEND_SLOT, 0
+        return send_to(key), value, SEND_SLOT, 0
+    return lambda tensor, send: send(key, convert(tensor)), value, SEND_SLOT, 0
 
 
 def guarded(step: Step, watched: Sequence[int], outputs: Sequence[int], token: int) -> Instruction:

@@ -26,7 +26,8 @@ class Mortality:
 
 def mortality(columns: Columns, roles: list[Role], receives_may_be_dead: bool) -> Mortality | None:
     """The flags, or None when nothing in the partition can be dead."""
-    if not any(role in _BRINGS_DEATH or (role is Role.RECV and receives_may_be_dead) for role in roles):
+    present = set(roles)
+    if not present.intersection(_BRINGS_DEATH) and not (receives_may_be_dead and Role.RECV in present):
         return None
     nodes, values = bytearray(columns.num_nodes), bytearray(columns.num_values)
     inputs, controls, first = columns.inputs, columns.control_inputs, columns.first_value.tolist()

@@ -23,6 +23,7 @@ from ..devices.cluster import Cluster, local_cluster
 from ..devices.placement import place
 from ..devices.state import DeviceState
 from ..errors import CancelledError, DeadlineExceededError
+from ..graph.collector import collector_paused
 from ..graph.importer import Serialisable, graph_def_to_graph
 from ..graph.partition import PartitionOptions, name_counter
 from ..graph.protos import ConfigProto, GraphDef, RunMetadata, RunOptions
@@ -106,7 +107,8 @@ class Session:
         signature = Signature(as_names(feeds), as_names(fetches), as_names(targets))
         found = self._prepared.get(signature)
         if found is None:
-            found = prepare(self.graph, signature, self._actors, self.cluster.client.name, self._options)
+            with collector_paused():
+                found = prepare(self.graph, signature, self._actors, self.cluster.client.name, self._options)
             self._prepared[signature] = found
         return found
 
@@ -160,7 +162,7 @@ class Session:
         step = Step(next(self._step_numbers), LocalRendezvous())
         self._steps.add(step)
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), collector_paused():
                 step.start(work, fed, with_trace=with_trace)
                 self._crew.work()
             await step.wait()
