@@ -42,9 +42,11 @@ def kinds_of(graph: Graph, device_types: Sequence[str]) -> tuple[list[Kind], lis
     properties = graph.all_properties()
     kinds: list[Kind] = []
     by_key: dict[tuple[OpSignature, bool, tuple[bytes, ...]], int] = {}
-    index = {id(None): -1}
+    index: dict[NodeProperties | None, int] = {None: -1}
     relevant: dict[OpSignature, frozenset[bytes]] = {}
-    for unique in {id(p): p for p in properties if p is not None}.values():
+    for unique in dict.fromkeys(properties):  # properties compare by identity
+        if unique is None:
+            continue
         if unique.op_def not in relevant:
             relevant[unique.op_def] = _relevant_attrs(unique.op_def, device_types)
         key = unique.op_def, *_split(unique.entries, relevant[unique.op_def])
@@ -52,8 +54,8 @@ def kinds_of(graph: Graph, device_types: Sequence[str]) -> tuple[list[Kind], lis
         if found is None:
             found = by_key[key] = len(kinds)
             kinds.append(_kind(unique, key[1], device_types))
-        index[id(unique)] = found
-    return kinds, [index[id(p)] for p in properties]
+        index[unique] = found
+    return kinds, list(map(index.__getitem__, properties))
 
 
 def _relevant_attrs(op_def: OpSignature, device_types: Sequence[str]) -> frozenset[bytes]:
