@@ -237,7 +237,10 @@ def test_start_times_feed_partitioning() -> None:
     times = start_times(step.timeline(cluster(2, latency_ns=5000)))
     assert times["a"] == 0
     assert times["b"] == 5
-    assert times["d"] >= times["b"]
+    options = PartitionOptions(need_to_record_start_times=True, scheduling_for_recvs=True, start_times=times)
+    recorded = {n.name: n.attr["_start_time"].i for part in partition(step.graph, options).values() for n in part.node}
+    assert {name: recorded[name] for name in "abcdx"} == {name: times[name] for name in "abcdx"}
+    assert all(start in (times["b"], times["d"]) for name, start in recorded.items() if name.endswith("_1"))
 
 
 class Fixed:
