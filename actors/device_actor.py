@@ -22,13 +22,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import trio
 
-from ..errors import InternalError, PartitaError
-from .executor import Pacer, run_chunk
+from .executor import Pacer, blame, run_instructions
 from .messages import Message, RunSegment, Shutdown
 
 if TYPE_CHECKING:
     from .binding import Binder
-    from .step import Step
 
 
 class Crew:
@@ -120,26 +118,19 @@ class DeviceActor:
         if part.step.error is not None:
             return now
         segment = part.plan.segments[number]
-        chunks = chunks or segment.chunks
+        if chunks is None:
+            chunks = segment.chunks
+        rest = iter(chunks[next_chunk])
         try:
-            run_chunk(part.plan, segment, chunks, next_chunk, part.slots)
+            run_instructions(rest, part.slots)
             if next_chunk + 1 < len(chunks):
                 self.mailbox.appendleft(RunSegment(part, number, next_chunk + 1, chunks))
             else:
                 part.finished(number)
-        except Exception as error:  # noqa: BLE001 - also our own mistakes must end the step, not the session
-            fail(part.step, error, self.name)
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything; it ends the step, not the session
+            part.step.fail(blame(part.plan, segment, chunks[: next_chunk + 1], rest, error))
         pacer = self._crew.pacer
         ended = pacer.clock()
         if ended - now > pacer.budget_s / 2:
             segment.split(chunks[next_chunk])
         return ended
-
-
-def fail(step: Step, error: Exception, device: str) -> None:
-    """Fails a step with the error of an actor; what is no PartitaError is a mistake of ours."""
-    if not isinstance(error, PartitaError):
-        cause = error
-        error = InternalError(f"the actor failed with {type(cause).__name__}: {cause}; please report it", device=device)
-        error.__cause__ = cause
-    step.fail(error)

@@ -61,9 +61,15 @@ def run_chunk(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: i
     try:
         run_instructions(rest, slots)
     except Exception as error:  # noqa: BLE001 - a kernel may raise anything; the caller learns where
-        done = sum(map(len, chunks[: number + 1])) - length_hint(rest) - 1
-        located = plan.blame(segment, done, error)
+        located = blame(plan, segment, chunks[: number + 1], rest, error)
         raise located from located.__cause__
+
+
+def blame(
+    plan: Plan, segment: Segment, begun: tuple[Chunk, ...], rest: Iterator[Instruction], error: Exception
+) -> PartitaError:
+    """The error of the instruction that was running when `rest` of the last of the chunks `begun` was not begun."""
+    return plan.blame(segment, sum(map(len, begun)) - length_hint(rest) - 1, error)
 
 
 async def run_segment(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer) -> None:

@@ -13,13 +13,14 @@ garbage as soon as the caller lets go of it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
 
 from ..errors import CancelledError, PartitaError
+from ..rendezvous import Received
 from .executor import fresh_slots
 from .instructions import DEAD, TRACE_SLOT, Slots
 from .messages import RunSegment
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from ..rendezvous import Outcome, Rendezvous
     from .device_actor import DeviceActor
     from .plan import Arrival, Plan
+
+
+_new_tuple: Callable[..., RunSegment] = tuple.__new__  # half the price of calling the NamedTuple
 
 
 class Step:
@@ -107,29 +111,33 @@ class Part:
             receive(arrival.key, partial(arrived, arrival))
 
     def _arrived(self, arrival: Arrival, received: Outcome) -> None:
-        if isinstance(received, PartitaError):
-            return
-        self.slots[arrival.slot] = DEAD if received.is_dead else received.value
-        for segment in arrival.segments:
-            self._release(segment)
+        if not isinstance(received, Received):
+            return  # the step was aborted, and has its error already
+        value, is_dead = received
+        self.slots[arrival.slot] = DEAD if is_dead else value
+        self._release(arrival.segments)
 
-    def _release(self, segment: int) -> None:
-        """One of the things that `segment` waits for is there."""
-        self.pending[segment] -= 1
-        if not self.pending[segment]:
-            self._begin(segment)
+    def _release(self, segments: tuple[int, ...]) -> None:
+        """One of the things that each of `segments` waits for is there."""
+        pending = self.pending
+        for segment in segments:
+            left = pending[segment] - 1
+            pending[segment] = left
+            if not left:
+                self._begin(segment)
 
     def _begin(self, segment: int) -> None:
         """Posts a segment; one without instructions is finished at once."""
         if self.plan.segments[segment].chunks:
-            self.actor.post(RunSegment(self, segment))
+            self.actor.post(_new_tuple(RunSegment, (self, segment, 0, None)))
         else:
             self.finished(segment)
 
     def finished(self, segment: int) -> None:
         """A segment has run to its end."""
-        for other in self.plan.segments[segment].unlocks:
-            self._release(other)
+        unlocks = self.plan.segments[segment].unlocks
+        if unlocks:
+            self._release(unlocks)
         self._unfinished -= 1  # after the segments that this one finished in turn
         if not self._unfinished:
             self.step.part_done()
