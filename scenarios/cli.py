@@ -149,6 +149,25 @@ def inspect(graph: Path, as_json: bool) -> None:
     execute(graph, as_json)
 
 
+@cli.command()
+@click.argument("name", required=False)
+def scenario(name: str | None) -> None:
+    """Tell a shipped story: a graph built, run and simulated.
+
+    Without NAME, lists the stories. Each is a short script in the folder scenarios/ to learn from and to copy.
+    """
+    from .stories import STORIES, tell
+
+    if name is None:
+        width = max(map(len, STORIES))
+        click.echo("\n".join(f"{story:<{width}}  {what}" for story, what in STORIES.items()))
+    elif name in STORIES:
+        for line in tell(name):
+            click.echo(line)
+    else:
+        raise click.UsageError(f"there is no story {name!r}; the stories are {', '.join(STORIES)}")
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and ends the process; `arguments` are those of the process unless given."""
     sys.exit(_exit_code(arguments))

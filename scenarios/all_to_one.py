@@ -1,0 +1,45 @@
+"""Story: eight GPUs add up an array each, on the first of them: at once, and in a tree.
+
+All to one makes seven transfers to one place; a tree makes as many, but over different links at the same time. Which
+of the two is faster is a question about links, and it is answered here before anybody rents a machine. Run it with
+`python -m partita.scenarios.all_to_one`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..actors import BlockingSession
+from ..devices import local_cluster
+from ..devices.timing import simulate
+from ..devices.units import format_ns
+from .cutting import cut
+from .report import columns, step_report, value_line
+from .workloads import reduction
+
+DEVICES = [f"/device:GPU:{k}" for k in range(8)]
+LENGTH = 1 << 20  # 4 MiB of float32 per device
+
+
+def story() -> Iterator[str]:
+    """The lines of the story."""
+    graph_def = reduction.all_to_one(DEVICES, LENGTH)
+    cluster = local_cluster("cpu:1,gpu:8")
+    with BlockingSession(graph_def, cluster) as session:
+        (total,) = session.run("total")
+    yield "eight GPUs, one sum of 4 MiB"
+    yield value_line("total", total)
+
+    # Targets run without being fetched, so the total stays on its GPU and no transfer to the host is timed.
+    parts = cut(graph_def, cluster, targets=["total"])
+    timeline = simulate(parts, cluster)
+    yield from step_report(parts, timeline, cluster)
+
+    in_a_tree = simulate(cut(reduction.tree(DEVICES, LENGTH), cluster, targets=["total"]), cluster)
+    yield "all to one, or a tree of pairs"
+    rows = [("", "step time"), *((n, format_ns(t.makespan_ns)) for n, t in (("one", timeline), ("tree", in_a_tree)))]
+    yield from columns(rows)
+
+
+if __name__ == "__main__":
+    print("\n".join(story()))

@@ -1,0 +1,29 @@
+"""From a GraphDef to the graph of each device, in the steps a session takes, for programs that want the graphs alone.
+
+Flows in: a GraphDef, a cluster, the names of a request. Flows out: partition graphs by device name, in the order of the
+cluster: what `devices.timing.simulate` takes. Always holds: they are what a session runs for the same request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..devices import Cluster
+from ..devices.placement import place
+from ..graph import Graph, GraphDef, PartitionOptions, client_graph, graph_def_to_graph, split_graph
+
+
+def cut(
+    graph_def: GraphDef,
+    cluster: Cluster,
+    *,
+    feeds: Sequence[str] = (),
+    fetches: Sequence[str] = (),
+    targets: Sequence[str] = (),
+) -> dict[str, Graph]:
+    """Imports, places, prunes and partitions; raises what a session raises for the same graph and names."""
+    graph = graph_def_to_graph(graph_def, add_default_attrs=True)
+    place(graph, cluster)
+    wanted = client_graph(graph, list(feeds), list(fetches), list(targets), cluster.client.name)
+    parts = split_graph(wanted, PartitionOptions(get_incarnation=cluster.incarnation))
+    return {name: parts[name] for name in cluster.names if name in parts}

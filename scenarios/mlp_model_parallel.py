@@ -1,0 +1,59 @@
+"""Story: a perceptron that is too wide for one device, in two stages on two GPUs.
+
+Each GPU keeps the weights of its stage; only activations travel. The same graph is also simulated with both stages on
+one GPU: without several batches under way, two stages take longer than one device that could hold both, by what the
+transfer costs. What is won is memory. Run it with `python -m partita.scenarios.mlp_model_parallel`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..actors import BlockingSession
+from ..devices import local_cluster
+from ..devices.timing import Timeline, simulate
+from ..devices.units import format_bytes, format_ns
+from .cutting import cut
+from .report import columns, shorter, step_report, value_line
+from .workloads import mlp
+from .workloads.parameters import uniform
+
+ROWS, SIZES = 256, (256, 1024, 1024, 1024, 16)
+ONE_GPU = ["/device:GPU:0"] * 4
+TWO_STAGES = ["/device:GPU:0"] * 2 + ["/device:GPU:1"] * 2
+
+
+def story() -> Iterator[str]:
+    """The lines of the story."""
+    graph_def = mlp.build(SIZES, TWO_STAGES)
+    cluster = local_cluster("cpu:1,gpu:2")
+    x = uniform("x", (ROWS, SIZES[0]))
+
+    with BlockingSession(graph_def, cluster) as session:
+        (y,) = session.run("y", {"x": x})
+    yield "a two-stage perceptron, a stage per GPU"
+    yield value_line("y", y)
+
+    parts = cut(graph_def, cluster, feeds=["x"], fetches=["y"])
+    timeline = simulate(parts, cluster, feeds={"x": x.shape})
+    yield from step_report(parts, timeline, cluster)
+    yield "against one GPU"
+    yield from _comparison({"one GPU": _simulated(ONE_GPU), "two stages": timeline})
+
+
+def _simulated(devices: Sequence[str]) -> Timeline:
+    cluster = local_cluster("cpu:1,gpu:2")
+    parts = cut(mlp.build(SIZES, devices), cluster, feeds=["x"], fetches=["y"])
+    return simulate(parts, cluster, feeds={"x": (ROWS, SIZES[0])})
+
+
+def _comparison(timelines: dict[str, Timeline]) -> Iterator[str]:
+    rows = [["", "step time", "largest memory of a GPU"]]
+    for name, timeline in timelines.items():
+        peak = max(timeline.peak_memory_bytes(d) for d in timeline.devices if shorter(d).startswith("GPU"))
+        rows.append([name, format_ns(timeline.makespan_ns), format_bytes(peak)])
+    return columns(rows)
+
+
+if __name__ == "__main__":
+    print("\n".join(story()))

@@ -1,0 +1,9 @@
+"""Reports: what a step was and what it cost, as lines of text."""
+
+from __future__ import annotations
+
+from .limits import limits
+from .step import step_report
+from .text import columns, shorter, value_line
+
+__all__ = ["columns", "limits", "shorter", "step_report", "value_line"]

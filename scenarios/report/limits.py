@@ -1,0 +1,37 @@
+"""What limits a step: the chain of events that ends last, by cause.
+
+Flows in: a timeline and the cluster it was simulated on. Flows out: shares of the makespan. Always holds: each event of
+the chain starts when the one before it ends, so the times add up to the makespan.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ...devices import Cluster
+from ...devices.timing import Timeline, TimelineEvent
+from .text import shorter
+
+
+def limits(timeline: Timeline, cluster: Cluster) -> list[tuple[str, int]]:
+    """(what, nanoseconds on the critical path), longest first.
+
+    By the roofline an op pays the launch of its kernel and then whichever takes longer, arithmetic or memory traffic.
+    """
+    times: Counter[str] = Counter()
+    for event in timeline.critical_path():
+        if event.kind == "copy":
+            times[f"transfers over {event.stream.partition(' to ')[0]}"] += event.duration_ns
+        elif event.duration_ns:
+            launch = min(event.duration_ns, cluster.find(event.device).spec.launch_overhead_ns)
+            name = shorter(event.device)
+            times[f"launching kernels on {name}"] += launch
+            times[f"{_bound(event, cluster)} of {name}"] += event.duration_ns - launch
+    return sorted(((what, ns) for what, ns in times.items() if ns), key=lambda item: (-item[1], item[0]))
+
+
+def _bound(event: TimelineEvent, cluster: Cluster) -> str:
+    """Which side of the roofline an op is on."""
+    spec = cluster.find(event.device).spec
+    memory_ns = -(-event.bytes * 10**9 // spec.achieved_bytes_per_s)
+    return "memory bandwidth" if event.duration_ns - spec.launch_overhead_ns <= memory_ns else "arithmetic"

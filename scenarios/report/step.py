@@ -1,0 +1,63 @@
+"""A simulated step in words: sizes of the partitions, transfers, a bar per stream, and what limits it.
+
+Flows in: partition graphs, the timeline of their step, the cluster. Flows out: lines of text, the same for the same
+input byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ...devices import Cluster
+from ...devices.timing import Timeline
+from ...devices.units import format_bytes, format_ns
+from ...graph import Graph
+from .limits import limits
+from .text import columns, shorter
+
+_BAR = 50
+_TRANSFERS = 12  # listed; the rest is counted
+
+
+def step_report(parts: Mapping[str, Graph], timeline: Timeline, cluster: Cluster) -> Iterator[str]:
+    """The whole report."""
+    yield "partitions"
+    yield from _partitions(parts)
+    yield f"transfers, {format_bytes(timeline.transferred_bytes)} in all"
+    yield from _transfers(parts, timeline)
+    yield f"simulated step time {format_ns(timeline.makespan_ns)}"
+    yield from (f"  {line}" for line in shorter(timeline.render(_BAR)).splitlines()[1:])
+    yield "what limits the step"
+    for what, ns in limits(timeline, cluster)[:5]:
+        yield f"  {100 * ns / timeline.makespan_ns:5.1f} %  {what}"
+
+
+def _partitions(parts: Mapping[str, Graph]) -> Iterator[str]:
+    rows = [["device", "nodes", "sends", "receives"]]
+    for name, part in parts.items():
+        nodes = list(part.op_nodes())
+        counts = len(nodes), sum(node.is_send for node in nodes), sum(node.is_recv for node in nodes)
+        rows.append([shorter(name), *map(str, counts)])
+    return columns(rows)
+
+
+def _transfers(parts: Mapping[str, Graph], timeline: Timeline) -> Iterator[str]:
+    """Copies in the order in which they end."""
+    sends = {
+        (node.attr("send_device"), node.attr("tensor_name")): (node.attr("recv_device"), node.input_edge(0).src.name)
+        for part in parts.values()
+        for node in part.op_nodes()
+        if node.is_send
+    }
+    copies = [event for event in timeline.events if event.kind == "copy"]
+    if not copies:
+        yield "  none"
+        return
+    rows = [["from", "to", "tensor", "size", "starts", "takes"]]
+    for event in copies[:_TRANSFERS]:
+        to, tensor = sends[event.device.encode(), event.node.encode()]
+        times = format_ns(event.start_ns), format_ns(event.duration_ns)
+        rows.append([shorter(event.device), shorter(to.decode()), tensor, format_bytes(event.bytes), *times])
+    yield from columns(rows, left=3)
+    if len(copies) > _TRANSFERS:
+        yield f"  ... and {len(copies) - _TRANSFERS} more"

@@ -1,0 +1,41 @@
+"""Text that reads well and is the same on every machine.
+
+Flows in: values, rows, device names. Flows out: lines. Always holds: floating-point numbers are cut to three digits,
+since the last bits of a sum depend on the machine's arithmetic libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ...graph.dtypes import Array, dtype_name, from_numpy
+
+_TASK = "/job:localhost/replica:0/task:0"
+
+
+def shorter(text: str) -> str:
+    """The text with "GPU:0" for the full name of a local device, and "host" for the local task."""
+    return text.replace(f"{_TASK}/device:", "").replace(_TASK, "host")
+
+
+def value_line(name: str, value: Array) -> str:
+    """Name, type, shape, and smallest, mean and largest element of a numeric tensor, which must not be empty."""
+    shape = ",".join(map(str, value.shape))
+    low, mean, high = (
+        float(f(value, dtype=np.float64) if f is np.mean else f(value)) for f in (np.min, np.mean, np.max)
+    )
+    head = f"{name}: {dtype_name(from_numpy(value))} [{shape}]"
+    return f"{head} {low:.3g}" if value.ndim == 0 else f"{head} from {low:.3g} to {high:.3g}, mean {mean:.3g}"
+
+
+def columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[str]:
+    """The rows, the first of which holds the headings, in aligned columns: `left` of them texts, the rest numbers."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            text.ljust(width) if k < left else text.rjust(width)
+            for k, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  " + "  ".join(cells).rstrip()

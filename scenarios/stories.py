@@ -1,0 +1,24 @@
+"""The shipped stories by name.
+
+Flows in: a name. Flows out: the text that the story prints. Always holds: a story is a module of this folder with a
+function `story` and its expected output beside it; importing this module imports none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+
+STORIES = {
+    "cnn_two_gpus": "inference of a small CNN, its layers split over two GPUs",
+    "mlp_model_parallel": "a perceptron in two stages on two GPUs, and what that costs and wins",
+    "all_to_one": "eight GPUs add up their arrays on one of them, at once or in a tree",
+}
+
+
+def tell(name: str) -> Iterator[str]:
+    """The lines of a story; KeyError when there is none of that name."""
+    if name not in STORIES:
+        raise KeyError(name)
+    lines: Iterator[str] = import_module(f".{name}", __package__).story()
+    return lines

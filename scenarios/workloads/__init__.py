@@ -1,0 +1,1 @@
+"""Graph builders: what the stories run. Each takes sizes and devices, and gives a GraphDef."""

@@ -1,0 +1,81 @@
+"""Weights of a model: numbers that are the same on every machine, as constants or as variables.
+
+Flows in: names and shapes. Flows out: tensors to compute with. Always holds: a parameter depends on its name and shape
+alone, and lives on the device that is current in the builder when it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Protocol
+from zlib import crc32
+
+import numpy as np
+
+from ...graph.builder import GraphBuilder
+from ...graph.dtypes import Array, DataType
+from ...graph.handles import Operation, Tensor
+
+
+def uniform(name: str, shape: Sequence[int]) -> Array:
+    """float32 numbers in [-1, 1), the same everywhere: raw PCG64 bits, whose stream numpy promises to keep."""
+    bits = np.random.PCG64(crc32(name.encode())).random_raw(prod(shape)) >> np.uint64(40)
+    return (bits.astype(np.float32) / np.float32(2**23) - np.float32(1)).reshape(shape)
+
+
+class Parameters(Protocol):
+    """Makes the parameters of layers."""
+
+    def uniform(self, name: str, shape: Sequence[int], scale: float) -> Tensor:
+        """A float32 parameter drawn evenly between -scale and scale."""
+        ...
+
+    def full(self, name: str, shape: Sequence[int], value: float) -> Tensor:
+        """A float32 parameter that starts with one value everywhere."""
+        ...
+
+
+class Constants:
+    """Parameters as Const nodes: a frozen model."""
+
+    def __init__(self, b: GraphBuilder) -> None:
+        self._b = b
+
+    def uniform(self, name: str, shape: Sequence[int], scale: float) -> Tensor:
+        """See `Parameters`; the numbers stand in the graph."""
+        return self._b.constant(uniform(name, shape) * np.float32(scale), name=name)
+
+    def full(self, name: str, shape: Sequence[int], value: float) -> Tensor:
+        """See `Parameters`."""
+        return self._b.constant(np.full(shape, value, np.float32), name=name)
+
+
+class Variables:
+    """Parameters as resource variables, which a first step has to initialise: run the target that `initialiser` names.
+
+    The numbers come from TensorFlow's stateless random ops, so the graph stays small however large the model is.
+    """
+
+    def __init__(self, b: GraphBuilder) -> None:
+        self._b = b
+        self._assignments: list[Operation] = []
+
+    def uniform(self, name: str, shape: Sequence[int], scale: float) -> Tensor:
+        """See `Parameters`."""
+        seed = [crc32(name.encode()) & 0x7FFFFFFF, prod(shape)]
+        drawn = self._b.op("StatelessRandomUniform", list(shape), seed, name=f"{name}/drawn", dtype=DataType.FLOAT)
+        return self._variable(name, shape, (drawn * 2.0 - 1.0) * scale)
+
+    def full(self, name: str, shape: Sequence[int], value: float) -> Tensor:
+        """See `Parameters`."""
+        return self._variable(name, shape, self._b.op("Fill", list(shape), value, name=f"{name}/filled")[0])
+
+    def initialiser(self, name: str = "initialise") -> Operation:
+        """A node that sets all parameters made so far."""
+        return self._b.group(*self._assignments, name=name, device="/device:CPU:0")
+
+    def _variable(self, name: str, shape: Sequence[int], value: Tensor) -> Tensor:
+        handle = self._b.op("VarHandleOp", name=name, dtype=DataType.FLOAT, shape=shape, attrs={"shared_name": name})
+        self._assignments.append(self._b.op("AssignVariableOp", handle, value, name=f"{name}/assign"))
+        return self._b.op("ReadVariableOp", handle, name=f"{name}/read", dtype=DataType.FLOAT)[0]

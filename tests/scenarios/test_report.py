@@ -1,0 +1,63 @@
+"""What reports promise: causes add up to the makespan, lines do not depend on last bits, columns align."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partita.devices import local_cluster
+from partita.devices.timing import simulate
+from partita.scenarios.cutting import cut
+from partita.scenarios.report import columns, limits, shorter, value_line
+from partita.scenarios.workloads import mlp, reduction
+
+GPUS = [f"/device:GPU:{k}" for k in range(4)]
+
+
+def test_causes_add_up_to_the_makespan() -> None:
+    """Whatever limits a step, its shares are all of it."""
+    cluster = local_cluster("cpu:1,gpu:4")
+    for graph_def, feeds, fetch in (
+        (reduction.all_to_one(GPUS, 1 << 16), {}, "total"),
+        (reduction.tree(GPUS, 1 << 16), {}, "total"),
+        (mlp.build((64, 64, 64, 64, 8), GPUS), {"x": (32, 64)}, "y"),
+    ):
+        timeline = simulate(cut(graph_def, cluster, feeds=list(feeds), fetches=[fetch]), cluster, feeds=feeds)
+        found = limits(timeline, cluster)
+        assert sum(ns for _, ns in found) == timeline.makespan_ns
+        assert [ns for _, ns in found] == sorted((ns for _, ns in found), reverse=True)
+
+
+def test_a_larger_product_is_bound_by_arithmetic() -> None:
+    """One dense layer: small ones are launch overhead, large ones arithmetic."""
+    cluster = local_cluster("cpu:1,gpu:1")
+    longest = {}
+    for rows in (1, 1 << 17):
+        parts = cut(mlp.build((4096, 4096), GPUS[:1]), cluster, feeds=["x"], targets=["layer1/product"])
+        found = limits(simulate(parts, cluster, feeds={"x": (rows, 4096)}), cluster)
+        longest[rows] = next(what for what, _ in found if "transfers" not in what)
+    assert longest[1 << 17] == "arithmetic of GPU:0"
+    assert longest[1] != longest[1 << 17]
+
+
+def test_last_bits_do_not_show() -> None:
+    """Two values that differ by rounding give one line."""
+    x = np.linspace(0.1, 0.7, 12, dtype=np.float32).reshape(3, 4)
+    assert value_line("x", x) == value_line("x", np.nextafter(x, np.float32(1)))
+    assert value_line("x", x) == "x: float [3,4] from 0.1 to 0.7, mean 0.4"
+    assert value_line("n", np.asarray(np.int32(3))) == "n: int32 [] 3"
+
+
+def test_columns_align() -> None:
+    """Texts to the left, numbers to the right."""
+    assert list(columns([("", "n"), ("one", "1"), ("three", "333")])) == [
+        "           n",
+        "  one      1",
+        "  three  333",
+    ]
+
+
+def test_local_names_get_shorter_and_others_stay() -> None:
+    """Devices of another task keep their full name."""
+    assert shorter("/job:localhost/replica:0/task:0/device:GPU:3") == "GPU:3"
+    assert shorter("PCIe4 x16 to /job:localhost/replica:0/task:0") == "PCIe4 x16 to host"
+    assert shorter("/job:worker/replica:0/task:1/device:GPU:3") == "/job:worker/replica:0/task:1/device:GPU:3"
