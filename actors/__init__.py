@@ -9,7 +9,7 @@ with BlockingSession(graph_def, "cpu:4") as session:        scripts and notebook
 
 from __future__ import annotations
 
-from ..graph.protos import RunMetadata, RunOptions
+from ..graph import RunMetadata, RunOptions
 from .blocking import BlockingSession
 from .session import Session, open_session
 

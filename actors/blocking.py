@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..devices.cluster import Cluster
     from ..graph.dtypes import Array
     from ..graph.importer import Serialisable
-    from ..graph.protos import GraphDef, RunMetadata, RunOptions
+    from ..graph import GraphDef, RunMetadata, RunOptions
     from .requests import Feeds
 
 

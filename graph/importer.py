@@ -125,9 +125,9 @@ class _Constructor:
         check_node_names(names, internal=internal_names)
         checks = NameChecks(self.graph, names, self.options)
         inputs = NodeInputs(names, texts, counts, checks.input_map)
-        inputs.check_types(properties, self.graph)
         if self.validate:
             self._check_nodes(inputs, properties)
+        inputs.check_types(properties, self.graph)
         order = creation_order(names, properties, inputs)
         skipped = checks.skipped(inputs, properties)
         created = [i for i in order if i not in skipped] if skipped else order

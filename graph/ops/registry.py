@@ -128,7 +128,9 @@ def lookup_op(name: str) -> OpSignature:
 def register_op(message: OpDef) -> OpSignature:
     """Adds an op of your own; AlreadyExistsError if the name is taken."""
     if find_op(message.name) is not None:
-        raise AlreadyExistsError(f"Op with name {message.name} is registered already; choose another name", op=message.name)
+        raise AlreadyExistsError(
+            f"Op with name {message.name} is registered already; choose another name", op=message.name
+        )
     signature = OpSignature(message)
     _signatures[message.name] = signature
     return signature

@@ -16,19 +16,8 @@ from tests.conformance.corpus import cases
 _FOLDER = files("partita.graph.protos")
 _NAMES = sorted(path.name.removesuffix(".proto") for path in _FOLDER.iterdir() if path.name.endswith(".proto"))
 _SCALAR_NAMES = [
-    "double",
-    "float",
-    "int64",
-    "uint64",
-    "int32",
-    "fixed64",
-    "fixed32",
-    "bool",
-    "string",
-    "bytes",
-    "uint32",
-    "sfixed32",
-    "sfixed64",
+    *("double", "float", "int64", "uint64", "int32", "fixed64", "fixed32"),
+    *("bool", "string", "bytes", "uint32", "sfixed32", "sfixed64"),
 ]
 _SCALARS = {getattr(FieldDescriptor, f"TYPE_{name.upper()}"): name for name in _SCALAR_NAMES}
 

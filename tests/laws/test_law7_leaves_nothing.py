@@ -69,7 +69,7 @@ def living_tasks() -> int:
     return trio.lowlevel.current_statistics().tasks_living
 
 
-async def fail_then_work(case: GraphCase, graph_def: GraphDef) -> None:
+async def check_fail_then_work(case: GraphCase, graph_def: GraphDef) -> None:
     """A good step, a failing one, a good one."""
     watch = Watch()
     async with watched_session(graph_def, watch) as session:
@@ -85,7 +85,7 @@ async def fail_then_work(case: GraphCase, graph_def: GraphDef) -> None:
     assert watch.left_behind() | {"tensors": 0} == NOTHING
 
 
-async def cancel_then_work(case: GraphCase, graph_def: GraphDef, ticks: int) -> None:
+async def check_cancel_then_work(case: GraphCase, graph_def: GraphDef, ticks: int) -> None:
     """A step that is cancelled after some turns of the scheduler, then a good one."""
     watch = Watch()
     async with watched_session(graph_def, watch) as session:
@@ -102,7 +102,7 @@ async def cancel_then_work(case: GraphCase, graph_def: GraphDef, ticks: int) -> 
     assert watch.left_behind() | {"tensors": 0} == NOTHING
 
 
-async def close_under_a_step(case: GraphCase, graph_def: GraphDef, ticks: int) -> None:
+async def check_close_under_a_step(case: GraphCase, graph_def: GraphDef, ticks: int) -> None:
     """A session that is closed while a step runs: the step ends, by its own or with CancelledError."""
     watch = Watch()
     tasks = living_tasks()
@@ -127,21 +127,21 @@ async def close_under_a_step(case: GraphCase, graph_def: GraphDef, ticks: int) -
 @given(breakable_cases())
 def test_an_error_leaves_nothing(breakable: tuple[GraphCase, GraphDef]) -> None:
     """The error names its node, everything else of the step is gone, the next step gives what the first one gave."""
-    run_to_the_end(fail_then_work, *breakable, idle_s=IDLE_TINY_S)
+    run_to_the_end(check_fail_then_work, *breakable, idle_s=IDLE_TINY_S)
 
 
 @given(breakable_cases(), st.integers(0, 30), st.random_module())
 def test_a_cancel_leaves_nothing(breakable: tuple[GraphCase, GraphDef], ticks: int, seed: object) -> None:
     """The same after a cancel, at whatever tick it comes."""
     assert seed
-    run_to_the_end(cancel_then_work, *breakable, ticks, idle_s=IDLE_TINY_S)
+    run_to_the_end(check_cancel_then_work, *breakable, ticks, idle_s=IDLE_TINY_S)
 
 
 @given(breakable_cases(), st.integers(0, 30), st.random_module())
 def test_closing_ends_steps_under_way(breakable: tuple[GraphCase, GraphDef], ticks: int, seed: object) -> None:
     """A step under way never outlives its session, and never hangs."""
     assert seed
-    run_to_the_end(close_under_a_step, *breakable, ticks, idle_s=IDLE_TINY_S)
+    run_to_the_end(check_close_under_a_step, *breakable, ticks, idle_s=IDLE_TINY_S)
 
 
 @given(breakable_cases())
