@@ -19,9 +19,9 @@ from .session import Session, open_session
 
 if TYPE_CHECKING:
     from ..devices.cluster import Cluster
+    from ..graph import GraphDef, RunMetadata, RunOptions
     from ..graph.dtypes import Array
     from ..graph.importer import Serialisable
-    from ..graph import GraphDef, RunMetadata, RunOptions
     from .requests import Feeds
 
 

@@ -49,10 +49,12 @@ class Crew:
         self.at_work = True
         pacer, with_mail = self.pacer, self.with_mail
         end, now = pacer.since + pacer.budget_s, pacer.clock()
-        while with_mail and now < end:
+        while with_mail:
             actor = with_mail[0]
             if actor.mailbox:
                 now = actor.serve_one(now)
+                if now > end:
+                    break
             else:
                 with_mail.popleft()
                 actor.has_mail = False

@@ -72,8 +72,8 @@ def blame(
     return plan.blame(segment, sum(map(len, begun)) - length_hint(rest) - 1, error)
 
 
-async def run_segment(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer) -> None:
-    """Runs a segment to its end, resting between chunks when the budget is used up."""
+async def run_segment(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer, check: Callable[[], None]) -> None:
+    """Runs a segment to its end, resting between chunks when the budget is used up; calls `check` after each rest."""
     clock, budget_s = pacer.clock, pacer.budget_s
     chunks = segment.chunks  # others may split them while this step rests
     for number in range(len(chunks)):
@@ -84,12 +84,16 @@ async def run_segment(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer) 
             segment.split(chunks[number])
         if ended - pacer.since > budget_s:
             await pacer.rest()
+            check()
 
 
-async def run_alone(plan: Plan, slots: Slots, pacer: Pacer) -> None:
-    """Runs a plan that receives nothing, in the task of the caller and without a task switch while the budget lasts."""
+async def run_alone(plan: Plan, slots: Slots, pacer: Pacer, check: Callable[[], None]) -> None:
+    """Runs a plan that receives nothing, in the task of the caller and without a task switch while the budget lasts.
+
+    `check` is called after each rest; it raises if the step must not go on. Raises Cancelled only at a rest.
+    """
     for segment in plan.segments:
-        await run_segment(plan, segment, slots, pacer)
+        await run_segment(plan, segment, slots, pacer, check)
 
 
 def nowhere_to_send(key: str, _value: object, _is_dead: bool = False) -> None:

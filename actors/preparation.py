@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _BRINGS_DEATH = frozenset({Role.SWITCH, Role.SWITCH_N})
 
+_STEP_RESOURCES = ("TensorArray", "Stack")  # ops of these families keep something on the device until the step ends
+
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -48,6 +50,7 @@ class Prepared:
     alone: Plan | None
     interpretations: tuple[Interpretation, ...]
     keeps_feeds: bool
+    has_step_resources: bool
 
 
 def prepare(
@@ -69,7 +72,20 @@ def prepare(
     alone = work[0][0] if len(work) == 1 and not work[0][0].arrivals else None
     keeps_feeds = not work or any(plan.keeps_inputs for plan, _ in work)
     feed_types, fetch_types = _types(graph, signature.feeds), _types(graph, signature.fetches)
-    return Prepared(signature, feed_types, fetch_types, partitions, work, alone, interpretations, keeps_feeds)
+    has_step_resources = any(
+        p is not None and p.op_def.name.startswith(_STEP_RESOURCES) for p in requested.all_properties()
+    )
+    return Prepared(
+        signature,
+        feed_types,
+        fetch_types,
+        partitions,
+        work,
+        alone,
+        interpretations,
+        keeps_feeds,
+        has_step_resources,
+    )
 
 
 def compile_traced(prepared: Prepared, actors: Mapping[str, DeviceActor]) -> tuple[tuple[Plan, DeviceActor], ...]:

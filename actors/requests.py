@@ -74,14 +74,12 @@ def feed_value(index: int, dtype: DataType, value: Any, *, copy: bool) -> Any:  
     With `copy` the tensor does not share memory with `value`. Raises InvalidArgumentError.
     """
     wanted = numpy_dtype(dtype)
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.ndarray | np.generic) and dtype is not DataType.STRING:
         array = np.asarray(value)
         if array.dtype != wanted:
-            array = _as_strings(array) if dtype is DataType.STRING else array
-            if array.dtype != wanted:
-                raise _mismatch(index, dtype, dtype_name(from_numpy(array.dtype)))
+            raise _mismatch(index, dtype, dtype_name(from_numpy(array.dtype)))
     else:
-        array = _from_python(index, dtype, wanted, value)
+        array = _converted(index, dtype, wanted, value)
     if array.ndim == 0:
         return scalar_form(array)
     if copy:
@@ -91,19 +89,21 @@ def feed_value(index: int, dtype: DataType, value: Any, *, copy: bool) -> Any:  
     return view
 
 
-def _from_python(index: int, dtype: DataType, wanted: np.dtype[Any], value: Any) -> Array:
+def _converted(index: int, dtype: DataType, wanted: np.dtype[Any], value: Any) -> Array:
     """An array from numbers, strings, nested lists, or an object that knows how to become an array."""
     try:
-        natural = np.asarray(value)
-        if dtype is DataType.STRING:
-            return _as_strings(natural)
         if wanted.hasobject:
-            return np.asarray(value, wanted)
-        if wanted.kind not in _WIDENS_TO.get(natural.dtype.kind, "V") and natural.dtype != wanted and natural.size:
-            raise _mismatch(index, dtype, dtype_name(_python_type(natural)))
-        return np.asarray(value, wanted)
+            natural = value if isinstance(value, np.ndarray) else np.array(value, object)
+            natural = _as_strings(natural) if dtype is DataType.STRING else natural
+            fits = natural.dtype == wanted
+        else:
+            natural = np.asarray(value)
+            fits = wanted.kind in _WIDENS_TO.get(natural.dtype.kind, "") or natural.dtype == wanted or not natural.size
+        if fits:
+            return np.asarray(natural if wanted.hasobject else value, wanted)
     except (ValueError, TypeError, OverflowError) as error:
         raise InvalidArgumentError(f"arg[{index}] cannot become a {dtype_name(dtype)} tensor: {error}") from error
+    raise _mismatch(index, dtype, dtype_name(_python_type(natural)))
 
 
 def _python_type(array: Array) -> DataType:
@@ -113,14 +113,14 @@ def _python_type(array: Array) -> DataType:
 
 
 def _as_strings(array: Array) -> Array:
-    """Text and bytes of any array as an object array of bytes; other objects are left for the caller to refuse."""
+    """Text and bytes of any array as an object array of bytes; TypeError for other objects, numbers as they are."""
     if array.dtype.kind not in "SUO":
         return array
     strings = np.empty(array.shape, object)
     for at, item in np.ndenumerate(array):
-        strings[at] = item.encode() if isinstance(item, str) else item
-        if not isinstance(strings[at], bytes):
+        if not isinstance(item, str | bytes):
             raise TypeError(f"{item!r} is no string")
+        strings[at] = item.encode() if isinstance(item, str) else bytes(item)
     return strings
 
 

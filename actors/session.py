@@ -10,7 +10,7 @@ The walk of a request: names -> `preparation.prepare` -> plans -> either the pla
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
 from math import inf
@@ -22,11 +22,11 @@ import trio
 from ..devices.cluster import Cluster, local_cluster
 from ..devices.placement import place
 from ..devices.state import DeviceState
-from ..errors import CancelledError, DeadlineExceededError
+from ..errors import CancelledError, DeadlineExceededError, PartitaError
+from ..graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ..graph.collector import collector_paused
 from ..graph.importer import Serialisable, graph_def_to_graph
 from ..graph.partition import PartitionOptions, name_counter
-from ..graph.protos import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ..graph.validate import check_attrs
 from ..rendezvous import LocalRendezvous
 from .binding import Binder
@@ -63,6 +63,8 @@ class Session:
         self._prepared: dict[Signature, Prepared] = {}
         self._step_numbers = count(1)
         self._steps: set[Step] = set()
+        self._running = 0
+        self._has_step_resources = False
         self._closed = False
 
     @property
@@ -96,9 +98,20 @@ class Session:
             feed_value(index, dtype, value, copy=prepared.keeps_feeds)
             for index, (dtype, value) in enumerate(zip(prepared.feed_types, values, strict=True))
         ]
-        if options is None and metadata is None:
-            return await self._run(prepared, fed)
-        return await self._run_with(prepared, fed, options or RunOptions(), metadata or RunMetadata())
+        self._running += 1
+        number = next(self._step_numbers)
+        try:
+            if options is None and metadata is None:
+                return await self._run(prepared, fed, number)
+            return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
+        except PartitaError as error:
+            error.located(step=number)
+            raise
+        finally:
+            self._running -= 1
+            self._has_step_resources |= prepared.has_step_resources
+            if self._has_step_resources and not self._running:
+                self._end_steps()
 
     def prepare(
         self, feeds: str | Sequence[str], fetches: str | Sequence[str], targets: str | Sequence[str] = ()
@@ -127,39 +140,41 @@ class Session:
         for actor in self._actors.values():
             actor.post(Shutdown())
 
+    def _end_steps(self) -> None:
+        """Drops what devices keep for one step only, all at once: such resources do not say whose step it is."""
+        self._has_step_resources = False
+        for actor in self._actors.values():
+            actor.binder.state.end_step()
+
     def _check_open(self) -> None:
         if self._closed:
             raise _closed()
 
-    async def _run(self, prepared: Prepared, fed: list[Any]) -> list[Array]:
-        num_fetches = len(prepared.signature.fetches)
+    async def _run(self, prepared: Prepared, fed: list[Any], number: int) -> list[Array]:
         if prepared.alone is not None:
             slots = fresh_slots(prepared.alone, fed)
             with np.errstate(all="ignore"):
-                await run_alone(prepared.alone, slots, self._pacer)
-            return _collect([(prepared.alone, slots)], num_fetches, fed)
+                await run_alone(prepared.alone, slots, self._pacer, self._check_open)
+            return _fetched(prepared, [(prepared.alone, slots)], fed)
         if prepared.interpretations:
             return await self._interpret(prepared, fed)
-        step = await self._run_parts(prepared.work, fed)
-        return _collect([(p.plan, p.slots) for p in step.parts], num_fetches, fed)
+        step = await self._run_parts(prepared.work, fed, number)
+        return _fetched(prepared, [(part.plan, part.slots) for part in step.parts], fed)
 
     async def _interpret(self, prepared: Prepared, fed: list[Any]) -> list[Array]:
-        """Runs partitions with loops in the tagged-frame interpreter, in the caller's task."""
+        """Runs a graph with loops in the tagged-frame interpreter, in the caller's task."""
         run = Reference(prepared.interpretations, fed)
         with np.errstate(all="ignore"):
             while run.run(limit=_NODES_BETWEEN_RESTS):
+                self._check_open()
                 await self._pacer.rest_if_due()
-        results = [run.results.get(index, DEAD) for index in range(len(prepared.fetch_types))]
-        return [
-            fetched_array(index, dtype, value, fed)
-            for index, (dtype, value) in enumerate(zip(prepared.fetch_types, results, strict=True))
-        ]
+        return _arrays(prepared, run.results, fed)
 
     async def _run_parts(
-        self, work: Sequence[tuple[Plan, DeviceActor]], fed: list[Any], *, with_trace: bool = False
+        self, work: Sequence[tuple[Plan, DeviceActor]], fed: list[Any], number: int, *, with_trace: bool = False
     ) -> Step:
         """Runs plans on their actors and returns the step when it is done."""
-        step = Step(next(self._step_numbers), LocalRendezvous())
+        step = Step(number, LocalRendezvous())
         self._steps.add(step)
         try:
             with np.errstate(all="ignore"), collector_paused():
@@ -171,7 +186,7 @@ class Session:
         return step
 
     async def _run_with(
-        self, prepared: Prepared, fed: list[Any], options: RunOptions, metadata: RunMetadata
+        self, prepared: Prepared, fed: list[Any], number: int, options: RunOptions, metadata: RunMetadata
     ) -> list[Array]:
         """Runs a step with the extras that options ask for."""
         if options.output_partition_graphs:
@@ -179,21 +194,24 @@ class Session:
         limit_s = options.timeout_in_ms / 1000 if options.timeout_in_ms > 0 else inf
         with trio.move_on_after(limit_s):
             if options.trace_level == RunOptions.NO_TRACE or not prepared.work:
-                return await self._run(prepared, fed)
+                return await self._run(prepared, fed, number)
             work = [(traced(plan), actor) for plan, actor in compile_traced(prepared, self._actors)]
-            step = await self._run_parts(work, fed, with_trace=True)
+            step = await self._run_parts(work, fed, number, with_trace=True)
             metadata.step_stats.CopyFrom(step_stats(step.parts))
-            return _collect([(p.plan, p.slots) for p in step.parts], len(prepared.signature.fetches), fed)
+            return _fetched(prepared, [(part.plan, part.slots) for part in step.parts], fed)
         raise DeadlineExceededError(f"the step was not done after timeout_in_ms = {options.timeout_in_ms}")
 
 
-def _collect(parts: Sequence[tuple[Plan, Slots]], num_fetches: int, fed: Sequence[object]) -> list[Array]:
-    """The fetched arrays in the order asked; InvalidArgumentError when one is dead."""
-    found: list[Any] = [None] * num_fetches
-    for plan, slots in parts:
-        for result in plan.results:
-            found[result.index] = fetched_array(result.index, result.dtype, slots[result.slot], fed)
-    return found
+def _fetched(prepared: Prepared, parts: Sequence[tuple[Plan, Slots]], fed: Sequence[object]) -> list[Array]:
+    """The fetched arrays in the order asked; InvalidArgumentError for the first that is dead."""
+    found = {result.index: slots[result.slot] for plan, slots in parts for result in plan.results}
+    return _arrays(prepared, found, fed)
+
+
+def _arrays(prepared: Prepared, found: Mapping[int, Any], fed: Sequence[object]) -> list[Array]:
+    return [
+        fetched_array(index, dtype, found.get(index, DEAD), fed) for index, dtype in enumerate(prepared.fetch_types)
+    ]
 
 
 def _closed() -> CancelledError:
