@@ -18,21 +18,22 @@ from re import compile as pattern
 import numpy as np
 
 from ..errors import InvalidArgumentError, PartitaError
-from .dtypes import Array, DataType, Shape, base_type
+from .dtypes import Array, DataType, Shape, base_type, numpy_dtype
 from .graph import Graph
 from .joined import JoinedGraph
 from .node import NodeClass, class_of_op
-from .ops import shapes as _families  # imported for what it registers
 from .ops.shapes.basic import common_shape
 from .ops.shapes.registry import ShapeContext, lookup, merge
 from .properties import NodeProperties
-from .shape_values import can_evaluate, evaluate, is_small
+from .shape_values import can_evaluate, evaluate, is_partial, is_small, known_sizes, sizes_value
 from .tensor_id import parse_tensor_name
 
 _UNCHANGED = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)
 _ARG_NAME = pattern(r"_arg_(.+)_(\d+)_\d+")
-_REGISTERED = _families.__name__  # the import above is used: by side effect
+_HANDLE_OPS = ("VarHandleOp", "TensorArrayV3")  # whose handle tells the shape of what is read through it
 _LOOP_PASSES = 8  # every pass after the first turns a size of a loop into an unknown one, so few are needed
+
+_NO_VALUES: Mapping[int, tuple[int | None, ...]] = {}
 
 Shapes = tuple[Shape, ...]
 Feeds = Mapping[str, Shape | Array]
@@ -70,7 +71,8 @@ def infer_joined(graph: JoinedGraph, feeds: Feeds | None = None, *, assumed_size
     """
     inference = _Inference(graph, feeds or {}, assumed_size)
     inference.run()
-    return InferredShapes(graph, inference.shapes, inference.values, inference.told())
+    values = {output: value for output, value in inference.values.items() if not is_partial(value)}
+    return InferredShapes(graph, inference.shapes, values, inference.told())
 
 
 class _Inference:
@@ -81,7 +83,7 @@ class _Inference:
         self.assumed_size = assumed_size
         self.shapes: list[Shapes] = [()] * len(graph)
         self.values: dict[tuple[int, int], Array] = {}
-        self.handles: dict[int, Shape] = {}  # node -> shape of the variable its resource handle stands for
+        self.handles: dict[int, Shape] = {}  # node -> shape of the variable, or array element, its handle stands for
         self.unknown_sizes: Counter[str] = Counter()
         self.unknown_shapes: Counter[str] = Counter()
         self.contradictions: Counter[str] = Counter()
@@ -182,7 +184,7 @@ class _Inference:
         inputs = tuple(map(self._of, graph.inputs[n]))
         if can_evaluate(graph.ops[n]):
             self._follow_values(n, inputs)
-        if self.handles or graph.ops[n] == "VarHandleOp":
+        if self.handles or graph.ops[n] in _HANDLE_OPS:
             variable = self._variable_shapes(n, inputs)
             if variable is not None:
                 return variable
@@ -225,16 +227,21 @@ class _Inference:
     def _variable_shapes(self, n: int, inputs: Shapes) -> Shapes | None:
         """Shapes of reads through resource handles, which the handles carry; None for all other nodes."""
         graph, op = self.graph, self.graph.ops[n]
-        if op == "VarHandleOp":
-            self.handles[n] = graph.properties[n].attrs["shape"]
+        attrs = graph.properties[n].attrs
+        if op == "VarHandleOp" or (op == "TensorArrayV3" and attrs["identical_element_shapes"]):
+            self.handles[n] = attrs["shape" if op == "VarHandleOp" else "element_shape"]
             return None
         sources = graph.inputs[n]
         if not sources or sources[0][0] not in self.handles:
             return None
         shape = self.handles[sources[0][0]]
-        if op == "ReadVariableOp":
+        if op in ("ReadVariableOp", "TensorArrayReadV3"):
             return (shape,)
+        if op == "TensorArrayGatherV3":
+            return (None if shape is None or inputs[1] is None else (*inputs[1], *shape),)
         if op == "VariableShape":
+            if shape is not None:
+                self.values[n, 0] = sizes_value(shape, numpy_dtype(graph.properties[n].output_types[0]))
             return (None if shape is None else (len(shape),),)
         if op == "ResourceGather" and shape is not None and inputs[1] is not None:
             return ((*inputs[1], *shape[1:]),)
@@ -244,21 +251,28 @@ class _Inference:
 
     def _by_op(self, n: int, inputs: Shapes) -> Shapes:
         graph, properties = self.graph, self.graph.properties[n]
-        constants = {i: self.values[s] for i, s in enumerate(graph.inputs[n]) if s in self.values}
+        values = {i: self.values[s] for i, s in enumerate(graph.inputs[n]) if s in self.values}
+        if properties.op == "Range":
+            values |= self._constant_inputs(n)
         key = id(properties), inputs
-        if not constants and key in self._known:
+        if not values and key in self._known:
             return self._known[key]
         try:
-            shapes = _shapes_of(properties, inputs, constants)
+            shapes = _shapes_of(properties, inputs, values)
         except PartitaError as error:
             if not (self.unknown_shapes or self.unknown_sizes):
                 raise error.located(node=graph.names[n], op=graph.ops[n]) from None
             # What was assumed further up need not fit; the run would have other sizes.
             self.contradictions[graph.ops[n]] += 1
             shapes = (None,) * len(properties.output_types)
-        if not constants:
+        if not values:
             self._known[key] = shapes
         return shapes
+
+    def _constant_inputs(self, n: int) -> dict[int, Array]:
+        """Inputs that are constants of any type: only integers are followed further than that."""
+        sources = ((i, self.graph.properties[s]) for i, (s, _) in enumerate(self.graph.inputs[n]))
+        return {i: source.attrs["value"] for i, source in sources if source.op == "Const"}
 
     def _assumed(self, n: int, shape: Shape) -> Shape:
         if shape is None:
@@ -286,19 +300,18 @@ def _counted(counter: Counter[str]) -> str:
     return ", ".join(f"{count} x {op}" for op, count in sorted(counter.items()))
 
 
-def _shapes_of(properties: NodeProperties, inputs: Shapes, constants: Mapping[int, Array]) -> Shapes:
+def _shapes_of(properties: NodeProperties, inputs: Shapes, values: Mapping[int, Array]) -> Shapes:
     """By the op's shape function, else by what the importer's program wrote down, else nothing."""
     if class_of_op(properties.op) in _UNCHANGED:
         return inputs[:1]  # the registered function of an Enter knows no merges; what a body changes shows there
     function = lookup(properties.op)
     if function is not None:
-        return tuple(
-            function(
-                ShapeContext(
-                    properties.op, properties.attrs, inputs, properties.input_types, properties.output_types, constants
-                )
-            )
-        )
+        types = properties.input_types, properties.output_types
+        constants, partials = values, _NO_VALUES
+        if any(is_partial(value) and properties.op != "Range" for value in values.values()):
+            constants = {i: value for i, value in values.items() if not is_partial(value)}
+            partials = {i: known_sizes(value) for i, value in values.items() if is_partial(value)}
+        return tuple(function(ShapeContext(properties.op, properties.attrs, inputs, *types, constants, partials)))
     written: Sequence[Shape] | None = properties.attrs.get("_output_shapes") or properties.attrs.get("output_shapes")
     if written and len(written) == len(properties.output_types):
         return tuple(written)

@@ -4,19 +4,28 @@ Flows in: the properties of a node, the shapes of its inputs, and the values of 
 the values of its outputs, where they follow. Always holds: only whole numbers and booleans, at most `MAX_ELEMENTS` of
 them, and only what a run would compute as well; an op that is not listed, or that needs an unknown value, gives
 nothing.
+
+A scalar or vector may be known in part (the shape of a batch whose size is open): it is an array of float64, which no
+known value is, with NaN for every unknown element. NaN makes arithmetic on unknown numbers unknown by itself, and
+float64 is exact for every size below `EXACT_BELOW`.
+
+    Shape of (None, 28, 28)       array([nan, 28., 28.])
+    StridedSlice [1:] of it       array([28, 28])           whole again: of the op's own type
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from .dtypes import Array, Shape, numpy_dtype
+from .dtypes import Array, DataType, Shape, numpy_dtype
 from .properties import NodeProperties
 
 MAX_ELEMENTS = 1024
+EXACT_BELOW = 2.0**53
 
 Values = Sequence[Array | None]
 
@@ -43,8 +52,27 @@ class ValueContext:
 
     def known(self) -> list[Array] | None:
         """All input values, or None when one is unknown."""
-        found = [value for value in self.values if value is not None]
+        found = [value for value in self.values if value is not None and not is_partial(value)]
         return found if len(found) == len(self.values) else None
+
+    def partly_known(self, whole: Collection[int]) -> list[Array] | None:
+        """All input values, unknown elements as NaN; None when one of the inputs in `whole` is not known entirely.
+
+        Also None where no value is known even in part, or where it is not even known how many numbers an input has.
+        """
+        count = len(self.values)
+        if any((value := self.values[i % count]) is None or is_partial(value) for i in whole):
+            return None
+        found: list[Array] = []
+        for value, shape, dtype in zip(self.values, self.shapes, self.properties.input_types, strict=True):
+            sizes = _sizes(shape)
+            if value is not None:
+                found.append(value)
+            elif numpy_dtype(dtype).kind in "iu" and sizes is not None and prod(sizes) <= MAX_ELEMENTS:
+                found.append(np.full(sizes, np.nan))
+            else:
+                return None
+        return found if any(value is not None for value in self.values) else None
 
 
 Evaluator = Callable[[ValueContext], Values | None]
@@ -64,13 +92,26 @@ def is_small(value: Array) -> bool:
     return value.dtype.kind in "iub" and value.size <= MAX_ELEMENTS
 
 
+def is_partial(value: Array) -> bool:
+    """Whether a value that `evaluate` gave has unknown elements."""
+    return value.dtype.kind == "f"
+
+
+def known_sizes(value: Array) -> tuple[int | None, ...]:
+    """The numbers of a partly known value in order, None for the unknown ones."""
+    return tuple(None if np.isnan(x) else int(x) for x in value.reshape(-1).tolist())
+
+
 def can_evaluate(op: str) -> bool:
     """Whether values of that op's outputs can be told from those of its inputs."""
     return op in _EVALUATORS
 
 
 def evaluate(properties: NodeProperties, shapes: Sequence[Shape], values: Values) -> list[Array | None]:
-    """Values of a node's outputs, None where they are unknown; never raises for a value that makes no sense."""
+    """Values of a node's outputs, None where they are unknown; never raises for a value that makes no sense.
+
+    Partly known values (see above) may go in, and may come out.
+    """
     evaluator = _EVALUATORS.get(properties.op)
     count = len(properties.output_types)
     if evaluator is None:
@@ -81,7 +122,19 @@ def evaluate(properties: NodeProperties, shapes: Sequence[Shape], values: Values
         return [None] * count  # the shape function or the run says what is wrong with the graph
     if found is None:
         return [None] * count
-    return [None if value is None or not is_small(value) else value for value in found]
+    types = properties.output_types
+    return [None if value is None else _kept(value, types[i]) for i, value in enumerate(found)]
+
+
+def _kept(value: Array, dtype: DataType) -> Array | None:
+    """`value` if it is worth keeping: small, and not unknown altogether; without unknown elements in its own type."""
+    if not is_partial(value):
+        return value if is_small(value) else None
+    unknown, target = np.isnan(value), numpy_dtype(dtype)
+    limit = min(EXACT_BELOW, 2.0 ** (8 * target.itemsize - 1))
+    if target.kind not in "iu" or unknown.all() or value.size > MAX_ELEMENTS or np.nanmax(np.abs(value)) >= limit:
+        return None
+    return value if unknown.any() else value.astype(target)
 
 
 @_evaluator("Const", "HostConst")
@@ -121,8 +174,14 @@ def _sizes(shape: Shape) -> list[int] | None:
 
 @_evaluator("Shape", "ShapeN")
 def _shape(c: ValueContext) -> Values:
-    found = map(_sizes, c.shapes)
-    return [None if sizes is None else np.array(sizes, c.dtype) for sizes in found]
+    return [None if shape is None else sizes_value(shape, c.dtype) for shape in c.shapes]
+
+
+def sizes_value(shape: tuple[int | None, ...], dtype: np.dtype[Any]) -> Array:  # numpy's dtypes are generic
+    """A shape as the value that Shape gives; partly known where a size is."""
+    if None not in shape:
+        return np.array(shape, dtype)
+    return np.array([np.nan if size is None else size for size in shape])
 
 
 @_evaluator("Size")
@@ -137,13 +196,21 @@ def _rank(c: ValueContext) -> Values | None:
     return None if shape is None else [np.array(len(shape), c.dtype)]
 
 
-def _of_all(*ops: str) -> Callable[[Callable[[ValueContext, list[Array]], Any]], None]:
-    """Registers a function of all input values whose single result becomes an array of the output's type."""
+def _of_all(
+    *ops: str, whole: Collection[int] | None = None
+) -> Callable[[Callable[[ValueContext, list[Array]], Any]], None]:
+    """Registers a function of all input values whose single result becomes an array of the output's type.
+
+    It also gets partly known values where `whole` says which inputs must be known entirely (-1: the last one).
+    """
 
     def register(function: Callable[[ValueContext, list[Array]], Any]) -> None:  # Any: array, scalar or list of them
         def evaluator(c: ValueContext) -> Values | None:
             known = c.known()
-            return None if known is None else [np.asarray(function(c, known)).astype(c.dtype, copy=False)]
+            if known is not None:
+                return [np.asarray(function(c, known)).astype(c.dtype, copy=False)]
+            partly = None if whole is None else c.partly_known(whole)
+            return None if partly is None else [np.asarray(function(c, partly), np.float64)]
 
         _EVALUATORS.update(dict.fromkeys(ops, evaluator))
 
@@ -159,6 +226,8 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {  # Any: numpy's ufuncs take
     "FloorMod": np.mod,
     "Maximum": np.maximum,
     "Minimum": np.minimum,
+}
+_LOGICAL: Mapping[str, Callable[[Any, Any], Any]] = {  # Any: as above
     "Equal": np.equal,
     "NotEqual": np.not_equal,
     "Less": np.less,
@@ -170,29 +239,34 @@ _BINARY: Mapping[str, Callable[[Any, Any], Any]] = {  # Any: numpy's ufuncs take
 }
 
 
-@_of_all(*_BINARY)
+@_of_all(*_BINARY, whole=())
 def _binary(c: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
     if c.properties.op in ("FloorDiv", "FloorMod") and not np.all(v[1]):
         raise ZeroDivisionError
     return _BINARY[c.properties.op](v[0], v[1])
 
 
-_of_all("Cast")(lambda _, v: v[0])
-_of_all("Neg")(lambda _, v: -v[0])
+@_of_all(*_LOGICAL)
+def _logical(c: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
+    return _LOGICAL[c.properties.op](v[0], v[1])
+
+
+_of_all("Cast", whole=())(lambda _, v: v[0])
+_of_all("Neg", whole=())(lambda _, v: -v[0])
 _of_all("LogicalNot")(lambda _, v: ~v[0])
-_of_all("Pack")(lambda c, v: np.stack(v, axis=c.attrs["axis"]))
-_of_all("Concat")(lambda _, v: np.concatenate(v[1:], axis=int(v[0])))
-_of_all("ConcatV2")(lambda _, v: np.concatenate(v[:-1], axis=int(v[-1])))
-_of_all("Reshape")(lambda _, v: v[0].reshape(v[1].tolist()))
-_of_all("Squeeze")(lambda c, v: v[0].squeeze(tuple(c.attrs["squeeze_dims"]) or None))
-_of_all("ExpandDims")(lambda _, v: np.expand_dims(v[0], int(v[1])))
-_of_all("Tile")(lambda _, v: np.tile(v[0], v[1].tolist()))
-_of_all("Transpose")(lambda _, v: v[0].transpose(v[1].tolist()))
-_of_all("ReverseV2")(lambda _, v: np.flip(v[0], tuple(v[1].reshape(-1).tolist())))
+_of_all("Pack", whole=())(lambda c, v: np.stack(v, axis=c.attrs["axis"]))
+_of_all("Concat", whole=(0,))(lambda _, v: np.concatenate(v[1:], axis=int(v[0])))
+_of_all("ConcatV2", whole=(-1,))(lambda _, v: np.concatenate(v[:-1], axis=int(v[-1])))
+_of_all("Reshape", whole=(1,))(lambda _, v: v[0].reshape(v[1].tolist()))
+_of_all("Squeeze", whole=())(lambda c, v: v[0].squeeze(tuple(c.attrs["squeeze_dims"]) or None))
+_of_all("ExpandDims", whole=(1,))(lambda _, v: np.expand_dims(v[0], int(v[1])))
+_of_all("Tile", whole=(1,))(lambda _, v: np.tile(v[0], v[1].tolist()))
+_of_all("Transpose", whole=(1,))(lambda _, v: v[0].transpose(v[1].tolist()))
+_of_all("ReverseV2", whole=(1,))(lambda _, v: np.flip(v[0], tuple(v[1].reshape(-1).tolist())))
 _of_all("InvertPermutation")(lambda _, v: np.argsort(v[0]))
 _of_all("ZerosLike")(lambda _, v: np.zeros_like(v[0]))
 _of_all("OnesLike")(lambda _, v: np.ones_like(v[0]))
-_of_all("Select", "SelectV2")(lambda _, v: np.where(v[0], v[1], v[2]))
+_of_all("Select", "SelectV2", whole=(0,))(lambda _, v: np.where(v[0], v[1], v[2]))
 _of_all("BroadcastArgs")(lambda _, v: np.broadcast_shapes(v[0].tolist(), v[1].tolist()))
 
 
@@ -211,27 +285,32 @@ def _range(_: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
     return np.array(numbers)
 
 
-@_of_all("Sum", "Prod", "Max", "Min", "All", "Any")
+_REDUCTIONS = {"Sum": np.sum, "Prod": np.prod, "Max": np.max, "Min": np.min, "All": np.all, "Any": np.any}
+
+
 def _reduce(c: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
-    reduce = {"Sum": np.sum, "Prod": np.prod, "Max": np.max, "Min": np.min, "All": np.all, "Any": np.any}
     axes = tuple(v[1].reshape(-1).tolist())
-    return reduce[c.properties.op](v[0], axis=axes, keepdims=bool(c.attrs["keep_dims"]))
+    return _REDUCTIONS[c.properties.op](v[0], axis=axes, keepdims=bool(c.attrs["keep_dims"]))
 
 
-@_of_all("Gather", "GatherV2")
+_of_all("Sum", "Prod", "Max", "Min", whole=(1,))(_reduce)
+_of_all("All", "Any")(_reduce)
+
+
+@_of_all("Gather", "GatherV2", whole=(1, -1))
 def _gather(c: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
     if c.attrs.get("batch_dims"):
         raise IndexError
     return np.take(v[0], v[1], axis=int(v[2]) if len(v) > 2 else 0)
 
 
-@_of_all("Slice")
+@_of_all("Slice", whole=(1, 2))
 def _slice(_: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
     cuts = zip(v[1].tolist(), v[2].tolist(), strict=True)
     return v[0][tuple(slice(begin, None if size < 0 else begin + size) for begin, size in cuts)]
 
 
-@_of_all("StridedSlice")
+@_of_all("StridedSlice", whole=(1, 2, 3))
 def _strided_slice(c: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
     masks = {name: int(c.attrs[f"{name}_mask"]) for name in ("begin", "end", "ellipsis", "new_axis", "shrink_axis")}
     index: list[slice | int | Any | None] = []  # Any: the ellipsis has a type without a public name
@@ -250,13 +329,13 @@ def _strided_slice(c: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
 
 @_evaluator("Unpack")
 def _unpack(c: ValueContext) -> Values | None:
-    known = c.known()
+    known = c.known() or c.partly_known(())
     return None if known is None else list(np.moveaxis(known[0], c.attrs["axis"], 0))
 
 
 @_evaluator("Split")
 def _split(c: ValueContext) -> Values | None:
-    known = c.known()
+    known = c.known() or c.partly_known((0,))
     return None if known is None else np.split(known[1], c.attrs["num_split"], axis=int(known[0]))
 
 
@@ -276,14 +355,24 @@ def _broadcast_gradient_args(c: ValueContext) -> Values | None:
 
 @_evaluator("ConcatOffset")
 def _concat_offset(c: ValueContext) -> Values | None:
-    known = c.known()
+    known = c.known() or c.partly_known((0,))
     if known is None:
         return None
     axis, shapes, start = int(known[0]), known[1:], 0
     offsets = []
     for shape in shapes:
-        offset = np.zeros_like(shape)
+        offset = np.zeros(shape.shape, np.result_type(shape, start))
         offset[axis] = start
-        start += int(shape[axis])
+        start += shape[axis]
         offsets.append(offset)
     return offsets
+
+
+@_evaluator("ListDiff")
+def _list_diff(c: ValueContext) -> Values | None:
+    """The elements of the first list that are not in the second, and their places."""
+    known = c.known()
+    if known is None:
+        return None
+    places = np.flatnonzero(~np.isin(known[0], known[1]))
+    return [known[0][places], places.astype(numpy_dtype(c.properties.output_types[1]))]

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ...errors import AlreadyExistsError
@@ -71,11 +73,19 @@ def outputs(values: Sequence[Any]) -> Any:
     return tuple(values) if values else None
 
 
+@cache
+def _register_families() -> None:
+    """Imports the families on the first look-up: whoever never runs or infers anything does not wait for them."""
+    import_module(".families", __package__)
+
+
 def lookup(op: str) -> Factory | None:
     """The factory of `op`, or None when Partita has no kernel for it."""
+    _register_families()
     return _FACTORIES.get(op)
 
 
 def registered_ops() -> frozenset[str]:
     """Names of all ops that have a kernel."""
+    _register_families()
     return frozenset(_FACTORIES)

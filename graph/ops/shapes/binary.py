@@ -30,7 +30,7 @@ shape_fn(
 
 @shape_fn("Equal", "NotEqual")
 def equal(c: ShapeContext) -> Sequence[Shape]:
-    """Broadcast; where shapes may clash without error, known only when it is certain that they do not."""
+    """Broadcast; where shapes may clash without error, a scalar if they do, unknown if they might."""
     if c.attrs["incompatible_shape_error"]:
         return broadcast_binary(c)
     a, b = c.inputs
@@ -39,7 +39,7 @@ def equal(c: ShapeContext) -> Sequence[Shape]:
     try:
         result = broadcast(a, b)
     except InvalidArgumentError:
-        return (None,)
+        return ((),)
     return (result if _certain(a, b) else None,)
 
 

@@ -29,6 +29,12 @@ def integers(c: ShapeContext, index: int) -> list[int] | None:
     return None if value is None else [int(size) for size in value.reshape(-1).tolist()]
 
 
+def partly(c: ShapeContext, index: int) -> list[int | None] | None:
+    """As `integers`, with None for single values that are unknown; None where nothing at all is known."""
+    some = c.partials.get(index)
+    return list(some) if some is not None else list(integers(c, index) or ()) if c.constant(index) is not None else None
+
+
 def integer(c: ShapeContext, index: int) -> int | None:
     """The value of an integer input of one element, None where it is not known before the run."""
     values = integers(c, index)
@@ -41,13 +47,13 @@ def length(c: ShapeContext, index: int) -> int | None:
 
 
 def shape_from(c: ShapeContext, index: int) -> Shape:
-    """The shape that a shape-valued input stands for; -1 in it is an unknown size.
+    """The shape that a shape-valued input stands for; -1 in it, and a number that is not known yet, is an unknown size.
 
     Where the values are unknown, the length of the input still gives the rank.
     """
-    values = integers(c, index)
+    values = partly(c, index)
     if values is not None:
-        if any(size < -1 for size in values):
+        if any(size is not None and size < -1 for size in values):
             raise InvalidArgumentError(f"Dimension size must be non-negative or -1, but the shape is {values}")
         return tuple(None if size == -1 else size for size in values)
     of_vector = c.inputs[index]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...dtypes import Shape
+from .dims import shape_from
 from .registry import ShapeContext, scalar, shape_fn, unchanged, with_rank
 
 
@@ -25,11 +26,8 @@ from .registry import ShapeContext, scalar, shape_fn, unchanged, with_rank
 )
 def random(c: ShapeContext) -> Sequence[Shape]:
     """The shape that the first input spells out, or as many unknown sizes as it is long."""
-    value = c.constant(0)
-    if value is not None:
-        return (tuple(int(size) if size >= 0 else None for size in value),)
-    (length,) = with_rank(c.inputs[0], 1)
-    return (None if length is None else (None,) * length,)
+    with_rank(c.inputs[0], 1)
+    return (shape_from(c, 0),)
 
 
 shape_fn("RandomShuffle")(unchanged)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 from ....errors import AlreadyExistsError, InvalidArgumentError
@@ -19,7 +21,8 @@ from ...dtypes import Array, DataType, Shape
 class ShapeContext:
     """What a shape function may know of its node.
 
-    `inputs` has one shape per flattened data input; `constants` the values of inputs that are known before the run.
+    `inputs` has one shape per flattened data input; `constants` the values of inputs that are known before the run,
+    `partials` the numbers of those of which only some are known, None for the others.
     """
 
     op: str
@@ -28,6 +31,7 @@ class ShapeContext:
     input_types: tuple[DataType, ...] = ()
     output_types: tuple[DataType, ...] = ()
     constants: Mapping[int, Array] = field(default_factory=dict)
+    partials: Mapping[int, tuple[int | None, ...]] = field(default_factory=dict)
 
     def constant(self, index: int) -> Array | None:
         """The value of input `index` where it is known, else None."""
@@ -52,13 +56,21 @@ def shape_fn(*ops: str) -> Callable[[ShapeFunction], ShapeFunction]:
     return register
 
 
+@cache
+def _register_families() -> None:
+    """Imports the families on the first look-up: whoever never runs or infers anything does not wait for them."""
+    import_module(".families", __package__)
+
+
 def lookup(op: str) -> ShapeFunction | None:
     """The shape function of `op`, or None when Partita has none."""
+    _register_families()
     return _FUNCTIONS.get(op)
 
 
 def registered_ops() -> frozenset[str]:
     """Names of all ops that have a shape function."""
+    _register_families()
     return frozenset(_FUNCTIONS)
 
 

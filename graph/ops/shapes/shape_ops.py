@@ -15,6 +15,7 @@ from .dims import (
     integer,
     integers,
     length,
+    partly,
     range_length,
     range_value,
     reshaped,
@@ -22,7 +23,7 @@ from .dims import (
     shape_text,
     squeezed,
 )
-from .registry import ShapeContext, broadcast, scalar, shape_fn, with_rank
+from .registry import ShapeContext, broadcast, num_elements, scalar, shape_fn, with_rank
 
 shape_fn("Rank", "Size")(scalar)
 
@@ -40,7 +41,7 @@ def reshape(c: ShapeContext) -> Sequence[Shape]:
     source = tuple(size for size in c.inputs[0] or (None,) if size is not None)
     if c.inputs[0] is None or len(source) < len(c.inputs[0]):
         return (wanted,)  # without all sizes of the input nothing can be inferred
-    if wanted is None or c.constant(1) is None or wanted.count(None) > 1:
+    if wanted is None or wanted.count(None) > 1:
         return (wanted,)
     return (reshaped(source, [-1 if size is None else size for size in wanted]),)
 
@@ -121,20 +122,20 @@ def linspace(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("Tile")
 def tile(c: ShapeContext) -> Sequence[Shape]:
     """Every size times its multiple."""
-    times, source = integers(c, 1), c.inputs[0]
+    times, source = partly(c, 1), c.inputs[0]
     if times is None:
         count = length(c, 1)
         rank = count if source is None else len(source)
         return (None if rank is None else (None,) * rank,)
     known = with_rank(source, len(times))
-    return (tuple(None if size is None else size * count for size, count in zip(known, times, strict=True)),)
+    return (tuple(None if size is None or count is None else size * count for size, count in zip(known, times, strict=True)),)
 
 
 @shape_fn("Transpose", "ConjugateTranspose")
 def transpose(c: ShapeContext) -> Sequence[Shape]:
     """The input's sizes in the order of the permutation; only the rank is known while the permutation is not."""
     perm, source = integers(c, 1), c.inputs[0]
-    count = length(c, 1)
+    count = num_elements(c.inputs[1])  # TensorFlow leaves it to the run to ask for a vector
     rank = count if source is None else len(source)
     if rank is None:
         return (None,)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
 from ...dtypes import Shape
-from .dims import integer, integers, length, shape_from, shape_text
+from .dims import integer, integers, length, partly, shape_from, shape_text
 from .registry import ShapeContext, merge, merge_dims, normalize_axis, shape_fn, with_rank, with_rank_at_least
 from .strided import Masks, sliced_shape
 
@@ -32,7 +32,7 @@ def take_slice(c: ShapeContext) -> Sequence[Shape]:
     if rank is None:
         return (None,)
     source = with_rank(c.inputs[0], rank)
-    begin, sizes = integers(c, 1), integers(c, 2)
+    begin, sizes = partly(c, 1), partly(c, 2)
     if sizes is None:
         return ((None,) * rank,)
     taken: list[int | None] = []
@@ -40,7 +40,7 @@ def take_slice(c: ShapeContext) -> Sequence[Shape]:
         first = None if begin is None else begin[axis]
         if count != -1:
             taken.append(count)
-            if known is not None and first is not None and not 0 <= first <= known - count:
+            if count is not None and known is not None and first is not None and not 0 <= first <= known - count:
                 raise InvalidArgumentError(f"Expected size[{axis}] in [0, {known - first}], but got {count}")
         else:
             taken.append(None if known is None or first is None else known - first)
@@ -55,7 +55,7 @@ def strided_slice(c: ShapeContext) -> Sequence[Shape]:
         length(c, i)
     if source is None or strides is None:
         return (None,)
-    return (sliced_shape(source, integers(c, 1), integers(c, 2), strides, Masks.of(c.attrs)),)
+    return (sliced_shape(source, partly(c, 1), partly(c, 2), strides, Masks.of(c.attrs)),)
 
 
 @shape_fn("StridedSliceGrad")

@@ -93,8 +93,8 @@ def parts(rank: int, count: int, masks: Masks) -> list[Part]:
 
 def sliced_shape(
     shape: tuple[int | None, ...],
-    begin: Sequence[int] | None,
-    end: Sequence[int] | None,
+    begin: Sequence[int | None] | None,
+    end: Sequence[int | None] | None,
     strides: Sequence[int],
     masks: Masks,
 ) -> tuple[int | None, ...]:
