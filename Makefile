@@ -27,4 +27,4 @@ quick:
 	$(PYTHON) -m pytest -n $(WORKERS) -m "not slow"
 
 bench:
-	for file in benchmarks/bench_*.py; do $(PYTHON) "$$file" || exit 1; done
+	$(PYTHON) -m benchmarks $(FLAGS)

@@ -1,0 +1,66 @@
+"""What a case gets to work with: sizes, peers, a folder.
+
+Flows in: the flags of the command line. Flows out: a `Bench`. Always holds: a graph is written to a file once, and
+every program reads the same file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .peers.process import Peer, Peers
+
+if TYPE_CHECKING:
+    from .workloads import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much of everything; the defaults are those that the promises were made about."""
+
+    graph_nodes: int = 100_000
+    program_nodes: int = 10_000
+    few_pairs: int = 1_000
+    many_pairs: int = 100_000
+    image: int = 224
+    width_divisor: int = 1
+    rounds: int = 5
+    rounds_when_slow: int = 3
+    seconds_a_run: float = 0.2
+
+
+QUICK = Sizes(
+    graph_nodes=400,
+    program_nodes=100,
+    few_pairs=20,
+    many_pairs=50,
+    image=32,
+    width_divisor=8,
+    rounds=2,
+    rounds_when_slow=1,
+    seconds_a_run=0.001,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """See the module."""
+
+    sizes: Sizes
+    peers: Peers
+    folder: Path
+    _files: dict[str, Path] = field(default_factory=dict)
+
+    def file(self, workload: Workload) -> Path:
+        """The workload's graph in a file."""
+        if workload.name not in self._files:
+            path = self.folder / f"{len(self._files)}.pb"
+            path.write_bytes(workload.data)
+            self._files[workload.name] = path
+        return self._files[workload.name]
+
+    def peer(self, name: str) -> Peer | None:
+        """The running peer of that name; None when it is not installed anywhere."""
+        return self.peers.get(name)

@@ -1,0 +1,103 @@
+"""Whole processes: a script that runs one request, the command line's help, imports, what is installed.
+
+Flows in: a drawn graph in a file; the package as it is installed. Flows out: rows "process/...", "start/...". Floors:
+for scripts a process that parses the file and no more; for the rest a bare interpreter.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import partita
+
+from .bench import Bench
+from .fresh import Ended, fresh, fresh_command
+from .rows import Case, Figure, Measured, limit, share
+from .running import request
+from .sampling import Run, Sample, interleave
+from .workloads import drawn
+
+_ROOMS = ("actors", "devices", "graph", "rendezvous", "scenarios")
+
+
+async def _whole(bench: Bench) -> dict[str, tuple[Sample, float]]:
+    """Median time and largest peak memory of "ours", "floor" and, where it is there, "peer"."""
+    workload = drawn(bench.sizes.graph_nodes)
+    asked = json.dumps(request(bench, workload))
+    programs: dict[str, Callable[[], Ended]] = {
+        "ours": lambda: fresh("benchmarks.whole_partita", asked),
+        "floor": lambda: fresh("benchmarks.whole_floor", str(bench.file(workload))),
+    }
+    python = bench.peers.found.get("tensorflow")
+    if python is not None:
+        found = python
+        programs["peer"] = lambda: fresh("benchmarks.peers.tensorflow_whole", asked, python=found)
+    peaks: dict[str, list[float]] = {name: [] for name in programs}
+
+    def run(name: str) -> Run:
+        async def once() -> Sample:
+            ended = programs[name]()
+            peaks[name].append(float(ended.output))
+            return ended.sample
+
+        return once
+
+    taken = await interleave({name: run(name) for name in programs}, bench.sizes.rounds_when_slow)
+    return {name: (taken[name], max(peaks[name])) for name in programs}
+
+
+async def _time(bench: Bench) -> Measured:
+    figures = {name: Figure.of(sample) for name, (sample, _) in (await _whole(bench)).items()}
+    return Measured(figures["ours"], figures.get("peer"), figures["floor"].value)
+
+
+async def _peak(bench: Bench) -> Measured:
+    figures = {name: Figure(peak) for name, (_, peak) in (await _whole(bench)).items()}
+    return Measured(figures["ours"], figures.get("peer"), figures["floor"].value)
+
+
+async def _start(bench: Bench, *arguments: str) -> Measured:
+    """An interpreter with some arguments, against one that does nothing."""
+
+    async def ours() -> Sample:
+        return fresh_command([sys.executable, *arguments]).sample
+
+    async def bare() -> Sample:
+        return fresh_command([sys.executable, "-c", "pass"]).sample
+
+    taken = await interleave({"ours": ours, "bare": bare}, bench.sizes.rounds)
+    return Measured(Figure.of(taken["ours"]), None, taken["bare"].wall_s)
+
+
+async def _help(bench: Bench) -> Measured:
+    return await _start(bench, "-P", "-m", "partita", "--help")
+
+
+async def _import(bench: Bench) -> Measured:
+    measured = await _start(bench, "-P", "-c", "import partita.actors")
+    python = bench.peers.found.get("tensorflow")
+    if python is None:
+        return measured
+    sample = fresh_command([python, "-P", "-c", "import tensorflow"]).sample
+    return Measured(measured.ours, Figure.of(sample), measured.floor)
+
+
+async def _installed(bench: Bench) -> Measured:
+    """Size of the package's files, without what Python compiled and without what it depends on."""
+    root = Path(next(iter(partita.__path__)))
+    files = [path for room in _ROOMS for path in (root / room).rglob("*") if path.is_file()]
+    ours = sum(path.stat().st_size for path in files if path.suffix != ".pyc")
+    peer = bench.peer("tensorflow")
+    return Measured(Figure(ours), Figure(peer.call("installed_bytes")) if peer else None)
+
+
+CASES = [
+    Case("process/time", "tensorflow", share(0.2, 0.1), _time),
+    Case("process/peak memory", "tensorflow", share(0.25, 0.15), _peak, unit="B"),
+    Case("start/--help", "", limit(0.1), _help),
+    Case("start/import actors", "tensorflow", limit(0.3), _import),
+    Case("start/installed size", "tensorflow", None, _installed, unit="B"),
+]

@@ -1,0 +1,49 @@
+"""Getting ready: from an imported graph to the end of the first step, less what a step takes.
+
+Flows in: drawn graphs on one device, and on eight with every node on a drawn one. Flows out: rows "set-up/...". Floor:
+one tuple a node, made column by column, and one look-up by name.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from operator import add
+
+from .bench import Bench
+from .rows import Case, Figure, Measured, speed_up
+from .running import our_set_up, their_set_up
+from .sampling import Run, Sample, best_of, interleave
+from .workloads import drawn
+
+
+async def _set_up(bench: Bench, devices: int) -> Measured:
+    workload = drawn(bench.sizes.graph_nodes, devices=devices)
+    peer = bench.peer("tensorflow")
+    runs: dict[str, Run] = {"ours": lambda: our_set_up(workload)}
+    if peer is not None:
+        running = peer
+
+        async def theirs() -> Sample:
+            return their_set_up(bench, running, workload)
+
+        runs["peer"] = theirs
+    taken = await interleave(runs, bench.sizes.rounds_when_slow)
+    figures = {name: Figure.of(sample, workload.nodes) for name, sample in taken.items()}
+    return Measured(figures["ours"], figures.get("peer"), _floor(workload.nodes))
+
+
+def _floor(count: int) -> float:
+    names = [f"scope{index % 17}/n{index}" for index in range(count)]
+    index_of = {name: index for index, name in enumerate(names)}
+    slots = list(range(1, count + 1))
+
+    def instructions() -> object:
+        return list(zip([add] * count, map(index_of.__getitem__, names), slots, slots, strict=True))
+
+    return best_of(instructions, count)
+
+
+CASES = [
+    Case("set-up/1 device", "tensorflow", speed_up(5, 10), partial(_set_up, devices=1)),
+    Case("set-up/8 devices", "tensorflow", speed_up(5, 10), partial(_set_up, devices=8)),
+]

@@ -1,0 +1,120 @@
+"""What a row is: a promise about speed, and what was measured about it.
+
+Flows in: samples or sizes, ours and the peer's. Flows out: rows with a ratio and a verdict. Always holds: a row without
+its peer has no ratio and no verdict; the verdict follows from the ratio and the promise alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from .sampling import Sample
+
+if TYPE_CHECKING:
+    from .bench import Bench
+
+
+class Kind(Enum):
+    """How a promise is stated."""
+
+    SHARE = "ours / peer"  # lower is better
+    SPEED_UP = "peer / ours"  # higher is better
+    LIMIT = "limit"  # an absolute figure, in the row's unit
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """`must` is the line below which the work is not done, `aim` the goal."""
+
+    kind: Kind
+    must: float
+    aim: float | None = None
+
+
+def share(must: float, aim: float) -> Promise:
+    """At most this part of the peer's figure."""
+    return Promise(Kind.SHARE, must, aim)
+
+
+def speed_up(must: float, aim: float) -> Promise:
+    """At least this many times as fast as the peer."""
+    return Promise(Kind.SPEED_UP, must, aim)
+
+
+def limit(must: float) -> Promise:
+    """At most this, whoever the peer is."""
+    return Promise(Kind.LIMIT, must)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number in the unit of its row; `cpu` is what the CPU clock said, where there is a clock."""
+
+    value: float
+    cpu: float | None = None
+
+    def by(self, *, cpu: bool) -> float:
+        """By the CPU clock, if asked for and there is one."""
+        return self.cpu if cpu and self.cpu is not None else self.value
+
+    @classmethod
+    def of(cls, sample: Sample, count: int = 1) -> Figure:
+        """Seconds per item."""
+        return cls(sample.wall_s / count, sample.cpu_s / count)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a case found out. `peer` is None when the peer is not there; `floor` is what the stack costs at least."""
+
+    ours: Figure
+    peer: Figure | None = None
+    floor: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One row to be: `key` ("set-up/1 device") picks it, `peer` names the program it is compared with ("" for none)."""
+
+    key: str
+    peer: str
+    promise: Promise | None
+    measure: Callable[[Bench], Awaitable[Measured]]
+    unit: str = "s"  # or "B"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A case and its figures."""
+
+    case: Case
+    measured: Measured
+
+    @property
+    def is_speed_up(self) -> bool:
+        """Whether the ratio is peer / ours."""
+        return self.case.promise is not None and self.case.promise.kind is Kind.SPEED_UP
+
+    def ratio(self, *, cpu: bool = False) -> float | None:
+        """Ours / peer, or peer / ours where the promise is a speed-up; for limits, ours in the unit of the row."""
+        ours, peer = self.measured.ours, self.measured.peer
+        mine = ours.by(cpu=cpu)
+        if self.case.promise is not None and self.case.promise.kind is Kind.LIMIT:
+            return mine
+        if peer is None or mine <= 0 or peer.by(cpu=cpu) <= 0:
+            return None
+        other = peer.by(cpu=cpu)
+        return other / mine if self.is_speed_up else mine / other
+
+    def verdict(self, *, cpu: bool = False) -> str:
+        """ "aim", "must" or "below" for what was reached; "" where there is nothing to judge."""
+        promise, ratio = self.case.promise, self.ratio(cpu=cpu)
+        if promise is None or ratio is None:
+            return ""
+        sign = 1 if promise.kind is Kind.SPEED_UP else -1
+        if promise.aim is not None and sign * ratio >= sign * promise.aim:
+            return "aim"
+        return "must" if sign * ratio >= sign * promise.must else "below"

@@ -1,0 +1,30 @@
+"""One whole process of ours: reads a file, runs one request, ends.
+
+Flows in: the request as JSON, the workload's file in it. Flows out: peak memory in bytes. Always holds: nothing is
+imported that a user's script would not import.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from partita.actors import BlockingSession
+
+from .memory import peak_bytes
+
+
+def main(request: str) -> None:
+    """Runs the request."""
+    asked = json.loads(request)
+    feeds = {name: np.full(shape, 0.5, np.float32) for name, shape in asked["feeds"].items()}
+    with BlockingSession(Path(asked["file"]).read_bytes(), f"cpu:{asked['devices']}") as session:
+        session.run(asked["fetches"], feeds, asked["targets"])
+    print(peak_bytes())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

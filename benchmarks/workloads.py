@@ -1,0 +1,115 @@
+"""Graphs to measure with: many tiny nodes, in chains, in drawn graphs, across devices.
+
+Flows in: sizes. Flows out: `Workload`s: a serialised GraphDef and a request for it. Always holds: the same arguments
+give the same bytes; every node is needed for the request, or close to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from partita.graph.ops.registry import PRODUCER
+from partita.graph.protos import GraphDef, NodeDef
+from partita.graph.protos.types_pb2 import DT_FLOAT
+
+Shape = tuple[int, ...]
+_FLOAT = DT_FLOAT
+_OPS = ("AddV2", "Mul", "Sub", "Maximum")
+_LOOK_BACK = 50  # how far back a drawn node's inputs may be
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A graph and a request. Feeds are float32, all 0.5, of the given shapes; `nodes` is what a time is divided by."""
+
+    name: str
+    data: bytes
+    nodes: int
+    feeds: Mapping[str, Shape]
+    fetches: tuple[str, ...] = ()
+    targets: tuple[str, ...] = field(default=())
+    devices: int = 1
+
+
+def device_name(index: int) -> str:
+    """Full name of a CPU of the local task."""
+    return f"/job:localhost/replica:0/task:0/device:CPU:{index}"
+
+
+class _Writer:
+    """Writes nodes straight into a GraphDef: a builder that checks would take longer than what is measured."""
+
+    def __init__(self, shape: Shape | None) -> None:
+        self.graph = GraphDef()
+        self.graph.versions.producer = PRODUCER
+        self.x = self.add("x", "Placeholder")
+        self.x.attr["dtype"].type = _FLOAT
+        if shape is not None:
+            self.x.attr["shape"].shape.SetInParent()
+            for size in shape:
+                self.x.attr["shape"].shape.dim.add(size=size)
+
+    def add(self, name: str, op: str, *inputs: str, device: int | None = None) -> NodeDef:
+        """A node on CPU `device`, or wherever it may go."""
+        node: NodeDef = self.graph.node.add(name=name, op=op, input=inputs)
+        if device is not None:
+            node.device = device_name(device)
+        return node
+
+    def math(self, name: str, op: str, *inputs: str, device: int | None = None) -> str:
+        """A float32 node; its name."""
+        self.add(name, op, *inputs, device=device).attr["T"].type = _FLOAT
+        return name
+
+    def workload(
+        self, name: str, nodes: int, shape: Shape, fetch: str = "", target: str = "", devices: int = 1
+    ) -> Workload:
+        """What has been written so far, as a workload."""
+        fetches, targets = (f"{fetch}:0",) if fetch else (), (target,) if target else ()
+        return Workload(name, self.graph.SerializeToString(), nodes, {"x:0": shape}, fetches, targets, devices)
+
+
+def drawn(nodes: int, shape: Shape = (), *, devices: int = 1, pinned: bool = True) -> Workload:
+    """A drawn graph of binary ops, each on one of the last 50 values; on several devices each node on a drawn one."""
+    draw, writer = Random(0), _Writer(shape)
+    names = ["x"]
+    for index in range(nodes):
+        recent = names[-_LOOK_BACK:]
+        device = draw.randrange(devices) if pinned else None
+        inputs = draw.choice(recent), draw.choice(recent)
+        names.append(writer.math(f"scope{index % 17}/n{index}", draw.choice(_OPS), *inputs, device=device))
+    if pinned and devices > 1:
+        writer.x.device = device_name(draw.randrange(devices))
+    name = f"drawn {nodes} {shape} {devices} {pinned}"
+    return writer.workload(name, nodes, shape, names[-1], devices=devices)
+
+
+def chain(nodes: int, shape: Shape = (), *, devices: int = 1) -> Workload:
+    """Binary ops, each on the value before and the fed one; over several devices the chain visits one after another."""
+    writer, last = _Writer(shape), "x"
+    for index in range(nodes):
+        op = ("Maximum", "Mul", "AddV2", "Sub")[index % 4]
+        last = writer.math(f"n{index}", op, last, "x", device=index % devices)
+    return writer.workload(f"chain {nodes} {shape} {devices}", nodes, shape, last, devices=devices)
+
+
+def hops(devices: int) -> Workload:
+    """One node on each device, each on the value of the one before."""
+    writer, last = _Writer(()), "x"
+    for index in range(devices):
+        last = writer.math(f"n{index}", "Neg", last, device=index)
+    return writer.workload(f"hops {devices}", devices, (), last, devices=devices)
+
+
+def pairs(count: int, *, devices: int) -> Workload:
+    """`count` values made on one device and read on the next, or, with `devices` 1, on the same one."""
+    writer = _Writer(())
+    writer.x.device = device_name(0)
+    done = writer.add("done", "NoOp", device=devices - 1)
+    for index in range(count):
+        made = writer.math(f"made{index}", "Neg", "x", device=0)
+        read = writer.math(f"read{index}", "Neg", made, device=devices - 1)
+        done.input.append(f"^{read}")
+    return writer.workload(f"pairs {count} {devices}", count, (), target="done", devices=devices)

@@ -1,0 +1,30 @@
+"""A peer for tests: gives back what it gets, fails, or leaves.
+
+Flows in: requests. Flows out: answers. Always holds: nothing but the standard library is needed.
+"""
+
+from __future__ import annotations
+
+import os
+
+from benchmarks.peers.serving import serve
+
+
+def echo(value: object) -> object:
+    """The value, after some noise on stdout."""
+    print("noise")
+    return value
+
+
+def fail() -> float:
+    """An error."""
+    return 1 / 0
+
+
+def leave() -> None:
+    """Ends the process without an answer."""
+    os._exit(3)
+
+
+if __name__ == "__main__":
+    serve({"echo": echo, "fail": fail, "leave": leave})

@@ -1,0 +1,179 @@
+"""Every benchmark runs, on tiny sizes and without peers; ratios, verdicts and files say what they should.
+
+Flows in: the cases of `python -m benchmarks`, made-up figures, a made-up peer. No time is judged.
+"""
+
+from __future__ import annotations
+
+import sys
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trio
+from click.testing import CliRunner
+from rich.console import Console
+
+from benchmarks.__main__ import CASES, main
+from benchmarks.bench import QUICK, Bench
+from benchmarks.models import resnet50
+from benchmarks.peers.process import Peer, PeerError, Peers
+from benchmarks.rows import Case, Figure, Kind, Measured, Promise, Row, limit, share, speed_up
+from benchmarks.running import check_equal
+from benchmarks.table import load, quantity, save, slower, table
+from benchmarks.workloads import Workload, chain, drawn, hops
+from partita.actors import BlockingSession
+from partita.graph import GraphDef, tensor_to_numpy
+
+STARTS_PROCESSES = ("process/", "start/", "import/memory")
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """Tiny sizes, no interpreter to look for peers in."""
+    peers = Peers()
+    peers.pythons.clear()
+    return Bench(QUICK, peers, tmp_path)
+
+
+def row(ours: float, peer: float | None, promise: Promise | None, key: str = "a/row") -> Row:
+    """A row of made-up figures."""
+
+    async def measure(_: Bench) -> Measured:
+        raise AssertionError("made-up rows are not measured")
+
+    return Row(Case(key, "", promise, measure), Measured(Figure(ours), None if peer is None else Figure(peer)))
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, id=case.key, marks=[pytest.mark.slow] if case.key.startswith(STARTS_PROCESSES) else [])
+        for case in CASES
+    ],
+)
+def test_every_row_can_be_measured(case: Case, bench: Bench) -> None:
+    """Without its peer a row has our figure, and no ratio unless the promise is about ours alone."""
+    made = Row(case, trio.run(case.measure, bench))
+    assert isinstance(made.measured.ours.value, float | int)
+    assert made.measured.peer is None
+    assert (made.ratio() is None) == (case.promise is None or case.promise.kind is not Kind.LIMIT)
+
+
+def test_keys_of_rows_are_unique() -> None:
+    """`--only` and the saved figures tell rows apart by them."""
+    keys = [case.key for case in CASES]
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("workload", [chain(8), chain(8, (1,), devices=3), drawn(60, devices=4), hops(3)], ids=str)
+def test_workloads_give_one_value(workload: Workload) -> None:
+    """The request of a workload runs on as many devices as it says."""
+    with BlockingSession(workload.data, f"cpu:{workload.devices}") as session:
+        feeds = {name: np.full(shape, 0.5, np.float32) for name, shape in workload.feeds.items()}
+        (value,) = session.run(workload.fetches, feeds, workload.targets)
+    assert value.shape == workload.feeds["x:0"]
+
+
+def test_workloads_are_the_same_every_time() -> None:
+    """Same arguments, same bytes: figures of different days are about the same graph."""
+    assert drawn(200, devices=8).data == drawn(200, devices=8).data
+    assert resnet50(32, 8).data == resnet50(32, 8).data
+
+
+def test_resnet50_has_its_parameters() -> None:
+    """25.6 million trained parameters, as published, and 53 thousand statistics of batch norm."""
+    graph = GraphDef.FromString(resnet50().data)
+    weights = [tensor_to_numpy(node.attr["value"].tensor) for node in graph.node if "weight" in node.name]
+    convolutions = sum(node.op == "Conv2D" for node in graph.node)
+    assert convolutions == 53
+    assert sum(weight.size for weight in weights) == 25_557_032 + 53_120
+
+
+@pytest.mark.parametrize(
+    ("ours", "peer", "promise", "ratio", "verdict"),
+    [
+        (1.0, 20.0, speed_up(8, 15), 20.0, "aim"),
+        (1.0, 8.0, speed_up(8, 15), 8.0, "must"),
+        (1.0, 7.9, speed_up(8, 15), 7.9, "below"),
+        (1.0, 4.0, share(0.5, 0.25), 0.25, "aim"),
+        (1.0, 2.0, share(0.5, 0.25), 0.5, "must"),
+        (1.1, 2.0, share(0.5, 0.25), 0.55, "below"),
+        (0.2, 9.0, limit(0.1), 0.2, "below"),
+        (0.1, None, limit(0.1), 0.1, "must"),
+        (1.0, None, share(0.5, 0.25), None, ""),
+        (1.0, -2.0, share(0.5, 0.25), None, ""),
+        (1.0, 2.0, None, 0.5, ""),
+    ],
+)
+def test_verdicts(ours: float, peer: float | None, promise: Promise | None, ratio: float | None, verdict: str) -> None:
+    """A ratio meets a promise on the line itself; without a peer, or with a figure below the noise, there is none."""
+    made = row(ours, peer, promise)
+    assert made.ratio() == pytest.approx(ratio)
+    assert made.verdict() == verdict
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.25e-6, "1.25 us"), (0.31, "310 ms"), (2.0, "2 s"), (-3e-9, "-3 ns"), (0.0, "0 ns"), (None, "")],
+)
+def test_quantities_have_three_digits_and_a_unit(value: float | None, text: str) -> None:
+    """Prefixes keep numbers between 1 and 1000."""
+    assert quantity(value, "s") == text
+
+
+def test_saved_figures_tell_what_became_slower(tmp_path: Path) -> None:
+    """A row that took a fifth longer than in the file is slower; a row that the file lacks is new."""
+    save([row(1.0, 2.0, None, "same"), row(1.0, None, None, "worse")], tmp_path / "figures.json")
+    earlier = load(tmp_path / "figures.json")
+    rows = [row(1.1, 2.0, None, "same"), row(1.5, None, None, "worse"), row(9.0, None, None, "fresh")]
+    assert slower(rows, earlier) == ["worse"]
+    printed = StringIO()
+    Console(width=150, file=printed).print(table(rows, baseline=earlier))
+    missing = [word for word in ("1.10", "1.50 slower", "new") if word not in printed.getvalue()]
+    assert not missing
+
+
+def test_the_command_prints_rows_and_peers(tmp_path: Path) -> None:
+    """One row, one line; the peers that are missing are named; the figures are saved."""
+    done = CliRunner().invoke(main, ["--quick", "--only", "step/1 op", "--save", str(tmp_path / "figures.json")])
+    assert done.exit_code == 0
+    assert "step/1 op" in done.output
+    assert "peers: " in done.output
+    assert list(load(tmp_path / "figures.json")) == ["step/1 op"]
+
+
+def test_a_row_that_does_not_exist_is_refused() -> None:
+    """The message lists the rows."""
+    done = CliRunner().invoke(main, ["--only", "nothing"])
+    assert done.exit_code == 2
+    assert "import/C API" in done.output
+
+
+def test_a_peer_answers_and_tells_what_went_wrong() -> None:
+    """Requests go to a process and come back; what it prints is no answer; its errors carry their traceback."""
+    peer = Peer(sys.executable, "tests.benchmarks.echo_peer")
+    try:
+        assert peer.call("echo", value=[1, {"a": None}]) == [1, {"a": None}]
+        with pytest.raises(PeerError, match="ZeroDivisionError"):
+            peer.call("fail")
+        assert peer.call("echo", value="still there") == "still there"
+    finally:
+        peer.close()
+
+
+def test_a_peer_that_ends_is_an_error() -> None:
+    """Nobody waits for an answer that cannot come."""
+    peer = Peer(sys.executable, "tests.benchmarks.echo_peer")
+    with pytest.raises(PeerError, match="exit code 3"):
+        peer.call("leave")
+    peer.close()
+
+
+def test_values_are_compared_before_times() -> None:
+    """A peer that computes something else is no peer."""
+    ours = [np.array([[1.0, 2.0]], np.float32), np.array(np.inf, np.float32)]
+    check_equal(ours, [[1.0, 2.0001], [np.inf]])
+    with pytest.raises(AssertionError):
+        check_equal(ours, [[1.0, 2.1], [np.inf]])
