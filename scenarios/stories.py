@@ -13,6 +13,9 @@ STORIES = {
     "cnn_two_gpus": "inference of a small CNN, its layers split over two GPUs",
     "mlp_model_parallel": "a perceptron in two stages on two GPUs, and what that costs and wins",
     "all_to_one": "eight GPUs add up their arrays on one of them, at once or in a tree",
+    "data_parallel_training": "replicas on GPUs, parameters on the host, both kinds of variables",
+    "resnet50_pipeline": "micro-batches through ResNet-50 on one to eight GPUs",
+    "transformer_encoder": "heads split over one to eight GPUs, joined by fast and by slow links",
 }
 
 

@@ -21,13 +21,17 @@ def shorter(text: str) -> str:
 
 
 def value_line(name: str, value: Array) -> str:
-    """Name, type, shape, and smallest, mean and largest element of a numeric tensor, which must not be empty."""
-    shape = ",".join(map(str, value.shape))
-    low, mean, high = (
-        float(f(value, dtype=np.float64) if f is np.mean else f(value)) for f in (np.min, np.mean, np.max)
+    """Name, type, shape, and smallest, largest and mean element of a numeric tensor, which must not be empty.
+
+    What is below a ten-thousandth of the largest magnitude shows as 0: a sum that should vanish leaves only rounding.
+    """
+    numbers = value.astype(np.float64)
+    least = 1e-4 * np.abs(numbers).max()
+    low, high, mean = (
+        f"{0.0 if abs(x) < least else float(x):.3g}" for x in (numbers.min(), numbers.max(), numbers.mean())
     )
-    head = f"{name}: {dtype_name(from_numpy(value))} [{shape}]"
-    return f"{head} {low:.3g}" if value.ndim == 0 else f"{head} from {low:.3g} to {high:.3g}, mean {mean:.3g}"
+    head = f"{name}: {dtype_name(from_numpy(value))} [{','.join(map(str, value.shape))}]"
+    return f"{head} {low}" if value.ndim == 0 else f"{head} from {low} to {high}, mean {mean}"
 
 
 def columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[str]:

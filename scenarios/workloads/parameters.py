@@ -54,21 +54,27 @@ class Constants:
 class Variables:
     """Parameters as resource variables, which a first step has to initialise: run the target that `initialiser` names.
 
-    The numbers come from TensorFlow's stateless random ops, so the graph stays small however large the model is.
+    The numbers come from TensorFlow's stateless random ops, so the graph stays small however large the model is. A name
+    asked for again, as by the next micro-batch, is the same variable.
     """
 
     def __init__(self, b: GraphBuilder) -> None:
         self._b = b
         self._assignments: list[Operation] = []
+        self._reads: dict[str, Tensor] = {}
 
     def uniform(self, name: str, shape: Sequence[int], scale: float) -> Tensor:
         """See `Parameters`."""
+        if name in self._reads:
+            return self._reads[name]
         seed = [crc32(name.encode()) & 0x7FFFFFFF, prod(shape)]
         drawn = self._b.op("StatelessRandomUniform", list(shape), seed, name=f"{name}/drawn", dtype=DataType.FLOAT)
         return self._variable(name, shape, (drawn * 2.0 - 1.0) * scale)
 
     def full(self, name: str, shape: Sequence[int], value: float) -> Tensor:
         """See `Parameters`."""
+        if name in self._reads:
+            return self._reads[name]
         return self._variable(name, shape, self._b.op("Fill", list(shape), value, name=f"{name}/filled")[0])
 
     def initialiser(self, name: str = "initialise") -> Operation:
@@ -78,4 +84,5 @@ class Variables:
     def _variable(self, name: str, shape: Sequence[int], value: Tensor) -> Tensor:
         handle = self._b.op("VarHandleOp", name=name, dtype=DataType.FLOAT, shape=shape, attrs={"shared_name": name})
         self._assignments.append(self._b.op("AssignVariableOp", handle, value, name=f"{name}/assign"))
-        return self._b.op("ReadVariableOp", handle, name=f"{name}/read", dtype=DataType.FLOAT)[0]
+        self._reads[name] = self._b.op("ReadVariableOp", handle, name=f"{name}/read", dtype=DataType.FLOAT)[0]
+        return self._reads[name]

@@ -32,8 +32,8 @@ def test_a_larger_product_is_bound_by_arithmetic() -> None:
     cluster = local_cluster("cpu:1,gpu:1")
     longest = {}
     for rows in (1, 1 << 17):
-        parts = cut(mlp.build((4096, 4096), GPUS[:1]), cluster, feeds=["x"], targets=["layer1/product"])
-        found = limits(simulate(parts, cluster, feeds={"x": (rows, 4096)}), cluster)
+        parts = cut(mlp.build((2048, 2048), GPUS[:1]), cluster, feeds=["x"], targets=["layer1/product"])
+        found = limits(simulate(parts, cluster, feeds={"x": (rows, 2048)}), cluster)
         longest[rows] = next(what for what, _ in found if "transfers" not in what)
     assert longest[1 << 17] == "arithmetic of GPU:0"
     assert longest[1] != longest[1 << 17]

@@ -1,0 +1,72 @@
+"""Story: data-parallel training with the parameters on the host, with reference and with resource variables.
+
+Every replica computes the gradients of its share of a batch on its own GPU; the host adds them and updates the
+parameters, which travel again in the next step. Both kinds of variables, and any number of replicas, learn the same.
+The batch is so small that more replicas do not help: the host, which adds and updates, is what limits the step.
+Run it with `python -m partita.scenarios.data_parallel_training`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..actors import BlockingSession
+from ..devices import Cluster, local_cluster
+from ..devices.timing import Timeline, simulate
+from ..devices.units import format_ns
+from ..graph import Graph, GraphDef
+from .cutting import cut
+from .report import columns, step_report
+from .workloads import training
+from .workloads.parameters import uniform
+from .workloads.training import Kind
+
+ROWS, STEPS = 256, 6
+COUNTS = (1, 2, 4)
+
+
+def story() -> Iterator[str]:
+    """The lines of the story."""
+    yield f"a perceptron learns {ROWS} rows: its loss, step by step"
+    yield from columns(
+        [
+            ("variables", "replicas", *(f"step {k + 1}" for k in range(STEPS))),
+            *((kind, str(n), *losses(kind, n)) for kind in ("reference", "resource") for n in COUNTS),
+        ]
+    )
+    yield "a step of two replicas"
+    parts, timeline = _step(2)
+    yield from step_report(parts, timeline, _cluster(2))
+    yield "more replicas for the same batch"
+    times = [(str(n), format_ns(_step(n)[1].makespan_ns)) for n in COUNTS]
+    yield from columns([("GPUs", "step time"), *times])
+
+
+def losses(kind: Kind, replicas: int) -> list[str]:
+    """The loss of each step: one session, so that the variables keep what they learn."""
+    x = uniform("x", (ROWS, training.FEATURES))
+    labels = (x[:, : training.CLASSES] + 0.1).argmax(1).astype(np.int32)
+    with BlockingSession(_graph(kind, replicas), _cluster(replicas)) as session:
+        session.run([], targets="initialise")
+        found = [session.run("loss", {"x": x, "labels": labels}, targets="train")[0] for _ in range(STEPS)]
+    return [f"{float(loss):.3f}" for loss in found]
+
+
+def _graph(kind: Kind, replicas: int) -> GraphDef:
+    return training.build(kind, [f"/device:GPU:{k}" for k in range(replicas)], ROWS)
+
+
+def _cluster(replicas: int) -> Cluster:
+    return local_cluster(f"cpu:1,gpu:{replicas}")
+
+
+def _step(replicas: int) -> tuple[dict[str, Graph], Timeline]:
+    cluster, feeds = _cluster(replicas), {"x": (ROWS, training.FEATURES), "labels": (ROWS,)}
+    parts = cut(_graph("resource", replicas), cluster, feeds=list(feeds), fetches=["loss"], targets=["train"])
+    return parts, simulate(parts, cluster, feeds=feeds)
+
+
+if __name__ == "__main__":
+    print("\n".join(story()))

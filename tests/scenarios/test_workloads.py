@@ -1,0 +1,118 @@
+"""Workloads compute what they are named after: compared with numpy, with each other, and with published counts."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from partita.actors import BlockingSession
+from partita.graph import graph_def_to_graph
+from partita.graph.dtypes import Array
+from partita.scenarios.workloads import cnn, mlp, reduction, resnet50, training, transformer
+from partita.scenarios.workloads.parameters import uniform
+
+PUBLISHED_RESNET50_WEIGHTS = 25_557_032  # He et al.'s network as counted by torchvision's documentation of resnet50
+
+
+def cpus(count: int) -> list[str]:
+    """So many devices to place things on."""
+    return [f"/device:CPU:{k}" for k in range(count)]
+
+
+def test_numbers_are_the_same_everywhere() -> None:
+    """The first numbers of a name, written down once; all lie in [-1, 1) and do not repeat."""
+    assert uniform("x", (3,)).tolist() == uniform("x", (3, 2)).reshape(-1)[:3].tolist()
+    many = uniform("many", (100, 100))
+    assert many.dtype.name == "float32"
+    assert many.min() >= -1
+    assert many.max() < 1
+    assert abs(many.mean()) < 0.02
+    assert len(np.unique(many)) > 9_900
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(st.integers(0, 2), min_size=3, max_size=3))
+def test_a_perceptron_is_what_numpy_computes(where: list[int]) -> None:
+    """On whichever devices its layers sit."""
+    sizes, x = (5, 7, 6, 3), uniform("rows", (4, 5))
+    graph_def = mlp.build(sizes, [f"/device:CPU:{k}" for k in where])
+    expected = x.astype(np.float64)
+    for k in range(3):
+        weights = uniform(f"layer{k + 1}/weights", sizes[k : k + 2]) * np.sqrt(3 / sizes[k])
+        expected = expected @ weights
+        expected = np.maximum(expected, 0) if k < 2 else expected
+    with BlockingSession(graph_def, "cpu:3") as session:
+        np.testing.assert_allclose(session.run("y", {"x": x})[0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_cnn_gives_probabilities_and_the_same_on_any_devices() -> None:
+    """Rows add up to one, bit for bit the same over one device and over three."""
+    images = uniform("images", (2, cnn.SIDE, cnn.SIDE, 3))
+    found = []
+    for count in (1, 3):
+        with BlockingSession(cnn.build(cpus(count)), f"cpu:{count}") as session:
+            found += session.run("probabilities", {"images": images})
+    np.testing.assert_allclose(found[0].sum(1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
+def test_both_reductions_add_the_same(count: int) -> None:
+    """The sum of the first squares, for odd numbers of devices too."""
+    expected = np.full(6, count * (count + 1) * (2 * count + 1) / 6, np.float32)
+    for build in (reduction.all_to_one, reduction.tree):
+        with BlockingSession(build(cpus(count), 6), f"cpu:{count}") as session:
+            np.testing.assert_array_equal(session.run("total")[0], expected)
+
+
+def test_the_first_training_step_is_gradient_descent() -> None:
+    """Loss and updated weights of one step, against the formulas in double precision."""
+    rows = 8
+    x, labels = uniform("x", (rows, training.FEATURES)), np.arange(rows, dtype=np.int32)
+    with BlockingSession(training.build("resource", cpus(2), rows), "cpu:2") as session:
+        session.run([], targets="initialise")
+        before = session.run(["w1/read", "b1/read", "w2/read", "b2/read"])
+        (loss,) = session.run("loss", {"x": x, "labels": labels}, targets="train")
+        after = session.run(["w1/read", "b1/read", "w2/read", "b2/read"])
+    expected_loss, gradients = by_hand(x, labels, before)
+    np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
+    for old, new, gradient in zip(before, after, gradients, strict=True):
+        np.testing.assert_allclose(new, old - training.LEARNING_RATE * gradient, rtol=1e-4, atol=1e-6)
+
+
+def by_hand(x: Array, labels: Array, values: list[Array]) -> tuple[float, list[Array]]:
+    """Mean loss and its gradients."""
+    w1, b1, w2, b2 = (value.astype(np.float64) for value in values)
+    rows = np.arange(len(labels))
+    hidden = np.maximum(x @ w1 + b1, 0)
+    logits = hidden @ w2 + b2
+    p = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    loss = -np.log(p[rows, labels]).mean()
+    p[rows, labels] -= 1
+    d_logits = p / len(labels)
+    d_hidden = (d_logits @ w2.T) * (hidden > 0)
+    return loss, [x.T @ d_hidden, d_hidden.sum(0), hidden.T @ d_logits, d_logits.sum(0)]
+
+
+def test_resnet50_has_the_published_number_of_weights() -> None:
+    """53 convolutions a micro-batch, and every trained number; running means and variances are not trained."""
+    graph = graph_def_to_graph(resnet50.build(cpus(3), 32, 2, 2))
+    nodes = list(graph.op_nodes())
+    assert sum(node.op == "Conv2D" for node in nodes) == 2 * 53
+    trained = [n for n in nodes if n.op == "VarHandleOp" and not n.name.endswith(("/mean", "/variance"))]
+    assert sum(prod(node.attr("shape")) for node in trained) == PUBLISHED_RESNET50_WEIGHTS
+
+
+def test_a_transformer_normalises_its_rows() -> None:
+    """Every row of the output has mean 0 and deviation 1, over any number of devices."""
+    sizes = transformer.Sizes(batch=2, length=3, width=8, heads=4, hidden=8, layers=1)
+    for count in (1, 2, 4):
+        with BlockingSession(transformer.build(cpus(count), sizes), f"cpu:{count}") as session:
+            session.run([], targets="initialise")
+            (rows,) = session.run("encoded", {"tokens": uniform("tokens", (6, 8))})
+        np.testing.assert_allclose(rows.mean(1), 0, atol=1e-5)
+        np.testing.assert_allclose(rows.std(1), 1, atol=1e-3)
