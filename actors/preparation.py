@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidArgumentError
+from ..graph.collector import collector_paused
 from ..graph.dtypes import base_type
 from ..graph.partition import split_graph
 from ..graph.subgraph import client_graph
@@ -53,6 +54,7 @@ class Prepared:
     has_step_resources: bool
 
 
+@collector_paused()
 def prepare(
     graph: Graph, signature: Signature, actors: Mapping[str, DeviceActor], client: str, options: PartitionOptions
 ) -> Prepared:
@@ -63,7 +65,7 @@ def prepare(
     """
     check_names(graph, signature)
     requested = client_graph(graph, signature.feeds, signature.fetches, signature.targets, client)
-    roles = {role_of(p.op_def.name) for p in dict.fromkeys(requested.all_properties()) if p is not None}
+    roles = {role_of(kind.op) for kind in requested.distinct_properties()[0]}
     has_loops = Role.FRAME in roles
     partitions = {} if has_loops else split_graph(requested, options)
     work = _compile(partitions, actors, dead=bool(roles & _BRINGS_DEATH))
@@ -72,9 +74,7 @@ def prepare(
     alone = work[0][0] if len(work) == 1 and not work[0][0].arrivals else None
     keeps_feeds = not work or any(plan.keeps_inputs for plan, _ in work)
     feed_types, fetch_types = _types(graph, signature.feeds), _types(graph, signature.fetches)
-    has_step_resources = any(
-        p is not None and p.op_def.name.startswith(_STEP_RESOURCES) for p in requested.all_properties()
-    )
+    has_step_resources = any(kind.op.startswith(_STEP_RESOURCES) for kind in requested.distinct_properties()[0])
     return Prepared(
         signature,
         feed_types,
