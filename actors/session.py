@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from itertools import count
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -50,6 +50,19 @@ if TYPE_CHECKING:
 _NODES_BETWEEN_RESTS = 100  # of the interpreter: some 500 us
 
 
+@dataclass(frozen=True, slots=True)
+class SessionStatistics:
+    """What a session has done so far."""
+
+    steps: int
+    """steps begun; their numbers count from 1"""
+    steps_running: int
+    """steps begun and not ended"""
+    requests: int
+    """signatures that have been partitioned and compiled"""
+    is_closed: bool
+
+
 class Session:
     """A placed graph and the actors of its devices. Made by `open_session`; safe to share between tasks of one loop."""
 
@@ -61,7 +74,7 @@ class Session:
         self._actors = {name: DeviceActor(name, Binder(name, DeviceState(seed)), self._crew) for name in cluster.names}
         self._options = PartitionOptions(new_name=name_counter(), get_incarnation=cluster.incarnation)
         self._prepared: dict[Signature, Prepared] = {}
-        self._step_numbers = count(1)
+        self._num_steps = 0
         self._steps: set[Step] = set()
         self._running = 0
         self._has_step_resources = False
@@ -99,7 +112,8 @@ class Session:
             for index, (dtype, value) in enumerate(zip(prepared.feed_types, values, strict=True))
         ]
         self._running += 1
-        number = next(self._step_numbers)
+        self._num_steps += 1
+        number = self._num_steps
         try:
             if options is None and metadata is None:
                 return await self._run(prepared, fed, number)
@@ -124,6 +138,10 @@ class Session:
                 found = prepare(self.graph, signature, self._actors, self.cluster.client.name, self._options)
             self._prepared[signature] = found
         return found
+
+    def statistics(self) -> SessionStatistics:
+        """What the session has done so far."""
+        return SessionStatistics(self._num_steps, self._running, len(self._prepared), self._closed)
 
     def start(self, nursery: trio.Nursery) -> None:
         """Starts the actors; `open_session` does."""

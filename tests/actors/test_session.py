@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,12 @@ def run(graph_def: GraphDef, fetches: Any, feeds: Any = None, devices: str = "cp
     return trio.run(main)
 
 
+def replace_neg(monkeypatch: pytest.MonkeyPatch, kernel: Callable[[Any], Any]) -> None:
+    """Makes `kernel` compute Neg."""
+    assert registry.lookup("Neg") is not None  # loads the kernels before one is replaced
+    monkeypatch.setitem(registry._FACTORIES, "Neg", lambda _node: kernel)
+
+
 # Values
 
 
@@ -66,7 +73,7 @@ def test_feeds_may_be_pairs_and_two_spellings_of_one_tensor_are_two_feeds() -> N
 
 
 def test_inner_tensors_can_be_fed() -> None:
-    (got,) = run(chain(), ["n2"], {"n1:0": np.float32([1, 2])})
+    (got,) = run(chain(), ["n2"], {"n1:0": np.array([1, 2], np.float32)})
     assert got.tolist() == [-1, -2]
 
 
@@ -101,11 +108,11 @@ def test_what_is_assigned_does_not_change_with_the_array_that_was_fed() -> None:
     ("dtype", "value", "expected"),
     [
         ("float32", 1, np.float32(1)),
-        ("float32", [1, 2.5], np.float32([1, 2.5])),
-        ("int64", [[1], [2]], np.int64([[1], [2]])),
+        ("float32", [1, 2.5], np.array([1, 2.5], np.float32)),
+        ("int64", [[1], [2]], np.array([[1], [2]], np.int64)),
         ("bool", True, np.bool_(True)),
         ("complex64", 1 + 2j, np.complex64(1 + 2j)),
-        ("float32", [], np.float32([])),
+        ("float32", [], np.array([], np.float32)),
     ],
 )
 def test_python_values_become_the_type_of_the_tensor(dtype: str, value: Any, expected: Any) -> None:
@@ -214,7 +221,7 @@ def test_what_a_kernel_raises_that_is_no_error_of_ours_becomes_the_cause(monkeyp
     def failing(_value: Any) -> Any:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setitem(registry._FACTORIES, "Neg", lambda _node: failing)
+    replace_neg(monkeypatch, failing)
     with pytest.raises(UnknownError, match="kernel of op 'Neg' raised ZeroDivisionError: oh") as caught:
         run(chain(), "n2", {"x": 1.0})
     assert caught.value.node == "n0"
@@ -315,7 +322,7 @@ def test_a_step_that_takes_longer_than_allowed_fails_and_the_session_goes_on(mon
         clock.jump(0.001)
         return -value
 
-    monkeypatch.setitem(registry._FACTORIES, "Neg", lambda _node: slow)
+    replace_neg(monkeypatch, slow)
 
     async def main() -> None:
         async with open_session(chain(200), "cpu:2", budget_s=0) as session:
