@@ -285,7 +285,14 @@ def _range(_: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
     return np.array(numbers)
 
 
-_REDUCTIONS = {"Sum": np.sum, "Prod": np.prod, "Max": np.max, "Min": np.min, "All": np.all, "Any": np.any}
+_REDUCTIONS: Mapping[str, Callable[..., Any]] = {  # Any: as above
+    "Sum": np.sum,
+    "Prod": np.prod,
+    "Max": np.max,
+    "Min": np.min,
+    "All": np.all,
+    "Any": np.any,
+}
 
 
 def _reduce(c: ValueContext, v: list[Array]) -> Any:  # Any: see _of_all
@@ -366,6 +373,17 @@ def _concat_offset(c: ValueContext) -> Values | None:
         start += shape[axis]
         offsets.append(offset)
     return offsets
+
+
+@_evaluator("Unique")
+def _unique(c: ValueContext) -> Values | None:
+    """The different elements in the order of their first places, and the number of each element among them."""
+    known = c.known()
+    if known is None:
+        return None
+    numbers: dict[int, int] = {}
+    places = [numbers.setdefault(element, len(numbers)) for element in known[0].tolist()]
+    return [np.array(list(numbers), c.dtype), np.array(places, numpy_dtype(c.properties.output_types[1]))]
 
 
 @_evaluator("ListDiff")

@@ -14,7 +14,7 @@ from partita.graph import DataType, shape_values
 from partita.graph.dtypes import Array, Shape
 from partita.graph.ops.registry import lookup_op
 from partita.graph.properties import properties_of
-from partita.graph.shape_values import MAX_ELEMENTS, evaluate
+from partita.graph.shape_values import MAX_ELEMENTS, evaluate, is_partial, known_sizes
 
 INT32 = DataType.INT32
 
@@ -62,11 +62,17 @@ def test_range(start: int, limit: int, delta: int) -> None:
 
 @given(st.lists(st.integers(0, 9) | st.none(), max_size=4))
 def test_shape_of_a_partly_known_shape(sizes: list[int | None]) -> None:
-    """The rank is known at once, sizes and their product only when all are."""
+    """The rank is known at once, each size as soon as it is, their product only when all are."""
     shape = tuple(sizes)
     known = None not in sizes
     assert only(values("Rank", None, shapes=[shape])) == len(sizes)
-    assert only(values("Shape", None, shapes=[shape], out_type=INT32)) == (sizes if known else None)
+    (value,) = values("Shape", None, shapes=[shape], out_type=INT32)
+    if sizes and sizes.count(None) == len(sizes):
+        assert value is None
+    else:
+        assert value is not None
+        assert known_sizes(value) == shape
+        assert is_partial(value) != known
     assert only(values("Size", None, shapes=[shape], out_type=INT32)) == (
         prod(size or 0 for size in sizes) if known else None
     )
@@ -110,3 +116,46 @@ def test_floats_are_not_followed() -> None:
     """Shapes are not made of them."""
     const = properties_of("Const", {"dtype": DataType.FLOAT, "value": np.ones(3, np.float32)})
     assert evaluate(const, [], []) == [None]
+
+
+def partial(*numbers: int | None) -> Array:
+    """A vector of which only some numbers are known."""
+    return np.array([np.nan if number is None else number for number in numbers])
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "attrs", "expected"),
+    [
+        ("StridedSlice", (partial(None, 3, 4), [1], [3], [1]), {"Index": INT32}, (3, 4)),
+        ("StridedSlice", (partial(None, 3, 4), [0], [2], [1]), {"Index": INT32}, (None, 3)),
+        ("ConcatV2", (partial(None, 3), [5], 0), {"N": 2}, (None, 3, 5)),
+        ("Mul", (partial(None, 3), [2, 2]), {}, (None, 6)),
+        ("Mul", (partial(None, 3), [0, 0]), {}, (None, 0)),
+        ("Maximum", (partial(None, 3), [5, 5]), {}, (None, 5)),
+        (
+            "GatherV2",
+            (partial(None, 3, 4), [2, 0], 0),
+            {"Tparams": INT32, "Tindices": INT32, "Taxis": INT32},
+            (4, None),
+        ),
+        ("Prod", (partial(None, 3), [0]), {}, None),
+        ("StridedSlice", (partial(None, 3), [0], partial(None), [1]), {"Index": INT32}, None),
+    ],
+)
+def test_unknown_numbers_stay_unknown(
+    op: str, inputs: Any, attrs: Any, expected: tuple[int | None, ...] | None
+) -> None:
+    """Known numbers are followed past unknown ones; places to cut at must be known entirely."""
+    known = [x if isinstance(x, np.ndarray) else np.asarray(x, np.int32) for x in inputs]
+    (value,) = evaluate(properties_of(op, {"T": INT32, **attrs}), [x.shape for x in known], known)
+    assert (None if value is None else known_sizes(value)) == expected
+    assert value is None or is_partial(value) or value.dtype == np.int32
+
+
+def test_a_shape_packed_of_known_and_unknown_numbers() -> None:
+    """An input of which nothing but its shape is known is an unknown number among known ones."""
+    (value,) = values("Pack", None, 7, shapes=[(), ()], N=2, axis=0)
+    assert value is not None
+    assert known_sizes(value) == (None, 7)
+    assert values("Pack", None, None, shapes=[(), ()], N=2, axis=0) == [None]
+    assert values("Pack", None, 7, shapes=[None, ()], N=2, axis=0) == [None]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...dtypes import Shape
-from .conv import constant_shape
+from .conv import spelled_out
 from .registry import ShapeContext, merge_dims, shape_fn, with_rank
 
 shape_fn("DrawBoundingBoxesV2")(lambda c: (c.inputs[0],))
@@ -21,7 +21,7 @@ def crop_and_resize(c: ShapeContext) -> Sequence[Shape]:
     images, boxes = with_rank(c.inputs[0], 4), with_rank(c.inputs[1], 2)
     merge_dims(boxes[1], 4)
     count = merge_dims(boxes[0], with_rank(c.inputs[2], 1)[0])
-    return ((count, *constant_shape(c, 3, 2), images[3]),)
+    return ((count, *spelled_out(c, 3, 2), images[3]),)
 
 
 @shape_fn("DrawBoundingBoxes")
@@ -41,4 +41,4 @@ def non_max_suppression(c: ShapeContext) -> Sequence[Shape]:
 def extract_glimpse(c: ShapeContext) -> Sequence[Shape]:
     """[batch, glimpse height, glimpse width, channels]."""
     images, offsets = with_rank(c.inputs[0], 4), with_rank(c.inputs[2], 2)
-    return ((merge_dims(images[0], offsets[0]), *constant_shape(c, 1, 2), images[3]),)
+    return ((merge_dims(images[0], offsets[0]), *spelled_out(c, 1, 2), images[3]),)

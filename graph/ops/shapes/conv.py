@@ -10,16 +10,14 @@ from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
 from ...dtypes import Shape
+from .dims import shape_from
 from .registry import ShapeContext, merge_dims, shape_fn, with_rank
 from .windows import WindowAttrs, output_size, window_attrs
 
 
-def constant_shape(c: ShapeContext, index: int, rank: int) -> tuple[int | None, ...]:
-    """The shape that input `index` spells out: its value where known (-1 is unknown), else `rank` unknown sizes."""
-    value = c.constant(index)
-    if value is None or value.size != rank:
-        return (None,) * rank
-    return tuple(int(n) if n >= 0 else None for n in value.ravel())
+def spelled_out(c: ShapeContext, index: int, rank: int) -> tuple[int | None, ...]:
+    """The shape of that rank that input `index` spells out, unknown sizes where the value is not known."""
+    return with_rank(shape_from(c, index), rank)
 
 
 def _attrs(c: ShapeContext) -> WindowAttrs:
@@ -67,7 +65,7 @@ def backprop_input(c: ShapeContext) -> Sequence[Shape]:
     attrs = _attrs(c)
     value = c.constant(0)
     if value is None or value.size != 2 or attrs.rank != 4:
-        given = constant_shape(c, 0, attrs.rank)
+        given = spelled_out(c, 0, attrs.rank)
         batch = with_rank(c.inputs[2], attrs.rank)[0]
         return ((merge_dims(given[0], batch), *given[1:]),)
     w, y = with_rank(c.inputs[1], 4), with_rank(c.inputs[2], 4)
@@ -77,4 +75,4 @@ def backprop_input(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter")
 def backprop_filter(c: ShapeContext) -> Sequence[Shape]:
     """The shape that the second input spells out."""
-    return (constant_shape(c, 1, _attrs(c).rank),)
+    return (spelled_out(c, 1, _attrs(c).rank),)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ...dtypes import Array, Shape
-from .dims import integers
+from .dims import integer, integers
 from .registry import ShapeContext, merge_dims, shape_fn, with_rank, with_rank_at_least
 
 
@@ -117,7 +117,14 @@ def matrix_diag_part(c: ShapeContext) -> Sequence[Shape]:
     return ((*source[:-2], None if rows is None or columns is None else min(rows, columns)),)
 
 
-@shape_fn("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3", "MatrixBandPart")
+@shape_fn("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
+def matrix_set_diag(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of the matrices."""
+    with_rank_at_least(c.inputs[1], 1)
+    return same_matrix(c)
+
+
+@shape_fn("MatrixBandPart")
 def same_matrix(c: ShapeContext) -> Sequence[Shape]:
     """The shape of the matrices."""
     return (with_rank_at_least(c.inputs[0], 2),)
@@ -143,16 +150,18 @@ def matrix_diag_part_band(c: ShapeContext) -> Sequence[Shape]:
 def matrix_diag_band(c: ShapeContext) -> Sequence[Shape]:
     """The size asked for, or the smallest that the diagonals fit in."""
     source, values = with_rank_at_least(c.inputs[0], 1), integers(c, 1)
-    sizes = [integers(c, i) for i in (2, 3)]
+    for i in (2, 3, 4):
+        with_rank(c.inputs[i], 0)
+    rows, columns = integer(c, 2), integer(c, 3)
     if source is None or values is None:
         return (None,)
     band = band_of(values)
     outer = source[: -2 if band.count > 1 else -1]
-    if sizes[0] is None or sizes[1] is None or source[-1] is None:
+    if rows is None or columns is None or source[-1] is None:
         return ((*outer, None, None),)
     if band.count > 1:
         merge_dims(source[-2], band.count)
-    return ((*outer, *matrix_size(band, source[-1], sizes[0][0], sizes[1][0])),)
+    return ((*outer, *matrix_size(band, source[-1], rows, columns)),)
 
 
 @shape_fn("Diag")

@@ -49,17 +49,17 @@ def length(c: ShapeContext, index: int) -> int | None:
 def shape_from(c: ShapeContext, index: int) -> Shape:
     """The shape that a shape-valued input stands for; -1 in it, and a number that is not known yet, is an unknown size.
 
-    Where the values are unknown, the length of the input still gives the rank.
+    A scalar -1 is an unknown shape. Where the values are unknown, the length of the input still gives the rank.
     """
     values = partly(c, index)
+    if values == [-1] and c.inputs[index] == ():
+        return None
     if values is not None:
         if any(size is not None and size < -1 for size in values):
             raise InvalidArgumentError(f"Dimension size must be non-negative or -1, but the shape is {values}")
         return tuple(None if size == -1 else size for size in values)
-    of_vector = c.inputs[index]
-    if of_vector is None or len(of_vector) != 1 or of_vector[0] is None:
-        return None
-    return (None,) * of_vector[0]
+    count = length(c, index)
+    return None if count is None else (None,) * count
 
 
 def reshaped(shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:

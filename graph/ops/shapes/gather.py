@@ -58,8 +58,7 @@ def one_hot(c: ShapeContext) -> Sequence[Shape]:
     indices, axis, depth = c.inputs[0], c.attrs["axis"], integer(c, 1)
     if axis < -1:
         raise InvalidArgumentError(f"axis must be >= -1, but is {axis}")
-    for i in (1, 2, 3):
-        with_rank(c.inputs[i], 0)
+    with_rank(c.inputs[1], 0)
     if depth is not None and depth < 0:
         raise InvalidArgumentError(f"depth must be non-negative, got: {depth}")
     if indices is None:

@@ -49,6 +49,8 @@ def _batch_to_space(source: Shape, blocks: list[int], widths: list[int] | None) 
 
 def _nd(c: ShapeContext) -> tuple[Shape, list[int] | None, list[int] | None]:
     count = merge_dims(length(c, 1), with_rank(c.inputs[2], 2)[0])
+    if c.inputs[1] is None:
+        raise InvalidArgumentError("block_shape must have rank 1.")
     source = c.inputs[0] if count is None else with_rank_at_least(c.inputs[0], 1 + count)
     blocks = integers(c, 1)
     if blocks is not None and any(block < 1 for block in blocks):
@@ -56,12 +58,20 @@ def _nd(c: ShapeContext) -> tuple[Shape, list[int] | None, list[int] | None]:
     return source, blocks, integers(c, 2)
 
 
+def _outside_blocks(c: ShapeContext, source: Shape) -> Shape:
+    """What is known while the blocks are not: the sizes after those that they speak of."""
+    count = merge_dims(length(c, 1), with_rank(c.inputs[2], 2)[0])
+    if source is None or count is None:
+        return None if source is None else (None,) * len(source)
+    return (None,) * (1 + count) + source[1 + count :]
+
+
 @shape_fn("SpaceToBatchND")
 def space_to_batch_nd(c: ShapeContext) -> Sequence[Shape]:
     """Spatial sizes divided by the blocks, the batch multiplied."""
     source, blocks, widths = _nd(c)
     if blocks is None:
-        return (None if source is None else (None,) * len(source),)
+        return (_outside_blocks(c, source),)
     return (_space_to_batch(source, blocks, widths),)
 
 
@@ -70,7 +80,7 @@ def batch_to_space_nd(c: ShapeContext) -> Sequence[Shape]:
     """Spatial sizes multiplied by the blocks and cropped, the batch divided."""
     source, blocks, widths = _nd(c)
     if blocks is None:
-        return (None if source is None else (None,) * len(source),)
+        return (_outside_blocks(c, source),)
     return (_batch_to_space(source, blocks, widths),)
 
 

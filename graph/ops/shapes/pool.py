@@ -12,7 +12,7 @@ from typing import Any
 
 from ....errors import InvalidArgumentError, UnimplementedError
 from ...dtypes import Shape
-from .conv import constant_shape
+from .conv import spelled_out
 from .registry import ShapeContext, shape_fn, with_rank
 from .windows import WindowAttrs, output_size, window_attrs
 
@@ -94,4 +94,4 @@ def pool_grad_grad(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("AvgPoolGrad", "AvgPool3DGrad")
 def avg_pool_grad(c: ShapeContext) -> Sequence[Shape]:
     """The shape that the first input spells out."""
-    return (constant_shape(c, 0, 5 if "3D" in c.op else 4),)
+    return (spelled_out(c, 0, 5 if "3D" in c.op else 4),)

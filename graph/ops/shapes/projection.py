@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...dtypes import Shape
-from .conv import constant_shape
+from .conv import spelled_out
 from .registry import ShapeContext, shape_fn, with_rank
 
 
@@ -17,4 +17,4 @@ from .registry import ShapeContext, shape_fn, with_rank
 def image_projective_transform(c: ShapeContext) -> Sequence[Shape]:
     """[batch, new height, new width, channels]."""
     images = with_rank(c.inputs[0], 4)
-    return ((images[0], *constant_shape(c, 2, 2), images[3]),)
+    return ((images[0], *spelled_out(c, 2, 2), images[3]),)

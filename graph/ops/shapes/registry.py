@@ -138,6 +138,13 @@ def num_elements(shape: Shape) -> int | None:
     return count
 
 
+def multiplied(a: int | None, b: int | None) -> int | None:
+    """The product of two sizes: nothing times an unknown size is nothing."""
+    if a == 0 or b == 0:
+        return 0
+    return None if a is None or b is None else a * b
+
+
 def normalize_axis(axis: int, rank: int) -> int:
     """`axis` counted from the front; InvalidArgumentError unless -rank <= axis < rank."""
     if not -rank <= axis < rank:

@@ -23,7 +23,7 @@ from .dims import (
     shape_text,
     squeezed,
 )
-from .registry import ShapeContext, broadcast, num_elements, scalar, shape_fn, with_rank
+from .registry import ShapeContext, broadcast, merge_dims, multiplied, num_elements, scalar, shape_fn, with_rank
 
 shape_fn("Rank", "Size")(scalar)
 
@@ -72,7 +72,8 @@ def broadcast_to(c: ShapeContext) -> Sequence[Shape]:
             f"Rank of input ({len(source)}) must be no greater than rank of output shape ({len(wanted)})."
         )
     broadcast(source, wanted)
-    return (wanted,)
+    padded = (1,) * (len(wanted) - len(source)) + source
+    return (tuple(have if size is None and have != 1 else size for have, size in zip(padded, wanted, strict=True)),)
 
 
 @shape_fn("BroadcastArgs")
@@ -124,11 +125,10 @@ def tile(c: ShapeContext) -> Sequence[Shape]:
     """Every size times its multiple."""
     times, source = partly(c, 1), c.inputs[0]
     if times is None:
-        count = length(c, 1)
-        rank = count if source is None else len(source)
+        rank = merge_dims(length(c, 1), None if source is None else len(source))
         return (None if rank is None else (None,) * rank,)
     known = with_rank(source, len(times))
-    return (tuple(None if size is None or count is None else size * count for size, count in zip(known, times, strict=True)),)
+    return (tuple(multiplied(size, count) for size, count in zip(known, times, strict=True)),)
 
 
 @shape_fn("Transpose", "ConjugateTranspose")
@@ -136,7 +136,7 @@ def transpose(c: ShapeContext) -> Sequence[Shape]:
     """The input's sizes in the order of the permutation; only the rank is known while the permutation is not."""
     perm, source = integers(c, 1), c.inputs[0]
     count = num_elements(c.inputs[1])  # TensorFlow leaves it to the run to ask for a vector
-    rank = count if source is None else len(source)
+    rank = merge_dims(count, None if source is None else len(source))
     if rank is None:
         return (None,)
     known = with_rank(source, rank)
@@ -157,6 +157,5 @@ def invert_permutation(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("ConcatOffset")
 def concat_offset(c: ShapeContext) -> Sequence[Shape]:
-    """One vector for each shape, as long as that."""
-    with_rank(c.inputs[0], 0)
-    return tuple(with_rank(x, 1) for x in c.inputs[1:])
+    """One vector for each shape, as long as that; TensorFlow leaves checks to the run."""
+    return c.inputs[1:]

@@ -51,8 +51,9 @@ def take_slice(c: ShapeContext) -> Sequence[Shape]:
 def strided_slice(c: ShapeContext) -> Sequence[Shape]:
     """What begin, end, strides and the masks leave of the input."""
     strides, source = integers(c, 3), c.inputs[0]
+    count: int | None = None
     for i in (1, 2, 3):
-        length(c, i)
+        count = merge_dims(count, length(c, i))
     if source is None or strides is None:
         return (None,)
     return (sliced_shape(source, partly(c, 1), partly(c, 2), strides, Masks.of(c.attrs)),)
@@ -93,6 +94,7 @@ def _concatenated(values: Sequence[Shape], axis: int | None) -> Shape:
 @shape_fn("ConcatV2")
 def concat_v2(c: ShapeContext) -> Sequence[Shape]:
     """The sum of the sizes along the axis, what all inputs know of the others."""
+    with_rank(c.inputs[-1], 0)
     return (_concatenated(c.inputs[:-1], integer(c, len(c.inputs) - 1)),)
 
 
@@ -148,6 +150,9 @@ def split_v(c: ShapeContext) -> Sequence[Shape]:
             "Determined shape must either match input shape along split_dim exactly if fully specified, or be less "
             f"than the size of the input along split_dim if not fully specified.  Got: {(whole or 0) - left}"
         )
+    for i, size in enumerate(sizes):
+        if size < -1:
+            raise InvalidArgumentError(f"Split size at index {i} must be >= 0. Got: {size}")
     return tuple(_with_size(source, axis, left if size == -1 else size) for size in sizes)
 
 

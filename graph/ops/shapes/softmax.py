@@ -21,7 +21,8 @@ def softmax(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("SoftmaxCrossEntropyWithLogits")
 def cross_entropy(c: ShapeContext) -> Sequence[Shape]:
     """[rows], [rows, classes] of logits and labels broadcast against each other."""
-    joint = with_rank(broadcast(c.inputs[0], c.inputs[1]), 2)
+    a, b = c.inputs
+    joint = with_rank(b if a is None else a if b is None else broadcast(a, b), 2)
     return ((joint[0],), joint)
 
 

@@ -20,9 +20,9 @@ for _op in ("HashTableV2", "MutableHashTableV2", "AnonymousHashTable", "Anonymou
 shape_fn("QueueDequeueV2", "QueueDequeueUpToV2", "StackPopV2")(unknown)
 
 
-def _handle(shape: Shape) -> None:
-    """InvalidArgumentError unless `shape` may be that of a tensor array's handle."""
-    merge_dims(with_rank(shape, 1)[0], 2)
+def _handle(shape: Shape) -> Shape:
+    """The shape of a tensor array's handle; InvalidArgumentError unless `shape` may be that."""
+    return (merge_dims(with_rank(shape, 1)[0], 2),)
 
 
 @shape_fn(
