@@ -50,6 +50,7 @@ from . import special as special
 from . import string_numbers as string_numbers
 from . import string_split as string_split
 from . import strings as strings
+from . import tanh as tanh
 from . import unary as unary
 from . import variable_scatter as variable_scatter
 from . import variables as variables

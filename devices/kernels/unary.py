@@ -39,7 +39,6 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
     "Atan": np.arctan,
     "Sinh": np.sinh,
     "Cosh": np.cosh,
-    "Tanh": np.tanh,
     "Asinh": np.arcsinh,
     "Acosh": np.arccosh,
     "Atanh": np.arctanh,
