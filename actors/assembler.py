@@ -16,7 +16,7 @@ from . import instructions as form
 from .binding import is_shared
 from .columns import Ints
 from .draft import Draft, Flags
-from .roles import Role, key_stem, role_of
+from .roles import Role, key_stem
 
 if TYPE_CHECKING:
     from ..devices.kernels.registry import Kernel
@@ -77,11 +77,12 @@ class Assembler:
         names, kinds = self.draft.columns.names, self.draft.columns.kinds
         of_kind: dict[int, Kernel] = {}
         kernels = []
-        for node, kind in zip(nodes.tolist(), self.draft.columns.kind[nodes].tolist(), strict=True):
+        sends = (self.draft.codes[nodes] == Role.SEND).tolist()
+        for node, kind, is_send in zip(nodes.tolist(), self.draft.columns.kind[nodes].tolist(), sends, strict=True):
             kernel = of_kind.get(kind)
             if kernel is None:
                 properties = kinds[kind]
-                if role_of(properties.op_def.name) is Role.SEND:
+                if is_send:
                     kernel = form.send_to(key_stem(properties) + ROOT_FRAME)
                 else:
                     kernel = self.binder.kernel(names[node], properties)

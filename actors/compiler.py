@@ -18,7 +18,7 @@ from ..graph.dtypes import DataType, base_type
 from .assembler import ROOT_FRAME, Assembler
 from .columns import Ints, columns_of
 from .draft import Draft, draft_of
-from .plan import Argument, Arrival, Plan, Result, Segment
+from .plan import Argument, Arrival, Chunk, Plan, Result, Segment
 from .roles import Role, key_stem
 from .segments import Grouping, group
 from .slots import allocate, lifetimes
@@ -61,7 +61,7 @@ def compile_plan(graph: Graph, binder: Binder, *, receives_may_be_dead: bool, ev
 def _program(draft: Draft, grouping: Grouping) -> tuple[Ints, Ints]:
     """The nodes that need an instruction, segment by segment, and the segment at each position."""
     program = np.flatnonzero(draft.emits)
-    if len(grouping.follows) == 1:
+    if len(grouping.needs) == 1:
         return program, np.zeros(len(program), np.intp)
     segment_at = np.array(grouping.segment_of, np.intp)[program]
     by_segment = np.argsort(segment_at, kind="stable")
@@ -118,13 +118,14 @@ def _results(draft: Draft, slots: list[int]) -> Iterator[Result]:
 
 def _arrivals(draft: Draft, grouping: Grouping, slots: list[int]) -> list[Arrival]:
     waiting: dict[int, tuple[int, ...]] = {}
-    for segment, nodes in enumerate(grouping.receives):
-        for node in nodes:
-            waiting[node] = (*waiting.get(node, ()), segment)
+    for segment, needs in enumerate(grouping.needs):
+        for need in needs:
+            if need < 0:
+                waiting[~need] = (*waiting.get(~need, ()), segment)
     kinds, kind = draft.columns.kinds, draft.columns.kind.tolist()
     return [
-        Arrival(key_stem(kinds[kind[node]]) + ROOT_FRAME, slots[draft.arrival(node)], segments)
-        for node, segments in waiting.items()
+        Arrival(key_stem(kinds[kind[node]]) + ROOT_FRAME, slots[draft.arrival(node)], waiting[node])
+        for node in sorted(waiting)
     ]
 
 
@@ -132,24 +133,26 @@ def _segments(
     grouping: Grouping, program: Ints, segment_at: Ints, instructions: list[Instruction]
 ) -> tuple[Segment, ...]:
     """Cuts the program into segments and chunks and says who waits for whom."""
-    count = len(grouping.follows)
+    count = len(grouping.needs)
     starts = np.searchsorted(segment_at, np.arange(count + 1)).tolist()
     origins = program.tolist()
-    unlocks: list[list[int]] = [[] for _ in range(count)]
-    for segment, before in enumerate(grouping.follows):
-        for earlier in before:
-            unlocks[earlier].append(segment)
+    unlocks: list[tuple[int, ...]] = [()] * count
+    for segment, needs in enumerate(grouping.needs):
+        for need in needs:
+            if need > 0:
+                unlocks[need] = (*unlocks[need], segment)
     return tuple(
-        Segment(
-            tuple(instructions[i : min(i + CHUNK, end)] for i in range(start, end, CHUNK)),
-            origins[start:end],
-            len(receives) + len(before),
-            tuple(after),
-        )
-        for start, end, receives, before, after in zip(
-            starts[:-1], starts[1:], grouping.receives, grouping.follows, unlocks, strict=True
-        )
+        [
+            Segment(_chunks(instructions, start, end), origins[start:end], len(needs), after)
+            for start, end, needs, after in zip(starts[:-1], starts[1:], grouping.needs, unlocks, strict=True)
+        ]
     )
+
+
+def _chunks(instructions: list[Instruction], start: int, end: int) -> tuple[Chunk, ...]:
+    if end - start <= CHUNK:
+        return (instructions[start:end],) if start < end else ()
+    return tuple([instructions[i : min(i + CHUNK, end)] for i in range(start, end, CHUNK)])
 
 
 def _keeps_inputs(draft: Draft) -> bool:

@@ -20,7 +20,7 @@ from ..errors import UnimplementedError
 from ..graph.dtypes import REF_OFFSET
 from .columns import Columns, Ints, Rows
 from .liveness import Mortality, mortality
-from .roles import Role, role_of
+from .roles import Role, roles_of
 
 Flags = NDArray[np.bool_]
 _ALWAYS_EMITS = (Role.COMPUTE, Role.SEND, Role.SWITCH, Role.SWITCH_N, Role.MERGE)
@@ -41,7 +41,7 @@ class Draft:
     emits: Flags = field(init=False)
 
     def __post_init__(self) -> None:
-        self.codes = np.array([role_of(p.op_def.name) for p in self.columns.kinds], np.intp)[self.columns.kind]
+        self.codes = np.array(self.roles, np.intp)
         count = self.columns.num_nodes
         self.may_die: Flags = np.frombuffer(self.mortal.nodes, bool) if self.mortal else np.zeros(count, bool)
         self.aliased = self._aliased()
@@ -134,7 +134,7 @@ class Draft:
 
 def draft_of(columns: Columns, *, receives_may_be_dead: bool, every_node: bool = False) -> Draft:
     """The draft of a partition; UnimplementedError when it has loops."""
-    role_of_kind = [role_of(p.op_def.name) for p in columns.kinds]
+    role_of_kind = roles_of(columns.kinds)
     if Role.FRAME in role_of_kind:
         raise UnimplementedError("loops are no part of a plan; run the partitions in the tagged-frame interpreter")
     roles = list(map(role_of_kind.__getitem__, columns.kind.tolist()))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from ..graph.partition import transfer_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ..graph.properties import NodeProperties
 
@@ -73,6 +73,12 @@ _ROLES: Final[Mapping[str, Role]] = {
     "NextIteration": Role.FRAME,
     "RefNextIteration": Role.FRAME,
 }
+
+
+def roles_of(kinds: Iterable[NodeProperties]) -> list[Role]:
+    """The roles of nodes with these properties."""
+    find = _ROLES.get
+    return [find(p.op_def.name, Role.COMPUTE) for p in kinds]
 
 
 def role_of(op: str) -> Role:

@@ -13,72 +13,76 @@ may split what could be one segment, never the reverse.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from .columns import Columns
 
-_WINDOW = 512  # how far back implications are remembered, in items
+_WINDOW = 512  # how far back implications are remembered, in segments
 _MASK = (1 << _WINDOW) - 1
+_NOTHING: frozenset[int] = frozenset()
+
+# A need is what a node waits for: a segment as its number (0 for nothing), or a receive as the complement of its node.
+_Need = int
 
 
 @dataclass(slots=True)
 class Grouping:
-    """The segment of each node, and per segment the nodes received (`receives`) and the segments it `follows`."""
+    """The segment of each node, and per segment what it waits for: receives as complements of nodes, and segments."""
 
     segment_of: list[int]
-    receives: list[list[int]] = field(default_factory=lambda: [[]])
-    follows: list[list[int]] = field(default_factory=lambda: [[]])
+    needs: list[frozenset[_Need]] = field(default_factory=lambda: [_NOTHING])
+
+    def receives(self, segment: int) -> list[int]:
+        """The receiving nodes that a segment waits for itself."""
+        return sorted([~need for need in self.needs[segment] if need < 0])
+
+    def follows(self, segment: int) -> list[int]:
+        """The segments that a segment waits for."""
+        return sorted([need for need in self.needs[segment] if need >= 0])
 
 
-class _Items:
-    """Things to wait for, numbered as they come up: item 0 is nothing, others are receives or segments.
+class _Combinations:
+    """Segments made so far. Bit `k` of `implied[s]` says that segment `s` comes after segment `s - 1 - k`."""
 
-    Bit `k` of `implied[i]` says that whoever has waited for item `i` has also waited for item `i - 1 - k`.
-    """
-
-    def __init__(self, grouping: Grouping) -> None:
-        self.grouping = grouping
+    def __init__(self, needs: list[frozenset[_Need]]) -> None:
+        self.needs = needs
         self.implied = [0]
-        self.segment = [0]  # -1 for a receive
-        self.node = [-1]  # of a receive
-        self.awaited = bytearray(1)
-        self._combinations: dict[frozenset[int], int] = {}
+        self.first_to_await: dict[_Need, int] = {}
+        self._numbers: dict[frozenset[_Need], int] = {}
 
-    def receive(self, node: int) -> int:
-        """A new item for what `node` receives."""
-        return self._add(0, -1, node)
-
-    def _add(self, implied: int, segment: int, node: int) -> int:
-        self.implied.append(implied)
-        self.segment.append(segment)
-        self.node.append(node)
-        self.awaited.append(0)
-        return len(self.implied) - 1
-
-    def join(self, needs: set[int]) -> int:
-        """The item to wait for in order to have waited for all of `needs`."""
+    def join(self, wanted: Iterable[_Need]) -> _Need:
+        """The one thing to wait for in order to have waited for all that is wanted."""
+        needs = set(wanted)
         needs.discard(0)
         if len(needs) > 1:
-            for later in tuple(needs):
-                implied = self.implied[later]
-                if implied:
-                    needs -= {i for i in needs if 0 < later - i <= _WINDOW and implied >> (later - i - 1) & 1}
+            for segment in [need for need in needs if need > 0]:
+                needs -= {need for need in needs if need != segment and self._implies(segment, need)}
         if len(needs) > 1:
             return self.combine(frozenset(needs))
         return needs.pop() if needs else 0
 
-    def combine(self, needs: frozenset[int]) -> int:
-        """The item of the segment that waits for exactly `needs`."""
-        found = self._combinations.get(needs)
+    def _implies(self, segment: int, need: _Need) -> bool:
+        """Whether it is known that what waited for `segment` has also waited for `need`."""
+        if need < 0:
+            if need in self.needs[segment]:
+                return True
+            need = self.first_to_await.get(need, segment)
+        return 0 < segment - need <= _WINDOW and bool(self.implied[segment] >> (segment - need - 1) & 1)
+
+    def combine(self, needs: frozenset[_Need]) -> int:
+        """The segment that waits for exactly `needs`."""
+        found = self._numbers.get(needs)
         if found is None:
-            number, implied = len(self.implied), 0
-            for item in needs:
-                implied |= (self.implied[item] << 1 | 1) << (number - item - 1) & _MASK
-                self.awaited[item] = 1
-            grouping = self.grouping
-            found = self._combinations[needs] = self._add(implied & _MASK, len(grouping.follows), -1)
-            grouping.receives.append(sorted(self.node[item] for item in needs if self.segment[item] < 0))
-            grouping.follows.append(sorted(self.segment[item] for item in needs if self.segment[item] >= 0))
+            found = self._numbers[needs] = len(self.implied)
+            implied = 0
+            for need in needs:
+                if need < 0:
+                    self.first_to_await.setdefault(need, found)
+                else:
+                    implied |= (self.implied[need] << 1 | 1) << (found - need - 1)
+            self.implied.append(implied & _MASK)
+            self.needs.append(needs)
         return found
 
 
@@ -87,27 +91,25 @@ def group(columns: Columns, is_receive: list[bool], emits: list[bool]) -> Groupi
     grouping = Grouping([0] * columns.num_nodes)
     if not any(is_receive):
         return grouping
-    items = _Items(grouping)
-    item_of = [0] * columns.num_nodes
+    made = _Combinations(grouping.needs)
+    need_of: list[_Need] = grouping.segment_of  # complements of receives are gone from it when a node emits
     starts, producers = columns.producers.starts, columns.producers.items
-    segment = items.segment
-    for node, receives in enumerate(is_receive):
-        start, end = starts[node], starts[node + 1]
-        if receives:
-            item = items.receive(node)
-            if start < end:
-                item = items.join({item, *[item_of[p] for p in producers[start:end]]})
-        elif end - start == 1:
-            item = item_of[producers[start]]
+    end = 0
+    for node, (receives, emitting) in enumerate(zip(is_receive, emits, strict=True)):
+        start, end = end, starts[node + 1]
+        if end - start == 1 and not receives:
+            need = need_of[producers[start]]
+        elif receives and start == end:
+            need = ~node
         elif start == end:
             continue
         else:
-            item = items.join({item_of[p] for p in producers[start:end]})
-        if segment[item] < 0 and emits[node]:
-            item = items.combine(frozenset((item,)))
-        item_of[node] = item
-        grouping.segment_of[node] = max(segment[item], 0)
-    for item in range(1, len(items.implied)):
-        if segment[item] < 0 and not items.awaited[item]:
-            items.combine(frozenset((item,)))
+            wanted = [need_of[producer] for producer in producers[start:end]]
+            need = made.join([~node, *wanted] if receives else wanted)
+        if need < 0 and emitting:
+            need = made.combine(frozenset((need,)))
+        need_of[node] = need
+    for node, receives in enumerate(is_receive):
+        if receives and ~node not in made.first_to_await:
+            made.combine(frozenset((~node,)))
     return grouping
