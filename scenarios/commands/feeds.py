@@ -52,19 +52,29 @@ def _read_archive(path: Path) -> dict[str, Array]:
         found = {}
         for key in archive.files:
             where = f"--feeds: {str(path)!r}: {key!r}"
-            try:
-                found[key] = _as_tensor(archive[key], where)
-            except (ValueError, BadZipFile, OSError) as error:
-                raise ConfigurationError(f"{where} cannot be read: {error}") from error
+            found[key] = _as_tensor(_member(archive, key, where), where)
         return found
 
 
+def _member(archive: np.lib.npyio.NpzFile, key: str, where: str) -> Array:
+    try:
+        found: Array = archive[key]
+    except (ValueError, BadZipFile, OSError) as error:
+        raise ConfigurationError(f"{where} cannot be read: {error}") from error
+    return found
+
+
 def _load(path: Path, where: str) -> Array:
+    """The array of an .npy, or the only one of an .npz, whatever its key."""
     loaded = _open(path, where)
-    if isinstance(loaded, np.lib.npyio.NpzFile):
-        loaded.close()
-        raise ConfigurationError(f"{where}: {str(path)!r} is an archive of arrays; give it with --feeds")
-    return loaded
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        return loaded
+    with loaded:
+        if len(loaded.files) != 1:
+            raise ConfigurationError(
+                f"{where}: {str(path)!r} is an archive of {len(loaded.files)} arrays; give it with --feeds"
+            )
+        return _member(loaded, loaded.files[0], f"{where}: {str(path)!r}")
 
 
 def _open(path: Path, where: str) -> Array | np.lib.npyio.NpzFile:

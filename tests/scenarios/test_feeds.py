@@ -88,3 +88,11 @@ def test_an_assignment_is_split_at_its_first_equals_sign(name: str, file: str) -
     """Files may contain the sign, names cannot."""
     assert split_assignment(f"{name}={file}") == (name, Path(file))
     assert split_assignment(name) == (name, None)
+
+
+def test_an_archive_of_one_array_is_that_array(tmp_path: Path) -> None:
+    """Whatever its key is called: test data often comes that way."""
+    np.savez(tmp_path / "x.npz", s0_i0=np.arange(3))
+    found = read_feeds([("x", tmp_path / "x.npz")], None)["x"]
+    assert found is not None
+    assert found.tolist() == [0, 1, 2]

@@ -1,0 +1,116 @@
+"""Every example of the README and of docs/ does what the page says.
+
+Flows in: the fenced blocks of each page. A `python` block runs in a fresh namespace, a `console` block is a call of
+`partita`, and the `text` block right after one, or the rest of the console block, is what it prints; "..." stands for
+lines left out. A `python` block that begins with the path of a file is a quotation and stands in that file. Numbers are
+compared to three digits, since the last bits of a sum depend on the machine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from partita.scenarios.cli import main
+from partita.scenarios.stories import STORIES
+
+CHECKOUT = Path(__file__).parents[1]
+PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+NUMBER = re.compile(r"[-+]?\d+\.\d+(?:e[-+]?\d+)?|[-+]?\d+")
+QUOTED = re.compile(r"# ((?:\w+/)+\w+\.py)\n")
+
+
+class Example(NamedTuple):
+    """One block, and what it prints if the page says so."""
+
+    language: str
+    code: str
+    output: str | None
+
+
+def examples(page: Path) -> Iterator[Example]:
+    """The blocks of a page that do something."""
+    for found in BLOCK.finditer(page.read_text("utf-8")):
+        language, code, output = found.groups()
+        if language == "console":
+            code, output = code.removeprefix("$ partita ").split("\n", 1)
+        if not QUOTED.match(code):
+            yield Example(language, code, output)
+
+
+EXAMPLES = {f"{page.stem}-{k}": example for page in PAGES for k, example in enumerate(examples(page))}
+
+
+def printed(example: Example) -> str:
+    """Runs the block; what it printed."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        if example.language == "python":
+            exec(compile(example.code, "example", "exec"), {"__name__": "example"})
+        else:
+            with pytest.raises(SystemExit) as ended:
+                main(shlex.split(example.code))
+            assert ended.value.code == 0
+    return out.getvalue()
+
+
+def check_lines(ours: list[str], promised: list[str]) -> None:
+    """Equal line by line, numbers to three digits; "..." passes over any number of lines, at the end over the rest."""
+    position = 0
+    for k, line in enumerate(promised):
+        if line != "...":
+            assert position < len(ours), f"not printed: {line}"
+            check_line(ours[position], line)
+            position += 1
+        elif k + 1 < len(promised):
+            shape = NUMBER.sub("#", promised[k + 1])
+            position = next(i for i in range(position, len(ours)) if NUMBER.sub("#", ours[i]) == shape)
+        else:
+            return
+    assert ours[position:] == []
+
+
+def check_line(ours: str, promised: str) -> None:
+    """Equal text, and numbers that agree to three digits."""
+    assert NUMBER.sub("#", ours) == NUMBER.sub("#", promised)
+    pairs = zip(NUMBER.findall(ours), NUMBER.findall(promised), strict=True)
+    for one, other in pairs:
+        assert float(one) == pytest.approx(float(other), rel=1e-3), f"{ours!r} is not {promised!r}"
+
+
+@pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
+def test_an_example_does_what_the_page_says(example: Example, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run from the checkout, in a terminal of 80 columns."""
+    monkeypatch.chdir(CHECKOUT)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = [line.rstrip() for line in printed(example).splitlines()]
+    if example.output is not None:
+        check_lines(lines, example.output.splitlines())
+
+
+def test_quoted_code_is_the_code() -> None:
+    """A page that shows a piece of a file shows it as it is, for every quotation of every page."""
+    quotations = [
+        (page.name, *found.groups())
+        for page in PAGES
+        for found in re.finditer(
+            r"^```python\n# ((?:\w+/)+\w+\.py)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL
+        )
+    ]
+    stale = [f"{page}: {file}" for page, file, code in quotations if code.strip() not in (CHECKOUT / file).read_text()]
+    assert quotations
+    assert not stale, "\n".join(stale)
+
+
+def test_every_story_is_shown() -> None:
+    """The page of stories names each, with a link to its script and to what it prints."""
+    page = (CHECKOUT / "docs" / "stories.md").read_text()
+    assert [name for name in STORIES if f"{name}.py)" not in page or f"{name}.txt)" not in page] == []
