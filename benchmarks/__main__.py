@@ -79,7 +79,7 @@ def measure(cases: Sequence[Case], bench: Bench) -> tuple[list[Row], list[str]]:
             failed.append(case.key)
             continue
         rows.append(row)
-        print(f"{case.key}: {quantity(row.measured.ours.value, case.unit)} {row.verdict()}", file=sys.stderr)
+        print(f"{case.key}: {quantity(row.measured.ours.value, case.unit)}", file=sys.stderr)
     return rows, failed
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .peers.process import Peer, Peers
+from .sampling import Sample
 
 if TYPE_CHECKING:
     from .workloads import Workload
@@ -51,6 +52,8 @@ class Bench:
     sizes: Sizes
     peers: Peers
     folder: Path
+    whole: dict[str, tuple[Sample, float]] = field(default_factory=dict)
+    """time and peak memory of whole processes, which two rows share"""
     _files: dict[str, Path] = field(default_factory=dict)
 
     def file(self, workload: Workload) -> Path:
