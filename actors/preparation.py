@@ -7,7 +7,7 @@ the session's last partitioning ended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from ..graph.tensor_id import parse_tensor_name
 from .binding import check_complete
 from .compiler import compile_plan
 from .interpretation import Interpretation
-from .requests import Signature, check_names
+from .requests import Port, Signature, check_names, ports
 from .roles import Role, role_of
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class Prepared:
     """
 
     signature: Signature
-    feed_types: tuple[DataType, ...]
-    fetch_types: tuple[DataType, ...]
+    feeds: tuple[Port, ...]
+    fetches: tuple[Port, ...]
     partitions: Mapping[str, Graph]
     work: tuple[tuple[Plan, DeviceActor], ...]
     alone: Plan | None
@@ -73,12 +73,11 @@ def prepare(
     _check_call_frame(work, signature)
     alone = work[0][0] if len(work) == 1 and not work[0][0].arrivals else None
     keeps_feeds = not work or any(plan.keeps_inputs for plan, _ in work)
-    feed_types, fetch_types = _types(graph, signature.feeds), _types(graph, signature.fetches)
     has_step_resources = any(kind.op.startswith(_STEP_RESOURCES) for kind in requested.distinct_properties()[0])
     return Prepared(
         signature,
-        feed_types,
-        fetch_types,
+        ports(_types(graph, signature.feeds)),
+        ports(_types(graph, signature.fetches)),
         partitions,
         work,
         alone,
@@ -124,11 +123,9 @@ def _check_call_frame(work: Sequence[tuple[Plan, DeviceActor]], signature: Signa
                 raise InvalidArgumentError(f"SetRetval {result.index} is not within [0, {num_fetches})")
 
 
-def _types(graph: Graph, names: Sequence[str]) -> tuple[DataType, ...]:
+def _types(graph: Graph, names: Sequence[str]) -> Iterator[DataType]:
     """Element types of tensors that are known to be there."""
-    found = []
     for tensor in map(parse_tensor_name, names):
         node = graph.find_node(tensor.node)
         if node is not None:
-            found.append(base_type(node.output_types[tensor.index]))
-    return tuple(found)
+            yield base_type(node.output_types[tensor.index])

@@ -8,8 +8,7 @@ fetched one is read-only, and the two never share memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,13 +28,20 @@ Feeds = Mapping[str, npt.ArrayLike] | Iterable[tuple[str, npt.ArrayLike]]
 _WIDENS_TO = {"b": "b", "i": "iufc", "f": "fc", "c": "c"}  # kinds of Python numbers -> kinds of element types
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """Names as the user wrote them, in the user's order."""
 
     feeds: tuple[str, ...]
     fetches: tuple[str, ...]
     targets: tuple[str, ...]
+
+
+class Port(NamedTuple):
+    """A place where a tensor goes in or comes out: feed or fetch `number`."""
+
+    number: int
+    dtype: DataType
+    numpy_dtype: np.dtype[Any]  # only the graph knows which
 
 
 def as_names(names: str | Sequence[str]) -> tuple[str, ...]:
@@ -68,12 +74,19 @@ def check_names(graph: Graph, signature: Signature) -> None:
             )
 
 
-def feed_value(index: int, dtype: DataType, value: Any, *, copy: bool) -> Any:  # Any: users feed what they like
+def ports(dtypes: Iterable[DataType]) -> tuple[Port, ...]:
+    """Ports of these element types, numbered."""
+    return tuple(Port(index, dtype, numpy_dtype(dtype)) for index, dtype in enumerate(dtypes))
+
+
+def feed_value(port: Port, value: Any, *, copy: bool) -> Any:  # Any: users feed what they like
     """A fed value as a tensor: arrays must have exactly the element type, Python numbers and lists a fitting kind.
 
     With `copy` the tensor does not share memory with `value`. Raises InvalidArgumentError.
     """
-    wanted = numpy_dtype(dtype)
+    index, dtype, wanted = port
+    if isinstance(value, np.generic) and value.dtype == wanted:
+        return value
     if isinstance(value, np.ndarray | np.generic) and dtype is not DataType.STRING:
         array = np.asarray(value)
         if array.dtype != wanted:
@@ -128,11 +141,15 @@ def _mismatch(index: int, dtype: DataType, found: str) -> InvalidArgumentError:
     return InvalidArgumentError(f"Expects arg[{index}] to be {dtype_name(dtype)} but {found} is provided")
 
 
-def fetched_array(index: int, dtype: DataType, value: Any, fed: Sequence[Any]) -> Array:
+def fetched_array(port: Port, value: Any, fed: Sequence[Any]) -> Array:
     """A fetched tensor as a read-only array; InvalidArgumentError when it is dead."""
     if value is DEAD:
-        raise InvalidArgumentError(f"Retval[{index}] does not have value")
-    array = value if type(value) is np.ndarray else np.asarray(value, numpy_dtype(dtype))
+        raise InvalidArgumentError(f"Retval[{port.number}] does not have value")
+    if not isinstance(value, np.ndarray):
+        array = np.asarray(value, port.numpy_dtype)
+        array.flags.writeable = False
+        return array
+    array = value
     if any(_owner(array) is _owner(other) for other in fed):
         array = array.copy()
     if array.flags.writeable:

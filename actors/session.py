@@ -107,10 +107,8 @@ class Session:
         await self._pacer.rest_if_due()
         names, values = split_feeds(feeds)
         prepared = self.prepare(names, fetches, targets)
-        fed = [
-            feed_value(index, dtype, value, copy=prepared.keeps_feeds)
-            for index, (dtype, value) in enumerate(zip(prepared.feed_types, values, strict=True))
-        ]
+        copy = prepared.keeps_feeds
+        fed = [feed_value(port, value, copy=copy) for port, value in zip(prepared.feeds, values, strict=True)]
         self._running += 1
         self._num_steps += 1
         number = self._num_steps
@@ -227,9 +225,7 @@ def _fetched(prepared: Prepared, parts: Sequence[tuple[Plan, Slots]], fed: Seque
 
 
 def _arrays(prepared: Prepared, found: Mapping[int, Any], fed: Sequence[object]) -> list[Array]:
-    return [
-        fetched_array(index, dtype, found.get(index, DEAD), fed) for index, dtype in enumerate(prepared.fetch_types)
-    ]
+    return [fetched_array(port, found.get(port.number, DEAD), fed) for port in prepared.fetches]
 
 
 def _closed() -> CancelledError:
