@@ -14,7 +14,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
 
-import cattrs
 from attrs import frozen
 
 from ...errors import InvalidArgumentError, NotFoundError
@@ -69,6 +68,8 @@ def check_keys(table: Mapping[str, object], allowed: list[str], where: str) -> N
 
 def structure(table: Mapping[str, object], cls: type[T], where: str) -> T:
     """`table` as an attrs class; InvalidArgumentError that names every wrong field."""
+    import cattrs  # noqa: PLC0415 - takes longer to import than all our devices, and only those who read a file need it
+
     converter = cattrs.Converter(forbid_extra_keys=True)
     try:
         return converter.structure(table, cls)
