@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.corpus import Case, ErrorCase, size
+from tests.conformance.corpus import Case, ErrorCase, ShapeCase, size
 
 
 @pytest.fixture(autouse=True)
@@ -12,6 +12,6 @@ def _account_for_case(request: pytest.FixtureRequest) -> None:
     """Records suite and family of a test that is parametrised with a `case`, and how many cases the family has."""
     callspec = getattr(request.node, "callspec", None)
     case = None if callspec is None else callspec.params.get("case")
-    if isinstance(case, Case | ErrorCase):
+    if isinstance(case, Case | ErrorCase | ShapeCase):
         suite = request.path.stem.removeprefix("test_")
-        request.node.user_properties.append(("conformance", f"{suite}:{case.family}:{size(case.family)}:{case.name}"))
+        request.node.user_properties.append(("conformance", f"{suite}:{case.family}:{size(case)}:{case.name}"))

@@ -267,6 +267,48 @@ def error_cases() -> list[ErrorCase]:
     return [ErrorCase(info, folder) for info in json.loads((folder / "errors.json").read_text())]
 
 
-def size(family: str) -> int:
-    """How many cases the corpus has of a family."""
-    return len(error_cases() if family == "errors" else cases(family))
+@dataclass(frozen=True)
+class ShapeCase:
+    """The shapes that TensorFlow inferred for one graph; `path` is that of the case it is from."""
+
+    path: str
+    graph_file: Path
+    file: Path
+
+    @property
+    def family(self) -> str:
+        """The family: the first part of the path."""
+        return self.path.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """The name inside the family."""
+        return self.path.partition("/")[2]
+
+    @cached_property
+    def expected(self) -> dict[str, Any]:  # Any: JSON
+        """Shapes and element types by node name, one per output."""
+        found: dict[str, Any] = json.loads(read_bytes(self.file))
+        return found
+
+    def graph_def(self) -> GraphDef:
+        """The graph, a new message each time."""
+        return GraphDef.FromString(read_bytes(self.graph_file))
+
+
+@cache
+def shape_cases() -> list[ShapeCase]:
+    """All graphs with inferred shapes, of the whole corpus where it is present."""
+    root = roots()[0]
+    lines = json.loads((root / "shapes" / "index.json").read_text())
+    return [
+        ShapeCase(line["graph"].removesuffix("/graph.pb"), root / line["graph"], root / "shapes" / line["file"])
+        for line in lines
+    ]
+
+
+def size(case: Case | ErrorCase | ShapeCase) -> int:
+    """How many cases the corpus has of the kind and family of this one."""
+    if isinstance(case, ShapeCase):
+        return sum(other.family == case.family for other in shape_cases())
+    return len(error_cases() if isinstance(case, ErrorCase) else cases(case.family))
