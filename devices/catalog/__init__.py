@@ -68,7 +68,7 @@ def check_keys(table: Mapping[str, object], allowed: list[str], where: str) -> N
 
 def structure(table: Mapping[str, object], cls: type[T], where: str) -> T:
     """`table` as an attrs class; InvalidArgumentError that names every wrong field."""
-    import cattrs  # noqa: PLC0415 - takes longer to import than all our devices, and only those who read a file need it
+    import cattrs  # here, as it takes longer to import than all our devices and only those who read a file need it
 
     converter = cattrs.Converter(forbid_extra_keys=True)
     try:
