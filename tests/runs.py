@@ -87,14 +87,21 @@ class Watch:
         return meeting
 
     def left_behind(self) -> dict[str, int]:
-        """Waiters, queued messages and tensors that are still there; collects garbage first."""
-        gc.collect()
+        """Waiters and queued messages that are still there."""
         found = [meeting.statistics() for meeting in self.meetings]
         return {
             "waiters": sum(statistics.waiting for statistics in found),
             "queued": sum(statistics.queued for statistics in found),
-            "tensors": sum(reference() is not None for reference in self.tensors),
         }
+
+    def living_tensors(self) -> int:
+        """How many different arrays that went through are still there, without what the rendezvous hold.
+
+        An aborted rendezvous holds its error, whose traceback holds what the failed kernel was working on.
+        """
+        self.meetings.clear()
+        gc.collect()
+        return len({id(array) for array in (reference() for reference in self.tensors) if array is not None})
 
 
 class _Watched(LocalRendezvous):
