@@ -28,7 +28,7 @@ def add_loop(
     builder: GraphBuilder, name: str, start: Tensor, limit: Tensor, step: Any, parallel: int = 10
 ) -> tuple[Tensor, Tensor]:
     """`value, count = start, 0; while count < limit: value, count = step(value), count + 1`; both at the exit."""
-    frame = {"frame_name": name, "parallel_iterations": parallel}
+    frame: dict[str, Any] = {"frame_name": name, "parallel_iterations": parallel}
     with builder.device(cpu(0)):
         zero = builder.op("Const", dtype="int32", value=np.int32(0), control=[start.node])[0]
         limit_in = builder.op("Enter", limit, is_constant=True, **frame)[0]

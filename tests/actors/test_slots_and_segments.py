@@ -66,7 +66,7 @@ def dags(draw: st.DrawFn) -> tuple[list[list[int]], list[bool], list[bool]]:
     """Producers of every node (all before it), which nodes receive, which need an instruction."""
     count = draw(st.integers(1, 25))
     producers = [sorted(draw(st.sets(st.integers(0, n - 1), max_size=3))) if n else [] for n in range(count)]
-    receives = [draw(st.booleans()) and not (before and draw(st.booleans())) for before in producers]
+    receives = [draw(st.integers(0, 3)) < (1 if before else 2) for before in producers]
     return producers, receives, [draw(st.integers(0, 3)) > 0 for _ in range(count)]
 
 
