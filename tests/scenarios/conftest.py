@@ -14,8 +14,9 @@ X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
 
 @pytest.fixture
 def partita(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
-    """The command line, without the variable that makes it print tracebacks."""
+    """The command line, without the variable that makes it print tracebacks, and without progress on a busy machine."""
     monkeypatch.delenv("PARTITA_DEBUG", raising=False)
+    monkeypatch.setattr("partita.scenarios.commands.screen.PATIENCE_S", 3600.0)
     return CommandLine(capsys)
 
 
