@@ -12,6 +12,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, DataType, base_type, numpy_dtype
+from .exponential import exp_float32
 from .registry import Construction, Kernel, kernel
 from .support import in_float32, is_half, shape_text
 
@@ -83,8 +84,9 @@ def _relu6_grad(node: Construction) -> Gradient:
 
 
 def _elu(node: Construction) -> Unary:
-    (zero,) = _constants(node, 0)
-    return lambda x: np.expm1(np.minimum(x, zero)) + np.maximum(x, zero)
+    """exp(x) - 1 below 0, from the rounded exponential as TensorFlow has it: of no use very near 0, but the same."""
+    zero, one = _constants(node, 0, 1)
+    return lambda x: exp_float32(np.minimum(x, zero)) - one + np.maximum(x, zero)
 
 
 def _elu_grad(node: Construction) -> Gradient:
@@ -94,8 +96,8 @@ def _elu_grad(node: Construction) -> Gradient:
 
 
 def _selu(node: Construction) -> Unary:
-    zero, scale, scale_alpha = _constants(node, 0, _SELU_SCALE, _SELU_SCALE_ALPHA)
-    return lambda x: np.where(x < zero, scale_alpha * np.expm1(x), scale * x)
+    zero, one, scale, scale_alpha = _constants(node, 0, 1, _SELU_SCALE, _SELU_SCALE_ALPHA)
+    return lambda x: np.where(x < zero, scale_alpha * (exp_float32(np.minimum(x, zero)) - one), scale * x)
 
 
 def _selu_grad(node: Construction) -> Gradient:

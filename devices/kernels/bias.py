@@ -12,8 +12,9 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
+from .column_sums import column_sums
 from .registry import Construction, Kernel, kernel
-from .support import column_sums, in_float32, shape_text
+from .support import in_float32, shape_text
 
 
 def _check(value: Array, bias: Array, channel_first: bool) -> None:

@@ -97,12 +97,12 @@ def depthwise_input_gradient(y: Array, w: Array, sizes: tuple[int, ...], sweep: 
 def depthwise_filter_gradient(x: Array, y: Array, window_shape: tuple[int, ...], sweep: Sweep) -> Array:
     """A w of shape `window_shape` so that <depthwise(x, v), y> == <v, w> for every filter v."""
     channels, multiplier = window_shape[-2:]
-    parts = y.reshape(prod(y.shape[:-1]), channels, multiplier)
+    parts = y.reshape(y.shape[0], prod(y.shape[1:-1]), channels, multiplier)
     padded = sweep.padded(x)
     result = np.zeros(window_shape, x.dtype)
     for tap, seen in sweep.taps():
-        shifted = padded[seen].reshape(parts.shape[0], channels, 1)
-        result[tap] = (shifted * parts).sum(0, dtype=x.dtype)
+        shifted = padded[seen].reshape(*parts.shape[:2], channels, 1)
+        result[tap] = (shifted * parts).sum(1, dtype=x.dtype).sum(0, dtype=x.dtype)  # TensorFlow's order: by image
     return result
 
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
+from .column_sums import column_means, column_sums, inverse_roots
 from .registry import Construction, Kernel, kernel
-from .support import column_sums, require, shape_text, widen
+from .support import require, shape_text, widen
 
 
 def _check_vector(name: str, value: Array, channels: int, when: str = "") -> None:
@@ -68,7 +69,8 @@ def fused_batch_norm(node: Construction) -> Kernel:
                 running_mean = (1 - factor) * mean + factor * used_mean
                 running_variance = (1 - factor) * variance + factor * unbiased
             statistics = (running_mean, running_variance, used_mean, used_variance)
-        y = _affine(x, used_mean, scale / np.sqrt(used_variance + epsilon), offset, axis)
+        factors = _inverse_deviations(used_variance + epsilon, training) * scale
+        y = _affine(x, used_mean, factors, offset, axis)
         return (y, *statistics, *reserve)
 
     return normalise
@@ -81,15 +83,27 @@ def _channel_sums(x: Array, axis: int) -> Array:
     return np.asarray(x.sum(axis=tuple(a for a in range(x.ndim) if a != axis), dtype=np.float32))
 
 
+def _channel_means(x: Array, axis: int) -> Array:
+    """The float32 mean of each channel of a tensor that is not empty."""
+    if axis == x.ndim - 1:
+        return column_means(x.reshape(prod(x.shape[:-1]), x.shape[-1]))
+    return _channel_sums(x, axis) / np.float32(x.size // x.shape[axis])
+
+
+def _inverse_deviations(variance: Array, training: bool) -> Array:
+    """1 / sqrt(variance); in training, where the steps that follow make rounding visible, with TensorFlow's."""
+    return inverse_roots(variance) if training else 1 / np.sqrt(variance)
+
+
 def _batch_statistics(x: Array, axis: int) -> tuple[Array, Array, Array]:
     """Mean, biased and unbiased variance of each channel of a float32 tensor; nan for an empty batch."""
     count = x.size // x.shape[axis] if x.shape[axis] else 0
     if count == 0:
         nan = np.full(x.shape[axis], np.nan, np.float32)
         return nan, nan, nan
-    mean = _channel_sums(x, axis) / np.float32(count)
+    mean = _channel_means(x, axis)
     centred = x - _spread(mean, x.ndim, axis)
-    variance = _channel_sums(np.square(centred, out=centred), axis) / np.float32(count)
+    variance = _channel_means(np.square(centred, out=centred), axis)
     return mean, variance, variance * np.float32(count / max(count - 1, 1))
 
 
@@ -119,7 +133,7 @@ def fused_batch_norm_grad(node: Construction) -> Kernel:
                 f"but x has shape {shape_text(x.shape)} and y_backprop has shape {shape_text(dy.shape)}"
             )
         _check_vector("scale", scale, x.shape[axis])
-        inverse = 1 / np.sqrt(variance + epsilon)
+        inverse = _inverse_deviations(variance + epsilon, training)
         parts = _batch_norm_gradient(widen(dy), widen(x), scale, mean, inverse, axis, training)
         return (parts[0].astype(x.dtype, copy=False), *parts[1:], nothing, nothing)
 
@@ -129,15 +143,19 @@ def fused_batch_norm_grad(node: Construction) -> Kernel:
 def _batch_norm_gradient(
     dy: Array, x: Array, scale: Array, mean: Array, inverse: Array, axis: int, training: bool
 ) -> tuple[Array, Array, Array]:
-    centred = x - _spread(mean, x.ndim, axis)
+    """The three gradients, in TensorFlow's order of operations, which decides what is left where terms cancel."""
+    ndim = x.ndim
+    centred = x - _spread(mean, ndim, axis)
     d_offset = _channel_sums(dy, axis)
-    d_scale = _channel_sums(dy * centred, axis) * inverse
     if not training:
-        return dy * _spread(scale * inverse, x.ndim, axis), d_scale, d_offset
+        return dy * _spread(scale * inverse, ndim, axis), _channel_sums(dy * centred, axis) * inverse, d_offset
+    d_scale = _channel_sums(dy * (centred * _spread(inverse, ndim, axis)), axis)
     count = np.float32(max(x.size // max(x.shape[axis], 1), 1))
-    dx = dy - _spread(d_offset / count, x.ndim, axis)
-    dx -= centred * _spread(d_scale * inverse / count, x.ndim, axis)
-    dx *= _spread(scale * inverse, x.ndim, axis)
+    slope = _channel_sums(dy * centred, axis) / count * (inverse * inverse)
+    dx = dy - _spread(d_offset * (1 / count), ndim, axis)
+    centred *= _spread(slope, ndim, axis)
+    dx -= centred
+    dx *= _spread(scale * inverse, ndim, axis)
     return dx, d_scale, d_offset
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from ...graph.ops.shapes.pool import PoolAttrs, pool_attrs
 from .registry import Construction, Kernel, kernel
 from .sliding import Sweep, as_laid_out, channels_last, sweep
 from .support import in_float32, require, shape_text
+
+_FEW_CELLS = 9  # a window so small costs little more cell by cell than axis by axis
 
 
 class Pooling:
@@ -298,6 +301,18 @@ def _valid_counts(walked: Sweep, sizes: Sequence[int], dtype: np.dtype[Any]) -> 
     return counts
 
 
+def _window_sums(x: Array, walked: Sweep) -> Array:
+    """The sum of each window: of a small one cell after cell, which rounds as TensorFlow does, else axis by axis."""
+    if prod(walked.window) > _FEW_CELLS:
+        return _reduced_by_axis(x, walked, np.add, 0)
+    padded = walked.padded(x, 0)
+    _, first = next(taps := iter(walked.taps()))
+    total: Array = padded[first].copy()
+    for _, seen in taps:
+        total += padded[seen]
+    return total
+
+
 @kernel("AvgPool", "AvgPool3D")
 def avg_pool(node: Construction) -> Kernel:
     """The mean of the real cells of each window."""
@@ -306,7 +321,7 @@ def avg_pool(node: Construction) -> Kernel:
     def pool(x: Array) -> Array:
         x = pooling.enter(x)
         walked = pooling.sweep(x.shape[1:-1])
-        total = _reduced_by_axis(x, walked, np.add, 0)
+        total = _window_sums(x, walked)
         return pooling.leave(total / _valid_counts(walked, x.shape[1:-1], x.dtype))
 
     return in_float32(pool, node.output_types[0])
@@ -328,7 +343,7 @@ def avg_pool_grad(node: Construction) -> Kernel:
         grad = pooling.enter(grad, "out_backprop")
         walked = pooling.sweep(sizes)
         _check_like(grad, (shape[0], *walked.output, shape[windows.channel_axis]), "grad")
-        share = grad / _valid_counts(walked, sizes, grad.dtype)
+        share = grad * (1 / _valid_counts(walked, sizes, grad.dtype))  # rounded so by TensorFlow
         return pooling.leave(_spread(share, sizes, walked))
 
     return in_float32(gradient, node.output_types[0])
@@ -337,6 +352,6 @@ def avg_pool_grad(node: Construction) -> Kernel:
 def _spread(share: Array, sizes: Sequence[int], walked: Sweep) -> Array:
     grown = [n + w.before + w.after for n, w in zip(sizes, walked.walks, strict=True)]
     padded = np.zeros((share.shape[0], *grown, share.shape[-1]), share.dtype)
-    for _, seen in walked.taps():
+    for _, seen in reversed(list(walked.taps())):  # so that a cell gets the shares of its windows in their order
         padded[seen] += share
     return padded[walked.inside(sizes)]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
+from .exponential import exp_float32
 from .registry import Construction, Kernel, kernel
 from .support import in_float32, shape_text
 
@@ -58,7 +59,7 @@ def _cross_entropy(features: Array, labels: Array) -> tuple[Array, Array]:
     if len(shape) != 2:
         raise InvalidArgumentError("logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional")
     shifted = _shifted(np.broadcast_to(features, shape))
-    powers = np.exp(shifted)
+    powers = exp_float32(shifted)
     total = powers.sum(axis=-1, keepdims=True)
     loss = (labels * (np.log(total) - shifted)).sum(axis=-1)
     return loss, powers / total - labels
@@ -73,7 +74,7 @@ def cross_entropy(node: Construction) -> Kernel:
 def _sparse_cross_entropy(features: Array, labels: Array) -> tuple[Array, Array]:
     _check_sparse(features, labels)
     shifted = _shifted(features)
-    powers = np.exp(shifted)
+    powers = exp_float32(shifted)
     total = powers.sum(axis=-1)
     rows = np.arange(features.shape[0])
     loss = np.log(total) - shifted[rows, labels]

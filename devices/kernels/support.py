@@ -58,10 +58,3 @@ def require(condition: bool, message: str) -> None:
     """InvalidArgumentError with `message` unless `condition`; for checks whose message is cheap to make."""
     if not condition:
         raise InvalidArgumentError(message)
-
-
-def column_sums(matrix: Array) -> Array:
-    """The sum of each column; of floats by BLAS, which is many times as fast as numpy's reduction of short rows."""
-    if matrix.dtype in (np.float32, np.float64):
-        return np.asarray(np.ones(matrix.shape[0], matrix.dtype) @ matrix)
-    return np.asarray(matrix.sum(axis=0, dtype=matrix.dtype))
