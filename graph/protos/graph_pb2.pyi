@@ -1,4 +1,5 @@
 from partita.graph.protos import attr_value_pb2 as _attr_value_pb2
+from partita.graph.protos import full_type_pb2 as _full_type_pb2
 from partita.graph.protos import op_def_pb2 as _op_def_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -18,7 +19,7 @@ class VersionDef(_message.Message):
     def __init__(self, producer: _Optional[int] = ..., min_consumer: _Optional[int] = ..., bad_consumers: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class NodeDef(_message.Message):
-    __slots__ = ("name", "op", "input", "device", "attr", "experimental_debug_info")
+    __slots__ = ("name", "op", "input", "device", "attr", "experimental_debug_info", "experimental_type")
     class ExperimentalDebugInfo(_message.Message):
         __slots__ = ("original_node_names", "original_func_names")
         ORIGINAL_NODE_NAMES_FIELD_NUMBER: _ClassVar[int]
@@ -39,13 +40,15 @@ class NodeDef(_message.Message):
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     ATTR_FIELD_NUMBER: _ClassVar[int]
     EXPERIMENTAL_DEBUG_INFO_FIELD_NUMBER: _ClassVar[int]
+    EXPERIMENTAL_TYPE_FIELD_NUMBER: _ClassVar[int]
     name: str
     op: str
     input: _containers.RepeatedScalarFieldContainer[str]
     device: str
     attr: _containers.MessageMap[str, _attr_value_pb2.AttrValue]
     experimental_debug_info: NodeDef.ExperimentalDebugInfo
-    def __init__(self, name: _Optional[str] = ..., op: _Optional[str] = ..., input: _Optional[_Iterable[str]] = ..., device: _Optional[str] = ..., attr: _Optional[_Mapping[str, _attr_value_pb2.AttrValue]] = ..., experimental_debug_info: _Optional[_Union[NodeDef.ExperimentalDebugInfo, _Mapping]] = ...) -> None: ...
+    experimental_type: _full_type_pb2.FullTypeDef
+    def __init__(self, name: _Optional[str] = ..., op: _Optional[str] = ..., input: _Optional[_Iterable[str]] = ..., device: _Optional[str] = ..., attr: _Optional[_Mapping[str, _attr_value_pb2.AttrValue]] = ..., experimental_debug_info: _Optional[_Union[NodeDef.ExperimentalDebugInfo, _Mapping]] = ..., experimental_type: _Optional[_Union[_full_type_pb2.FullTypeDef, _Mapping]] = ...) -> None: ...
 
 class FunctionDef(_message.Message):
     __slots__ = ("signature", "attr", "arg_attr", "resource_arg_unique_id", "node_def", "ret", "control_ret")

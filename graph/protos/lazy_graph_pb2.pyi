@@ -6,20 +6,22 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class LazyNodeDef(_message.Message):
-    __slots__ = ("name", "op", "input", "device", "attr", "experimental_debug_info")
+    __slots__ = ("name", "op", "input", "device", "attr", "experimental_debug_info", "experimental_type")
     NAME_FIELD_NUMBER: _ClassVar[int]
     OP_FIELD_NUMBER: _ClassVar[int]
     INPUT_FIELD_NUMBER: _ClassVar[int]
     DEVICE_FIELD_NUMBER: _ClassVar[int]
     ATTR_FIELD_NUMBER: _ClassVar[int]
     EXPERIMENTAL_DEBUG_INFO_FIELD_NUMBER: _ClassVar[int]
+    EXPERIMENTAL_TYPE_FIELD_NUMBER: _ClassVar[int]
     name: str
     op: str
     input: _containers.RepeatedScalarFieldContainer[str]
     device: str
     attr: _containers.RepeatedScalarFieldContainer[bytes]
     experimental_debug_info: bytes
-    def __init__(self, name: _Optional[str] = ..., op: _Optional[str] = ..., input: _Optional[_Iterable[str]] = ..., device: _Optional[str] = ..., attr: _Optional[_Iterable[bytes]] = ..., experimental_debug_info: _Optional[bytes] = ...) -> None: ...
+    experimental_type: bytes
+    def __init__(self, name: _Optional[str] = ..., op: _Optional[str] = ..., input: _Optional[_Iterable[str]] = ..., device: _Optional[str] = ..., attr: _Optional[_Iterable[bytes]] = ..., experimental_debug_info: _Optional[bytes] = ..., experimental_type: _Optional[bytes] = ...) -> None: ...
 
 class LazyGraphDef(_message.Message):
     __slots__ = ("node", "library", "versions")

@@ -13,25 +13,26 @@ _sym_db = _symbol_database.Default()
 
 
 from partita.graph.protos import attr_value_pb2 as partita_dot_graph_dot_protos_dot_attr__value__pb2
+from partita.graph.protos import full_type_pb2 as partita_dot_graph_dot_protos_dot_full__type__pb2
 from partita.graph.protos import tensor_pb2 as partita_dot_graph_dot_protos_dot_tensor__pb2
 from partita.graph.protos import types_pb2 as partita_dot_graph_dot_protos_dot_types__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!partita/graph/protos/op_def.proto\x12\x07partita\x1a%partita/graph/protos/attr_value.proto\x1a!partita/graph/protos/tensor.proto\x1a partita/graph/protos/types.proto\"\xa8\x06\n\x05OpDef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12(\n\tinput_arg\x18\x02 \x03(\x0b\x32\x15.partita.OpDef.ArgDef\x12)\n\noutput_arg\x18\x03 \x03(\x0b\x32\x15.partita.OpDef.ArgDef\x12\x16\n\x0e\x63ontrol_output\x18\x14 \x03(\t\x12$\n\x04\x61ttr\x18\x04 \x03(\x0b\x32\x16.partita.OpDef.AttrDef\x12+\n\x0b\x64\x65precation\x18\x08 \x01(\x0b\x32\x16.partita.OpDeprecation\x12\x0f\n\x07summary\x18\x05 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x06 \x01(\t\x12\x16\n\x0eis_commutative\x18\x12 \x01(\x08\x12\x14\n\x0cis_aggregate\x18\x10 \x01(\x08\x12\x13\n\x0bis_stateful\x18\x11 \x01(\x08\x12\"\n\x1a\x61llows_uninitialized_input\x18\x13 \x01(\x08\x12$\n\x1cis_distributed_communication\x18\x15 \x01(\x08\x1a\xe3\x01\n\x06\x41rgDef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x1f\n\x04type\x18\x03 \x01(\x0e\x32\x11.partita.DataType\x12\x11\n\ttype_attr\x18\x04 \x01(\t\x12\x13\n\x0bnumber_attr\x18\x05 \x01(\t\x12\x16\n\x0etype_list_attr\x18\x06 \x01(\t\x12?\n\x0bhandle_data\x18\x07 \x03(\x0b\x32*.partita.ResourceHandleProto.DtypeAndShape\x12\x0e\n\x06is_ref\x18\x10 \x01(\x08J\x04\x08\x11\x10\x12\x1a\xb7\x01\n\x07\x41ttrDef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12)\n\rdefault_value\x18\x03 \x01(\x0b\x32\x12.partita.AttrValue\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x13\n\x0bhas_minimum\x18\x05 \x01(\x08\x12\x0f\n\x07minimum\x18\x06 \x01(\x03\x12*\n\x0e\x61llowed_values\x18\x07 \x01(\x0b\x32\x12.partita.AttrValue\"5\n\rOpDeprecation\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x13\n\x0b\x65xplanation\x18\x02 \x01(\t\"$\n\x06OpList\x12\x1a\n\x02op\x18\x01 \x03(\x0b\x32\x0e.partita.OpDefb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!partita/graph/protos/op_def.proto\x12\x07partita\x1a%partita/graph/protos/attr_value.proto\x1a$partita/graph/protos/full_type.proto\x1a!partita/graph/protos/tensor.proto\x1a partita/graph/protos/types.proto\"\xd8\x06\n\x05OpDef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12(\n\tinput_arg\x18\x02 \x03(\x0b\x32\x15.partita.OpDef.ArgDef\x12)\n\noutput_arg\x18\x03 \x03(\x0b\x32\x15.partita.OpDef.ArgDef\x12\x16\n\x0e\x63ontrol_output\x18\x14 \x03(\t\x12$\n\x04\x61ttr\x18\x04 \x03(\x0b\x32\x16.partita.OpDef.AttrDef\x12+\n\x0b\x64\x65precation\x18\x08 \x01(\x0b\x32\x16.partita.OpDeprecation\x12\x0f\n\x07summary\x18\x05 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x06 \x01(\t\x12\x16\n\x0eis_commutative\x18\x12 \x01(\x08\x12\x14\n\x0cis_aggregate\x18\x10 \x01(\x08\x12\x13\n\x0bis_stateful\x18\x11 \x01(\x08\x12\"\n\x1a\x61llows_uninitialized_input\x18\x13 \x01(\x08\x12$\n\x1cis_distributed_communication\x18\x15 \x01(\x08\x1a\x93\x02\n\x06\x41rgDef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x02 \x01(\t\x12\x1f\n\x04type\x18\x03 \x01(\x0e\x32\x11.partita.DataType\x12\x11\n\ttype_attr\x18\x04 \x01(\t\x12\x13\n\x0bnumber_attr\x18\x05 \x01(\t\x12\x16\n\x0etype_list_attr\x18\x06 \x01(\t\x12?\n\x0bhandle_data\x18\x07 \x03(\x0b\x32*.partita.ResourceHandleProto.DtypeAndShape\x12\x0e\n\x06is_ref\x18\x10 \x01(\x08\x12\x34\n\x16\x65xperimental_full_type\x18\x11 \x01(\x0b\x32\x14.partita.FullTypeDef\x1a\xb7\x01\n\x07\x41ttrDef\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12)\n\rdefault_value\x18\x03 \x01(\x0b\x32\x12.partita.AttrValue\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12\x13\n\x0bhas_minimum\x18\x05 \x01(\x08\x12\x0f\n\x07minimum\x18\x06 \x01(\x03\x12*\n\x0e\x61llowed_values\x18\x07 \x01(\x0b\x32\x12.partita.AttrValue\"5\n\rOpDeprecation\x12\x0f\n\x07version\x18\x01 \x01(\x05\x12\x13\n\x0b\x65xplanation\x18\x02 \x01(\t\"$\n\x06OpList\x12\x1a\n\x02op\x18\x01 \x03(\x0b\x32\x0e.partita.OpDefb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'partita.graph.protos.op_def_pb2', _globals)
 if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._options = None
-  _globals['_OPDEF']._serialized_start=155
-  _globals['_OPDEF']._serialized_end=963
-  _globals['_OPDEF_ARGDEF']._serialized_start=550
-  _globals['_OPDEF_ARGDEF']._serialized_end=777
-  _globals['_OPDEF_ATTRDEF']._serialized_start=780
-  _globals['_OPDEF_ATTRDEF']._serialized_end=963
-  _globals['_OPDEPRECATION']._serialized_start=965
-  _globals['_OPDEPRECATION']._serialized_end=1018
-  _globals['_OPLIST']._serialized_start=1020
-  _globals['_OPLIST']._serialized_end=1056
+  _globals['_OPDEF']._serialized_start=193
+  _globals['_OPDEF']._serialized_end=1049
+  _globals['_OPDEF_ARGDEF']._serialized_start=588
+  _globals['_OPDEF_ARGDEF']._serialized_end=863
+  _globals['_OPDEF_ATTRDEF']._serialized_start=866
+  _globals['_OPDEF_ATTRDEF']._serialized_end=1049
+  _globals['_OPDEPRECATION']._serialized_start=1051
+  _globals['_OPDEPRECATION']._serialized_end=1104
+  _globals['_OPLIST']._serialized_start=1106
+  _globals['_OPLIST']._serialized_end=1142
 # @@protoc_insertion_point(module_scope)
