@@ -6,7 +6,8 @@ a mailbox is served in the order of posting, one chunk at a time; while there is
 be; a step's error ends that step and never an actor.
 
     PARKED --post--> WORKING --no mail anywhere--> PARKED          the task of an actor, as long as the session
-                        `--Shutdown--> ended
+                      |    `--Shutdown--> ended
+                      `--slow kernel--> WAITING FOR A THREAD --done--> WORKING
 
 A task switch costs more than most segments. So whoever is at work, an actor's task or the task that has just started
 a step, serves all mailboxes with mail before it parks (`Crew.work`, which never awaits), and a short step over many
@@ -22,11 +23,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import trio
 
-from .executor import Pacer, blame, run_instructions
+from ..errors import PartitaError
+from .executor import Pacer, blame, run_instructions, run_slow_chunk
 from .messages import Message, RunSegment, Shutdown
 
 if TYPE_CHECKING:
     from .binding import Binder
+    from .plan import Chunk
+    from .step import Part
 
 
 class Crew:
@@ -51,13 +55,13 @@ class Crew:
         end, now = pacer.since + pacer.budget_s, pacer.clock()
         while with_mail:
             actor = with_mail[0]
-            if actor.mailbox:
+            if actor.mailbox and actor.slow_work is None:
                 now = actor.serve_one(now)
                 if now > end:
                     break
             else:
                 with_mail.popleft()
-                actor.has_mail = False
+                actor.has_mail = actor.slow_work is not None
         self.at_work = False
         if with_mail:
             with_mail[0].wake()
@@ -66,13 +70,15 @@ class Crew:
 class DeviceActor:
     """See the module. `binder` makes the kernels of the device and holds its state."""
 
-    __slots__ = ("_crew", "_ended", "_parked", "binder", "has_mail", "mailbox", "name")
+    __slots__ = ("_crew", "_ended", "_parked", "binder", "has_mail", "limiter", "mailbox", "name", "slow_work")
 
     def __init__(self, name: str, binder: Binder, crew: Crew) -> None:
         self.name = name
         self.binder = binder
+        self.limiter = trio.CapacityLimiter(1)
         self.mailbox: deque[Message] = deque()
         self.has_mail = False
+        self.slow_work: RunSegment | None = None
         self._crew = crew
         self._ended = False
         self._parked: trio.lowlevel.Task | None = None
@@ -99,7 +105,9 @@ class DeviceActor:
             while not self._ended:
                 crew.pacer.since = crew.pacer.clock()
                 crew.work()
-                if crew.with_mail:
+                if self.slow_work is not None:
+                    await self._work_in_thread(self.slow_work)
+                elif crew.with_mail:
                     await crew.pacer.rest()
                 elif not self._ended:
                     self._parked = trio.lowlevel.current_task()
@@ -122,17 +130,47 @@ class DeviceActor:
         segment = part.plan.segments[number]
         if chunks is None:
             chunks = segment.chunks
+        if segment.slow and id(chunks[next_chunk]) in segment.slow:
+            self.slow_work = RunSegment(part, number, next_chunk, chunks)
+            self.wake()
+            return now
         rest = iter(chunks[next_chunk])
         try:
             run_instructions(rest, part.slots)
-            if next_chunk + 1 < len(chunks):
-                self.mailbox.appendleft(RunSegment(part, number, next_chunk + 1, chunks))
-            else:
-                part.finished(number)
+            self._after_chunk(part, number, next_chunk, chunks)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything; it ends the step, not the session
             part.step.fail(blame(part.plan, segment, chunks[: next_chunk + 1], rest, error))
         pacer = self._crew.pacer
         ended = pacer.clock()
-        if ended - now > pacer.budget_s / 2:
-            segment.split(chunks[next_chunk])
+        if ended - now > min(pacer.limits):
+            part.plan.learn(segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
+
+    def _after_chunk(self, part: Part, number: int, chunk: int, chunks: tuple[Chunk, ...]) -> None:
+        """Goes on with the next chunk of a segment before anything else, or finishes the segment."""
+        if chunk + 1 < len(chunks):
+            self.mailbox.appendleft(RunSegment(part, number, chunk + 1, chunks))
+        else:
+            part.finished(number)
+
+    async def _work_in_thread(self, work: RunSegment) -> None:
+        """Runs a slow chunk while others go on; the device itself does nothing else meanwhile."""
+        part, number, chunk, chunks = work
+        segment, step, pacer = part.plan.segments[number], part.step, self._crew.pacer
+        assert chunks is not None  # serve_one has set it
+        step.entered()
+        started = pacer.clock()
+        try:
+            await run_slow_chunk(part.plan, segment, chunks, chunk, part.slots, self.limiter)
+            part.plan.learn(segment, chunks, chunk, pacer.clock() - started, pacer.limits)
+            if step.error is None:
+                self._after_chunk(part, number, chunk, chunks)
+        except PartitaError as error:
+            step.fail(error)
+        finally:
+            self.slow_work = None
+            if self.mailbox:
+                self._crew.with_mail.append(self)
+            else:
+                self.has_mail = False
+            step.left()

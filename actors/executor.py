@@ -16,20 +16,29 @@ import trio
 
 from ..errors import PartitaError
 from .instructions import SEND_SLOT, Instruction, Slots
+from .plan import Limits
 
 if TYPE_CHECKING:
     from .plan import Chunk, Plan, Segment
 
 DEFAULT_BUDGET_S = 0.005
+DEFAULT_THREAD_LIMIT_S = 0.001
 
 
 class Pacer:
     """Knows how long the event loop has been kept waiting by those who share this pacer."""
 
-    __slots__ = ("budget_s", "clock", "since")
+    __slots__ = ("budget_s", "clock", "limits", "since")
 
-    def __init__(self, budget_s: float = DEFAULT_BUDGET_S, clock: Callable[[], float] = perf_counter) -> None:
+    def __init__(
+        self,
+        budget_s: float = DEFAULT_BUDGET_S,
+        thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
+        clock: Callable[[], float] = perf_counter,
+    ) -> None:
+        """`thread_limit_s` is how long a kernel must take to be worth a thread (which costs some 100 us)."""
         self.budget_s = budget_s
+        self.limits = Limits(budget_s / 2, thread_limit_s)
         self.clock = clock
         self.since = clock()
 
@@ -72,28 +81,39 @@ def blame(
     return plan.blame(segment, sum(map(len, begun)) - length_hint(rest) - 1, error)
 
 
-async def run_segment(plan: Plan, segment: Segment, slots: Slots, pacer: Pacer, check: Callable[[], None]) -> None:
-    """Runs a segment to its end, resting between chunks when the budget is used up; calls `check` after each rest."""
-    clock, budget_s = pacer.clock, pacer.budget_s
-    chunks = segment.chunks  # others may split them while this step rests
-    for number in range(len(chunks)):
-        started = clock()
-        run_chunk(plan, segment, chunks, number, slots)
-        ended = clock()
-        if ended - started > budget_s / 2:
-            segment.split(chunks[number])
-        if ended - pacer.since > budget_s:
-            await pacer.rest()
-            check()
+async def run_slow_chunk(
+    plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, slots: Slots, limiter: trio.CapacityLimiter
+) -> None:
+    """Runs one chunk in a worker thread; a cancellation is delivered when it is done."""
+    await trio.to_thread.run_sync(run_chunk, plan, segment, chunks, number, slots, limiter=limiter)
 
 
-async def run_alone(plan: Plan, slots: Slots, pacer: Pacer, check: Callable[[], None]) -> None:
+async def run_alone(
+    plan: Plan, slots: Slots, pacer: Pacer, limiter: trio.CapacityLimiter, check: Callable[[], None]
+) -> None:
     """Runs a plan that receives nothing, in the task of the caller and without a task switch while the budget lasts.
 
-    `check` is called after each rest; it raises if the step must not go on. Raises Cancelled only at a rest.
+    Kernels that alone would use up the budget run in a thread. `check` is called after each rest; it raises if the step
+    must not go on. Raises Cancelled only at a rest.
     """
+    clock, budget_s, chunk_s = pacer.clock, pacer.budget_s, pacer.limits.chunk_s
+    limits = Limits(chunk_s, max(budget_s, pacer.limits.thread_s))
     for segment in plan.segments:
-        await run_segment(plan, segment, slots, pacer, check)
+        chunks = segment.chunks  # others may split them while this step rests
+        for number, chunk in enumerate(chunks):
+            started = clock()
+            if segment.slow and id(chunk) in segment.slow:
+                await run_slow_chunk(plan, segment, chunks, number, slots, limiter)
+                check()
+                pacer.since = clock()
+            else:
+                run_chunk(plan, segment, chunks, number, slots)
+            ended = clock()
+            if ended - started > chunk_s or segment.slow:
+                plan.learn(segment, chunks, number, ended - started, limits)
+            if ended - pacer.since > budget_s:
+                await pacer.rest()
+                check()
 
 
 def nowhere_to_send(key: str, _value: object, _is_dead: bool = False) -> None:

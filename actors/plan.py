@@ -8,12 +8,13 @@ which changes when the event loop gets its turn and never what is computed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import PartitaError, UnknownError
+from ..graph.dtypes import DataType, is_ref
+from .roles import Role, role_of
 
 if TYPE_CHECKING:
-    from ..graph.dtypes import DataType
     from ..graph.properties import NodeProperties
     from .instructions import Instruction, Slots
 
@@ -47,18 +48,27 @@ class Arrival:
     segments: tuple[int, ...]
 
 
+class Limits(NamedTuple):
+    """How long a chunk may take before it is halved, and a kernel before it is worth a worker thread."""
+
+    chunk_s: float
+    thread_s: float
+
+
 @dataclass(slots=True)
 class Segment:
     """Instructions in order, cut into chunks between which the executor looks at the clock.
 
     `waits` counts the receives and segments that come first, `unlocks` are the segments that wait for this one, and
-    `origins` are the nodes of the instructions.
+    `origins` are the nodes of the instructions. `slow` has the identity of every chunk that is a single kernel and took
+    so long the last time that a worker thread should run it.
     """
 
     chunks: tuple[Chunk, ...]
     origins: list[int]
     waits: int = 0
     unlocks: tuple[int, ...] = ()
+    slow: set[int] = field(default_factory=set)
 
     def split(self, chunk: Chunk) -> None:
         """Halves a chunk for later steps; steps that are under way keep the chunks they have."""
@@ -92,6 +102,24 @@ class Plan:
         """Name and op of the node that an instruction belongs to."""
         node = segment.origins[instruction]
         return self.names[node], self.properties[node].op
+
+    def learn(self, segment: Segment, chunks: tuple[Chunk, ...], number: int, took_s: float, limits: Limits) -> None:
+        """Takes note of how long a chunk took: a long one is halved, a single kernel is marked or unmarked as slow."""
+        chunk = chunks[number]
+        if len(chunk) > 1:
+            if took_s > limits.chunk_s:
+                segment.split(chunk)
+        elif took_s < limits.thread_s / 2:
+            segment.slow.discard(id(chunk))
+        elif took_s > limits.thread_s and self._may_run_in_thread(segment.origins[sum(map(len, chunks[:number]))]):
+            segment.slow.add(id(chunk))
+
+    def _may_run_in_thread(self, node: int) -> bool:
+        """Whether a node only computes: not if it sends, or reads or writes what other nodes may write."""
+        properties = self.properties[node]
+        types = (*properties.input_types, *properties.output_types)
+        has_state = properties.op_def.is_stateful or any(t is DataType.RESOURCE or is_ref(t) for t in types)
+        return not has_state and role_of(properties.op_def.name) is Role.COMPUTE
 
     def blame(self, segment: Segment, instruction: int, error: Exception) -> PartitaError:
         """The error of an instruction with its place; what is no PartitaError becomes the cause of an UnknownError."""

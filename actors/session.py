@@ -31,7 +31,7 @@ from ..graph.validate import check_attrs
 from ..rendezvous import LocalRendezvous
 from .binding import Binder
 from .device_actor import Crew, DeviceActor
-from .executor import DEFAULT_BUDGET_S, Pacer, fresh_slots, run_alone
+from .executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer, fresh_slots, run_alone
 from .instructions import DEAD
 from .messages import Shutdown
 from .preparation import Prepared, compile_traced, prepare
@@ -66,10 +66,12 @@ class SessionStatistics:
 class Session:
     """A placed graph and the actors of its devices. Made by `open_session`; safe to share between tasks of one loop."""
 
-    def __init__(self, graph: Graph, cluster: Cluster, *, seed: int | None, budget_s: float) -> None:
+    def __init__(
+        self, graph: Graph, cluster: Cluster, *, seed: int | None, budget_s: float, thread_limit_s: float
+    ) -> None:
         self.graph = graph
         self.cluster = cluster
-        self._pacer = Pacer(budget_s)
+        self._pacer = Pacer(budget_s, thread_limit_s)
         self._crew = Crew(self._pacer)
         self._actors = {name: DeviceActor(name, Binder(name, DeviceState(seed)), self._crew) for name in cluster.names}
         self._options = PartitionOptions(new_name=name_counter(), get_incarnation=cluster.incarnation)
@@ -170,7 +172,7 @@ class Session:
         if prepared.alone is not None:
             slots = fresh_slots(prepared.alone, fed)
             with np.errstate(all="ignore"):
-                await run_alone(prepared.alone, slots, self._pacer, self._check_open)
+                await run_alone(prepared.alone, slots, self._pacer, prepared.work[0][1].limiter, self._check_open)
             return _fetched(prepared, [(prepared.alone, slots)], fed)
         if prepared.interpretations:
             return await self._interpret(prepared, fed)
@@ -253,18 +255,20 @@ async def open_session(
     config: ConfigProto | None = None,
     seed: int | None = None,
     budget_s: float = DEFAULT_BUDGET_S,
+    thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
 ) -> AsyncIterator[Session]:
     """Imports a graph, places it on `devices` ("cpu:4", "cpu:2,gpu:4", or a `Cluster`) and opens a session on it.
 
-    `config` may allow soft placement; `seed` makes random ops that have no seed of their own repeatable; `budget_s` is
-    how long, in seconds, a step may keep the event loop from its other tasks. Raises InvalidArgumentError or
-    NotFoundError for a graph that cannot be imported or placed.
+    `config` may allow soft placement; `seed` makes random ops that have no seed of their own repeatable; `budget_s`
+    is how long, in seconds, a step may keep the event loop from its other tasks; a kernel that takes more than
+    `thread_limit_s` (on a single device: more than the budget too) is run in a worker thread from then on. Raises
+    InvalidArgumentError or NotFoundError for a graph that cannot be imported or placed.
     """
     cluster = devices if isinstance(devices, Cluster) else local_cluster(devices)
     graph = graph_def_to_graph(graph_def, add_default_attrs=True)
     _check_attr_values(graph)
     place(graph, cluster, allow_soft_placement=config is not None and config.allow_soft_placement)
-    session = Session(graph, cluster, seed=seed, budget_s=budget_s)
+    session = Session(graph, cluster, seed=seed, budget_s=budget_s, thread_limit_s=thread_limit_s)
     failure: BaseException | None = None
     async with trio.open_nursery() as nursery:
         session.start(nursery)

@@ -4,11 +4,13 @@ Flows in: plans, feeds, a rendezvous, the actors. Flows out: filled slots, or th
 holds:
 
     RUNNING --all parts done--> DONE
-       `--fail(error)--> FAILED         rendezvous aborted; actors drop what is left of the step when they come to it
+       |
+       `--fail(error)--> STOPPING --no thread works for the step any more--> FAILED
+                         (rendezvous aborted; actors drop what is left of the step when they come to it)
 
-`wait` returns in DONE and raises in FAILED; a cancelled wait fails the step first. Actors work for a step only in code
-that never awaits, so nobody is inside it when `wait` ends: no waiter is left in its rendezvous, and its tensors are
-garbage as soon as the caller lets go of it.
+`wait` returns in DONE and raises in FAILED, never earlier; a cancelled wait fails the step first. Outside of worker
+threads actors work for a step only in code that never awaits. So when `wait` ends nobody works for the step, no
+waiter is left in its rendezvous, and its tensors are garbage as soon as the caller lets go of it.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import outcome
 import trio
 
 from ..errors import CancelledError, PartitaError
@@ -37,7 +40,7 @@ _new_tuple: Callable[..., RunSegment] = tuple.__new__  # half the price of calli
 class Step:
     """See the module. `number` counts the steps of a session from 1."""
 
-    __slots__ = ("_task", "_unfinished", "error", "number", "parts", "rendezvous")
+    __slots__ = ("_in_threads", "_raise_cancel", "_task", "_unfinished", "error", "number", "parts", "rendezvous")
 
     def __init__(self, number: int, rendezvous: Rendezvous) -> None:
         self.number = number
@@ -45,7 +48,9 @@ class Step:
         self.parts: list[Part] = []
         self.error: PartitaError | None = None
         self._unfinished = 0
+        self._in_threads = 0
         self._task: trio.lowlevel.Task | None = None
+        self._raise_cancel: Callable[[], object] | None = None
 
     def start(self, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object], *, with_trace: bool = False) -> None:
         """Starts every plan on its actor; `with_trace` when they are traced plans."""
@@ -62,32 +67,47 @@ class Step:
         if self.error is None and self._unfinished:
             self.error = error.located(step=self.number)
             self.rendezvous.abort(self.error)
-            self._wake()
+            self._wake_if_settled()
+
+    def entered(self) -> None:
+        """A worker thread begins to work for this step."""
+        self._in_threads += 1
+
+    def left(self) -> None:
+        """A worker thread has stopped working for this step."""
+        self._in_threads -= 1
+        self._wake_if_settled()
 
     def part_done(self) -> None:
         """A part has run all its segments."""
         self._unfinished -= 1
-        if not self._unfinished:
-            self._wake()
+        self._wake_if_settled()
 
     async def wait(self) -> None:
         """Returns when the step is done and raises its error when it has failed; yields only while it is neither."""
-        if self._unfinished and self.error is None:
+        if not self._is_settled():
             self._task = trio.lowlevel.current_task()
             await trio.lowlevel.wait_task_rescheduled(self._cancel)
         if self.error is not None:
             raise self.error
 
-    def _cancel(self, _raise_cancel: object) -> trio.lowlevel.Abort:
-        """The waiting task is cancelled: stop the step, then let the cancellation go on."""
-        self._task = None
+    def _cancel(self, raise_cancel: Callable[[], object]) -> trio.lowlevel.Abort:
+        """The waiting task is cancelled: stop the step, and let the cancellation go on once it is settled."""
+        task, self._task = self._task, None
         self.fail(CancelledError("the task that ran the step was cancelled"))
-        return trio.lowlevel.Abort.SUCCEEDED
+        if self._is_settled():
+            return trio.lowlevel.Abort.SUCCEEDED
+        self._task, self._raise_cancel = task, raise_cancel
+        return trio.lowlevel.Abort.FAILED
 
-    def _wake(self) -> None:
-        if self._task is not None:
+    def _is_settled(self) -> bool:
+        return not self._in_threads and (not self._unfinished or self.error is not None)
+
+    def _wake_if_settled(self) -> None:
+        if self._task is not None and self._is_settled():
             task, self._task = self._task, None
-            trio.lowlevel.reschedule(task)
+            cancelled = self._raise_cancel
+            trio.lowlevel.reschedule(task, outcome.Value(None) if cancelled is None else outcome.capture(cancelled))
 
 
 class Part:

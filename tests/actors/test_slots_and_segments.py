@@ -77,7 +77,7 @@ def _columns(producers: list[list[int]]) -> Columns:
     ends = np.array(edges, np.intp).reshape(-1, 2)
     ones, none = np.ones(count + 1, np.intp), np.zeros(count, np.intp)
     names = [str(node) for node in range(count)]
-    return Columns(list(range(count)), names, [], none, ones, *(NO_INTS,) * 4, ends[:, 0], ends[:, 1])
+    return Columns(list(range(count)), names, [], [], none, ones, *(NO_INTS,) * 4, ends[:, 0], ends[:, 1])
 
 
 @given(dags())

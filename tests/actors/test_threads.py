@@ -1,0 +1,177 @@
+"""Kernels that took long run in worker threads: same values, other devices go on, nobody is left behind."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from partita.actors import Session, open_session
+from partita.devices.kernels import registry
+from partita.errors import CancelledError, InvalidArgumentError
+from partita.graph.builder import GraphBuilder
+from partita.graph.protos import GraphDef
+from tests.strategies import cpu
+
+TWO = np.ones(2, np.float32)
+ALWAYS: dict[str, Any] = {"budget_s": 0, "thread_limit_s": 0}  # every kernel is slow, from the second time on
+
+
+class Gate:
+    """A kernel of Neg that remembers its threads and, once closed, stops inside the first call until opened."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert registry.lookup("Neg") is not None  # loads the kernels before one is replaced
+        monkeypatch.setitem(registry._FACTORIES, "Neg", lambda _node: self)
+        self.threads: set[int] = set()
+        self.entered: trio.Event | None = None
+        self.opened = threading.Event()
+        self.fails = False
+
+    def close(self) -> None:
+        self.entered = trio.Event()
+
+    def __call__(self, value: Any) -> Any:
+        self.threads.add(threading.get_ident())
+        if self.entered is not None:
+            entered, self.entered = self.entered, None
+            trio.from_thread.run_sync(entered.set)
+            self.opened.wait()
+        if self.fails:
+            raise InvalidArgumentError("as asked")
+        return -value
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Gate:
+    return Gate(monkeypatch)
+
+
+def fork(devices: int) -> GraphDef:
+    """Two chains of two: a0 -> a1 on CPU:0, b0 -> b1 on the last device; y is the sum."""
+    builder = GraphBuilder()
+    x = builder.placeholder("x", "float32", device=cpu(0))
+    ends = []
+    for name, device in (("a", cpu(0)), ("b", cpu(devices - 1))):
+        first = builder.op("Neg", x, name=f"{name}0", device=device)
+        ends.append(builder.op("Neg", first, name=f"{name}1", device=device))
+    builder.op("AddV2", *ends, name="y", device=cpu(0))
+    return builder.graph_def()
+
+
+async def warm(session: Session) -> None:
+    """Runs until every kernel is known to be slow: chunks are halved first."""
+    for _ in range(8):
+        (got,) = await session.run("y", {"x": TWO})
+        assert got.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_slow_kernels_leave_the_thread_of_the_loop_and_values_stay_the_same(gate: Gate, devices: int) -> None:
+    async def main() -> None:
+        async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
+            await warm(session)
+            gate.threads.clear()
+            await warm(session)
+            assert gate.threads
+            assert threading.get_ident() not in gate.threads
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_fast_kernels_stay_in_the_thread_of_the_loop(gate: Gate, devices: int) -> None:
+    async def main() -> None:
+        async with open_session(fork(devices), f"cpu:{devices}", budget_s=60, thread_limit_s=60) as session:
+            await warm(session)
+            assert gate.threads == {threading.get_ident()}
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_the_loop_goes_on_while_a_kernel_is_in_a_thread(gate: Gate, devices: int) -> None:
+    async def main() -> None:
+        async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session, trio.open_nursery() as nursery:
+            await warm(session)
+            gate.close()
+            entered = gate.entered
+            assert entered is not None
+            nursery.start_soon(session.run, "y", {"x": TWO})
+            await entered.wait()  # only a loop that goes on gets here
+            gate.opened.set()
+
+    trio.run(main)
+    assert gate.opened.is_set()
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_step_cancelled_in_a_thread_ends_after_the_thread(gate: Gate, devices: int) -> None:
+    async def main() -> None:
+        ended = False
+
+        async def step(session: Session, scope: trio.CancelScope) -> None:
+            nonlocal ended
+            with scope:
+                await session.run("y", {"x": TWO})
+            ended = True
+
+        async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
+            await warm(session)
+            gate.close()
+            entered, scope = gate.entered, trio.CancelScope()
+            assert entered is not None
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(step, session, scope)
+                await entered.wait()
+                scope.cancel()
+                await wait_all_tasks_blocked()
+                assert not ended
+                gate.opened.set()
+            assert scope.cancelled_caught
+            await warm(session)
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_an_error_in_a_thread_fails_the_step_and_no_other(gate: Gate, devices: int) -> None:
+    async def main() -> None:
+        async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
+            await warm(session)
+            gate.fails = True
+            with pytest.raises(InvalidArgumentError, match="as asked") as caught:
+                await session.run("y", {"x": TWO})
+            assert caught.value.op == "Neg"
+            assert caught.value.node in {"a0", "b0"}
+            gate.fails = False
+            await warm(session)
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_session_closed_under_a_thread_fails_the_step_after_it(gate: Gate, devices: int) -> None:
+    async def main() -> None:
+        async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
+            await warm(session)
+            gate.close()
+            entered = gate.entered
+            assert entered is not None
+
+            async def step() -> None:
+                with pytest.raises(CancelledError, match=r"^Session has been closed"):
+                    await session.run("y", {"x": TWO})
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(step)
+                await entered.wait()
+                session.close()
+                gate.opened.set()
+
+    trio.run(main)
+    assert gate.threads
