@@ -133,10 +133,10 @@ def matrix_band_part(x: Array, num_lower: Array, num_upper: Array) -> Array:
         if value.ndim:
             raise InvalidArgumentError(f"{name} must be scalar, got shape {shape_text(value.shape)}")
     below, above = int(num_lower), int(num_upper)
-    for name, value, most, what in (("num_lower", below, rows, "rows"), ("num_upper", above, columns, "columns")):
-        if value > most:
+    for name, count, most, what in (("num_lower", below, rows, "rows"), ("num_upper", above, columns, "columns")):
+        if count > most:
             raise InvalidArgumentError(
-                f"{name} must be negative or less or equal to number of {what} ({most}) got: {value}"
+                f"{name} must be negative or less or equal to number of {what} ({most}) got: {count}"
             )
     distance = np.arange(columns) - np.arange(rows)[:, None]
     inside = np.ones_like(distance, np.bool_)

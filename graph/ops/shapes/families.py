@@ -1,4 +1,4 @@
-"""All families of shape functions; importing this module registers them, which the registry does on its first look-up."""
+"""All families of shape functions: importing this module, which the registry does when first asked, registers them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from . import binary as binary
 from . import boxes as boxes
 from . import colour as colour
 from . import conv as conv
+from . import ctc as ctc
 from . import diagonals as diagonals
 from . import dilation as dilation
 from . import fake_quant as fake_quant
@@ -25,6 +26,7 @@ from . import partitioning as partitioning
 from . import pool as pool
 from . import projection as projection
 from . import quantization as quantization
+from . import ragged as ragged
 from . import random_ops as random_ops
 from . import recurrent as recurrent
 from . import reduction as reduction

@@ -37,3 +37,11 @@ def resize(c: ShapeContext) -> Sequence[Shape]:
 def resize_grad(c: ShapeContext) -> Sequence[Shape]:
     """That of the original image."""
     return (c.inputs[1],)
+
+
+@shape_fn("ScaleAndTranslate")
+def scale_and_translate(c: ShapeContext) -> Sequence[Shape]:
+    """As Resize; scale and translation are pairs."""
+    for pair in c.inputs[2:]:
+        merge_dims(with_rank(pair, 1)[0], 2)
+    return resize(c)

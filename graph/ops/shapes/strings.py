@@ -11,7 +11,17 @@ from collections.abc import Sequence
 from ....errors import InvalidArgumentError
 from ...dtypes import Shape, item_size
 from .dims import integer, integers
-from .registry import ShapeContext, broadcast, merge, shape_fn, unchanged, with_rank, with_rank_at_least
+from .registry import (
+    ShapeContext,
+    broadcast,
+    merge,
+    num_elements,
+    scalar,
+    shape_fn,
+    unchanged,
+    with_rank,
+    with_rank_at_least,
+)
 
 for _op in (
     "StringLength",
@@ -129,3 +139,40 @@ def fingerprint(c: ShapeContext) -> Sequence[Shape]:
     source = with_rank_at_least(c.inputs[0], 1)
     with_rank(c.inputs[1], 0)
     return ((None if source is None else source[0], 8),)
+
+
+shape_fn("StringFormat", "SerializeTensor")(scalar)
+shape_fn("UnicodeTranscode", "UnicodeScript")(unchanged)
+
+
+@shape_fn("ParseTensor")
+def parse_tensor(c: ShapeContext) -> Sequence[Shape]:
+    """Unknown before the run."""
+    with_rank(c.inputs[0], 0)
+    return (None,)
+
+
+@shape_fn("UnicodeDecode")
+def unicode_decode(c: ShapeContext) -> Sequence[Shape]:
+    """One split more than there are strings, and the code points."""
+    count = num_elements(c.inputs[0])
+    return ((None if count is None else count + 1,), (None,))
+
+
+@shape_fn("UnicodeEncode")
+def unicode_encode(c: ShapeContext) -> Sequence[Shape]:
+    """One string less than there are splits."""
+    with_rank(c.inputs[0], 1)
+    (splits,) = with_rank(c.inputs[1], 1)
+    return ((None if splits is None else splits - 1,),)
+
+
+@shape_fn("DecodeCSV")
+def decode_csv(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of the records for every column; a default has at most one element."""
+    for default in c.inputs[1:]:
+        if default is not None and len(default) > 1:
+            raise InvalidArgumentError(f"Shape must be at most rank 1 but is rank {len(default)}")
+        if default and default[0] is not None and default[0] > 1:
+            raise InvalidArgumentError("Shape of a default must be a length-0 or length-1 vector, or a scalar.")
+    return (c.inputs[0],) * len(c.output_types)

@@ -1,0 +1,96 @@
+"""The CTC loss is minus the logarithm of a sum over all paths; its gradient is that sum's; decoding takes the best."""
+
+from __future__ import annotations
+
+from itertools import groupby, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.errors import FailedPreconditionError, InvalidArgumentError
+from tests.devices.kernels.harness import check_shapes, run
+
+
+def loss_by_paths(scores, labels):
+    """The definition: every sequence of classes that collapses to the labels."""
+    steps, classes = scores.shape
+    y = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    total = 0.0
+    for path in product(range(classes), repeat=steps):
+        if [c for c, _ in groupby(path) if c != classes - 1] == labels:
+            total += np.prod([y[t, c] for t, c in enumerate(path)])
+    return -np.log(total) if total else np.inf
+
+
+def loss(scores, labels, lengths=None, **attrs):
+    """Loss and gradient of a batch of one."""
+    places = np.array([[0, i] for i in range(len(labels))], np.int64).reshape(-1, 2)
+    ends = np.array([len(scores)] if lengths is None else lengths, np.int32)
+    return check_shapes("CTCLoss", scores[:, None], places, np.array(labels, np.int32), ends, **attrs)
+
+
+@given(st.integers(1, 4), st.lists(st.integers(0, 1), min_size=1, max_size=3), st.integers(0, 99))
+def test_loss_is_that_of_all_paths(steps, labels, seed):
+    """Also where no path is left and it is infinite."""
+    scores = np.random.default_rng(seed).normal(size=(steps, 3))
+    if len(labels) > steps:
+        with pytest.raises(InvalidArgumentError, match="Not enough time for target transition sequence"):
+            loss(scores, labels)
+        assert loss(scores, labels, ignore_longer_outputs_than_inputs=True)[0] == 0
+    else:
+        np.testing.assert_allclose(loss(scores, labels)[0][0], loss_by_paths(scores, labels), rtol=1e-9)
+
+
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=2), st.booleans(), st.integers(0, 99))
+def test_gradient_is_the_slope_of_the_loss(labels, merge, seed):
+    """By central differences."""
+    scores = np.random.default_rng(seed).normal(size=(4, 3))
+    gradient = loss(scores, labels, ctc_merge_repeated=merge)[1][:, 0]
+    for place in np.ndindex(scores.shape):
+        step = np.zeros_like(scores)
+        step[place] = 1e-5
+        ahead, behind = (loss(scores + sign * step, labels, ctc_merge_repeated=merge)[0][0] for sign in (1, -1))
+        np.testing.assert_allclose(gradient[place], (ahead - behind) / 2e-5, rtol=1e-5, atol=1e-7)
+
+
+def test_steps_past_the_end_count_for_nothing():
+    """Neither in the loss nor in the gradient."""
+    scores = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+    short, whole = loss(scores[:3], [0, 1]), loss(scores, [0, 1], lengths=[3])
+    np.testing.assert_array_equal(short[0], whole[0])
+    np.testing.assert_array_equal(np.concatenate([short[1], np.zeros((2, 1, 3))]), whole[1])
+
+
+@pytest.mark.parametrize(
+    ("labels", "lengths", "message"),
+    [
+        ([], [3], "Labels length is zero in batch 0"),
+        ([-1], [3], "All labels must be nonnegative integers, batch: 0 labels: -1"),
+        ([0], [4], r"sequence_length\(0\) <= 3"),
+        ([0], [3, 3], "len.sequence_length. != batch_size"),
+    ],
+)
+def test_what_does_not_fit_is_refused(labels, lengths, message):
+    """In TensorFlow's words."""
+    places = np.array([[0, i] for i in range(len(labels))], np.int64).reshape(-1, 2)
+    with pytest.raises(InvalidArgumentError, match=message):
+        run("CTCLoss", np.zeros((3, 1, 3)), places, np.array(labels, np.int32), np.array(lengths, np.int32))
+
+
+def test_greedy_decoding():
+    """Repetitions merge if asked for, blanks go, steps past the end are not seen."""
+    classes = [[0, 0, 2, 0, 1], [2, 1, 1, 1, 1]]
+    scores = np.eye(3, dtype=np.float32)[np.array(classes).T] * 2
+    lengths = np.array([5, 3], np.int32)
+    indices, values, shape, total = check_shapes("CTCGreedyDecoder", scores, lengths, merge_repeated=True)
+    assert values.tolist() == [0, 0, 1, 1]
+    assert indices.tolist() == [[0, 0], [0, 1], [0, 2], [1, 0]]
+    assert (shape.tolist(), total.tolist()) == ([2, 3], [[-10], [-6]])
+    assert run("CTCGreedyDecoder", scores, lengths)[1].tolist() == [0, 0, 0, 1, 1, 1]
+    assert run("CTCGreedyDecoder", scores, lengths, blank_index=0)[1].tolist() == [2, 1, 2, 1, 1]
+    with pytest.raises(InvalidArgumentError, match="blank_index expected to be between -3 and 2 but was 3"):
+        run("CTCGreedyDecoder", scores, lengths, blank_index=3)
+    with pytest.raises(FailedPreconditionError, match=r"sequence_length\(0\) <= 5"):
+        run("CTCGreedyDecoder", scores, lengths + 1)
