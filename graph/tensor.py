@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from ..errors import InvalidArgumentError
 from .dtypes import Array, DataType, Shape, dtype_name, from_numpy, is_ref, numpy_dtype
@@ -201,6 +202,19 @@ def numpy_to_tensor(array: Array, dtype: DataType | None = None) -> TensorProto:
         proto.resource_handle_val.extend(array.reshape(-1).tolist())
     else:
         proto.tensor_content = np.ascontiguousarray(array, numpy_dtype(kind)).tobytes()
+    return proto
+
+
+def parse_tensor(data: bytes) -> TensorProto:
+    """The TensorProto that `data` holds. Raises InvalidArgumentError for bytes that are none, or name no type."""
+    proto = TensorProto()
+    try:
+        proto.ParseFromString(data)
+        known = DataType(proto.dtype) != DataType.INVALID
+    except (DecodeError, ValueError):
+        known = False
+    if not known:
+        raise InvalidArgumentError(f"Cannot parse tensor from proto: {proto}")
     return proto
 
 

@@ -15,12 +15,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from google.protobuf.message import DecodeError
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, DataType, dtype_name, numpy_dtype
-from ...graph.protos import TensorProto
 from ...graph.tensor import numpy_to_tensor, tensor_to_numpy
+from ...graph.tensor import parse_tensor as parse_tensor_proto
 from .registry import Construction, Kernel, kernel
 from .support import is_half, shape_text
 from .text import strings
@@ -110,14 +109,8 @@ def parse_tensor(node: Construction) -> Kernel:
             raise InvalidArgumentError(
                 f"Expected `serialized` to be a scalar, got shape: {shape_text(np.shape(serialized))}"
             )
-        message = TensorProto()
-        try:
-            message.ParseFromString(np.asarray(serialized).item())
-            found = DataType(message.dtype)
-        except (DecodeError, ValueError):
-            found = DataType.INVALID
-        if found == DataType.INVALID:
-            raise InvalidArgumentError(f"Cannot parse tensor from proto: {message}")
+        message = parse_tensor_proto(np.asarray(serialized).item())
+        found = DataType(message.dtype)
         if found != dtype:
             names = f"({dtype_name(found)}) and dtype ({dtype_name(dtype)})"
             raise InvalidArgumentError(f"Type mismatch between parsed tensor {names}")
