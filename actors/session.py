@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 _NODES_BETWEEN_RESTS = 100  # of the interpreter: some 500 us
+_LARGE = 2000  # nodes of a graph whose requests take longer to prepare than a budget lasts
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,14 @@ class Session:
     """A placed graph and the actors of its devices. Made by `open_session`; safe to share between tasks of one loop."""
 
     def __init__(
-        self, graph: Graph, cluster: Cluster, *, seed: int | None, budget_s: float, thread_limit_s: float
+        self,
+        graph: Graph,
+        cluster: Cluster,
+        *,
+        seed: int | None,
+        budget_s: float,
+        thread_limit_s: float,
+        timeout_ms: int,
     ) -> None:
         self.graph = graph
         self.cluster = cluster
@@ -76,6 +84,8 @@ class Session:
         self._actors = {name: DeviceActor(name, Binder(name, DeviceState(seed)), self._crew) for name in cluster.names}
         self._options = PartitionOptions(new_name=name_counter(), get_incarnation=cluster.incarnation)
         self._prepared: dict[Signature, Prepared] = {}
+        self._preparing = trio.Lock()
+        self._timeout_ms = timeout_ms
         self._num_steps = 0
         self._steps: set[Step] = set()
         self._running = 0
@@ -108,14 +118,15 @@ class Session:
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._pacer.rest_if_due()
         names, values = split_feeds(feeds)
-        prepared = self.prepare(names, fetches, targets)
+        signature = Signature(names, as_names(fetches), as_names(targets))
+        prepared = self._prepared.get(signature) or await self._prepare(signature)
         copy = prepared.keeps_feeds
         fed = [feed_value(port, value, copy=copy) for port, value in zip(prepared.feeds, values, strict=True)]
         self._running += 1
         self._num_steps += 1
         number = self._num_steps
         try:
-            if options is None and metadata is None:
+            if options is None and metadata is None and not self._timeout_ms:
                 return await self._run(prepared, fed, number)
             return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
         except PartitaError as error:
@@ -131,7 +142,16 @@ class Session:
         self, feeds: str | Sequence[str], fetches: str | Sequence[str], targets: str | Sequence[str] = ()
     ) -> Prepared:
         """Partitions and compiles a request if that has not been done before; raises as `run` does."""
-        signature = Signature(as_names(feeds), as_names(fetches), as_names(targets))
+        return self._prepare_now(Signature(as_names(feeds), as_names(fetches), as_names(targets)))
+
+    async def _prepare(self, signature: Signature) -> Prepared:
+        """Prepares a new request: one at a time, as names are numbered, and a large one without holding up the loop."""
+        async with self._preparing:
+            if self.graph.num_nodes < _LARGE:
+                return self._prepare_now(signature)
+            return await trio.to_thread.run_sync(self._prepare_now, signature)
+
+    def _prepare_now(self, signature: Signature) -> Prepared:
         found = self._prepared.get(signature)
         if found is None:
             with collector_paused():
@@ -209,15 +229,15 @@ class Session:
         """Runs a step with the extras that options ask for."""
         if options.output_partition_graphs:
             metadata.partition_graphs.extend(part.to_graph_def() for part in prepared.partitions.values())
-        limit_s = options.timeout_in_ms / 1000 if options.timeout_in_ms > 0 else inf
-        with trio.move_on_after(limit_s):
+        timeout_ms = options.timeout_in_ms if options.timeout_in_ms > 0 else self._timeout_ms
+        with trio.move_on_after(timeout_ms / 1000 if timeout_ms > 0 else inf):
             if options.trace_level == RunOptions.NO_TRACE or not prepared.work:
                 return await self._run(prepared, fed, number)
             work = [(traced(plan), actor) for plan, actor in compile_traced(prepared, self._actors)]
             step = await self._run_parts(work, fed, number, with_trace=True)
             metadata.step_stats.CopyFrom(step_stats(step.parts))
             return _fetched(prepared, [(part.plan, part.slots) for part in step.parts], fed)
-        raise DeadlineExceededError(f"the step was not done after timeout_in_ms = {options.timeout_in_ms}")
+        raise DeadlineExceededError(f"the step was not done after timeout_in_ms = {timeout_ms}")
 
 
 def _fetched(prepared: Prepared, parts: Sequence[tuple[Plan, Slots]], fed: Sequence[object]) -> list[Array]:
@@ -232,6 +252,14 @@ def _arrays(prepared: Prepared, found: Mapping[int, Any], fed: Sequence[object])
 
 def _closed() -> CancelledError:
     return CancelledError("Session has been closed.")
+
+
+def _placed(graph_def: GraphDef | Serialisable | bytes, cluster: Cluster, soft: bool) -> Graph:
+    """The graph of a session, imported and placed."""
+    graph = graph_def_to_graph(graph_def, add_default_attrs=True)
+    _check_attr_values(graph)
+    place(graph, cluster, allow_soft_placement=soft)
+    return graph
 
 
 def _check_attr_values(graph: Graph) -> None:
@@ -259,16 +287,22 @@ async def open_session(
 ) -> AsyncIterator[Session]:
     """Imports a graph, places it on `devices` ("cpu:4", "cpu:2,gpu:4", or a `Cluster`) and opens a session on it.
 
-    `config` may allow soft placement; `seed` makes random ops that have no seed of their own repeatable; `budget_s`
-    is how long, in seconds, a step may keep the event loop from its other tasks; a kernel that takes more than
-    `thread_limit_s` (on a single device: more than the budget too) is run in a worker thread from then on. Raises
-    InvalidArgumentError or NotFoundError for a graph that cannot be imported or placed.
+    `config` may allow soft placement and limit the time of every step; `seed` makes random ops that have no seed of
+    their own repeatable; `budget_s` is how long, in seconds, a step may keep the event loop from its other tasks; a
+    kernel that takes more than `thread_limit_s` (on a single device: more than the budget too) is run in a worker
+    thread from then on. Raises InvalidArgumentError or NotFoundError for a graph that cannot be imported or placed.
     """
     cluster = devices if isinstance(devices, Cluster) else local_cluster(devices)
-    graph = graph_def_to_graph(graph_def, add_default_attrs=True)
-    _check_attr_values(graph)
-    place(graph, cluster, allow_soft_placement=config is not None and config.allow_soft_placement)
-    session = Session(graph, cluster, seed=seed, budget_s=budget_s, thread_limit_s=thread_limit_s)
+    settings = ConfigProto() if config is None else config
+    graph = await trio.to_thread.run_sync(_placed, graph_def, cluster, settings.allow_soft_placement)
+    session = Session(
+        graph,
+        cluster,
+        seed=seed,
+        budget_s=budget_s,
+        thread_limit_s=thread_limit_s,
+        timeout_ms=settings.operation_timeout_in_ms,
+    )
     failure: BaseException | None = None
     async with trio.open_nursery() as nursery:
         session.start(nursery)
