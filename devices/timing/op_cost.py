@@ -110,6 +110,11 @@ def is_matrix(op: str) -> bool:
     return op in _MATRIX
 
 
+def has_formula(op: str) -> bool:
+    """Whether the operations or the bytes of that op are counted by a rule of its own."""
+    return op in _FLOPS or op in _BYTES
+
+
 def flops_of(c: CostContext) -> int:
     """Operations of one run of the op; InvalidArgumentError when its shapes cannot be those of such an op."""
     if c.op in _FREE:

@@ -1,0 +1,82 @@
+"""Makes `docs/support.md`: for every op with a kernel or a shape function its types, and what Partita knows of it.
+
+Flows in: the tables of kernels, shape functions and costs, and the declarations of ops. Flows out: a page in Markdown.
+Always holds: the same tables give the same bytes; `tests/test_support_table.py` compares them with the committed page.
+
+    python tools/make_support_table.py
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from partita.devices.kernels import registry as kernels
+from partita.devices.timing import op_cost
+from partita.graph.dtypes import DataType, base_type, dtype_name
+from partita.graph.ops.registry import OpSignature, lookup_op
+from partita.graph.ops.shapes import registry as shapes
+
+TARGET = Path(__file__).parent.parent / "docs" / "support.md"
+HEAD = """# Supported ops
+
+Made by `tools/make_support_table.py` from the tables in the code; do not edit.
+
+*Types* are those that the op's declaration allows for its attr T, or else for its first output; a kernel computes in
+the type of its inputs, half types in float32 where TensorFlow does so. *Kernel*: the op runs. *Shapes*: there is a
+shape function. *Cost* in a simulation: `free` takes no time, `view` also shares its input's buffer, `matrix` is counted
+by a formula and runs on the units for matrix products, `formula` is counted by one, `elements` is one operation per
+output element.
+"""
+GROUPS = {
+    "all floats": {DataType.HALF, DataType.BFLOAT16, DataType.FLOAT, DataType.DOUBLE},
+    "all complex": {DataType.COMPLEX64, DataType.COMPLEX128},
+    "all ints": {DataType[f"{sign}INT{bits}"] for sign in ("", "U") for bits in (8, 16, 32, 64)},
+    "all quantised": {DataType.QINT8, DataType.QUINT8, DataType.QINT16, DataType.QUINT16, DataType.QINT32},
+}
+
+
+def types_text(types: frozenset[DataType]) -> str:
+    """Element types in words: groups first, then single types in the order of their numbers."""
+    left, words = set(types), []
+    for name, group in GROUPS.items():
+        if group <= left:
+            words.append(name)
+            left -= group
+    return ", ".join([*words, *(dtype_name(dtype) for dtype in sorted(left))])
+
+
+def types_of(signature: OpSignature) -> str:
+    """The types that the attr T allows; of ops without it those of the first output, or input."""
+    args = [*signature.output_args, *signature.input_args]
+    if not args:
+        return "-"
+    attr = "T" if "T" in signature.attrs else args[0].type_attr or args[0].type_list_attr
+    if not attr:
+        return dtype_name(base_type(args[0].type))
+    allowed = signature.attrs[attr].allowed
+    return types_text(frozenset(allowed)) if allowed else "any"
+
+
+def cost_of(op: str) -> str:
+    """How a simulation counts the op."""
+    if op_cost.is_view(op):
+        return "view"
+    if op_cost.is_free(op):
+        return "free"
+    return "matrix" if op_cost.is_matrix(op) else "formula" if op_cost.has_formula(op) else "elements"
+
+
+def page() -> str:
+    """The page."""
+    ops = sorted(kernels.registered_ops() | shapes.registered_ops())
+    runs, shaped = kernels.registered_ops(), shapes.registered_ops()
+    lines = [HEAD, f"{len(runs)} ops have a kernel, {len(shaped)} a shape function.\n"]
+    lines += ["| op | types | kernel | shapes | cost |", "|---|---|---|---|---|"]
+    for op in ops:
+        marks = ("yes" if op in table else "" for table in (runs, shaped))
+        lines.append(f"| {op} | {types_of(lookup_op(op))} | {' | '.join(marks)} | {cost_of(op)} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(page())
