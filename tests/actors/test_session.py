@@ -23,7 +23,7 @@ from partita.errors import (
     UnknownError,
 )
 from partita.graph.builder import GraphBuilder
-from partita.graph.protos import GraphDef
+from partita.graph.protos import ConfigProto, GraphDef
 from tests.strategies import cpu
 
 
@@ -330,5 +330,26 @@ def test_a_step_that_takes_longer_than_allowed_fails_and_the_session_goes_on(mon
                 await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=100))
             (got,) = await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=1000))
             assert got == 1
+        config = ConfigProto(operation_timeout_in_ms=100)
+        async with open_session(chain(200), "cpu:2", budget_s=0, config=config) as session:
+            with pytest.raises(DeadlineExceededError, match="timeout_in_ms = 100"):
+                await session.run("n199", {"x": 1.0})
+            await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=1000))
 
     trio.run(main, clock=clock)
+
+
+def test_a_request_on_a_large_graph_is_prepared_once_while_others_run() -> None:
+    async def step(session: Session, fetch: str, expected: int) -> None:
+        (got,) = await session.run(fetch, {"x": 1.0})
+        assert got == expected
+
+    async def main() -> int:
+        async with open_session(chain(2500), "cpu:2") as session:
+            async with trio.open_nursery() as nursery:
+                for _ in range(3):
+                    nursery.start_soon(step, session, "n1999", 1)
+                    nursery.start_soon(step, session, "n0", -1)
+            return session.statistics().requests
+
+    assert trio.run(main) == 2
