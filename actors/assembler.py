@@ -74,19 +74,18 @@ class Assembler:
 
     def _kernels(self, nodes: Ints) -> list[Kernel]:
         """The kernels of nodes that are made in bulk, looked up once per kind where nodes of a kind share them."""
-        names, kinds = self.draft.columns.names, self.draft.columns.kinds
+        names, properties = self.draft.columns.names, self.draft.columns.properties
         of_kind: dict[int, Kernel] = {}
         kernels = []
         sends = (self.draft.codes[nodes] == Role.SEND).tolist()
         for node, kind, is_send in zip(nodes.tolist(), self.draft.columns.kind[nodes].tolist(), sends, strict=True):
             kernel = of_kind.get(kind)
             if kernel is None:
-                properties = kinds[kind]
                 if is_send:
-                    kernel = form.send_to(key_stem(properties) + ROOT_FRAME)
+                    kernel = form.send_to(key_stem(properties[node]) + ROOT_FRAME)
                 else:
-                    kernel = self.binder.kernel(names[node], properties)
-                    if is_shared(properties):
+                    kernel = self.binder.kernel(names[node], properties[node])
+                    if is_shared(properties[node]):
                         of_kind[kind] = kernel
             kernels.append(kernel)
         return kernels

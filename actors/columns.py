@@ -42,12 +42,14 @@ class Rows:
 class Columns:
     """Nodes 0..n-1 in topological order. Edge arrays are sorted by (destination, input port), control edges apart.
 
-    `ids` are those in the graph; `kinds[kind[n]]` are the properties of node n. `first_value[n]` is the number of
+    `ids` are those in the graph; `kinds[kind[n]]` has the op and port types of node n; all transfers of one
+    op and element type are of one kind. `first_value[n]` is the number of
     output 0 of node n; numbers start at 1, so that 0 can mean "none".
     """
 
     ids: list[int]
     names: list[str]
+    properties: list[NodeProperties]
     kinds: list[NodeProperties]
     kind: Ints
     first_value: Ints
@@ -90,11 +92,6 @@ class Columns:
         by_dst = np.argsort(dst, kind="stable")
         return _rows(dst[by_dst], np.concatenate([self.data_src, self.control_src])[by_dst], self.num_nodes)
 
-    @cached_property
-    def properties(self) -> list[NodeProperties]:
-        """Properties of every node."""
-        return list(map(self.kinds.__getitem__, self.kind.tolist()))
-
 
 def columns_of(graph: Graph) -> Columns:
     """The columns of a graph.
@@ -119,13 +116,14 @@ def columns_of(graph: Graph) -> Columns:
     names = cast("list[str]", list(map(all_names.__getitem__, live)))
     code_of: dict[NodeProperties, int] = {}
     properties = cast("list[NodeProperties]", list(map(all_properties.__getitem__, live)))
-    kind = np.array([code_of.setdefault(p, len(code_of)) for p in properties], np.intp)
-    return _assemble(live, names, list(code_of), kind, src, dst, *ports)
+    kind = np.array([code_of.setdefault(p.kind, len(code_of)) for p in properties], np.intp)
+    return _assemble(live, names, properties, list(code_of), kind, src, dst, *ports)
 
 
 def _assemble(
     ids: list[int],
     names: list[str],
+    properties: list[NodeProperties],
     kinds: list[NodeProperties],
     kind: Ints,
     src: Ints,
@@ -147,7 +145,7 @@ def _assemble(
     control = np.flatnonzero(src_output < 0)
     control = control[np.argsort(dst[control], kind="stable")]
     edges = src[data], src_output[data], dst[data], dst_input[data], src[control], dst[control]
-    return Columns(ids, names, kinds, kind, first_value, *edges)
+    return Columns(ids, names, properties, kinds, kind, first_value, *edges)
 
 
 def _rows(owner: Ints, items: Ints, count: int) -> Rows:

@@ -122,9 +122,9 @@ def _arrivals(draft: Draft, grouping: Grouping, slots: list[int]) -> list[Arriva
         for need in needs:
             if need < 0:
                 waiting[~need] = (*waiting.get(~need, ()), segment)
-    kinds, kind = draft.columns.kinds, draft.columns.kind.tolist()
+    properties = draft.columns.properties
     return [
-        Arrival(key_stem(kinds[kind[node]]) + ROOT_FRAME, slots[draft.arrival(node)], waiting[node])
+        Arrival(key_stem(properties[node]) + ROOT_FRAME, slots[draft.arrival(node)], waiting[node])
         for node in sorted(waiting)
     ]
 
@@ -159,4 +159,4 @@ def _keeps_inputs(draft: Draft) -> bool:
     """Whether any node has a resource or a reference, where what is fed may be stored."""
     if draft.is_reference is not None:
         return True
-    return any(t is DataType.RESOURCE for p in dict.fromkeys(draft.columns.properties) for t in p.input_types)
+    return any(t is DataType.RESOURCE for p in draft.columns.kinds for t in p.input_types)

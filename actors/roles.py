@@ -7,7 +7,6 @@ that is not in the table is computed by a kernel.
 from __future__ import annotations
 
 from enum import IntEnum
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from ..graph.partition import transfer_of
@@ -88,11 +87,4 @@ def role_of(op: str) -> Role:
 
 def key_stem(properties: NodeProperties) -> str:
     """The rendezvous key of a send or receive up to its frame part (`0:0` outside loops)."""
-    t = transfer_of(properties)
-    return f"{_route(t.send_device, t.incarnation, t.recv_device)}{t.tensor_name};"
-
-
-@cache
-def _route(send_device: str, incarnation: int, recv_device: str) -> str:
-    """The part of a key that all transfers between two devices share."""
-    return f"{send_device};{incarnation:016x};{recv_device};"
+    return transfer_of(properties).key_stem

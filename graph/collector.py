@@ -1,6 +1,7 @@
 """A pause for the garbage collector where many objects are made and none are dropped.
 
-Building a graph makes no reference cycles; each collection while it grows would walk everything built so far.
+Building a graph makes no reference cycles; each collection while it grows would walk everything built so far, and the
+first one afterwards everything built meanwhile. So what was built counts as old at once.
 """
 
 from __future__ import annotations
@@ -19,4 +20,7 @@ def collector_paused() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            if gc.get_freeze_count() == 0:  # somebody's frozen objects must stay frozen
+                gc.freeze()
+                gc.unfreeze()  # the two together move all objects to the oldest generation without a look at them
             gc.enable()

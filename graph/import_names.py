@@ -121,7 +121,7 @@ class NameChecks:
             self.input_map[key] = (node.id, value.index)
 
     def skipped(self, inputs: NodeInputs, properties: Sequence[NodeProperties]) -> frozenset[int]:
-        """Indices of nodes left out because every output argument is mapped (of lists only the first, as in TensorFlow)."""
+        """Indices of nodes all of whose output arguments are mapped (of lists the first output, as in TensorFlow)."""
         if not self._options.skip_mapped_nodes:
             return frozenset()
         indices = {inputs.index[key.node] for key in self.input_map if key.node in inputs.index}

@@ -101,12 +101,12 @@ class JoinedGraph:
         sends: dict[tuple[str, str, str], int] = {}
         for n, transfer in self.transfers.items():
             if self.classes[n] in _SENDS:
-                sends[transfer.tensor_name, transfer.send_device, transfer.recv_device] = n
+                sends[transfer.tensor_name, transfer.route.send_device, transfer.route.recv_device] = n
         found = {}
         for n, transfer in self.transfers.items():
             if self.classes[n] not in _RECVS or transfer.client_terminated:
                 continue
-            key = transfer.tensor_name, transfer.send_device, transfer.recv_device
+            key = transfer.tensor_name, transfer.route.send_device, transfer.route.recv_device
             if key not in sends:
                 raise InvalidArgumentError(
                     f"nothing sends {key[0]!r} from {key[1]!r} to {key[2]!r}; "

@@ -168,8 +168,8 @@ def _transfers(
             continue
         transfer, op = graph.transfers[n], graph.ops[n]
         routes[n] = cluster.topology.route(
-            cluster.find(transfer.send_device).name,
-            cluster.find(transfer.recv_device).name,
+            cluster.find(transfer.route.send_device).name,
+            cluster.find(transfer.route.recv_device).name,
             src_on_host=graph.ops[graph.sender[n]] == "_HostSend",
             dst_on_host=op == "_HostRecv",
         )

@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns import CONTROL_SLOT
-from ..dtypes import DataType
+from ..dtypes import DataType, is_ref
 from ..graph import Graph, Ids
-from ..ops.registry import lookup_op
 from ..properties import NodeProperties, properties_of
-from .transfer import Transfer, TransferProperties
+from .transfer import Route, Transfer, TransferProperties, route, transfer_kind
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
+_NUM_TYPES = 1 + max(dtype for dtype in DataType if not is_ref(dtype))
 
 
 @dataclass(slots=True)
@@ -132,12 +132,13 @@ class Pairs:
         """Names and properties of all generated nodes, by number; `incarnations` by interned device."""
         names: list[str] = []
         properties: list[NodeProperties] = []
-        writer = _NodeWriter(graph, new_name, incarnations)
+        describe = _Describer(graph, incarnations).describe
+        sends, recvs = _kinds_of_ends("_Send", "_HostSend"), _kinds_of_ends("_Recv", "_HostRecv")
         edges, at = self.edges, self.first
         columns = (edges.id, edges.src, edges.dst, edges.from_host, edges.to_host, edges.dtype)
         rows = zip(*(column[at].tolist() for column in columns), self.sent.tolist(), self.control.tolist(), strict=True)
         for edge, src, dst, from_host, to_host, dtype, sent, control in rows:
-            name, transfer = writer.describe(edge, src, dst, sent)
+            name, transfer = describe(edge, src, dst, sent)
             if control:
                 names.append(new_name(f"{name}/ctrl"))
                 properties.append(empty_constant())
@@ -145,7 +146,8 @@ class Pairs:
                 names.append(new_name(name))
                 properties.append(_cast(dtype, sent, from_host))
             names += (new_name(name), new_name(name))
-            properties += writer.ends(transfer, from_host, to_host)
+            properties.append(TransferProperties(sends[from_host][sent], transfer))
+            properties.append(TransferProperties(recvs[to_host][sent], transfer))
             if sent != dtype or control:
                 names.append(new_name(name))
                 properties.append(_cast(sent, dtype, to_host) if sent != dtype else _identity(dtype))
@@ -156,28 +158,32 @@ def _rows(chosen: Flags, *columns: Ids | Numbers) -> Numbers:
     return np.stack([column[chosen] for column in columns], axis=1).astype(np.int64)
 
 
-class _NodeWriter:
-    """Turns rows of a pair table into the two ends of a transfer."""
+def _kinds_of_ends(on_device: str, on_host: str) -> tuple[list[NodeProperties], list[NodeProperties]]:
+    """The kinds of one end of a transfer by element type, in device and in host memory."""
+    types = [DataType(number) for number in range(_NUM_TYPES)]
+    device, host = ([transfer_kind(op, dtype) for dtype in types] for op in (on_device, on_host))
+    return device, host
 
-    def __init__(self, graph: Graph, new_name: Callable[[str], str], incarnations: Sequence[int]) -> None:
+
+class _Describer:
+    """Says of rows of a pair table what both ends say of the tensor."""
+
+    def __init__(self, graph: Graph, incarnations: Sequence[int]) -> None:
         self._names = graph.names()
         self._devices = graph.assigned_device_indices().tolist()
         self._device_names = graph.device_names()
         self._incarnations = incarnations
-        self._types = {int(number): number for number in DataType}
-        self._sends = lookup_op("_Send"), lookup_op("_HostSend")
-        self._recvs = lookup_op("_Recv"), lookup_op("_HostRecv")
+        self._types = [DataType(number) for number in range(_NUM_TYPES)]
+        self._routes: dict[tuple[int, int], Route] = {}
 
     def describe(self, edge: int, src: int, dst: int, sent: int) -> tuple[str, Transfer]:
-        """Name of the source node, and what both ends say of the tensor."""
+        """Name of the source node, and the transfer."""
         name, consumer = str(self._names[src]), str(self._names[dst])
-        at, to = self._devices[src], self._devices[dst]
-        devices = self._device_names
-        incarnation = self._incarnations[at]
-        tensor = f"edge_{edge}_{name}"
-        return name, Transfer(tensor, devices[at], devices[to], incarnation, self._types[sent], name, consumer)
+        ends = self._devices[src], self._devices[dst]
+        taken = self._routes.get(ends)
+        if taken is None:
+            taken = self._routes[ends] = self._route(*ends)
+        return name, Transfer(f"edge_{edge}_{name}", taken, self._types[sent], name, consumer)
 
-    def ends(self, transfer: Transfer, from_host: bool, to_host: bool) -> tuple[NodeProperties, NodeProperties]:
-        """Properties of the send and of the recv."""
-        send = TransferProperties(self._sends[from_host], transfer)
-        return send, TransferProperties(self._recvs[to_host], transfer)
+    def _route(self, send: int, recv: int) -> Route:
+        return route(self._device_names[send], self._device_names[recv], self._incarnations[send])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..attrs import encode
 from ..dtypes import DataType
-from ..ops.registry import OpSignature
+from ..ops.registry import lookup_op
 from ..properties import NodeProperties, join_entry
 from ..protos import AttrValue
 
@@ -19,21 +19,41 @@ _RECVS = frozenset({"_Recv", "_HostRecv"})
 TRANSFER_OPS = frozenset({"_Send", "_HostSend", "_Recv", "_HostRecv"})
 
 
+class Route(NamedTuple):
+    """Where a tensor leaves and arrives, shared by all transfers between two devices.
+
+    `key` is what the rendezvous keys of these transfers begin with: both devices, the incarnation in 16 hex digits.
+    """
+
+    send_device: str
+    recv_device: str
+    incarnation: int
+    key: str
+
+
+def route(send_device: str, recv_device: str, incarnation: int) -> Route:
+    """The route between two devices, with the beginning of its keys written out."""
+    return Route(send_device, recv_device, incarnation, f"{send_device};{incarnation:016x};{recv_device};")
+
+
 class Transfer(NamedTuple):
-    """One tensor on its way: its name, the devices at both ends, and the edge it stands for.
+    """One tensor on its way: its name, its route, and the edge it stands for.
 
     `src` and `dst` name the nodes of the cut edge ("" on nodes that a client made); `start_time` is in microseconds.
     """
 
     tensor_name: str
-    send_device: str
-    recv_device: str
-    incarnation: int
+    route: Route
     dtype: DataType
     src: str = ""
     dst: str = ""
     client_terminated: bool = False
     start_time: int | None = None
+
+    @property
+    def key_stem(self) -> str:
+        """The rendezvous key up to its frame part."""
+        return f"{self.route.key}{self.tensor_name};"
 
 
 def _text(name: str, value: str) -> bytes:
@@ -50,15 +70,32 @@ def _device_entry(name: str, device: str) -> bytes:
     return _text(name, device)
 
 
+@cache
+def transfer_kind(op: str, dtype: DataType) -> NodeProperties:
+    """What all ends of transfers of one op and element type have in common."""
+    is_recv = op in _RECVS
+    return NodeProperties(lookup_op(op), (), () if is_recv else (dtype,), (dtype,) if is_recv else ())
+
+
 class TransferProperties(NodeProperties):
     """Properties of a generated `_Send` or `_Recv`, serialised on demand."""
 
-    __slots__ = ("transfer",)
+    __slots__ = ("_kind", "transfer")
 
-    def __init__(self, op_def: OpSignature, transfer: Transfer) -> None:
-        is_recv = op_def.name in _RECVS
-        super().__init__(op_def, (), () if is_recv else (transfer.dtype,), (transfer.dtype,) if is_recv else ())
+    def __init__(self, kind: NodeProperties, transfer: Transfer) -> None:
+        """`kind` is the `transfer_kind` of this end."""
+        self.op_def = kind.op_def
+        self.input_types = kind.input_types
+        self.output_types = kind.output_types
+        self._entries = ()
+        self._attrs = None
+        self._kind = kind
         self.transfer = transfer
+
+    @property
+    def kind(self) -> NodeProperties:
+        """One for all transfers of this end and element type."""
+        return self._kind
 
     @property
     def entries(self) -> tuple[bytes, ...]:
@@ -77,16 +114,16 @@ class TransferProperties(NodeProperties):
             entries.append(_shared_entry("_start_time", transfer.start_time, "int"))
         entries += [
             _shared_entry("client_terminated", transfer.client_terminated, "bool"),
-            _device_entry("recv_device", transfer.recv_device),
-            _device_entry("send_device", transfer.send_device),
-            _shared_entry("send_device_incarnation", _as_int64(transfer.incarnation), "int"),
+            _device_entry("recv_device", transfer.route.recv_device),
+            _device_entry("send_device", transfer.route.send_device),
+            _shared_entry("send_device_incarnation", _as_int64(transfer.route.incarnation), "int"),
             _text("tensor_name", transfer.tensor_name),
         ]
         return [*entries, _shared_entry("tensor_type", transfer.dtype, "type")] if is_recv else entries
 
     def started_at(self, start_time: int) -> TransferProperties:
         """These properties with a start time."""
-        return TransferProperties(self.op_def, self.transfer._replace(start_time=start_time))
+        return TransferProperties(self._kind, self.transfer._replace(start_time=start_time))
 
 
 def _as_int64(incarnation: int) -> int:
@@ -100,11 +137,10 @@ def transfer_of(properties: NodeProperties) -> Transfer:
         return properties.transfer
     attrs = properties.attrs
     incarnation = int(attrs["send_device_incarnation"])
+    unsigned = incarnation + (1 << 64) if incarnation < 0 else incarnation
     return Transfer(
         attrs["tensor_name"].decode(),
-        attrs["send_device"].decode(),
-        attrs["recv_device"].decode(),
-        incarnation + (1 << 64) if incarnation < 0 else incarnation,
+        route(attrs["send_device"].decode(), attrs["recv_device"].decode(), unsigned),
         attrs["tensor_type"] if properties.op in _RECVS else attrs["T"],
         client_terminated=bool(attrs.get("client_terminated", False)),
         start_time=attrs.get("_start_time"),

@@ -1,1 +1,1 @@
-"""Shape functions, one module a family, mirroring `devices/kernels`; `registry.py` has the table, `families.py` fills it."""
+"""Shape functions, one module a family as in `devices/kernels`; `registry.py` has the table, `families.py` fills it."""

@@ -66,7 +66,7 @@ def test_names_and_incarnations_come_from_the_options() -> None:
     assert nodes["x/_7"].attr["send_device_incarnation"].i == -2
     part = split_graph(_placed(_diamond), options)[CPU0]
     send = next(node for node in part.op_nodes() if node.is_send)
-    assert transfer_of(send.properties).incarnation == (1 << 64) - 2
+    assert transfer_of(send.properties).route.incarnation == (1 << 64) - 2
 
 
 def test_edges_are_cast_on_the_way() -> None:
@@ -188,5 +188,5 @@ def test_every_transfer_has_two_ends(case: tuple[GraphCase, dict[str, str]]) -> 
     ends = {True: [transfer_of(n.properties) for n in nodes if n.is_send]}
     ends[False] = [transfer_of(n.properties) for n in nodes if n.is_recv]
     assert sorted(ends[True]) == sorted(ends[False])
-    assert len({end.tensor_name for end in ends[True]}) == len({(e.tensor_name, e.recv_device) for e in ends[True]})
+    assert len({end.tensor_name for end in ends[True]}) == len({(e.tensor_name, e.route) for e in ends[True]})
     assert {node.name for node in graph_def.node} <= {node.name for node in nodes}
