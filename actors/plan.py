@@ -39,12 +39,15 @@ class Result:
     dtype: DataType
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
-    """What is received under `key` goes to `slot`, and then each of `segments` waits for one thing less."""
+class Arrival(NamedTuple):
+    """What is received under `key` goes to `slot`, and then each of `segments` waits for one thing less.
+
+    A `count` of more than one is a bundle of so many tensors, for `slot` and those after it.
+    """
 
     key: str
     slot: int
+    count: int
     segments: tuple[int, ...]
 
 
@@ -68,7 +71,7 @@ class Segment:
     origins: list[int]
     waits: int = 0
     unlocks: tuple[int, ...] = ()
-    slow: set[int] = field(default_factory=set)
+    slow: frozenset[int] = frozenset()
 
     def split(self, chunk: Chunk) -> None:
         """Halves a chunk for later steps; steps that are under way keep the chunks they have."""
@@ -110,9 +113,9 @@ class Plan:
             if took_s > limits.chunk_s:
                 segment.split(chunk)
         elif took_s < limits.thread_s / 2:
-            segment.slow.discard(id(chunk))
+            segment.slow -= {id(chunk)}
         elif took_s > limits.thread_s and self._may_run_in_thread(segment.origins[sum(map(len, chunks[:number]))]):
-            segment.slow.add(id(chunk))
+            segment.slow |= {id(chunk)}
 
     def _may_run_in_thread(self, node: int) -> bool:
         """Whether a node only computes: not if it sends, or reads or writes what other nodes may write."""
