@@ -11,6 +11,7 @@ that whoever read it earlier keeps what was read; `reset` leaves a state equal t
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -84,17 +85,23 @@ class Variable:
 class DeviceState:
     """The resources and generators of one device.
 
-    `seed` makes the ops that ask for no seed of their own repeatable; None takes one from the operating system.
+    `seed` makes the ops that ask for no seed of their own repeatable: what they draw then depends on it and on the name
+    of the node, not on the device or on who comes first. None takes one from the operating system.
     """
 
-    __slots__ = ("containers", "entropy", "generators", "resources", "seed")
+    __slots__ = ("containers", "generators", "resources", "seed")
 
     def __init__(self, seed: int | None = None) -> None:
-        self.seed = seed
+        self.seed = secrets.randbits(63) if seed is None else seed
         self.resources: dict[ResourceKey, object] = {}
         self.containers: set[str] = set()  # those that ever held something: only messages tell the difference
         self.generators: dict[str, object] = {}
-        self.entropy = np.random.default_rng(seed)
+
+    def random_words(self, name: str) -> tuple[int, int]:
+        """Two numbers of 63 bits that a node of that name may seed a generator with."""
+        words = np.random.SeedSequence([self.seed, *name.encode()]).generate_state(2, np.uint64)
+        first, second = (int(word) >> 1 for word in words)
+        return first, second
 
     def reset(self, container: str | None = None) -> None:
         """Forgets what `container` holds, or, without one, everything including the random generators."""
@@ -102,7 +109,6 @@ class DeviceState:
             self.resources.clear()
             self.containers.clear()
             self.generators.clear()
-            self.entropy = np.random.default_rng(self.seed)
             return
         for key in [key for key in self.resources if key[0] == (container or DEFAULT_CONTAINER)]:
             del self.resources[key]

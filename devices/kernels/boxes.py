@@ -161,7 +161,7 @@ def extract_glimpse(node: Construction) -> Kernel:
 
     TensorFlow draws the noise from a generator that nobody can seed, so only its kind is the same.
     """
-    attrs, entropy = node.attrs, node.state.entropy
+    attrs, noise_source = node.attrs, np.random.default_rng(node.state.random_words(node.name))
     start = _glimpse_start(node.op, bool(attrs["centered"]), bool(attrs["normalized"]))
     noise = attrs["noise"].decode()
     noise = ("uniform" if attrs["uniform_noise"] else "gaussian") if noise == "uniform" else noise
@@ -172,9 +172,9 @@ def extract_glimpse(node: Construction) -> Kernel:
         shape = (images.shape[0], int(size[0]), int(size[1]), images.shape[3])
         result = np.zeros(shape, np.float32)
         if noise == "uniform":
-            result[:] = entropy.random(shape) * (float(images.max(initial=0)) or 1)
+            result[:] = noise_source.random(shape) * (float(images.max(initial=0)) or 1)
         elif noise == "gaussian":
-            result[:] = entropy.standard_normal(shape)
+            result[:] = noise_source.standard_normal(shape)
         for target, image, offset in zip(result, images, offsets, strict=True):
             axes = zip(map(float, offset), image.shape[:2], shape[1:3], strict=True)
             spans = [_visible(start(place, n, m), n, m) for place, n, m in axes]

@@ -45,8 +45,7 @@ def _generator(node: Construction) -> Callable[[], Generator]:
 
     def make() -> Generator:
         if seed == 0 and seed2 == 0:
-            first, second = (int(word) for word in node.state.entropy.integers(1, 1 << 63, 2))
-            return Generator(philox.seeded(first, second))
+            return Generator(philox.seeded(*node.state.random_words(node.name)))
         return Generator(philox.seeded(seed, seed2))
 
     return lambda: node.state.generator(node.name, make)
