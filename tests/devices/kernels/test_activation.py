@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from partita.errors import InvalidArgumentError
+from partita.graph.dtypes import Array
 from tests.devices.kernels.harness import check_shapes, run, shapes
 
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
@@ -28,14 +29,14 @@ ARRAYS = hnp.arrays(
 
 @pytest.mark.parametrize("op", FORMULAS)
 @given(ARRAYS)
-def test_activation_is_its_formula(op, x):
+def test_activation_is_its_formula(op: str, x: Array) -> None:
     """For arrays of any rank, scalars and empty ones included."""
     np.testing.assert_allclose(check_shapes(op, x), FORMULAS[op](x), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("op", FORMULAS)
 @given(ARRAYS)
-def test_gradient_is_the_slope(op, x):
+def test_gradient_is_the_slope(op: str, x: Array) -> None:
     """Away from the kinks, where a difference quotient means something; Elu and Selu take the activation."""
     x = x[(np.abs(x) > 1e-3) & (np.abs(x - 6) > 1e-3)]
     step = 1e-6
@@ -46,19 +47,19 @@ def test_gradient_is_the_slope(op, x):
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint64", "float16"])
-def test_clipping_activations_take_every_number_type(dtype):
+def test_clipping_activations_take_every_number_type(dtype: str) -> None:
     """And give it back."""
     x = np.array([0, 1, 5, 7], dtype)
     np.testing.assert_array_equal(check_shapes("Relu6", x), np.array([0, 1, 5, 6], dtype))
     np.testing.assert_array_equal(check_shapes("ReluGrad", x, x), x)
 
 
-def test_softplus_does_not_overflow():
+def test_softplus_does_not_overflow() -> None:
     """Large features pass, small ones vanish."""
-    np.testing.assert_allclose(run("Softplus", np.float32([-200, 200])), [0, 200])
+    np.testing.assert_allclose(run("Softplus", np.array([-200, 200], np.float32)), [0, 200])
 
 
-def test_gradients_refuse_unequal_shapes():
+def test_gradients_refuse_unequal_shapes() -> None:
     """By TensorFlow's message, which names the node."""
     with pytest.raises(InvalidArgumentError) as caught:
         run("ReluGrad", np.ones(3, np.float32), np.ones(2, np.float32), name="g")
@@ -74,7 +75,7 @@ def test_gradients_refuse_unequal_shapes():
         elements=st.floats(-9, 9, width=32),
     )
 )
-def test_bias_goes_to_its_channel_and_its_gradient_comes_back(value):
+def test_bias_goes_to_its_channel_and_its_gradient_comes_back(value: Array) -> None:
     """Channels are last, or on axis 1; the gradient of a sum of the result is the count of each channel's elements."""
     for layout, axis in (("NHWC", value.ndim - 1), ("NCHW", 1)):
         bias = np.arange(value.shape[axis], dtype=np.float32)
@@ -95,14 +96,14 @@ def test_bias_goes_to_its_channel_and_its_gradient_comes_back(value):
         ((2, 3), (2,), "Must provide as many biases as the last dimension of the input tensor: [2] vs. [2,3]"),
     ],
 )
-def test_biases_that_do_not_fit_are_named(value, bias, message):
+def test_biases_that_do_not_fit_are_named(value: tuple[int, ...], bias: tuple[int, ...], message: str) -> None:
     """The message is TensorFlow's."""
     with pytest.raises(InvalidArgumentError) as caught:
         run("BiasAdd", np.ones(value, np.float32), np.ones(bias, np.float32))
     assert caught.value.message == message
 
 
-def test_either_operand_tells_the_shape():
+def test_either_operand_tells_the_shape() -> None:
     """Of a gradient both inputs, of a bias addition the bias its channels."""
     assert shapes("ReluGrad", (None, 3), (2, None)) == [(2, 3)]
     assert shapes("BiasAdd", (None, None), (3,)) == [(None, 3)]

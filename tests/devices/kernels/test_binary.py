@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from partita.errors import FailedPreconditionError, InternalError, InvalidArgumentError
+from partita.graph.dtypes import Array
 from tests.devices.kernels.draws import (
     COMPLEX_TYPES,
     FLOAT_TYPES,
@@ -37,7 +39,7 @@ GUARDED = {"DivNoNan": 1, "MulNoNan": 1, "Xdivy": 0, "Xlogy": 0, "Xlog1py": 0}
 
 @pytest.mark.parametrize("op", [*ARITHMETIC, *ORDER])
 @given(operands=pairs(REALS))
-def test_real_operands_broadcast(op, operands):
+def test_real_operands_broadcast(op: str, operands: tuple[Array, Array]) -> None:
     """Value and shape are numpy's, for every real type."""
     with np.errstate(all="ignore"):
         expected = (ARITHMETIC | ORDER)[op](*operands)
@@ -46,7 +48,7 @@ def test_real_operands_broadcast(op, operands):
 
 @pytest.mark.parametrize("op", [*ARITHMETIC, "SquaredDifference", "Equal", "NotEqual", "RealDiv"])
 @given(operands=pairs([*FLOAT_TYPES, *COMPLEX_TYPES], 0.5, 3))
-def test_scalars_give_what_arrays_give(op, operands):
+def test_scalars_give_what_arrays_give(op: str, operands: tuple[Array, Array]) -> None:
     """The fast path of numpy scalars computes the same as that of arrays."""
     x, y = np.broadcast_arrays(*operands)
     whole = np.asarray(check_shapes(op, *operands))
@@ -57,7 +59,7 @@ def test_scalars_give_what_arrays_give(op, operands):
 
 
 @given(pairs(NUMBERS))
-def test_addition_commutes_and_subtraction_undoes_it_for_integers(operands):
+def test_addition_commutes_and_subtraction_undoes_it_for_integers(operands: tuple[Array, Array]) -> None:
     """x + y == y + x; (x + y) - y == x where no rounding interferes."""
     x, y = operands
     total = run("AddV2", x, y)
@@ -67,7 +69,7 @@ def test_addition_commutes_and_subtraction_undoes_it_for_integers(operands):
 
 
 @pytest.mark.parametrize("op", [*ARITHMETIC, *ORDER, "Equal", "Pow", "FloorDiv", "Xlogy", "LeftShift"])
-def test_shapes_that_clash_are_reported(op):
+def test_shapes_that_clash_are_reported(op: str) -> None:
     """By the kernel and by the shape function."""
     a, b = np.ones((2, 3), np.int32), np.ones(2, np.int32)
     if op == "Xlogy":
@@ -79,7 +81,7 @@ def test_shapes_that_clash_are_reported(op):
 
 
 @given(pairs(INTEGER_TYPES, -128, 127))
-def test_integer_division_rounds_as_declared(operands):
+def test_integer_division_rounds_as_declared(operands: tuple[Array, Array]) -> None:
     """Floor and truncated quotients, their remainders, and x == q * y + r, for every integer type."""
     x, y = operands
     assume(y.all())
@@ -96,7 +98,7 @@ def test_integer_division_rounds_as_declared(operands):
 
 
 @pytest.mark.parametrize("op", ["FloorDiv", "Div", "FloorMod", "Mod"])
-def test_integers_do_not_divide_by_zero(op):
+def test_integers_do_not_divide_by_zero(op: str) -> None:
     """Unless nothing is divided at all."""
     with pytest.raises(InvalidArgumentError, match="Integer division by zero"):
         run(op, np.array([1, 2], np.int32), np.array([1, 0], np.int32))
@@ -105,13 +107,13 @@ def test_integers_do_not_divide_by_zero(op):
     assert run(op, np.zeros(0, np.int32), np.int32(0)).shape == (0,)
 
 
-def test_truncated_division_by_zero_is_what_tensorflow_makes_of_it():
+def test_truncated_division_by_zero_is_what_tensorflow_makes_of_it() -> None:
     """An internal error there, and so here."""
     with pytest.raises(InternalError, match="Unexpected error in binary operator"):
         run("TruncateDiv", np.int32(1), np.int32(0))
 
 
-def test_float_division_follows_ieee():
+def test_float_division_follows_ieee() -> None:
     """Infinite and NaN quotients; remainders take the divisor's sign, or the dividend's if truncated."""
     x = np.array([7, -7, np.inf, -5, 0], np.float32)
     y = np.array([-3, 3, 2, np.inf, 0], np.float32)
@@ -122,7 +124,7 @@ def test_float_division_follows_ieee():
 
 @pytest.mark.parametrize("op", GUARDED)
 @pytest.mark.parametrize("dtype", [*FLOAT_TYPES, *COMPLEX_TYPES])
-def test_a_guarding_zero_wins(op, dtype):
+def test_a_guarding_zero_wins(op: str, dtype: np.dtype[Any]) -> None:
     """Even over NaN and infinity."""
     zero, wild = np.zeros(3, dtype), np.array([0, np.inf, np.nan]).astype(dtype)
     operands = (wild, zero) if GUARDED[op] else (zero, wild)
@@ -130,20 +132,20 @@ def test_a_guarding_zero_wins(op, dtype):
 
 
 @given(st.integers(-5, 5), st.integers(0, 40))
-def test_integer_powers_wrap(base, exponent):
+def test_integer_powers_wrap(base: int, exponent: int) -> None:
     """As repeated multiplication does."""
     exact = (base**exponent + 2**31) % 2**32 - 2**31
     assert int(run("Pow", np.int32(base), np.int32(exponent))) == exact
 
 
-def test_integers_have_no_negative_powers():
+def test_integers_have_no_negative_powers() -> None:
     """Not even 1."""
     with pytest.raises(InvalidArgumentError, match="Integers to negative integer powers are not allowed"):
         run("Pow", np.array([1, 2], np.int64), np.array([2, -1], np.int64))
 
 
 @pytest.mark.parametrize("dtype", INTEGER_TYPES)
-def test_shifts_are_clipped_to_the_width(dtype):
+def test_shifts_are_clipped_to_the_width(dtype: np.dtype[Any]) -> None:
     """Shifting by a negative number does nothing, by too much the same as by width - 1."""
     width = dtype.itemsize * 8
     x, far = np.array([1, 1], dtype), np.array([width - 1, min(width + 5, 127)], dtype)
@@ -155,13 +157,13 @@ def test_shifts_are_clipped_to_the_width(dtype):
 
 
 @given(pairs([np.dtype(np.bool_)], 0, 1), st.sampled_from(["LogicalAnd", "LogicalOr"]))
-def test_logic(operands, op):
+def test_logic(operands: tuple[Array, Array], op: str) -> None:
     """Truth tables, broadcast."""
     reference = np.logical_and if op == "LogicalAnd" else np.logical_or
     np.testing.assert_array_equal(check_shapes(op, *operands), reference(*operands))
 
 
-def test_strings_are_joined_and_compared():
+def test_strings_are_joined_and_compared() -> None:
     """Element by element, broadcasting."""
     words, letter = np.array([b"a", b"b"], object), np.array(b"a", object)
     assert check_shapes("Add", words, letter).tolist() == [b"aa", b"ba"]
@@ -171,7 +173,7 @@ def test_strings_are_joined_and_compared():
 
 
 @pytest.mark.parametrize(("op", "answer"), [("Equal", False), ("NotEqual", True)])
-def test_tensors_that_do_not_broadcast_may_merely_be_unequal(op, answer):
+def test_tensors_that_do_not_broadcast_may_merely_be_unequal(op: str, answer: bool) -> None:
     """With incompatible_shape_error false; the answer is then a scalar."""
     a, b = np.zeros(3, np.int32), np.zeros(2, np.int32)
     assert run(op, a, b, incompatible_shape_error=False) == answer
@@ -180,7 +182,7 @@ def test_tensors_that_do_not_broadcast_may_merely_be_unequal(op, answer):
     assert shapes(op, (3,), (1,), incompatible_shape_error=False) == [(3,)]
 
 
-def test_approximately_equal():
+def test_approximately_equal() -> None:
     """Closer than the tolerance, and of one shape."""
     x = np.array([1, 1.05, 2], np.float32)
     assert check_shapes("ApproximateEqual", x, np.ones(3, np.float32), tolerance=0.1).tolist() == [True, True, False]
@@ -189,10 +191,10 @@ def test_approximately_equal():
 
 
 @given(st.integers(1, 20), st.sampled_from(NUMBERS), st.integers(0, 99))
-def test_add_n_is_a_sum(count, dtype, seed):
+def test_add_n_is_a_sum(count: int, dtype: np.dtype[Any], seed: int) -> None:
     """Of any number of tensors of any type, up to rounding."""
     terms = [filled(dtype, (2, 3), seed + i) for i in range(count)]
-    exact = sum(term.astype(np.complex128) for term in terms)
+    exact = sum((term.astype(np.complex128) for term in terms), np.zeros((2, 3), np.complex128))
     rtol = tolerance(dtype)
     if dtype in INTEGER_TYPES:
         exact = exact.real.astype(np.int64).astype(dtype)
@@ -200,7 +202,7 @@ def test_add_n_is_a_sum(count, dtype, seed):
     np.testing.assert_allclose(actual, exact, rtol=rtol * count, atol=rtol * count)
 
 
-def test_add_n_wants_one_shape():
+def test_add_n_wants_one_shape() -> None:
     """It does not broadcast; the shape function merges what is known."""
     with pytest.raises(InvalidArgumentError, match=r"same size and shape.*Input 0: \[3\] != input 1: \[1\]"):
         run("AddN", [np.zeros(3), np.zeros(1)])
@@ -210,14 +212,14 @@ def test_add_n_wants_one_shape():
 
 
 @given(st.integers(0, 99))
-def test_a_cross_product_is_perpendicular(seed):
+def test_a_cross_product_is_perpendicular(seed: int) -> None:
     """To both factors."""
     a, b = filled(np.dtype(np.float64), (4, 3), seed), filled(np.dtype(np.float64), (4, 3), seed + 1)
     product = check_shapes("Cross", a, b)
     np.testing.assert_allclose([(product * a).sum(-1), (product * b).sum(-1)], 0, atol=1e-12)
 
 
-def test_cross_wants_vectors_of_three():
+def test_cross_wants_vectors_of_three() -> None:
     """Of one shape."""
     with pytest.raises(InvalidArgumentError, match="must be of same shape"):
         run("Cross", np.zeros((2, 3)), np.zeros(3))
@@ -226,7 +228,7 @@ def test_cross_wants_vectors_of_three():
 
 
 @given(hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=4, max_side=3))
-def test_summing_over_gradient_axes_restores_each_shape(drawn):
+def test_summing_over_gradient_axes_restores_each_shape(drawn: hnp.BroadcastableShapes) -> None:
     """What broadcasting repeated, the listed axes sum away: the gradient of a sum gets its operand's size."""
     s0, s1 = drawn.input_shapes
     axes = run("BroadcastGradientArgs", np.array(s0, np.int32), np.array(s1, np.int32))
@@ -235,7 +237,7 @@ def test_summing_over_gradient_axes_restores_each_shape(drawn):
         assert gradient.size == math.prod(shape)
 
 
-def test_gradient_axes_of_shapes_that_clash():
+def test_gradient_axes_of_shapes_that_clash() -> None:
     """Are an error."""
     with pytest.raises(InvalidArgumentError, match=r"Incompatible shapes: \[2\] vs\. \[3\]"):
         run("BroadcastGradientArgs", np.array([2]), np.array([3]))

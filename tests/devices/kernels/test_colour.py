@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from partita.errors import InvalidArgumentError
+from partita.graph.dtypes import Array
 from tests.devices.kernels.harness import check_shapes, run
 
 IMAGES = hnp.arrays(np.float32, (2, 2, 3), elements=st.floats(0, 1, width=32))
 
 
 @given(IMAGES)
-def test_hsv_is_that_of_the_standard_library_and_leads_back(image):
+def test_hsv_is_that_of_the_standard_library_and_leads_back(image: Array) -> None:
     """Python's colorsys has the same hexcone model."""
     hsv = check_shapes("RGBToHSV", image)
     expected = [colorsys.rgb_to_hsv(*map(float, pixel)) for pixel in image.reshape(-1, 3)]
@@ -28,7 +29,7 @@ def test_hsv_is_that_of_the_standard_library_and_leads_back(image):
 
 
 @given(IMAGES, st.floats(0, 3, width=32))
-def test_contrast_scales_the_distance_from_the_mean(image, factor):
+def test_contrast_scales_the_distance_from_the_mean(image: Array, factor: float) -> None:
     """The mean of each channel stays."""
     got = check_shapes("AdjustContrastv2", image, np.float32(factor))
     mean = image.mean((0, 1))
@@ -36,14 +37,14 @@ def test_contrast_scales_the_distance_from_the_mean(image, factor):
 
 
 @given(IMAGES)
-def test_a_whole_turn_of_the_hue_changes_nothing(image):
+def test_a_whole_turn_of_the_hue_changes_nothing(image: Array) -> None:
     """And without saturation only the value is left."""
     np.testing.assert_allclose(check_shapes("AdjustHue", image, np.float32(1)), image, atol=1e-4)
     grey = check_shapes("AdjustSaturation", image, np.float32(0))
     np.testing.assert_allclose(grey, np.repeat(image.max(-1, keepdims=True), 3, -1), atol=1e-5)
 
 
-def test_other_than_three_channels_are_refused():
+def test_other_than_three_channels_are_refused() -> None:
     """A colour has three."""
     with pytest.raises(InvalidArgumentError, match=r"3 channels on their last axis, got shape \[2,4\]"):
         run("RGBToHSV", np.ones((2, 4), np.float32))

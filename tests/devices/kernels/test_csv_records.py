@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,14 +13,16 @@ from hypothesis import strategies as st
 
 from partita.devices.kernels.text import strings
 from partita.errors import InvalidArgumentError
-from partita.graph import DataType
+from partita.graph.dtypes import Array, DataType
 from tests.devices.kernels.harness import check_shapes
 
 STRING, INT32, FLOAT = DataType.STRING, DataType.INT32, DataType.FLOAT
 NONE = {STRING: strings([], (0,)), INT32: np.zeros(0, np.int32), FLOAT: np.zeros(0, np.float32)}
 
 
-def decode(records, types, defaults=None, **attrs):
+def decode(
+    records: list[bytes], types: tuple[DataType, ...], defaults: list[Array] | None = None, **attrs: Any
+) -> list[list[Any]]:
     """The columns of the records; no defaults unless given."""
     made = [NONE[dtype] for dtype in types] if defaults is None else defaults
     found = check_shapes("DecodeCSV", strings(records, (len(records),)), made, OUT_TYPE=types, **attrs)
@@ -27,7 +30,7 @@ def decode(records, types, defaults=None, **attrs):
 
 
 @given(st.lists(st.tuples(*[st.text('ab",;\n ', min_size=1, max_size=5)] * 2), min_size=1, max_size=4))
-def test_decoding_undoes_writing(rows):
+def test_decoding_undoes_writing(rows: list[tuple[str, str]]) -> None:
     """Quotes, delimiters and line breaks inside fields."""
     records = []
     for row in rows:
@@ -37,7 +40,7 @@ def test_decoding_undoes_writing(rows):
     assert decode(records, (STRING, STRING)) == [[row[k].encode() for row in rows] for k in range(2)]
 
 
-def test_empty_fields_take_the_default():
+def test_empty_fields_take_the_default() -> None:
     """Also fields of the text that stands for a missing value."""
     defaults = [np.array([7], np.int32), np.array([1.5], np.float32), strings([b"x"], (1,))]
     assert decode([b"1,,", b",2,NA"], (INT32, FLOAT, STRING), defaults, na_value="NA") == [[1, 7], [1.5, 2], [b"x"] * 2]
@@ -59,14 +62,14 @@ def test_empty_fields_take_the_default():
         (b'1,"a', "Quoted field has to end with quote followed by delim or end"),
     ],
 )
-def test_wrong_records_are_refused(record, message):
+def test_wrong_records_are_refused(record: bytes, message: str) -> None:
     """In TensorFlow's words."""
     with pytest.raises(InvalidArgumentError, match=message):
         decode([record], (INT32, STRING))
 
 
 @pytest.mark.parametrize("attrs", [{"select_cols": [1, 0]}, {"field_delim": ";;"}, {"select_cols": [1]}])
-def test_wrong_attrs_are_refused(attrs):
+def test_wrong_attrs_are_refused(attrs: dict[str, Any]) -> None:
     """Columns out of order or too few, and long delimiters."""
     with pytest.raises(InvalidArgumentError):
         decode([b"1,a"], (INT32, STRING), **attrs)

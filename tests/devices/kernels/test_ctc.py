@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.errors import FailedPreconditionError, InvalidArgumentError
+from partita.graph.dtypes import Array
 from tests.devices.kernels.harness import check_shapes, run
 
 
-def loss_by_paths(scores, labels):
+def loss_by_paths(scores: Array, labels: list[int]) -> float:
     """The definition: every sequence of classes that collapses to the labels."""
     steps, classes = scores.shape
     y = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
@@ -21,18 +23,19 @@ def loss_by_paths(scores, labels):
     for path in product(range(classes), repeat=steps):
         if [c for c, _ in groupby(path) if c != classes - 1] == labels:
             total += np.prod([y[t, c] for t, c in enumerate(path)])
-    return -np.log(total) if total else np.inf
+    return float(-np.log(total)) if total else np.inf
 
 
-def loss(scores, labels, lengths=None, **attrs):
+def loss(scores: Array, labels: list[int], lengths: list[int] | None = None, **attrs: Any) -> tuple[Array, Array]:
     """Loss and gradient of a batch of one."""
     places = np.array([[0, i] for i in range(len(labels))], np.int64).reshape(-1, 2)
     ends = np.array([len(scores)] if lengths is None else lengths, np.int32)
-    return check_shapes("CTCLoss", scores[:, None], places, np.array(labels, np.int32), ends, **attrs)
+    losses, gradients = check_shapes("CTCLoss", scores[:, None], places, np.array(labels, np.int32), ends, **attrs)
+    return losses, gradients
 
 
 @given(st.integers(1, 4), st.lists(st.integers(0, 1), min_size=1, max_size=3), st.integers(0, 99))
-def test_loss_is_that_of_all_paths(steps, labels, seed):
+def test_loss_is_that_of_all_paths(steps: int, labels: list[int], seed: int) -> None:
     """Also where no path is left and it is infinite."""
     scores = np.random.default_rng(seed).normal(size=(steps, 3))
     if len(labels) > steps:
@@ -44,7 +47,7 @@ def test_loss_is_that_of_all_paths(steps, labels, seed):
 
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=2), st.booleans(), st.integers(0, 99))
-def test_gradient_is_the_slope_of_the_loss(labels, merge, seed):
+def test_gradient_is_the_slope_of_the_loss(labels: list[int], merge: bool, seed: int) -> None:
     """By central differences."""
     scores = np.random.default_rng(seed).normal(size=(4, 3))
     gradient = loss(scores, labels, ctc_merge_repeated=merge)[1][:, 0]
@@ -55,7 +58,7 @@ def test_gradient_is_the_slope_of_the_loss(labels, merge, seed):
         np.testing.assert_allclose(gradient[place], (ahead - behind) / 2e-5, rtol=1e-5, atol=1e-7)
 
 
-def test_steps_past_the_end_count_for_nothing():
+def test_steps_past_the_end_count_for_nothing() -> None:
     """Neither in the loss nor in the gradient."""
     scores = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
     short, whole = loss(scores[:3], [0, 1]), loss(scores, [0, 1], lengths=[3])
@@ -72,14 +75,14 @@ def test_steps_past_the_end_count_for_nothing():
         ([0], [3, 3], "len.sequence_length. != batch_size"),
     ],
 )
-def test_what_does_not_fit_is_refused(labels, lengths, message):
+def test_what_does_not_fit_is_refused(labels: list[int], lengths: list[int], message: str) -> None:
     """In TensorFlow's words."""
     places = np.array([[0, i] for i in range(len(labels))], np.int64).reshape(-1, 2)
     with pytest.raises(InvalidArgumentError, match=message):
         run("CTCLoss", np.zeros((3, 1, 3)), places, np.array(labels, np.int32), np.array(lengths, np.int32))
 
 
-def test_greedy_decoding():
+def test_greedy_decoding() -> None:
     """Repetitions merge if asked for, blanks go, steps past the end are not seen."""
     classes = [[0, 0, 2, 0, 1], [2, 1, 1, 1, 1]]
     scores = np.eye(3, dtype=np.float32)[np.array(classes).T] * 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,11 +15,11 @@ from tests.devices.kernels.harness import check_shapes, run
 
 @settings(max_examples=30)
 @given(st.integers(0, 99), st.integers(1, 2), st.integers(1, 2), st.sampled_from(["SAME", "VALID"]))
-def test_dilation_and_its_gradients(seed, stride, rate, padding):
+def test_dilation_and_its_gradients(seed: int, stride: int, rate: int, padding: str) -> None:
     """Adding c to the filter adds c everywhere; gradients of a sum count each maximum once on either side."""
     rng = np.random.default_rng(seed)
     x, w = rng.standard_normal((1, 5, 6, 2)), rng.standard_normal((2, 3, 2))
-    attrs = {"strides": [1, stride, stride, 1], "rates": [1, rate, rate, 1], "padding": padding}
+    attrs: dict[str, Any] = {"strides": [1, stride, stride, 1], "rates": [1, rate, rate, 1], "padding": padding}
     y = check_shapes("Dilation2D", x, w, **attrs)
     np.testing.assert_allclose(run("Dilation2D", x, w + 3, **attrs), y + 3)
     ones = np.ones_like(y)
@@ -27,7 +29,7 @@ def test_dilation_and_its_gradients(seed, stride, rate, padding):
     np.testing.assert_allclose(np.vdot(dx, x) + np.vdot(dw, w), y.sum())
 
 
-def test_a_flat_filter_is_max_pooling():
+def test_a_flat_filter_is_max_pooling() -> None:
     """A structuring function of zeros leaves the maximum of the window."""
     x = np.random.default_rng(0).standard_normal((2, 5, 5, 3)).astype(np.float32)
     pooled = run("MaxPool", x, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="SAME")
@@ -36,8 +38,8 @@ def test_a_flat_filter_is_max_pooling():
     np.testing.assert_array_equal(got, pooled)
 
 
-def test_depths_must_agree():
+def test_depths_must_agree() -> None:
     """One structuring function per channel."""
-    attrs = {"strides": [1, 1, 1, 1], "rates": [1, 1, 1, 1], "padding": "SAME"}
+    attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "rates": [1, 1, 1, 1], "padding": "SAME"}
     with pytest.raises(InvalidArgumentError, match="input and filter must have the same depth: 3 vs 2"):
         run("Dilation2D", np.ones((1, 3, 3, 3), np.float32), np.ones((1, 1, 2), np.float32), **attrs)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import EllipsisType
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +21,9 @@ SIZES = st.lists(st.integers(1, 5), min_size=3, max_size=4).map(tuple)
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @given(size=SIZES, dtype=st.sampled_from(COMPLEX_TYPES), seed=st.integers(0, 99))
-def test_the_inverse_transform_restores_the_signal(suffix, size, dtype, seed):
+def test_the_inverse_transform_restores_the_signal(
+    suffix: str, size: tuple[int, ...], dtype: np.dtype[Any], seed: int
+) -> None:
     """In every precision, over one, two or three axes."""
     x = filled(dtype, size, seed)
     limit = 1e-4 if dtype == np.complex64 else 1e-11
@@ -26,7 +31,7 @@ def test_the_inverse_transform_restores_the_signal(suffix, size, dtype, seed):
     np.testing.assert_allclose(check_shapes(f"IFFT{suffix}", spectrum), x, rtol=limit, atol=limit)
 
 
-def test_a_transform_is_its_sum():
+def test_a_transform_is_its_sum() -> None:
     """Over exp(-2 pi i j k / n)."""
     x = filled(np.dtype(np.complex128), (7,), 0)
     j = np.arange(7)
@@ -35,14 +40,17 @@ def test_a_transform_is_its_sum():
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @given(size=SIZES, single=st.booleans(), seed=st.integers(0, 99), data=st.data())
-def test_real_transforms_are_halves_of_complex_ones(suffix, size, single, seed, data):
+def test_real_transforms_are_halves_of_complex_ones(
+    suffix: str, size: tuple[int, ...], single: bool, seed: int, data: st.DataObject
+) -> None:
     """Of the signal cut to the length; the inverse restores what was cut."""
     rank = int(suffix[0]) if suffix else 1
     real, whole = (np.float32, np.complex64) if single else (np.float64, np.complex128)
     lengths = [data.draw(st.integers(1, n)) for n in size[-rank:]]
     x = filled(np.dtype(real), size, seed)
     spectrum = check_shapes(f"RFFT{suffix}", x, np.array(lengths, np.int32), Tcomplex=from_numpy(np.dtype(whole)))
-    cut = x[(..., *(slice(n) for n in lengths))]
+    kept: tuple[EllipsisType | slice, ...] = (..., *(slice(n) for n in lengths))
+    cut = x[kept]
     limit = 1e-4 if single else 1e-11
     full = run(f"FFT{suffix}", cut.astype(whole))
     np.testing.assert_allclose(spectrum, full[..., : lengths[-1] // 2 + 1], rtol=limit, atol=limit)
@@ -50,7 +58,7 @@ def test_real_transforms_are_halves_of_complex_ones(suffix, size, single, seed, 
     np.testing.assert_allclose(back, cut, rtol=limit, atol=limit)
 
 
-def test_a_transform_is_not_longer_than_its_input():
+def test_a_transform_is_not_longer_than_its_input() -> None:
     """Nor the input of too small a rank, nor the lengths of another number."""
     length = np.array([8], np.int32)
     with pytest.raises(InvalidArgumentError, match="Input dimension 0 must have length of at least 8 but got: 5"):
@@ -63,13 +71,13 @@ def test_a_transform_is_not_longer_than_its_input():
         run("FFT2D", np.ones(4, np.complex64))
 
 
-def test_empty_transforms_are_empty():
+def test_empty_transforms_are_empty() -> None:
     """Of empty signals, or of length zero."""
     assert check_shapes("RFFT", np.ones((2, 3), np.float32), np.array([0], np.int32)).shape == (2, 0)
     assert check_shapes("FFT", np.ones((0, 3), np.complex64)).shape == (0, 3)
 
 
-def test_unknown_lengths_leave_unknown_sizes():
+def test_unknown_lengths_leave_unknown_sizes() -> None:
     """On the transformed axes only."""
     assert shapes("RFFT2D", (2, 3, 4), (2,), Tcomplex=DataType.COMPLEX64) == [(2, None, None)]
     assert shapes("IRFFT", None, (1,)) == [None]

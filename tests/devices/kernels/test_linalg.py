@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -30,7 +32,7 @@ def turned(x: Array) -> Array:
 
 def regular(dtype: np.dtype, batch: tuple[int, ...], seed: int, size: int = 4) -> Array:
     """Matrices far from singular: their diagonals dominate."""
-    return filled(dtype, (*batch, size, size), seed, -1, 1) + (3 * np.eye(size)).astype(dtype)
+    return np.asarray(filled(dtype, (*batch, size, size), seed, -1, 1) + (3 * np.eye(size)).astype(dtype))
 
 
 def positive(dtype: np.dtype, batch: tuple[int, ...], seed: int) -> Array:
@@ -40,7 +42,7 @@ def positive(dtype: np.dtype, batch: tuple[int, ...], seed: int) -> Array:
 
 
 @given(st.sampled_from(TYPES), BATCHES, SEEDS, st.booleans())
-def test_inverses_and_solutions(dtype, batch, seed, adjoint):
+def test_inverses_and_solutions(dtype: np.dtype[Any], batch: tuple[int, ...], seed: int, adjoint: bool) -> None:
     """A A^-1 is the identity, A x is the right-hand side; of the conjugate transpose under `adjoint`."""
     a, b = regular(dtype, batch, seed), filled(dtype, (*batch, 4, 2), seed)
     used = turned(a) if adjoint else a
@@ -49,7 +51,7 @@ def test_inverses_and_solutions(dtype, batch, seed, adjoint):
 
 
 @given(st.sampled_from(TYPES), BATCHES, SEEDS)
-def test_determinants(dtype, batch, seed):
+def test_determinants(dtype: np.dtype[Any], batch: tuple[int, ...], seed: int) -> None:
     """det(A A^H) = |det A|^2, and sign times exp of the logarithm is the determinant."""
     a = regular(dtype, batch, seed)
     value = check_shapes("MatrixDeterminant", a)
@@ -59,7 +61,7 @@ def test_determinants(dtype, batch, seed):
 
 
 @given(st.sampled_from(TYPES), BATCHES, SEEDS)
-def test_factors_multiply_back(dtype, batch, seed):
+def test_factors_multiply_back(dtype: np.dtype[Any], batch: tuple[int, ...], seed: int) -> None:
     """Cholesky, LU with its row order, the square root; the eigenvalues of the logarithm are logarithms."""
     p, a = positive(dtype, batch, seed), regular(dtype, batch, seed)
     lower = check_shapes("Cholesky", p)
@@ -76,7 +78,9 @@ def test_factors_multiply_back(dtype, batch, seed):
 
 
 @given(st.sampled_from(TYPES), BATCHES, SEEDS, st.booleans(), st.sampled_from([(3, 5), (5, 3), (4, 4)]))
-def test_orthogonal_decompositions(dtype, batch, seed, full, size):
+def test_orthogonal_decompositions(
+    dtype: np.dtype[Any], batch: tuple[int, ...], seed: int, full: bool, size: tuple[int, int]
+) -> None:
     """QR and SVD give orthonormal columns and multiply back."""
     a = filled(dtype, (*batch, *size), seed)
     q, r = check_shapes("Qr", a, full_matrices=full)
@@ -93,7 +97,7 @@ def test_orthogonal_decompositions(dtype, batch, seed, full, size):
 
 
 @given(st.sampled_from(TYPES), BATCHES, SEEDS)
-def test_eigenvectors_are_stretched(dtype, batch, seed):
+def test_eigenvectors_are_stretched(dtype: np.dtype[Any], batch: tuple[int, ...], seed: int) -> None:
     """A v = e v, for self-adjoint and for general matrices; without vectors the values are the same."""
     p, a = positive(dtype, batch, seed), regular(dtype, batch, seed)
     e, v = check_shapes("SelfAdjointEigV2", p)
@@ -106,7 +110,7 @@ def test_eigenvectors_are_stretched(dtype, batch, seed):
 
 
 @given(SEEDS)
-def test_the_gradient_of_cholesky_is_a_difference_quotient(seed):
+def test_the_gradient_of_cholesky_is_a_difference_quotient(seed: int) -> None:
     """Along any self-adjoint change of the matrix."""
     double = np.dtype(np.float64)
     p, grad, change = positive(double, (), seed), filled(double, (4, 4), seed), filled(double, (4, 4), seed + 1)
@@ -119,7 +123,9 @@ def test_the_gradient_of_cholesky_is_a_difference_quotient(seed):
 @given(
     st.sampled_from(TYPES), SEEDS, st.booleans(), st.booleans(), st.sampled_from([((), ()), ((2,), ()), ((1,), (3,))])
 )
-def test_triangular_solutions(dtype, seed, lower, adjoint, batches):
+def test_triangular_solutions(
+    dtype: np.dtype[Any], seed: int, lower: bool, adjoint: bool, batches: tuple[tuple[int, ...], tuple[int, ...]]
+) -> None:
     """Of a triangle of the matrix, or of bands; leading axes broadcast; the other triangle is not read."""
     a, b = regular(dtype, batches[0], seed), filled(dtype, (*batches[1], 4, 2), seed)
     triangle = np.tril(a) if lower else np.triu(a)
@@ -139,7 +145,7 @@ def test_triangular_solutions(dtype, seed, lower, adjoint, batches):
 
 
 @given(st.sampled_from(TYPES), BATCHES, SEEDS)
-def test_tridiagonal_matrices(dtype, batch, seed):
+def test_tridiagonal_matrices(dtype: np.dtype[Any], batch: tuple[int, ...], seed: int) -> None:
     """Solving undoes multiplying."""
     diagonals, x = filled(dtype, (*batch, 3, 4), seed, -1, 1), filled(dtype, (*batch, 4, 2), seed)
     diagonals[..., 1, :] += dtype.type(4)
@@ -149,7 +155,7 @@ def test_tridiagonal_matrices(dtype, batch, seed):
 
 
 @given(st.sampled_from(TYPES), BATCHES, SEEDS, st.sampled_from([(5, 3), (3, 5)]))
-def test_least_squares(dtype, batch, seed, size):
+def test_least_squares(dtype: np.dtype[Any], batch: tuple[int, ...], seed: int, size: tuple[int, int]) -> None:
     """The slow way gives the pseudo-inverse's solution, the fast one approaches it as the regulariser vanishes."""
     a, b = filled(dtype, (*batch, *size), seed), filled(dtype, (*batch, size[0], 2), seed + 1)
     exact = np.linalg.pinv(a) @ b
@@ -189,24 +195,24 @@ SYMMETRIC = np.array([[2, 1], [1, 3]], np.float32)
         ("MatrixSolveLs", (ONES, ONES, np.float64(-1)), "l2_regularizer must be >= 0."),
     ],
 )
-def test_bad_matrices_are_named(op, inputs, message):
+def test_bad_matrices_are_named(op: str, inputs: tuple[Array, ...], message: str) -> None:
     """In TensorFlow's words."""
     with pytest.raises(InvalidArgumentError) as error:
         run(op, *inputs)
     assert message in error.value.message
 
 
-def test_what_has_no_factor_is_nan():
+def test_what_has_no_factor_is_nan() -> None:
     """A matrix that is not positive definite, has no real square root, or a singular tridiagonal one."""
     assert np.isnan(np.tril(run("Cholesky", ZERO))[np.tril_indices(2)]).all()
-    assert np.isnan(run("MatrixSquareRoot", np.diag(np.float32([-1, 4])))).all()
+    assert np.isnan(run("MatrixSquareRoot", np.diag(np.array([-1, 4], np.float32)))).all()
     assert np.isnan(run("TridiagonalSolve", np.zeros((3, 3)), np.ones((3, 1)))).all()
     assert run("LogMatrixDeterminant", ZERO) == (0, -np.inf)
     with pytest.raises(UnimplementedError, match="perturb_singular"):
         run("TridiagonalSolve", np.ones((3, 3)), np.ones((3, 1)), perturb_singular=True)
 
 
-def test_sizes_that_must_agree_tell_each_other():
+def test_sizes_that_must_agree_tell_each_other() -> None:
     """Unknown ones are taken from known ones; a clash is an error."""
     assert shapes("MatrixInverse", (None, 3, None)) == [(None, 3, 3)]
     assert shapes("MatrixSolve", (None, 4, 4), (2, None, 5)) == [(2, 4, 5)]

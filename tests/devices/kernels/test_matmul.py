@@ -22,7 +22,9 @@ def numbers(seed: int, *shape: int, dtype: str = "float32") -> np.ndarray:
 
 
 @given(SIZE, SIZE, SIZE, st.booleans(), st.booleans(), st.sampled_from(DTYPES), st.integers(0, 99))
-def test_matmul_is_the_product_of_the_matrices_as_read(m, k, n, ta, tb, dtype, seed):
+def test_matmul_is_the_product_of_the_matrices_as_read(
+    m: int, k: int, n: int, ta: bool, tb: bool, dtype: str, seed: int
+) -> None:
     """Small integers are exact in every type, so the comparison is exact too."""
     a, b = numbers(seed, m, k, dtype=dtype), numbers(seed + 1, k, n, dtype=dtype)
     got = check_shapes("MatMul", a.T if ta else a, b.T if tb else b, transpose_a=ta, transpose_b=tb)
@@ -32,7 +34,9 @@ def test_matmul_is_the_product_of_the_matrices_as_read(m, k, n, ta, tb, dtype, s
 @given(
     st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(1, 3)), max_size=3), st.booleans(), st.integers(0, 9)
 )
-def test_stacks_broadcast_and_adjoints_are_conjugate(axes, adjoint, seed):
+def test_stacks_broadcast_and_adjoints_are_conjugate(
+    axes: list[tuple[bool, bool, int]], adjoint: bool, seed: int
+) -> None:
     """A stack of size 1 serves the whole of the other operand's axis."""
     x = numbers(seed, *(1 if one else size for one, _, size in axes), 2, 3, dtype="complex64")
     y = numbers(seed + 1, *(1 if one else size for _, one, size in axes), 3, 4, dtype="complex64")
@@ -45,7 +49,7 @@ EQUATIONS = ["ab,bc->ac", "abc,b->ca", "aab,b->a", "ab->", "ab,cd->", "a,->a", "
 
 
 @given(st.sampled_from(EQUATIONS), st.integers(0, 2), st.integers(0, 99))
-def test_einsum_agrees_with_numpy(equation, extra, seed):
+def test_einsum_agrees_with_numpy(equation: str, extra: int, seed: int) -> None:
     """numpy's einsum sums term by term; ours goes through matrix products."""
     sizes = dict(zip("abcd", (2, 3, 4, 2), strict=True))
     inputs = []
@@ -57,19 +61,21 @@ def test_einsum_agrees_with_numpy(equation, extra, seed):
     np.testing.assert_allclose(got, np.einsum(equation, *inputs))
 
 
-def test_einsum_lays_a_repeated_output_label_on_the_diagonal():
+def test_einsum_lays_a_repeated_output_label_on_the_diagonal() -> None:
     """numpy refuses "a->aa"; TensorFlow writes a diagonal matrix."""
-    np.testing.assert_array_equal(check_shapes("Einsum", [np.float32([1, 2])], equation="a->aa"), np.diag([1, 2]))
+    np.testing.assert_array_equal(
+        check_shapes("Einsum", [np.array([1, 2], np.float32)], equation="a->aa"), np.diag([1, 2])
+    )
 
 
-def test_bytes_multiply_into_a_wider_type():
+def test_bytes_multiply_into_a_wider_type() -> None:
     """BatchMatMulV3 widens before it multiplies, so nothing wraps around."""
     x = np.full((1, 2, 3), 100, np.int8)
     got = run("BatchMatMulV3", x, x.swapaxes(1, 2), Tout=DataType.INT32)
     np.testing.assert_array_equal(got, np.full((1, 2, 2), 30000))
 
 
-def test_sparse_matmul_mixes_float_and_bfloat16():
+def test_sparse_matmul_mixes_float_and_bfloat16() -> None:
     """The promise of many zeros changes nothing but the element types."""
     a = numbers(0, 3, 4)
     half = a.astype(ml_dtypes.bfloat16)
@@ -92,7 +98,7 @@ def test_sparse_matmul_mixes_float_and_bfloat16():
         ),
     ],
 )
-def test_operands_that_do_not_fit_are_named(op, x, y, message):
+def test_operands_that_do_not_fit_are_named(op: str, x: tuple[int, ...], y: tuple[int, ...], message: str) -> None:
     """The message is TensorFlow's."""
     with pytest.raises(InvalidArgumentError) as caught:
         run(op, np.ones(x, np.float32), np.ones(y, np.float32))
@@ -100,14 +106,14 @@ def test_operands_that_do_not_fit_are_named(op, x, y, message):
 
 
 @pytest.mark.parametrize("equation", ["ab,bc", "a,b,c->abc", "ab->c", "...a->a"])
-def test_equations_that_mean_nothing_are_refused(equation):
+def test_equations_that_mean_nothing_are_refused(equation: str) -> None:
     """No arrow, three inputs, a label from nowhere, an ellipsis that is dropped."""
     inputs = [np.ones((2, 2), np.float32)] * (equation.split("->")[0].count(",") + 1)
     with pytest.raises(InvalidArgumentError):
         run("Einsum", inputs, equation=equation)
 
 
-def test_unknown_sizes_stay_unknown():
+def test_unknown_sizes_stay_unknown() -> None:
     """What an operand does not tell is None, and one known rank tells the other's where stacks must be equal."""
     assert shapes("MatMul", None, (3, None)) == [(None, None)]
     assert shapes("BatchMatMul", None, (2, 3, 4)) == [(2, None, 4)]
@@ -117,10 +123,11 @@ def test_unknown_sizes_stay_unknown():
 
 @settings(max_examples=20)
 @given(st.sampled_from(["float16", "bfloat16"]), st.integers(1, 300), st.integers(0, 9))
-def test_half_types_round_once(dtype, depth, seed):
+def test_half_types_round_once(dtype: str, depth: int, seed: int) -> None:
     """A long sum of halves is within one rounding of the exact one, which it would not be if each step rounded."""
     kind = np.dtype(ml_dtypes.bfloat16) if dtype == "bfloat16" else np.dtype(np.float16)
     a = np.random.default_rng(seed).random((1, depth)).astype(kind)
     exact = (a.astype(np.float64) @ a.astype(np.float64).T).item()
     got = float(run("MatMul", a, a, transpose_b=True).item())
-    assert abs(got - exact) <= 1.01 * float(ml_dtypes.finfo(kind).eps) * abs(exact)
+    step = float(ml_dtypes.finfo(kind).eps)  # type: ignore[no-untyped-call]  # ml_dtypes leaves it without types
+    assert abs(got - exact) <= 1.01 * step * abs(exact)

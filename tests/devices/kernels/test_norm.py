@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ def tensor(seed: int, *shape: int) -> np.ndarray:
 
 @settings(max_examples=25)
 @given(st.integers(0, 99), st.sampled_from(["NHWC", "NCHW"]))
-def test_training_normalises_each_channel(seed, layout):
+def test_training_normalises_each_channel(seed: int, layout: str) -> None:
     """y has the offset as its mean and the scale as its deviation, channel by channel."""
     x, axis = tensor(seed, 3, 4, 5, 6), 3 if layout == "NHWC" else 1
     channels = x.shape[axis]
@@ -38,7 +40,7 @@ def test_training_normalises_each_channel(seed, layout):
 
 @given(st.integers(0, 99))
 @settings(max_examples=20)
-def test_inference_uses_what_it_is_given(seed):
+def test_inference_uses_what_it_is_given(seed: int) -> None:
     """And passes the given mean and variance on."""
     x, mean = tensor(seed, 2, 3, 3, 4), tensor(seed + 1, 4)
     variance, scale, offset = np.abs(tensor(seed + 2, 4)) + 0.1, tensor(seed + 3, 4), tensor(seed + 4, 4)
@@ -48,9 +50,9 @@ def test_inference_uses_what_it_is_given(seed):
     np.testing.assert_array_equal(got[2], variance)
 
 
-def test_running_statistics_are_blended():
+def test_running_statistics_are_blended() -> None:
     """exponential_avg_factor is the weight of this batch."""
-    x, old = tensor(0, 2, 3, 3, 1), np.float32([3])
+    x, old = tensor(0, 2, 3, 3, 1), np.array([3], np.float32)
     plain = run("FusedBatchNormV3", x, old, old, NONE, NONE, is_training=True)
     blended = run("FusedBatchNormV3", x, old, old, old, old, is_training=True, exponential_avg_factor=0.25)
     for i in (1, 2):
@@ -60,7 +62,7 @@ def test_running_statistics_are_blended():
 @pytest.mark.parametrize("training", [True, False])
 @settings(max_examples=15)
 @given(st.integers(0, 99))
-def test_gradient_is_the_directional_derivative(training, seed):
+def test_gradient_is_the_directional_derivative(training: bool, seed: int) -> None:
     """A small step along a direction changes <y, dy> by what the gradients say."""
     x, scale, offset, dy = (
         tensor(seed, 2, 2, 3, 2),
@@ -90,7 +92,7 @@ def test_gradient_is_the_directional_derivative(training, seed):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
-def test_half_tensors_keep_float_statistics(dtype):
+def test_half_tensors_keep_float_statistics(dtype: type[np.generic]) -> None:
     """The tensor stays half, mean and variance are float32."""
     one = np.ones(2, np.float32)
     y, mean, *_ = run("FusedBatchNormV3", np.ones((1, 2, 2, 2), dtype), one, one, NONE, NONE)
@@ -98,7 +100,7 @@ def test_half_tensors_keep_float_statistics(dtype):
     assert mean.dtype == np.float32
 
 
-def test_an_empty_batch_has_no_mean():
+def test_an_empty_batch_has_no_mean() -> None:
     """nan, as TensorFlow says."""
     one = np.ones(2, np.float32)
     y, mean, *_ = check_shapes("FusedBatchNormV3", np.ones((0, 2, 2, 2), np.float32), one, one, NONE, NONE)
@@ -108,7 +110,7 @@ def test_an_empty_batch_has_no_mean():
 
 @given(st.integers(0, 99), st.integers(0, 6))
 @settings(max_examples=20)
-def test_lrn_divides_by_near_channels(seed, radius):
+def test_lrn_divides_by_near_channels(seed: int, radius: int) -> None:
     """By the definition, channel by channel; its gradient by a difference quotient."""
     x = tensor(seed, 1, 2, 2, 5)
     attrs = {"depth_radius": radius, "bias": 1.5, "alpha": 0.3, "beta": 0.6}
@@ -141,7 +143,9 @@ def test_lrn_divides_by_near_channels(seed, radius):
         ),
     ],
 )
-def test_vectors_that_do_not_fit_are_named(x, scale, attrs, message):
+def test_vectors_that_do_not_fit_are_named(
+    x: tuple[int, ...], scale: tuple[int, ...], attrs: dict[str, Any], message: str
+) -> None:
     """The message is TensorFlow's."""
     with pytest.raises(InvalidArgumentError) as caught:
         run(
@@ -156,7 +160,7 @@ def test_vectors_that_do_not_fit_are_named(x, scale, attrs, message):
     assert caught.value.message == message
 
 
-def test_vectors_tell_the_channels():
+def test_vectors_tell_the_channels() -> None:
     """Of a tensor whose own shape does not."""
     got = shapes("FusedBatchNormV3", (2, 3, 4, None), (5,), None, None, None, is_training=True)
     assert got == [(2, 3, 4, 5), (5,), (5,), (5,), (5,), None]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import copysign, exp, sqrt
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -77,7 +79,7 @@ def power_sign(g: float, var: float, m: float) -> Numbers:
     return var - 0.1 * exp(0.5 * 0.7 * sign(g) * sign(m)) * g, m
 
 
-FORMULAS = {
+FORMULAS: dict[str, tuple[Callable[..., Numbers], dict[str, Any]]] = {
     "GradientDescent": (lambda g, var: (var - 0.1 * g,), {}),
     "Momentum": (momentum, {"use_nesterov": False}),
     "Momentum nesterov": (nesterov, {"use_nesterov": True}),
@@ -120,7 +122,7 @@ def read(state: DeviceState, handles: list[np.ndarray]) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("label", FORMULAS)
 @given(st.lists(st.tuples(NUMBER, NUMBER, st.floats(0.5, 3), st.floats(0.5, 3)), max_size=4))
-def test_a_step_is_the_published_formula(label, cases):
+def test_a_step_is_the_published_formula(label: str, cases: list[tuple[float, float, float, float]]) -> None:
     """For reference and resource variables alike, element by element."""
     formula, attrs = FORMULAS[label]
     name = label.split()[0]
@@ -140,7 +142,7 @@ def test_a_step_is_the_published_formula(label, cases):
 
 @pytest.mark.parametrize("name", ["Adagrad", "Momentum", "RMSProp", "Ftrl", "Adadelta"])
 @given(st.lists(st.integers(0, 3), max_size=5), st.integers(0, 99))
-def test_a_sparse_step_is_dense_steps_on_its_rows(name, indices, seed):
+def test_a_sparse_step_is_dense_steps_on_its_rows(name: str, indices: list[int], seed: int) -> None:
     """One after the other where a row occurs twice; other rows stay."""
     rng = np.random.default_rng(seed)
     optimizer = OPTIMIZERS[name]
@@ -153,7 +155,7 @@ def test_a_sparse_step_is_dense_steps_on_its_rows(name, indices, seed):
         for value, variable in zip(expected, part, strict=True):
             value[index] = variable.read()[0]
     others = arguments(name, gradient)
-    others.insert(next(i for i, value in enumerate(others) if value is gradient) + 1, np.int32(indices))
+    others.insert(next(i for i, value in enumerate(others) if value is gradient) + 1, np.array(indices, np.int32))
     stored = variables(name, values)
     run(f"SparseApply{name}", *stored, *others)
     for variable, value in zip(stored, expected, strict=True):
@@ -161,7 +163,7 @@ def test_a_sparse_step_is_dense_steps_on_its_rows(name, indices, seed):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32, np.complex64])
-def test_a_step_keeps_the_element_type(dtype):
+def test_a_step_keeps_the_element_type(dtype: type[np.generic]) -> None:
     """Half variables stay half."""
     kind = {np.float16: DataType.HALF, ml_dtypes.bfloat16: DataType.BFLOAT16, np.float32: DataType.FLOAT}
     variable = Variable("v", kind.get(dtype, DataType.COMPLEX64), np.ones(2, dtype))
@@ -170,7 +172,7 @@ def test_a_step_keeps_the_element_type(dtype):
     np.testing.assert_array_equal(variable.read(), np.full(2, 0.5, dtype))
 
 
-def test_what_does_not_fit_is_named_and_changes_nothing():
+def test_what_does_not_fit_is_named_and_changes_nothing() -> None:
     """Shapes, scalars, and slots that were never assigned."""
     one, half = np.ones(3), np.asarray(0.5)
     variable, slot = Variable("v", DataType.DOUBLE, one), Variable("slot", DataType.DOUBLE)
@@ -181,11 +183,18 @@ def test_what_does_not_fit_is_named_and_changes_nothing():
     with pytest.raises(InvalidArgumentError, match=r"alpha is not a scalar: \[1\]"):
         run("ApplyGradientDescent", variable, np.ones(1), one)
     with pytest.raises(InvalidArgumentError, match=r"indices\[0\] = 3 is not in \[0, 3\)"):
-        run("SparseApplyAdagrad", variable, Variable("a", DataType.DOUBLE, one), half, np.ones(1), np.int32([3]))
+        run(
+            "SparseApplyAdagrad",
+            variable,
+            Variable("a", DataType.DOUBLE, one),
+            half,
+            np.ones(1),
+            np.array([3], np.int32),
+        )
     np.testing.assert_array_equal(variable.read(), one)
 
 
-def test_variable_slots_and_gradient_tell_one_shape():
+def test_variable_slots_and_gradient_tell_one_shape() -> None:
     """Scalars are checked; a resource op puts out nothing."""
     assert shapes("ApplyMomentum", (2, None), (None, 3), (), None, ()) == [(2, 3)]
     assert shapes("ResourceApplyGradientDescent", (), (), (2,), T=DataType.FLOAT) == []

@@ -18,7 +18,9 @@ RANGES = st.tuples(st.floats(-9, 0, width=32), st.floats(0.5, 9, width=32))
 
 @pytest.mark.parametrize("mode", ["MIN_COMBINED", "MIN_FIRST", "SCALED"])
 @given(st.sampled_from(TYPES), RANGES, st.integers(0, 99))
-def test_quantised_floats_come_back_within_a_step(mode, dtype, ends, seed):
+def test_quantised_floats_come_back_within_a_step(
+    mode: str, dtype: DataType, ends: tuple[float, float], seed: int
+) -> None:
     """Where they lie in the range that is put out with them, which holds the range that was asked for."""
     low, high = map(np.float32, ends)
     low = np.float32(0) if mode == "SCALED" and numpy_dtype(dtype).kind == "u" else low
@@ -35,7 +37,9 @@ def test_quantised_floats_come_back_within_a_step(mode, dtype, ends, seed):
 
 
 @given(RANGES, st.integers(3, 10), st.booleans(), st.booleans(), st.integers(0, 99))
-def test_rounding_through_integers_lands_on_whole_steps(ends, bits, narrow, given_range, seed):
+def test_rounding_through_integers_lands_on_whole_steps(
+    ends: tuple[float, float], bits: int, narrow: bool, given_range: bool, seed: int
+) -> None:
     """Zero is always one of the steps; nothing moves by more than half of one inside the range."""
     low, high = map(np.float32, ends)
     x = np.random.default_rng(seed).uniform(low, high, 20).astype(np.float32)
@@ -48,9 +52,9 @@ def test_rounding_through_integers_lands_on_whole_steps(ends, bits, narrow, give
     assert np.abs(got - x).max() <= 0.51 * step
 
 
-def test_each_slice_may_have_its_own_range():
+def test_each_slice_may_have_its_own_range() -> None:
     """Along `axis`, measured slice by slice."""
-    x = np.float32([[1, 0.5], [100, 50]])
+    x = np.array([[1, 0.5], [100, 50]], np.float32)
     got = run("QuantizeAndDequantizeV2", x, np.float32(0), np.float32(0), num_bits=4, axis=0, range_given=False)
     alone = [
         run("QuantizeAndDequantizeV2", row, np.float32(0), np.float32(0), num_bits=4, range_given=False) for row in x
@@ -58,7 +62,7 @@ def test_each_slice_may_have_its_own_range():
     np.testing.assert_allclose(got, alone)
 
 
-def test_ranges_are_checked():
+def test_ranges_are_checked() -> None:
     """Minimum above maximum, and too few bits."""
     one, two = np.float32(1), np.float32(2)
     with pytest.raises(InvalidArgumentError, match="Invalid range"):
@@ -67,7 +71,7 @@ def test_ranges_are_checked():
         run("QuantizeAndDequantizeV2", np.ones(2, np.float32), one, two, num_bits=1)
 
 
-def test_the_range_is_put_out_per_slice():
+def test_the_range_is_put_out_per_slice() -> None:
     """One end per slice along the axis, scalars without one."""
     assert shapes("QuantizeV2", (2, 3), (3,), (3,), T=DataType.QINT8, axis=1) == [(2, 3), (3,), (3,)]
     assert shapes("QuantizeV2", None, (), (), T=DataType.QINT8) == [None, (), ()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -16,7 +18,7 @@ ROWS = st.lists(st.lists(NUMBERS, max_size=4), max_size=4)
 
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, STEPS), max_size=4))
-def test_ragged_ranges_are_ranges(bounds):
+def test_ragged_ranges_are_ranges(bounds: list[tuple[int, int, int]]) -> None:
     """One row per triple; no row is refused for running the wrong way."""
     starts, limits, steps = (
         np.array(column, np.int32) for column in (zip(*bounds, strict=True) if bounds else [()] * 3)
@@ -27,7 +29,7 @@ def test_ragged_ranges_are_ranges(bounds):
     assert values.tolist() == [value for row in rows for value in row]
 
 
-def test_scalars_serve_all_ranges():
+def test_scalars_serve_all_ranges() -> None:
     """And floats are counted as Range counts them."""
     one, three = np.int32(1), np.array([3, 4], np.int32)
     assert check_shapes("RaggedRange", np.int32(0), three, one)[0].tolist() == [0, 3, 7]
@@ -42,7 +44,7 @@ def test_scalars_serve_all_ranges():
 
 
 @given(ROWS, st.integers(-1, 5), st.integers(-1, 5), st.booleans())
-def test_rows_are_cut_or_filled(rows, height, width, by_splits):
+def test_rows_are_cut_or_filled(rows: list[list[int]], height: int, width: int, by_splits: bool) -> None:
     """By either kind of partition."""
     values = np.array([value for row in rows for value in row], np.int32)
     lengths = [len(row) for row in rows]
@@ -60,10 +62,10 @@ def test_rows_are_cut_or_filled(rows, height, width, by_splits):
     assert found.tolist() == padded[:height]
 
 
-def test_nested_rows():
+def test_nested_rows() -> None:
     """Two levels of rows, and values that are vectors."""
     splits = [np.array([0, 2, 3]), np.array([0, 1, 3, 5])]
-    attrs = {"row_partition_types": (b"ROW_SPLITS", b"ROW_SPLITS")}
+    attrs: dict[str, Any] = {"row_partition_types": (b"ROW_SPLITS", b"ROW_SPLITS")}
     x = run("RaggedTensorToTensor", np.array([-1, 2, -1]), np.arange(1, 6), np.int64(0), splits, **attrs)
     assert x.tolist() == [[[1, 0], [2, 3]], [[4, 5], [0, 0]]]
     pairs = np.arange(6).reshape(3, 2)
@@ -74,9 +76,9 @@ def test_nested_rows():
     assert x.tolist() == [[[0, 1], [2, 3]], [[4, 5], [7, 8]]]
 
 
-def test_what_does_not_fit_is_refused():
+def test_what_does_not_fit_is_refused() -> None:
     """Splits that fall, and shapes of another rank."""
-    attrs = {"row_partition_types": (b"ROW_SPLITS",)}
+    attrs: dict[str, Any] = {"row_partition_types": (b"ROW_SPLITS",)}
     values, zero = np.arange(3), np.int64(0)
     with pytest.raises(InvalidArgumentError, match="Invalid row split size"):
         run("RaggedTensorToTensor", np.array([-1, -1]), values, zero, [np.array([0, 2, 1, 3])], **attrs)

@@ -14,7 +14,7 @@ BATCH, INPUTS, CELLS = 2, 3, 4
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
+    return np.asarray(1 / (1 + np.exp(-x)))
 
 
 def numbers(seed: int, *shape: int) -> np.ndarray:
@@ -29,7 +29,7 @@ def lstm_inputs(seed: int) -> list[np.ndarray]:
 
 @settings(max_examples=20)
 @given(st.integers(0, 99), st.booleans(), st.sampled_from([-1.0, 0.5]))
-def test_lstm_cell_is_its_equations(seed, peephole, clip):
+def test_lstm_cell_is_its_equations(seed: int, peephole: bool, clip: float) -> None:
     """With and without peepholes and clipping."""
     x, (cell, h, w, wci, wcf, wco, b) = numbers(seed + 50, BATCH, INPUTS), lstm_inputs(seed)
     got = check_shapes("LSTMBlockCell", x, cell, h, w, wci, wcf, wco, b, use_peephole=peephole, cell_clip=clip)
@@ -44,7 +44,7 @@ def test_lstm_cell_is_its_equations(seed, peephole, clip):
 
 @settings(max_examples=10)
 @given(st.integers(0, 99), st.integers(0, 3))
-def test_block_lstm_is_its_cell_step_by_step(seed, length):
+def test_block_lstm_is_its_cell_step_by_step(seed: int, length: int) -> None:
     """Up to the given length; after it everything is zero."""
     x, (cell, h, *weights) = numbers(seed + 50, 3, BATCH, INPUTS), lstm_inputs(seed)
     got = check_shapes("BlockLSTM", np.int64(length), x, cell, h, *weights)
@@ -60,7 +60,7 @@ def test_block_lstm_is_its_cell_step_by_step(seed, length):
 
 @settings(max_examples=20)
 @given(st.integers(0, 99))
-def test_gru_cell_is_its_equations(seed):
+def test_gru_cell_is_its_equations(seed: int) -> None:
     """Reset gate first in the joined weights, then the update gate."""
     x, h = numbers(seed, BATCH, INPUTS), numbers(seed + 1, BATCH, CELLS)
     w, wc = numbers(seed + 2, INPUTS + CELLS, 2 * CELLS), numbers(seed + 3, INPUTS + CELLS, CELLS)
@@ -72,7 +72,7 @@ def test_gru_cell_is_its_equations(seed):
         np.testing.assert_allclose(mine, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_weights_that_do_not_fit_are_named():
+def test_weights_that_do_not_fit_are_named() -> None:
     """With the shape they should have."""
     x, h, bias = np.ones((2, 3), np.float32), np.ones((2, 4), np.float32), np.ones(8, np.float32)
     wrong = np.ones((3, 8), np.float32)

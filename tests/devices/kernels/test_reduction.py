@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.errors import InvalidArgumentError
-from partita.graph.dtypes import DataType
+from partita.graph.dtypes import Array, DataType
 from tests.devices.kernels.draws import COMPLEX_TYPES, FLOAT_TYPES, INTEGER_TYPES, arrays, filled, tolerance
 from tests.devices.kernels.harness import check_shapes, run, shapes
 
-REDUCTIONS = {"Sum": np.sum, "Prod": np.prod, "Mean": np.mean, "Max": np.max, "Min": np.min}
+REDUCTIONS: dict[str, Callable[..., Array]] = {
+    "Sum": np.sum,
+    "Prod": np.prod,
+    "Mean": np.mean,
+    "Max": np.max,
+    "Min": np.min,
+}
 NUMBERS = [*FLOAT_TYPES, *COMPLEX_TYPES, *INTEGER_TYPES]
 
 
@@ -25,7 +34,7 @@ def axes_of(draw: st.DrawFn, rank: int) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("op", REDUCTIONS)
 @given(x=arrays(FLOAT_TYPES), data=st.data(), keep=st.booleans())
-def test_floats_agree_with_double_precision(op, x, data, keep):
+def test_floats_agree_with_double_precision(op: str, x: Array, data: st.DataObject, keep: bool) -> None:
     """Over any axes, in any order and counted from either end; the inferred shape is that of the result."""
     axes = data.draw(axes_of(x.ndim))
     actual = check_shapes(op, x, np.array(axes, np.int32), keep_dims=keep)
@@ -36,7 +45,7 @@ def test_floats_agree_with_double_precision(op, x, data, keep):
 
 
 @given(arrays(INTEGER_TYPES, -128, 127), st.sampled_from(["Sum", "Prod", "Max", "Min"]))
-def test_integers_wrap_in_their_own_type(x, op):
+def test_integers_wrap_in_their_own_type(x: Array, op: str) -> None:
     """A sum of bytes is a byte."""
     bits = x.dtype.itemsize * 8
     values = [int(value) for value in x.reshape(-1)]
@@ -50,7 +59,7 @@ def test_integers_wrap_in_their_own_type(x, op):
     assert int(check_shapes(op, x, np.arange(x.ndim))) % 2**bits == exact % 2**bits
 
 
-def test_a_mean_of_integers_is_cut_but_does_not_overflow():
+def test_a_mean_of_integers_is_cut_but_does_not_overflow() -> None:
     """It adds in 64 bits, and of nothing it is zero."""
     assert run("Mean", np.array([100, 100, 100], np.int8), np.array([0])) == 100
     assert run("Mean", np.array([1, 2, 4, -9, -5], np.int32), np.array([0])) == -1
@@ -60,13 +69,13 @@ def test_a_mean_of_integers_is_cut_but_does_not_overflow():
 
 @pytest.mark.parametrize("op", ["Sum", "Mean"])
 @pytest.mark.parametrize("dtype", FLOAT_TYPES)
-def test_long_sums_keep_their_digits(op, dtype):
+def test_long_sums_keep_their_digits(op: str, dtype: np.dtype[Any]) -> None:
     """Ten thousand ones are ten thousand, to the precision of the type."""
     expected = 1 if op == "Mean" else np.float64(10000).astype(dtype)
     assert run(op, np.ones(10000, dtype), np.array([0])) == expected
 
 
-def test_reductions_of_nothing_are_neutral():
+def test_reductions_of_nothing_are_neutral() -> None:
     """The extremes of nothing are infinite, its product is one."""
     nothing, axis = np.zeros((0, 2), np.float32), np.array([0])
     assert run("Max", nothing, axis).tolist() == [-np.inf] * 2
@@ -76,7 +85,7 @@ def test_reductions_of_nothing_are_neutral():
     assert not run("Any", np.zeros(0, np.bool_), axis)
 
 
-def test_nan_is_the_extreme():
+def test_nan_is_the_extreme() -> None:
     """Of whatever contains one."""
     x = np.array([[1, np.nan], [2, np.inf]], np.float32)
     np.testing.assert_array_equal(run("Max", x, np.array([1])), [np.nan, np.inf])
@@ -84,14 +93,14 @@ def test_nan_is_the_extreme():
 
 
 @given(arrays([np.dtype(np.bool_)], 0, 1), st.data())
-def test_all_and_any(x, data):
+def test_all_and_any(x: Array, data: st.DataObject) -> None:
     """De Morgan: all(x) == not any(not x)."""
     axes = np.array(data.draw(axes_of(x.ndim)), np.int64)
     np.testing.assert_array_equal(check_shapes("All", x, axes), ~np.asarray(check_shapes("Any", ~x, axes)))
 
 
 @given(arrays(NUMBERS))
-def test_the_norm_is_the_root_of_the_sum_of_squares(x):
+def test_the_norm_is_the_root_of_the_sum_of_squares(x: Array) -> None:
     """Of absolute values for complex numbers; L2Loss is half its square."""
     norm = np.asarray(check_shapes("EuclideanNorm", x, np.arange(x.ndim)))
     if x.dtype in FLOAT_TYPES or x.dtype in COMPLEX_TYPES:
@@ -103,9 +112,9 @@ def test_the_norm_is_the_root_of_the_sum_of_squares(x):
 
 
 @pytest.mark.parametrize("op", ["Sum", "Mean", "Max", "All"])
-def test_bad_axes_are_reported(op):
+def test_bad_axes_are_reported(op: str) -> None:
     """Out of range, or named twice."""
-    x = np.ones((2, 3), np.bool_ if op == "All" else np.float32)
+    x: Array = np.ones((2, 3), np.bool_ if op == "All" else np.float32)
     with pytest.raises(InvalidArgumentError, match=r"Invalid reduction dimension \(2 for input with 2 dimension"):
         run(op, x, np.array([2]))
     with pytest.raises(InvalidArgumentError, match="Axes contains duplicate dimension: 0"):
@@ -114,7 +123,7 @@ def test_bad_axes_are_reported(op):
         shapes(op, (2, 3), np.array([2]))
 
 
-def test_what_is_inferred_from_less():
+def test_what_is_inferred_from_less() -> None:
     """Without the axes the rank is known only under keep_dims; without the rank nothing is."""
     assert shapes("Sum", (2, 3), (1,)) == [None]
     assert shapes("Sum", (2, 3), (1,), keep_dims=True) == [(None, None)]
@@ -125,7 +134,7 @@ def test_what_is_inferred_from_less():
 
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
 @given(x=arrays([*FLOAT_TYPES, *INTEGER_TYPES, np.dtype(np.bool_)]), data=st.data())
-def test_the_first_extreme_is_found(op, x, data):
+def test_the_first_extreme_is_found(op: str, x: Array, data: st.DataObject) -> None:
     """Along any axis, in either index type."""
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1)) if x.ndim and x.size else None
     if axis is None:
@@ -136,14 +145,14 @@ def test_the_first_extreme_is_found(op, x, data):
     np.testing.assert_array_equal(found, reference(x.astype(np.float64), axis))
 
 
-def test_arg_extremes_pass_over_nan():
+def test_arg_extremes_pass_over_nan() -> None:
     """As long as there is something else."""
     x = np.array([[np.nan, 3, 7], [np.nan] * 3], np.float32)
     assert run("ArgMax", x, np.int32(1)).tolist() == [2, 0]
     assert run("ArgMin", x, np.int32(1)).tolist() == [1, 0]
 
 
-def test_arg_extremes_need_something_to_choose_from():
+def test_arg_extremes_need_something_to_choose_from() -> None:
     """A non-empty axis that exists."""
     with pytest.raises(InvalidArgumentError, match=r"Reduction axis 1 is empty in shape \[2,0\]"):
         run("ArgMax", np.zeros((2, 0)), np.int32(1))
@@ -152,7 +161,7 @@ def test_arg_extremes_need_something_to_choose_from():
     assert run("ArgMax", np.zeros((0, 2)), np.int32(1)).shape == (0,)
 
 
-def test_scalars_reduce_to_themselves():
+def test_scalars_reduce_to_themselves() -> None:
     """Over no axes."""
     nothing = np.zeros(0, np.int32)
     for dtype in NUMBERS:

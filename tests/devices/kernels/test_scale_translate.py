@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.errors import InvalidArgumentError
+from partita.graph.dtypes import Array
 from tests.devices.kernels.harness import check_shapes, run
 
 KERNELS = ("lanczos1", "lanczos3", "lanczos5", "gaussian", "box", "triangle", "keyscubic", "mitchellcubic")
@@ -15,13 +18,13 @@ INTERPOLATING = ("lanczos1", "lanczos3", "lanczos5", "box", "triangle", "keyscub
 ZERO, ONE = np.zeros(2, np.float32), np.ones(2, np.float32)
 
 
-def image(height, width, seed=0):
+def image(height: int, width: int, seed: int = 0) -> Array:
     """Random images of two channels."""
     return np.random.default_rng(seed).uniform(size=(2, height, width, 2)).astype(np.float32)
 
 
 @given(st.sampled_from(KERNELS), st.integers(1, 6), st.integers(1, 6), st.booleans())
-def test_a_flat_image_stays_flat(name, height, width, antialias):
+def test_a_flat_image_stays_flat(name: str, height: int, width: int, antialias: bool) -> None:
     """The weights of a cell sum to one."""
     scale = np.array([height / 4, width / 5], np.float32)
     size = np.array([height, width], np.int32)
@@ -31,14 +34,14 @@ def test_a_flat_image_stays_flat(name, height, width, antialias):
 
 
 @pytest.mark.parametrize("name", INTERPOLATING)
-def test_an_unchanged_place_keeps_its_value(name):
+def test_an_unchanged_place_keeps_its_value(name: str) -> None:
     """Kernels that are zero at the other cells' centres give the image back."""
     x = image(4, 5)
     found = run("ScaleAndTranslate", x, np.array([4, 5], np.int32), ONE, ZERO, kernel_type=name)
     np.testing.assert_allclose(found, x, atol=1e-6)
 
 
-def test_a_translation_by_whole_cells_moves_the_image():
+def test_a_translation_by_whole_cells_moves_the_image() -> None:
     """What lies outside of the image is zero."""
     x, size = image(4, 5), np.array([4, 5], np.int32)
     moved = run("ScaleAndTranslate", x, size, ONE, np.array([1, -2], np.float32), kernel_type="triangle")
@@ -57,7 +60,7 @@ def test_a_translation_by_whole_cells_moves_the_image():
         ({"kernel_type": "foo"}, "Unrecognized kernel type: foo"),
     ],
 )
-def test_what_does_not_fit_is_refused(change, message):
+def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
     """In TensorFlow's words."""
     given_ = {"images": image(2, 2), "size": np.array([2, 2], np.int32), "scale": ONE, "kernel_type": "box"} | change
     with pytest.raises(InvalidArgumentError, match=message):

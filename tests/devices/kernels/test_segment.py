@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ IDS = st.lists(st.integers(-2, 4), max_size=8)
 
 
 @given(st.sampled_from(NUMBERS), st.integers(0, 99), st.integers(-2, 1), st.booleans(), st.booleans())
-def test_scans_are_running_totals(dtype, seed, axis, exclusive, reverse):
+def test_scans_are_running_totals(dtype: np.dtype[Any], seed: int, axis: int, exclusive: bool, reverse: bool) -> None:
     """Inclusive from the front is numpy's; reverse flips before and after, exclusive leaves out the element itself."""
     x = filled(dtype, (3, 4), seed, 1, 2)
     for op, ufunc in (("Cumsum", np.add), ("Cumprod", np.multiply)):
@@ -34,7 +36,7 @@ def test_scans_are_running_totals(dtype, seed, axis, exclusive, reverse):
 
 
 @given(st.sampled_from(FLOAT_TYPES), st.integers(0, 99))
-def test_log_sum_exp_is_the_logarithm_of_the_scan_of_exponentials(dtype, seed):
+def test_log_sum_exp_is_the_logarithm_of_the_scan_of_exponentials(dtype: np.dtype[Any], seed: int) -> None:
     """Exclusive scans begin with the logarithm of nothing."""
     x = filled(dtype, (5,), seed)
     rtol = tolerance(dtype) * 4
@@ -43,7 +45,7 @@ def test_log_sum_exp_is_the_logarithm_of_the_scan_of_exponentials(dtype, seed):
     assert run("CumulativeLogsumexp", x, np.int32(0), exclusive=True)[0] == -np.inf
 
 
-def test_a_scan_wants_one_axis_that_exists():
+def test_a_scan_wants_one_axis_that_exists() -> None:
     """A scalar, in range."""
     with pytest.raises(InvalidArgumentError, match=r"Expected scan axis in the range \[-1, 1\), but got 1"):
         run("Cumsum", np.ones(3), np.int32(1))
@@ -54,7 +56,7 @@ def test_a_scan_wants_one_axis_that_exists():
 
 @pytest.mark.parametrize("kind", COMBINE)
 @given(ids=IDS, dtype=st.sampled_from(REALS), seed=st.integers(0, 99))
-def test_unsorted_segments_are_loops(kind, ids, dtype, seed):
+def test_unsorted_segments_are_loops(kind: str, ids: list[int], dtype: np.dtype[Any], seed: int) -> None:
     """Row after row into its segment; negative numbers drop the row."""
     data = filled(dtype, (len(ids), 2), seed)
     result = check_shapes(f"UnsortedSegment{kind}", data, np.array(ids, np.int32), np.int32(5))
@@ -74,15 +76,15 @@ def test_unsorted_segments_are_loops(kind, ids, dtype, seed):
 
 @pytest.mark.parametrize("kind", [*COMBINE, "Mean"])
 @given(ids=IDS, dtype=st.sampled_from(REALS), seed=st.integers(0, 99))
-def test_sorted_segments_are_unsorted_ones(kind, ids, dtype, seed):
+def test_sorted_segments_are_unsorted_ones(kind: str, ids: list[int], dtype: np.dtype[Any], seed: int) -> None:
     """With zeros in the gaps (ones for products) and as many rows as the last number says; a mean divides by counts."""
-    ids = np.array(sorted(abs(i) for i in ids), np.int64)
-    data = filled(dtype, (len(ids), 2), seed)
-    result = check_shapes(f"Segment{kind}", data, ids)
-    rows = int(ids[-1]) + 1 if len(ids) else 0
+    numbers = np.array(sorted(abs(i) for i in ids), np.int64)
+    data = filled(dtype, (len(numbers), 2), seed)
+    result = check_shapes(f"Segment{kind}", data, numbers)
+    rows = int(numbers[-1]) + 1 if len(numbers) else 0
     assert result.shape == (rows, 2)
-    counts = np.bincount(ids, minlength=rows)
-    whole = run(f"UnsortedSegment{'Sum' if kind == 'Mean' else kind}", data, ids, np.int32(rows))
+    counts = np.bincount(numbers, minlength=rows)
+    whole = run(f"UnsortedSegment{'Sum' if kind == 'Mean' else kind}", data, numbers, np.int32(rows))
     if kind == "Mean":
         divided = whole.astype(np.float64) / np.maximum(counts, 1)[:, None]
         whole = (np.trunc(divided) if dtype in INTEGER_TYPES else divided).astype(dtype)
@@ -91,7 +93,7 @@ def test_sorted_segments_are_unsorted_ones(kind, ids, dtype, seed):
     np.testing.assert_allclose(result.astype(np.float64), whole.astype(np.float64), rtol=rtol, atol=rtol)
 
 
-def test_segment_numbers_may_have_several_axes():
+def test_segment_numbers_may_have_several_axes() -> None:
     """The data's shape begins with theirs."""
     ids = np.array([[1, 2], [0, 0]])
     assert check_shapes("UnsortedSegmentSum", np.ones((2, 2, 3)), ids, np.int32(3))[:, 0].tolist() == [2, 1, 1]
@@ -109,7 +111,7 @@ def test_segment_numbers_may_have_several_axes():
         ([[0, 1, 3]], "segment_ids should be a vector"),
     ],
 )
-def test_bad_segment_numbers(ids, message):
+def test_bad_segment_numbers(ids: list[int] | list[list[int]], message: str) -> None:
     """Each with its own message."""
     with pytest.raises(InvalidArgumentError, match=message):
         run("SegmentSum", np.ones(3, np.float32), np.array(ids, np.int32))
@@ -123,14 +125,14 @@ def test_bad_segment_numbers(ids, message):
         ([1, 1, 1], -3, "num_segments == -3 must not be negative"),
     ],
 )
-def test_bad_unsorted_segments(ids, count, message):
+def test_bad_unsorted_segments(ids: list[int], count: int, message: str) -> None:
     """Each with its own message."""
     with pytest.raises(InvalidArgumentError, match=message):
         run("UnsortedSegmentSum", np.ones(3), np.array(ids), np.int32(count))
 
 
 @given(st.lists(st.integers(0, 6), max_size=10), st.sampled_from(NUMBERS), st.booleans())
-def test_bincounts_count(values, dtype, weighted):
+def test_bincounts_count(values: list[int], dtype: np.dtype[Any], weighted: bool) -> None:
     """Occurrences or sums of weights; what lies past the last bin is dropped; rows of a matrix are counted apart."""
     array = np.array(values, np.int32)
     weights = filled(dtype, (len(values),), 1) if weighted else np.zeros(0, dtype)
@@ -147,7 +149,7 @@ def test_bincounts_count(values, dtype, weighted):
         np.testing.assert_array_equal(both, [[i in values for i in range(5)]] * 2)
 
 
-def test_bad_counts():
+def test_bad_counts() -> None:
     """Negative values or sizes, weights that do not fit, too many axes."""
     nothing, ones = np.zeros(0), np.ones(3, np.int32)
     for inputs, message in [
@@ -163,7 +165,7 @@ def test_bad_counts():
 
 
 @given(st.lists(st.floats(-20, 20, width=32), max_size=20), st.integers(1, 7))
-def test_a_histogram_loses_nothing(values, bins):
+def test_a_histogram_loses_nothing(values: list[float], bins: int) -> None:
     """Every value is counted once; those inside the range where numpy counts them."""
     array, limits = np.array(values, np.float32), np.array([-5, 5], np.float32)
     counts = check_shapes("HistogramFixedWidth", array, limits, np.int32(bins), dtype=DataType.INT64)
@@ -180,7 +182,7 @@ def test_a_histogram_loses_nothing(values, bins):
         ([1], [0, 5, 6], 2, "vector of 2 elements"),
     ],
 )
-def test_bad_histograms(values, limits, bins, message):
+def test_bad_histograms(values: list[float], limits: list[int], bins: int, message: str) -> None:
     """Each with its own message."""
     with pytest.raises(InvalidArgumentError, match=message):
         run("HistogramFixedWidth", np.array(values, np.float32), np.array(limits, np.float32), np.int32(bins))

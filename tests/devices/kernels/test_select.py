@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from partita.errors import InvalidArgumentError
-from partita.graph.dtypes import DataType, from_numpy
+from partita.graph.dtypes import Array, DataType, from_numpy
 from tests.devices.kernels.draws import COMPLEX_TYPES, FLOAT_TYPES, INTEGER_TYPES, SHAPES, arrays, filled, pairs
 from tests.devices.kernels.harness import check_shapes, run, shapes
 
@@ -20,7 +22,7 @@ BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 
 @given(hnp.mutually_broadcastable_shapes(num_shapes=3, max_dims=3, max_side=3), st.sampled_from([*NUMBERS, BOOL]))
-def test_select_broadcasts_all_three(drawn, dtype):
+def test_select_broadcasts_all_three(drawn: hnp.BroadcastableShapes, dtype: np.dtype[Any]) -> None:
     """Each element comes from `then` or from `else`."""
     c, t, e = drawn.input_shapes
     condition, then, otherwise = filled(BOOL, c, 0, 0, 1), filled(dtype, t, 1), filled(dtype, e, 2)
@@ -28,7 +30,7 @@ def test_select_broadcasts_all_three(drawn, dtype):
     np.testing.assert_array_equal(actual, np.where(condition, then, otherwise))
 
 
-def test_select_picks_rows():
+def test_select_picks_rows() -> None:
     """By a vector; whole tensors by a scalar; elements by a condition of the full shape; text as well."""
     then, otherwise = np.zeros((2, 3)), np.ones((2, 3))
     assert check_shapes("Select", np.array([True, False]), then, otherwise).tolist() == [[0] * 3, [1] * 3]
@@ -48,13 +50,15 @@ def test_select_picks_rows():
         ("SelectV2", (), (3,), (2,), r"condition \[\], then \[3\], and else \[2\] must be broadcastable"),
     ],
 )
-def test_choices_that_do_not_fit(op, condition, then, otherwise, message):
+def test_choices_that_do_not_fit(
+    op: str, condition: tuple[int, ...], then: tuple[int, ...], otherwise: tuple[int, ...], message: str
+) -> None:
     """Each with its own message."""
     with pytest.raises(InvalidArgumentError, match=message):
         run(op, np.ones(condition, np.bool_), np.ones(then), np.ones(otherwise))
 
 
-def test_select_merges_what_is_known():
+def test_select_merges_what_is_known() -> None:
     """The choices have one shape, whose first size is also the condition's."""
     assert shapes("Select", (2,), (None, 3), (None, None)) == [(2, 3)]
     assert shapes("Select", None, (None, 3), None) == [(None, 3)]
@@ -62,7 +66,7 @@ def test_select_merges_what_is_known():
 
 
 @given(arrays([*NUMBERS, BOOL], 0, 100), st.sampled_from([*NUMBERS, BOOL]))
-def test_casts_convert_values_that_fit(x, target):
+def test_casts_convert_values_that_fit(x: Array, target: np.dtype[Any]) -> None:
     """To the nearest value, or towards zero for integers; of a complex number the real part stays."""
     wide = x.real if x.dtype.kind == "c" and target.kind != "c" and target != BOOL else x
     actual = check_shapes("Cast", x, DstT=from_numpy(target))
@@ -72,7 +76,7 @@ def test_casts_convert_values_that_fit(x, target):
 
 
 @given(arrays(INTEGER_TYPES, -128, 127), st.sampled_from(INTEGER_TYPES))
-def test_integer_casts_wrap(x, target):
+def test_integer_casts_wrap(x: Array, target: np.dtype[Any]) -> None:
     """Modulo the width of the target."""
     cast = check_shapes("_HostCast", x, DstT=from_numpy(target))
     bits = target.itemsize * 8
@@ -80,7 +84,7 @@ def test_integer_casts_wrap(x, target):
 
 
 @given(st.floats(-1e4, 1e4, width=32), st.sampled_from([np.dtype(np.float16), BFLOAT16]))
-def test_truncating_casts_never_grow(value, target):
+def test_truncating_casts_never_grow(value: float, target: np.dtype[Any]) -> None:
     """The magnitude is the greatest of the target type not above the value's, within its normal range."""
     x = np.float32(value)
     cut = run("Cast", x, DstT=from_numpy(target), Truncate=True)
@@ -89,7 +93,7 @@ def test_truncating_casts_never_grow(value, target):
         assert abs(float(np.nextafter(cut, target.type(np.inf if value > 0 else -np.inf)))) > abs(value)
 
 
-def test_truncating_casts_keep_special_values():
+def test_truncating_casts_keep_special_values() -> None:
     """NaN stays NaN, infinities stay; to a wider type nothing is cut."""
     x = np.array([np.nan, np.inf, -np.inf, 1 + 2**-8], np.float32)
     cut = run("Cast", x, DstT=DataType.BFLOAT16, Truncate=True)
@@ -97,14 +101,14 @@ def test_truncating_casts_keep_special_values():
     np.testing.assert_array_equal(run("Cast", x, DstT=DataType.DOUBLE, Truncate=True), x.astype(np.float64))
 
 
-def test_text_is_not_cast_to_numbers():
+def test_text_is_not_cast_to_numbers() -> None:
     """That is what StringToNumber is for."""
     with pytest.raises(InvalidArgumentError, match="Cast string to float is not supported"):
         run("Cast", np.array([b"1"], object), DstT=DataType.FLOAT)
 
 
 @given(st.sampled_from([*NUMBERS]), st.sampled_from([*NUMBERS]), SHAPES)
-def test_bitcast_there_and_back(source, target, shape):
+def test_bitcast_there_and_back(source: np.dtype[Any], target: np.dtype[Any], shape: tuple[int, ...]) -> None:
     """Restores the tensor; the last axis takes up the difference of sizes."""
     ratio = target.itemsize // source.itemsize
     x = filled(source, (*shape, ratio) if ratio > 1 else shape, 0)
@@ -114,7 +118,7 @@ def test_bitcast_there_and_back(source, target, shape):
     np.testing.assert_array_equal(back, x)
 
 
-def test_bitcast_to_a_larger_type_needs_whole_elements():
+def test_bitcast_to_a_larger_type_needs_whole_elements() -> None:
     """On the last axis."""
     for x in (np.zeros((1, 3), np.uint8), np.uint8(1)):
         with pytest.raises(InvalidArgumentError, match="Cannot bitcast"):
@@ -125,7 +129,7 @@ def test_bitcast_to_a_larger_type_needs_whole_elements():
 
 
 @given(pairs([*FLOAT_TYPES, *INTEGER_TYPES]))
-def test_clipped_values_lie_between(operands):
+def test_clipped_values_lie_between(operands: tuple[Array, Array]) -> None:
     """The bounds, which are scalars."""
     x, bounds = operands[0], operands[1].reshape(-1)
     if bounds.size < 2:
@@ -135,7 +139,7 @@ def test_clipped_values_lie_between(operands):
     np.testing.assert_array_equal(clipped, np.minimum(np.maximum(x, low), high))
 
 
-def test_clipping_at_its_edges():
+def test_clipping_at_its_edges() -> None:
     """The lower bound wins over the upper; NaN stays; complex parts are clipped one by one; bounds do not broadcast."""
     x = np.array([1, 9, np.nan], np.float32)
     np.testing.assert_array_equal(run("ClipByValue", x, np.float32(7), np.float32(6)), [7, 7, np.nan])
@@ -154,7 +158,7 @@ def test_clipping_at_its_edges():
         ([np.nan, -np.inf, np.inf], "Inf and NaN", "-Inf, +Inf, and NaN"),
     ],
 )
-def test_bad_numbers_are_named(values, found, signed):
+def test_bad_numbers_are_named(values: list[float], found: str, signed: str) -> None:
     """Version 2 tells the signs of infinities."""
     x = np.array(values, np.float32)
     with pytest.raises(InvalidArgumentError) as error:
@@ -166,21 +170,21 @@ def test_bad_numbers_are_named(values, found, signed):
 
 
 @pytest.mark.parametrize("dtype", FLOAT_TYPES)
-def test_good_numbers_pass(dtype):
+def test_good_numbers_pass(dtype: np.dtype[Any]) -> None:
     """Unchanged."""
     x = filled(dtype, (2, 3), 0)
     np.testing.assert_array_equal(check_shapes("CheckNumerics", x, message=""), x)
 
 
 @given(st.lists(st.floats(-10, 10, width=32), max_size=6), st.lists(st.floats(-10, 10, width=32), max_size=4))
-def test_buckets_count_the_boundaries_not_above(values, boundaries):
+def test_buckets_count_the_boundaries_not_above(values: list[float], boundaries: list[float]) -> None:
     """A value on a boundary belongs to the upper bucket."""
     edges = sorted(boundaries)
     found = check_shapes("Bucketize", np.array(values, np.float32), boundaries=edges)
     assert found.tolist() == [sum(edge <= value for edge in edges) for value in values]
 
 
-def test_boundaries_are_sorted():
+def test_boundaries_are_sorted() -> None:
     """Or refused."""
     with pytest.raises(InvalidArgumentError, match="Expected sorted boundaries"):
         run("Bucketize", np.ones(1), boundaries=[1.0, 0.0])

@@ -9,19 +9,20 @@ from hypothesis import strategies as st
 
 from partita.devices.kernels.set_operations import levenshtein
 from partita.errors import InternalError, InvalidArgumentError
+from partita.graph.dtypes import Array
 from tests.devices.kernels.harness import check_shapes, run
 
 WORDS = st.lists(st.integers(0, 2), max_size=6)
 OPERATIONS = {"a-b": set.difference, "b-a": lambda a, b: b - a, "intersection": set.intersection, "union": set.union}
 
 
-def dense(rows, width):
+def dense(rows: list[list[int]], width: int) -> Array:
     """Rows as a matrix, cut or filled with zeros."""
     return np.array([(row + [0] * width)[:width] for row in rows], np.int64).reshape(len(rows), width)
 
 
 @given(st.lists(st.tuples(WORDS, WORDS), max_size=3), st.sampled_from(sorted(OPERATIONS)))
-def test_rows_are_sets(pairs, operation):
+def test_rows_are_sets(pairs: list[tuple[list[int], list[int]]], operation: str) -> None:
     """Row by row the set that Python makes, in ascending order, as a sparse tensor."""
     a, b = dense([x for x, _ in pairs], 3), dense([y for _, y in pairs], 2)
     indices, values, shape = check_shapes("DenseToDenseSetOperation", a, b, set_operation=operation)
@@ -32,14 +33,14 @@ def test_rows_are_sets(pairs, operation):
 
 
 @given(WORDS, WORDS, WORDS)
-def test_distance_is_a_metric(a, b, c):
+def test_distance_is_a_metric(a: list[int], b: list[int], c: list[int]) -> None:
     """Zero for equals alone, symmetric, no longer than a detour, at most the longer length."""
     assert (levenshtein(a, b) == 0) == (a == b)
     assert levenshtein(a, b) == levenshtein(b, a) <= max(len(a), len(b))
     assert levenshtein(a, c) <= levenshtein(a, b) + levenshtein(b, c)
 
 
-def sparse(places, values, shape):
+def sparse(places: list[list[int]], values: list[int], shape: list[int]) -> tuple[Array, Array, Array]:
     """The three parts of a sparse tensor."""
     return np.array(places, np.int64).reshape(-1, 2), np.array(values, np.int64), np.array(shape, np.int64)
 
@@ -48,7 +49,7 @@ HYPOTHESIS = sparse([[0, 0], [0, 1], [2, 0]], [1, 2, 3], [3, 2])
 TRUTH = sparse([[0, 0], [0, 2], [1, 0]], [1, 3, 4], [3, 3])
 
 
-def test_distance_of_sparse_sequences():
+def test_distance_of_sparse_sequences() -> None:
     """Normalised by the truth's length; infinite without a truth, zero without both."""
     assert check_shapes("EditDistance", *HYPOTHESIS, *TRUTH).tolist() == [0.5, 1, np.inf]
     assert run("EditDistance", *HYPOTHESIS, *TRUTH, normalize=False).tolist() == [1, 1, 1]
@@ -56,7 +57,7 @@ def test_distance_of_sparse_sequences():
     assert check_shapes("EditDistance", *wider, *TRUTH).tolist() == [0.5, 1, np.inf, 0]
 
 
-def test_what_does_not_fit_is_refused():
+def test_what_does_not_fit_is_refused() -> None:
     """Shapes, operations, and places outside of the declared shape."""
     a = np.zeros((2, 1), np.int64)
     with pytest.raises(InvalidArgumentError, match=r"Mismatched shapes \[2\] vs. \[1\]"):

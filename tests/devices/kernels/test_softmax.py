@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import special
 
 from partita.errors import InvalidArgumentError
+from partita.graph.dtypes import Array
 from tests.devices.kernels.harness import check_shapes, run, shapes
 
 LOGITS = hnp.arrays(
@@ -19,7 +20,7 @@ ROWS = hnp.arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(1, 5)), e
 
 
 @given(LOGITS)
-def test_softmax_sums_to_one_and_its_logarithm_agrees(logits):
+def test_softmax_sums_to_one_and_its_logarithm_agrees(logits: Array) -> None:
     """Even where exponentials of the bare logits would overflow."""
     probabilities = check_shapes("Softmax", logits)
     np.testing.assert_allclose(probabilities.sum(-1), 1, rtol=1e-9)
@@ -30,7 +31,7 @@ def test_softmax_sums_to_one_and_its_logarithm_agrees(logits):
 
 
 @given(ROWS, st.integers(0, 99))
-def test_cross_entropy_and_its_gradient(logits, seed):
+def test_cross_entropy_and_its_gradient(logits: Array, seed: int) -> None:
     """loss = -sum(labels * log softmax); its gradient is softmax minus labels where labels sum to one."""
     labels = special.softmax(np.random.default_rng(seed).standard_normal(logits.shape), -1)
     loss, gradient = check_shapes("SoftmaxCrossEntropyWithLogits", logits, labels)
@@ -39,7 +40,7 @@ def test_cross_entropy_and_its_gradient(logits, seed):
 
 
 @given(ROWS, st.integers(0, 99), st.sampled_from(["int32", "int64"]))
-def test_sparse_labels_are_one_hot_labels(logits, seed, dtype):
+def test_sparse_labels_are_one_hot_labels(logits: Array, seed: int, dtype: str) -> None:
     """A class number stands for a row with a one there."""
     classes = np.random.default_rng(seed).integers(0, logits.shape[1], logits.shape[0]).astype(dtype)
     sparse = check_shapes("SparseSoftmaxCrossEntropyWithLogits", logits, classes)
@@ -48,15 +49,17 @@ def test_sparse_labels_are_one_hot_labels(logits, seed, dtype):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
-def test_one_row_of_labels_serves_all_rows():
+def test_one_row_of_labels_serves_all_rows() -> None:
     """Logits and labels broadcast."""
-    loss, gradient = check_shapes("SoftmaxCrossEntropyWithLogits", np.zeros((3, 2), np.float32), np.float32([[1, 0]]))
+    loss, gradient = check_shapes(
+        "SoftmaxCrossEntropyWithLogits", np.zeros((3, 2), np.float32), np.array([[1, 0]], np.float32)
+    )
     np.testing.assert_allclose(loss, [np.log(2)] * 3, rtol=1e-6)
     assert gradient.shape == (3, 2)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 0)])
-def test_empty_logits_give_empty_results(shape):
+def test_empty_logits_give_empty_results(shape: tuple[int, int]) -> None:
     """No rows, or rows without classes."""
     empty = np.zeros(shape, np.float32)
     assert check_shapes("Softmax", empty).shape == shape
@@ -79,14 +82,16 @@ def test_empty_logits_give_empty_results(shape):
         ((2, 3), [[0, 0]], "labels must be 1-D, but got shape [1,2]"),
     ],
 )
-def test_labels_that_do_not_fit_are_named(features, labels, message):
+def test_labels_that_do_not_fit_are_named(
+    features: tuple[int, ...], labels: list[int] | list[list[int]], message: str
+) -> None:
     """The message is TensorFlow's."""
     with pytest.raises(InvalidArgumentError) as caught:
-        run("SparseSoftmaxCrossEntropyWithLogits", np.ones(features, np.float32), np.int32(labels))
+        run("SparseSoftmaxCrossEntropyWithLogits", np.ones(features, np.float32), np.array(labels, np.int32))
     assert caught.value.message == message
 
 
-def test_scalars_have_no_rows():
+def test_scalars_have_no_rows() -> None:
     """Softmax needs an axis of classes, cross entropy rows of them."""
     with pytest.raises(InvalidArgumentError, match="logits must have >= 1 dimension"):
         run("Softmax", np.float32(1))
@@ -94,7 +99,7 @@ def test_scalars_have_no_rows():
         run("SoftmaxCrossEntropyWithLogits", np.ones(3, np.float32), np.ones(3, np.float32))
 
 
-def test_labels_tell_what_logits_do_not():
+def test_labels_tell_what_logits_do_not() -> None:
     """The number of rows, and for dense labels of classes."""
     assert shapes("SoftmaxCrossEntropyWithLogits", (None, 3), (2, None)) == [(2,), (2, 3)]
-    assert shapes("SparseSoftmaxCrossEntropyWithLogits", (None, 3), np.int32([1, 2])) == [(2,), (2, 3)]
+    assert shapes("SparseSoftmaxCrossEntropyWithLogits", (None, 3), np.array([1, 2], np.int32)) == [(2,), (2, 3)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate, special
 
 from partita.errors import InvalidArgumentError
+from partita.graph.dtypes import Array
 from tests.devices.kernels.draws import HALF_TYPES, arrays, filled
 from tests.devices.kernels.harness import check_shapes, run, shapes
 
@@ -22,7 +25,7 @@ ONE_VARIABLE = [
 
 @pytest.mark.parametrize("op", [*ONE_VARIABLE, "Erfinv", "Ndtri"])
 @given(x=arrays([np.dtype(np.float32)], 0.05, 0.95))
-def test_single_precision_agrees_with_double(op, x):
+def test_single_precision_agrees_with_double(op: str, x: Array) -> None:
     """And keeps its type and shape, on scalars too."""
     np.testing.assert_allclose(check_shapes(op, x), run(op, x.astype(np.float64)), rtol=3e-5, atol=1e-6)
     if x.size:
@@ -31,14 +34,14 @@ def test_single_precision_agrees_with_double(op, x):
 
 @pytest.mark.parametrize("op", ["Erf", "Erfc", "Lgamma", "Digamma", "BesselI0e"])
 @pytest.mark.parametrize("dtype", HALF_TYPES)
-def test_half_types_go_through_single_precision(op, dtype):
+def test_half_types_go_through_single_precision(op: str, dtype: np.dtype[Any]) -> None:
     """And are rounded once."""
     x = filled(dtype, (20,), 0, 0.1, 3)
     np.testing.assert_array_equal(run(op, x), run(op, x.astype(np.float32)).astype(dtype))
 
 
 @given(arrays([DOUBLE], -2, 2))
-def test_erf_and_its_relatives(x):
+def test_erf_and_its_relatives(x: Array) -> None:
     """erf + erfc = 1, erfinv undoes erf, ndtri undoes the normal distribution function."""
     erf = run("Erf", x)
     np.testing.assert_allclose(erf + run("Erfc", x), 1, rtol=1e-13)
@@ -47,7 +50,7 @@ def test_erf_and_its_relatives(x):
 
 
 @given(arrays([DOUBLE], 0.1, 20))
-def test_gamma_recurrences(x):
+def test_gamma_recurrences(x: Array) -> None:
     """lgamma(x+1) = lgamma(x) + log x, digamma(x+1) = digamma(x) + 1/x, and polygamma 0 is digamma."""
     np.testing.assert_allclose(run("Lgamma", x + 1), run("Lgamma", x) + np.log(x), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(run("Digamma", x + 1), run("Digamma", x) + 1 / x, rtol=1e-9, atol=1e-9)
@@ -55,7 +58,7 @@ def test_gamma_recurrences(x):
 
 
 @given(st.integers(0, 999))
-def test_incomplete_functions_are_distributions(seed):
+def test_incomplete_functions_are_distributions(seed: int) -> None:
     """P + Q = 1, I_x(a, b) + I_1-x(b, a) = 1; the first polygamma and zeta agree."""
     a, b = filled(DOUBLE, (5,), seed, 0.1, 30), filled(DOUBLE, (5,), seed + 1, 0.1, 30)
     x = filled(DOUBLE, (5,), seed + 2, 0.01, 0.99)
@@ -65,7 +68,7 @@ def test_incomplete_functions_are_distributions(seed):
 
 
 @given(st.integers(0, 999), st.floats(0.1, 200), st.floats(0.05, 3))
-def test_the_derivative_of_the_incomplete_gamma_function(seed, a, ratio):
+def test_the_derivative_of_the_incomplete_gamma_function(seed: int, a: float, ratio: float) -> None:
     """A difference quotient of P(a, x) in a, on both sides of x = a + 1; samples move by it over the density."""
     x, step = a * ratio, 1e-4 * a
     # The side that is not close to 1 has the digits.
@@ -81,7 +84,7 @@ def test_the_derivative_of_the_incomplete_gamma_function(seed, a, ratio):
         np.testing.assert_allclose(moved, -derivative / density, rtol=1e-7)
 
 
-def test_fresnel_integrals_are_integrals():
+def test_fresnel_integrals_are_integrals() -> None:
     """Of the sine and cosine of pi t^2 / 2."""
     for op, function in (("FresnelSin", np.sin), ("FresnelCos", np.cos)):
         area, _ = integrate.quad(lambda t, f=function: f(np.pi * t * t / 2), 0, 1.5)
@@ -105,18 +108,18 @@ def test_fresnel_integrals_are_integrals():
         ("Polygamma", ([0.5, -1, 1, 0], [2, 2, -1, 0]), [np.nan, np.nan, np.inf, np.nan]),
     ],
 )
-def test_values_at_the_edges(op, inputs, expected):
+def test_values_at_the_edges(op: str, inputs: tuple[list[float], ...], expected: list[float]) -> None:
     """As TensorFlow gives them at and beyond the edge of the domain."""
     arrays_ = [np.array(values, np.float32) for values in inputs]
     np.testing.assert_array_equal(check_shapes(op, *arrays_), np.array(expected, np.float32))
 
 
-def test_erf_of_infinity_in_double_precision():
+def test_erf_of_infinity_in_double_precision() -> None:
     """Is NaN, as TensorFlow's kernel for doubles alone has it."""
     np.testing.assert_array_equal(run("Erf", np.array([np.inf, 0, -np.inf])), [np.nan, 0, np.nan])
 
 
-def test_shapes_of_several_variables():
+def test_shapes_of_several_variables() -> None:
     """Two broadcast; Betainc wants one shape or scalars."""
     assert shapes("Igamma", (3, 1), (2,)) == [(3, 2)]
     assert shapes("Betainc", (), (3,), (None,)) == [(3,)]

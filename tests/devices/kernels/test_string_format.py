@@ -8,8 +8,7 @@ from hypothesis import given
 
 from partita.devices.kernels.text import strings
 from partita.errors import InvalidArgumentError
-from partita.graph import DataType
-from partita.graph.dtypes import from_numpy
+from partita.graph.dtypes import Array, DataType, from_numpy
 from tests.devices.kernels.arrays import arrays
 from tests.devices.kernels.harness import check_shapes, run
 
@@ -32,14 +31,14 @@ from tests.devices.kernels.harness import check_shapes, run
         (np.float64(2.5), -1, b"2.5"),
     ],
 )
-def test_tensors_in_words(x, summarize, text):
+def test_tensors_in_words(x: Array, summarize: int, text: bytes) -> None:
     """Each case is TensorFlow's."""
     assert (
         check_shapes("StringFormat", [np.asarray(x)], template="<%s>", summarize=summarize).item() == b"<" + text + b">"
     )
 
 
-def test_every_placeholder_takes_one_tensor():
+def test_every_placeholder_takes_one_tensor() -> None:
     """In turn; their numbers must agree."""
     inputs = [np.array(True), np.array(2.5)]
     assert run("StringFormat", inputs, template="{} x {}", placeholder="{}").item() == b"1 x 2.5"
@@ -48,14 +47,14 @@ def test_every_placeholder_takes_one_tensor():
 
 
 @given(arrays())
-def test_parsing_undoes_serializing(x):
+def test_parsing_undoes_serializing(x: Array) -> None:
     """Type, shape and bits."""
     again = run("ParseTensor", check_shapes("SerializeTensor", x), out_type=from_numpy(x))
     assert (again.dtype, again.shape) == (x.dtype, x.shape)
     assert again.tolist() == x.tolist() if x.dtype == object else again.tobytes() == x.tobytes()
 
 
-def test_serialized_bytes_are_those_of_tensorflow():
+def test_serialized_bytes_are_those_of_tensorflow() -> None:
     """Numbers as raw content, strings as a list."""
     assert (
         run("SerializeTensor", np.array([1, 2], np.float32)).item()
@@ -64,7 +63,7 @@ def test_serialized_bytes_are_those_of_tensorflow():
     assert run("SerializeTensor", strings([b"a", b"b"], (2,))).item() == b"\x08\x07\x12\x04\x12\x02\x08\x02B\x01aB\x01b"
 
 
-def test_what_is_no_tensor_of_the_type_is_refused():
+def test_what_is_no_tensor_of_the_type_is_refused() -> None:
     """Garbage, and a tensor of another type."""
     with pytest.raises(InvalidArgumentError, match="Cannot parse tensor from proto"):
         run("ParseTensor", strings([b"xx"], ()), out_type=DataType.FLOAT)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.errors import UnimplementedError
-from partita.graph.dtypes import DataType
+from partita.graph.dtypes import Array, DataType
 from tests.devices.kernels.draws import (
     COMPLEX_TYPES,
     FLOAT_TYPES,
@@ -19,7 +22,7 @@ from tests.devices.kernels.draws import (
 )
 from tests.devices.kernels.harness import check_shapes, run
 
-REFERENCES = {
+REFERENCES: dict[str, Callable[[Array], Array]] = {
     "Abs": np.abs,
     "Neg": np.negative,
     "Sign": np.sign,
@@ -53,7 +56,7 @@ ON_UNIT_INTERVAL = {"Asin": np.arcsin, "Acos": np.arccos, "Atanh": np.arctanh, "
 
 @pytest.mark.parametrize("op", REFERENCES)
 @given(x=arrays(FLOAT_TYPES))
-def test_floats_agree_with_double_precision(op, x):
+def test_floats_agree_with_double_precision(op: str, x: Array) -> None:
     """For every floating type, rounded once or a few times."""
     with np.errstate(all="ignore"):
         expected = REFERENCES[op](x.astype(np.float64))
@@ -64,7 +67,7 @@ def test_floats_agree_with_double_precision(op, x):
 
 @pytest.mark.parametrize("op", ON_UNIT_INTERVAL)
 @given(x=arrays(FLOAT_TYPES, -0.9, 0.9))
-def test_inverse_functions_on_their_domain(op, x):
+def test_inverse_functions_on_their_domain(op: str, x: Array) -> None:
     """Where their arguments lie within (-1, 1)."""
     rtol = tolerance(x.dtype)
     expected = ON_UNIT_INTERVAL[op](x.astype(np.float64))
@@ -73,7 +76,7 @@ def test_inverse_functions_on_their_domain(op, x):
 
 @pytest.mark.parametrize("op", ["Neg", "Square", "Sqrt", "Exp", "Log", "Sin", "Tanh", "Sigmoid", "Rsqrt", "Conj"])
 @given(x=arrays(COMPLEX_TYPES))
-def test_complex_types_are_kept(op, x):
+def test_complex_types_are_kept(op: str, x: Array) -> None:
     """A scalar of the array gives what the array gives there."""
     whole = np.asarray(check_shapes(op, x))
     for index in list(np.ndindex(x.shape))[:3]:
@@ -81,7 +84,7 @@ def test_complex_types_are_kept(op, x):
 
 
 @given(arrays(INTEGER_TYPES, -128, 127))
-def test_integer_arithmetic_wraps(x):
+def test_integer_arithmetic_wraps(x: Array) -> None:
     """As modulo arithmetic in the width of the type: the square, the complement, the count of ones."""
     bits = x.dtype.itemsize * 8
     exact = [int(value) for value in x.reshape(-1)]
@@ -94,7 +97,7 @@ def test_integer_arithmetic_wraps(x):
     assert ones == [(value % 2**bits).bit_count() for value in exact]
 
 
-def test_the_least_integer_has_no_negative():
+def test_the_least_integer_has_no_negative() -> None:
     """It is its own negative and its own absolute value."""
     least = np.array([-128], np.int8)
     assert run("Neg", least)[0] == run("Abs", least)[0] == -128
@@ -112,7 +115,7 @@ FORWARD = {
 
 @pytest.mark.parametrize("op", FORWARD)
 @given(seed=st.integers(0, 999))
-def test_gradients_are_difference_quotients(op, seed):
+def test_gradients_are_difference_quotients(op: str, seed: int) -> None:
     """dy times the slope of the forward op, given its output."""
     forward, low, high = FORWARD[op]
     x, dy = filled(np.dtype(np.float64), (5,), seed, low, high), filled(np.dtype(np.float64), (5,), seed + 1)
@@ -122,7 +125,7 @@ def test_gradients_are_difference_quotients(op, seed):
 
 @pytest.mark.parametrize("op", ["SqrtGrad", "TanhGrad"])
 @pytest.mark.parametrize("dtype", FLOAT_TYPES + COMPLEX_TYPES)
-def test_gradients_keep_every_type(op, dtype):
+def test_gradients_keep_every_type(op: str, dtype: np.dtype[Any]) -> None:
     """On arrays and on scalars."""
     y = filled(dtype, (2, 3), 1, 0.5, 0.9)
     whole = run(op, y, y)
@@ -130,7 +133,7 @@ def test_gradients_keep_every_type(op, dtype):
 
 
 @given(arrays(COMPLEX_TYPES))
-def test_a_complex_number_is_its_parts(z):
+def test_a_complex_number_is_its_parts(z: Array) -> None:
     """Complex(Real, Imag) is the identity, and so is magnitude times the unit number of the angle."""
     part = DataType.FLOAT if z.dtype == np.complex64 else DataType.DOUBLE
     whole = DataType.COMPLEX64 if z.dtype == np.complex64 else DataType.COMPLEX128
@@ -140,13 +143,13 @@ def test_a_complex_number_is_its_parts(z):
     np.testing.assert_allclose(polar, z, rtol=1e-5, atol=1e-5)
 
 
-def test_an_infinite_part_stays_beside_a_finite_one():
+def test_an_infinite_part_stays_beside_a_finite_one() -> None:
     """It does not turn the other part into NaN."""
     z = run("Complex", np.float32(1), np.float32(np.inf), Tout=DataType.COMPLEX64)
     assert (z.real, z.imag) == (1, np.inf)
 
 
-def test_values_at_the_edges():
+def test_values_at_the_edges() -> None:
     """Infinities where a limit is infinite, NaN beyond the domain, halves to even."""
     edge = np.array([0, -1, np.inf, np.nan], np.float32)
     np.testing.assert_array_equal(run("Rsqrt", edge), [np.inf, np.nan, 0, np.nan])
@@ -158,13 +161,13 @@ def test_values_at_the_edges():
 
 
 @given(arrays([*FLOAT_TYPES, *COMPLEX_TYPES, *INTEGER_TYPES, np.dtype(np.bool_)]))
-def test_zeros_and_ones_like(x):
+def test_zeros_and_ones_like(x: Array) -> None:
     """Same shape and type, whatever the type."""
     assert not np.asarray(check_shapes("ZerosLike", x)).any()
     assert (np.asarray(check_shapes("OnesLike", x)) == 1).all()
 
 
-def test_zeros_of_strings_are_empty_and_variants_are_refused():
+def test_zeros_of_strings_are_empty_and_variants_are_refused() -> None:
     """A tensor of text has empty text as its zero."""
     assert run("ZerosLike", np.array([b"a", b"bc"], object)).tolist() == [b"", b""]
     assert run("ZerosLike", np.array(b"a", object)).shape == ()
@@ -172,7 +175,7 @@ def test_zeros_of_strings_are_empty_and_variants_are_refused():
         run("ZerosLike", np.array([b""], object), T=DataType.VARIANT)
 
 
-def test_logical_not():
+def test_logical_not() -> None:
     """Of arrays and of scalars, always a numpy bool."""
     np.testing.assert_array_equal(check_shapes("LogicalNot", np.array([True, False])), [False, True])
     assert not run("LogicalNot", np.bool_(True))

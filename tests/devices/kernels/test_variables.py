@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 
 from partita.devices.state import DeviceState, ResourceHandle, Variable, handle_array, handle_of
 from partita.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, OutOfRangeError
-from partita.graph.dtypes import DataType
+from partita.graph.dtypes import Array, DataType
 from tests.devices.kernels.harness import run, shapes
 
 
@@ -18,24 +20,24 @@ def reference(value: np.ndarray | None = None, shape: tuple[int, ...] | None = N
 
 
 def handle(state: DeviceState, value: np.ndarray | None = None, name: str = "v") -> np.ndarray:
-    made = run("VarHandleOp", state=state, dtype=DataType.FLOAT, shape=None, shared_name=name)
+    made: Array = run("VarHandleOp", state=state, dtype=DataType.FLOAT, shape=None, shared_name=name)
     if value is not None:
         run("AssignVariableOp", made, value, state=state)
     return made
 
 
-def test_a_reference_variable_is_one_object_per_name():
+def test_a_reference_variable_is_one_object_per_name() -> None:
     """Two nodes of one shared name see each other's assignments; a reset forgets them."""
     state = DeviceState()
     attrs = {"shape": (2,), "dtype": DataType.FLOAT, "shared_name": "v"}
     first = run("VariableV2", state=state, name="a", **attrs)
     assert run("VariableV2", state=state, name="b", **attrs) is first
-    run("Assign", first, np.float32([1, 2]))
+    run("Assign", first, np.array([1, 2], np.float32))
     state.reset()
     assert run("VariableV2", state=state, name="a", **attrs).value is None
 
 
-def test_an_unassigned_variable_cannot_be_read():
+def test_an_unassigned_variable_cannot_be_read() -> None:
     """By TensorFlow's messages, for both kinds."""
     with pytest.raises(FailedPreconditionError, match="Attempting to use uninitialized value v"):
         reference().read()
@@ -53,10 +55,10 @@ def test_an_unassigned_variable_cannot_be_read():
 
 
 @given(st.lists(st.sampled_from(["Assign", "AssignAdd", "AssignSub"]), max_size=5))
-def test_updates_replace_the_array_that_readers_hold(steps):
+def test_updates_replace_the_array_that_readers_hold(steps: list[str]) -> None:
     """A value once read never changes, and reference and resource variables go through the same values."""
-    state, variable = DeviceState(), reference(np.float32([1, 2]))
-    resource = handle(state, np.float32([1, 2]))
+    state, variable = DeviceState(), reference(np.array([1, 2], np.float32))
+    resource = handle(state, np.array([1, 2], np.float32))
     seen = [(variable.read(), variable.read().copy())]
     for number, op in enumerate(steps):
         value = np.full(2, number + 1, np.float32)
@@ -69,7 +71,7 @@ def test_updates_replace_the_array_that_readers_hold(steps):
         np.testing.assert_array_equal(held, copy)
 
 
-def test_assignment_keeps_the_shape_unless_told_otherwise():
+def test_assignment_keeps_the_shape_unless_told_otherwise() -> None:
     """The declared shape counts before the first value, the value's afterwards."""
     variable = reference(shape=(2,))
     with pytest.raises(InvalidArgumentError, match=r"lhs shape= \[2\] rhs shape= \[3\]"):
@@ -80,7 +82,7 @@ def test_assignment_keeps_the_shape_unless_told_otherwise():
         run("AssignAdd", variable, np.ones(2, np.float32))
 
 
-def test_resource_updates_check_shape_and_type():
+def test_resource_updates_check_shape_and_type() -> None:
     """By TensorFlow's messages."""
     state = DeviceState()
     made = handle(state, np.ones(3, np.float32))
@@ -91,12 +93,12 @@ def test_resource_updates_check_shape_and_type():
     with pytest.raises(InvalidArgumentError, match=r"read variable with wrong dtype\. Expected int32 got float"):
         run("ReadVariableOp", made, state=state, dtype=DataType.INT32)
     with pytest.raises(InvalidArgumentError, match=r"assign variable with wrong dtype\. Expected float got int32"):
-        run("AssignVariableOp", made, np.int32([1]), state=state)
+        run("AssignVariableOp", made, np.array([1], np.int32), state=state)
     with pytest.raises(InvalidArgumentError, match=r"wrong shape. Expected \[3\] got \[2\]"):
         run("AssignVariableOp", made, np.ones(2, np.float32), state=state, validate_shape=True)
 
 
-def test_a_destroyed_variable_is_gone():
+def test_a_destroyed_variable_is_gone() -> None:
     """Destroying it twice is an error only for those who ask."""
     state = DeviceState()
     made = handle(state, np.ones(3, np.float32))
@@ -108,7 +110,7 @@ def test_a_destroyed_variable_is_gone():
         run("VariableShape", made, state=state)
 
 
-def test_a_handle_of_another_device_is_refused():
+def test_a_handle_of_another_device_is_refused() -> None:
     """Its variable lives in the other device's state."""
     state = DeviceState()
     elsewhere = handle_array(ResourceHandle("/device:CPU:7", "localhost", "v", "T"))
@@ -118,7 +120,7 @@ def test_a_handle_of_another_device_is_refused():
         handle_of(np.ones(1))
 
 
-def test_counting_stops_at_the_limit():
+def test_counting_stops_at_the_limit() -> None:
     """The old value comes out; at the limit nothing changes."""
     variable = Variable("n", DataType.INT32, np.asarray(np.int32(1)))
     assert run("CountUpTo", variable, limit=2) == 1
@@ -127,7 +129,7 @@ def test_counting_stops_at_the_limit():
     assert variable.read() == 2
 
 
-COMBINE = {
+COMBINE: dict[str, Callable[[float, float], float]] = {
     "Update": lambda old, new: new,
     "Add": lambda old, new: old + new,
     "Sub": lambda old, new: old - new,
@@ -140,43 +142,43 @@ ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 3)), max_size=8)
 
 @pytest.mark.parametrize("name", COMBINE)
 @given(ROWS)
-def test_scatter_combines_in_order(name, rows):
+def test_scatter_combines_in_order(name: str, rows: list[tuple[int, int]]) -> None:
     """An index that occurs twice is combined twice, and both kinds of variables agree."""
     start = [1.0, -2.0, 3.0, 0.0]
     expected = list(start)
     for index, update in rows:
         expected[index] = COMBINE[name](expected[index], update)
-    indices, updates = np.int32([i for i, _ in rows]), np.float32([u for _, u in rows])
-    variable, state = reference(np.float32(start)), DeviceState()
+    indices, updates = np.array([i for i, _ in rows], np.int32), np.array([u for _, u in rows], np.float32)
+    variable, state = reference(np.array(start, np.float32)), DeviceState()
     run(f"Scatter{name}", variable, indices, updates)
-    np.testing.assert_array_equal(variable.read(), np.float32(expected))
-    made = handle(state, np.float32(start))
+    np.testing.assert_array_equal(variable.read(), np.array(expected, np.float32))
+    made = handle(state, np.array(start, np.float32))
     run(f"ResourceScatter{name}", made, indices, updates, state=state)
     read = run("ReadVariableOp", made, state=state, dtype=DataType.FLOAT)
     np.testing.assert_array_equal(read, variable.read())
     if name != "Mul":
-        run(f"ScatterNd{name}", reference(np.float32(start)), indices[:, None], updates)
+        run(f"ScatterNd{name}", reference(np.array(start, np.float32)), indices[:, None], updates)
 
 
-def test_integer_division_rounds_to_zero():
+def test_integer_division_rounds_to_zero() -> None:
     """Unlike numpy's."""
-    variable = Variable("v", DataType.INT32, np.int32([-7, 7]))
-    run("ScatterDiv", variable, np.int32([0, 1]), np.int32([2, -2]))
+    variable = Variable("v", DataType.INT32, np.array([-7, 7], np.int32))
+    run("ScatterDiv", variable, np.array([0, 1], np.int32), np.array([2, -2], np.int32))
     np.testing.assert_array_equal(variable.read(), [-3, -3])
 
 
-def test_indices_outside_change_nothing():
+def test_indices_outside_change_nothing() -> None:
     """They are checked first."""
     variable = reference(np.ones(3, np.float32))
     with pytest.raises(InvalidArgumentError, match=r"indices\[1\] = 3 is not in \[0, 3\)"):
-        run("ScatterAdd", variable, np.int32([0, 3]), np.ones(2, np.float32))
+        run("ScatterAdd", variable, np.array([0, 3], np.int32), np.ones(2, np.float32))
     with pytest.raises(InvalidArgumentError, match=r"indices\[0\] = \[3\] does not index into shape \[3\]"):
-        run("ScatterNdAdd", variable, np.int32([[3]]), np.ones(1, np.float32))
+        run("ScatterNdAdd", variable, np.array([[3]], np.int32), np.ones(1, np.float32))
     np.testing.assert_array_equal(variable.read(), np.ones(3))
 
 
 @given(st.integers(0, 1), st.integers(0, 99))
-def test_gather_reads_rows(batch_dims, seed):
+def test_gather_reads_rows(batch_dims: int, seed: int) -> None:
     """As numpy's take along the axis after the batches."""
     rng = np.random.default_rng(seed)
     values, state = rng.random((2, 3, 2)).astype(np.float32), DeviceState()
@@ -187,7 +189,7 @@ def test_gather_reads_rows(batch_dims, seed):
     np.testing.assert_array_equal(got, expected)
 
 
-def test_shapes_of_references_are_carried():
+def test_shapes_of_references_are_carried() -> None:
     """A resource's shape is not in its handle's."""
     assert shapes("VariableV2", shape=(2, None), dtype=DataType.FLOAT) == [(2, None)]
     assert shapes("Assign", (2, None), (None, 3)) == [(2, 3)]
@@ -198,7 +200,7 @@ def test_shapes_of_references_are_carried():
         shapes("AssignAdd", (2,), (2, 3))
 
 
-def test_steps_end_without_what_lives_for_a_step():
+def test_steps_end_without_what_lives_for_a_step() -> None:
     """The step container is emptied, the others stay."""
     state = DeviceState()
     state.resource(("_step", "T", "a"), lambda: 1)
