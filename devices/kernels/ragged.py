@@ -60,7 +60,8 @@ def _row_lengths(kind: bytes, partition: Array, rows: int | None) -> list[int]:
     ids = partition.tolist()
     count = rows if rows is not None else (ids[-1] + 1 if ids else 0)
     require(all(0 <= i < count for i in ids), "Invalid index in value_rowids.")
-    return np.bincount(partition.astype(np.int64), minlength=count).tolist()
+    lengths_by_id: list[int] = np.bincount(partition.astype(np.int64), minlength=count).tolist()
+    return lengths_by_id
 
 
 def _places(lengths: list[list[int]], sizes: list[int]) -> Array:

@@ -31,7 +31,7 @@ def _box(x: Array) -> Array:
 
 
 def _triangle(x: Array) -> Array:
-    return np.maximum(0, 1 - np.abs(x))
+    return np.asarray(np.maximum(0, 1 - np.abs(x)))
 
 
 def _keys_cubic(x: Array) -> Array:
