@@ -67,7 +67,7 @@ class PartitaError(Exception):
         frame: str | None = None,
         step: int | None = None,
     ) -> Self:
-        """Fills in the parts of the place that are still unknown and returns this very error, for `raise e.located(...)`."""
+        """Fills in the parts of the place still unknown and returns this very error, for `raise e.located(...)`."""
         self.node = node if self.node is None else self.node
         self.op = op if self.op is None else self.op
         self.device = device if self.device is None else self.device

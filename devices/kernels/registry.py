@@ -1,11 +1,11 @@
 """The table of kernels: op name -> factory that binds a node's attrs and returns the function that computes it.
 
-Flows in: registrations by the family modules beside this file. Flows out: `lookup`, used when a plan is compiled. Always
+Flows in: registrations by the family modules beside this file. Flows out: `lookup`, used when a plan compiles. Always
 holds: one factory per op; a factory runs once per node, the function it returns runs once per step and gets one value
 (numpy array or numpy scalar) per data input. It returns None for no outputs, the bare value for one, a tuple for more.
 
 To add an op, write its kernel in the family module here, its shape function in the module of the same name under
-`graph/ops/shapes`, and, where the default (one flop per output element) is wrong, its cost in `devices/timing/op_cost.py`.
+`graph/ops/shapes` and, where the default (a flop per output element) is wrong, its cost in `devices/timing/op_cost.py`.
 """
 
 from __future__ import annotations

@@ -75,7 +75,10 @@ def test_a_loop_closes_with_the_last_edge() -> None:
         ([" = NoOp()"], "Node '': Node name contains invalid characters"),
         (["x = Placeholder()", "b = Neg(x:2)"], "Connecting to invalid output 2 of source node x which has 1 outputs"),
         (["p = NoOp()", "b = Neg(p)"], "invalid output 0"),
-        (["x = Placeholder()", "a = NoOp(x)"], "Input 0 of node a does not exist|NodeDef expected inputs .. do not match 1 inputs"),
+        (
+            ["x = Placeholder()", "a = NoOp(x)"],
+            "Input 0 of node a does not exist|NodeDef expected inputs .. do not match 1 inputs",
+        ),
         (["a = (b)"], "does not specify an operation"),
     ],
 )
