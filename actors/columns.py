@@ -99,7 +99,7 @@ def columns_of(graph: Graph) -> Columns:
     Raises InvalidArgumentError when an input is not connected, InternalError for a cycle that is no loop.
     """
     all_names, all_properties = graph.names(), graph.all_properties()
-    ids = np.array([i for i, name in enumerate(all_names) if name is not None and i > SINK_ID], np.intp)
+    ids = graph.live_nodes()[SINK_ID + 1 :].astype(np.intp)
     edges = graph.edge_arrays()
     dense = np.full(max(graph.num_node_ids, 1), -1, np.intp)
     dense[ids] = np.arange(len(ids))

@@ -122,9 +122,9 @@ def _arrivals(draft: Draft, grouping: Grouping, slots: list[int]) -> list[Arriva
         for need in needs:
             if need < 0:
                 waiting[~need] = (*waiting.get(~need, ()), segment)
-    properties = draft.columns.properties
+    properties, arrivals = draft.columns.properties, draft.arrivals
     return [
-        Arrival(key_stem(properties[node]) + ROOT_FRAME, slots[draft.arrival(node)], waiting[node])
+        Arrival(key_stem(properties[node]) + ROOT_FRAME, slots[arrivals[node]], waiting[node])
         for node in sorted(waiting)
     ]
 

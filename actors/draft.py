@@ -56,9 +56,15 @@ class Draft:
 
     def arrival(self, node: int) -> int:
         """The value that what is received for `node` is stored in."""
-        if self.emits[node]:
-            return self.columns.num_values + self.columns.num_nodes + node
-        return self.first[node]
+        return self.arrivals[node]
+
+    @cached_property
+    def arrivals(self) -> list[int]:
+        """Per node the value that what is received for it is stored in: an output, or one of its own if it emits."""
+        count = self.columns.num_nodes
+        apart = self.columns.num_values + count + np.arange(count)
+        arrivals: list[int] = np.where(self.emits, apart, self.columns.first_value[:-1]).tolist()
+        return arrivals
 
     def witness(self, node: int) -> int:
         """A value that is dead iff `node`, which may be, is dead."""

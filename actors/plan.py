@@ -40,14 +40,10 @@ class Result:
 
 
 class Arrival(NamedTuple):
-    """What is received under `key` goes to `slot`, and then each of `segments` waits for one thing less.
-
-    A `count` of more than one is a bundle of so many tensors, for `slot` and those after it.
-    """
+    """What is received under `key` goes to `slot`, and then each of `segments` waits for one thing less."""
 
     key: str
     slot: int
-    count: int
     segments: tuple[int, ...]
 
 

@@ -51,6 +51,14 @@ class _Combinations:
         self.first_to_await: dict[_Need, int] = {}
         self._numbers: dict[frozenset[_Need], int] = {}
 
+    def join_two(self, a: _Need, b: _Need) -> _Need:
+        """`join` of two, by far the most common case."""
+        if a == b or not b:
+            return a
+        if not a or (b > 0 and self._implies(b, a)):
+            return b
+        return a if a > 0 and self._implies(a, b) else self.combine(frozenset((a, b)))
+
     def join(self, wanted: Iterable[_Need]) -> _Need:
         """The one thing to wait for in order to have waited for all that is wanted."""
         needs = set(wanted)
@@ -103,6 +111,8 @@ def group(columns: Columns, is_receive: list[bool], emits: list[bool]) -> Groupi
             need = ~node
         elif start == end:
             continue
+        elif end - start == 2 and not receives:
+            need = made.join_two(need_of[producers[start]], need_of[producers[start + 1]])
         else:
             wanted = [need_of[producer] for producer in producers[start:end]]
             need = made.join([~node, *wanted] if receives else wanted)

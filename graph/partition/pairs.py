@@ -146,8 +146,8 @@ class Pairs:
                 names.append(new_name(name))
                 properties.append(_cast(dtype, sent, from_host))
             names += (new_name(name), new_name(name))
-            properties.append(TransferProperties(sends[from_host][sent], transfer))
-            properties.append(TransferProperties(recvs[to_host][sent], transfer))
+            send = TransferProperties(sends[from_host][sent], transfer)
+            properties += (send, TransferProperties(recvs[to_host][sent], transfer))
             if sent != dtype or control:
                 names.append(new_name(name))
                 properties.append(_cast(sent, dtype, to_host) if sent != dtype else _identity(dtype))
@@ -183,7 +183,8 @@ class _Describer:
         taken = self._routes.get(ends)
         if taken is None:
             taken = self._routes[ends] = self._route(*ends)
-        return name, Transfer(f"edge_{edge}_{name}", taken, self._types[sent], name, consumer)
+        tensor = f"edge_{edge}_{name}"
+        return name, Transfer(tensor, f"{taken.key}{tensor};", taken, self._types[sent], name, consumer)
 
     def _route(self, send: int, recv: int) -> Route:
         return route(self._device_names[send], self._device_names[recv], self._incarnations[send])

@@ -39,21 +39,18 @@ def route(send_device: str, recv_device: str, incarnation: int) -> Route:
 class Transfer(NamedTuple):
     """One tensor on its way: its name, its route, and the edge it stands for.
 
-    `src` and `dst` name the nodes of the cut edge ("" on nodes that a client made); `start_time` is in microseconds.
+    `key_stem` is the rendezvous key up to its frame part: the route's and the tensor's name. `src` and `dst` name the
+    nodes of the cut edge ("" on nodes that a client made); `start_time` is in microseconds.
     """
 
     tensor_name: str
+    key_stem: str
     route: Route
     dtype: DataType
     src: str = ""
     dst: str = ""
     client_terminated: bool = False
     start_time: int | None = None
-
-    @property
-    def key_stem(self) -> str:
-        """The rendezvous key up to its frame part."""
-        return f"{self.route.key}{self.tensor_name};"
 
 
 def _text(name: str, value: str) -> bytes:
@@ -138,9 +135,12 @@ def transfer_of(properties: NodeProperties) -> Transfer:
     attrs = properties.attrs
     incarnation = int(attrs["send_device_incarnation"])
     unsigned = incarnation + (1 << 64) if incarnation < 0 else incarnation
+    name = attrs["tensor_name"].decode()
+    taken = route(attrs["send_device"].decode(), attrs["recv_device"].decode(), unsigned)
     return Transfer(
-        attrs["tensor_name"].decode(),
-        route(attrs["send_device"].decode(), attrs["recv_device"].decode(), unsigned),
+        name,
+        f"{taken.key}{name};",
+        taken,
         attrs["tensor_type"] if properties.op in _RECVS else attrs["T"],
         client_terminated=bool(attrs.get("client_terminated", False)),
         start_time=attrs.get("_start_time"),
