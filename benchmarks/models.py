@@ -54,7 +54,9 @@ def mlp(batch: int, divisor: int = 1) -> Workload:
         if fan_out != sizes[-1]:
             value = b.op("Relu", value)[0]
     b.op("Softmax", value, name="y")
-    return Workload(f"mlp {batch} {divisor}", b.graph_def().SerializeToString(), 1, {"x:0": shape}, ("y:0",))
+    return Workload(
+        f"mlp {batch} {divisor}", b.graph_def().SerializeToString(deterministic=True), 1, {"x:0": shape}, ("y:0",)
+    )
 
 
 def resnet50(image: int = 224, divisor: int = 1) -> Workload:
@@ -73,7 +75,9 @@ def resnet50(image: int = 224, divisor: int = 1) -> Workload:
     pooled = b.op("Mean", value, b.constant([1, 2], "int32"), keep_dims=False)
     logits = b.op("BiasAdd", b.op("MatMul", pooled, net.weights.matrix(channels, 1000)), net.weights.vector(1000, 0))
     b.op("Softmax", logits, name="y")
-    return Workload(f"resnet50 {image} {divisor}", b.graph_def().SerializeToString(), 1, {"x:0": shape}, ("y:0",))
+    return Workload(
+        f"resnet50 {image} {divisor}", b.graph_def().SerializeToString(deterministic=True), 1, {"x:0": shape}, ("y:0",)
+    )
 
 
 class _ResNet:

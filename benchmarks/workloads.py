@@ -68,7 +68,9 @@ class _Writer:
     ) -> Workload:
         """What has been written so far, as a workload."""
         fetches, targets = (f"{fetch}:0",) if fetch else (), (target,) if target else ()
-        return Workload(name, self.graph.SerializeToString(), nodes, {"x:0": shape}, fetches, targets, devices)
+        return Workload(
+            name, self.graph.SerializeToString(deterministic=True), nodes, {"x:0": shape}, fetches, targets, devices
+        )
 
 
 def drawn(nodes: int, shape: Shape = (), *, devices: int = 1, pinned: bool = True) -> Workload:

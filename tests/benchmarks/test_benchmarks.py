@@ -67,7 +67,9 @@ def test_keys_of_rows_are_unique() -> None:
     assert len(set(keys)) == len(keys)
 
 
-@pytest.mark.parametrize("workload", [chain(8), chain(8, (1,), devices=3), drawn(60, devices=4), hops(3)], ids=str)
+@pytest.mark.parametrize(
+    "workload", [chain(8), chain(8, (1,), devices=3), drawn(60, devices=4), hops(3)], ids=lambda workload: workload.name
+)
 def test_workloads_give_one_value(workload: Workload) -> None:
     """The request of a workload runs on as many devices as it says."""
     with BlockingSession(workload.data, f"cpu:{workload.devices}") as session:
