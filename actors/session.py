@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .plan import Plan
 
 _NODES_BETWEEN_RESTS = 100  # of the interpreter: some 500 us
+_LARGE_BYTES = 200_000  # of a serialised graph that takes longer to import than a budget lasts
 _LARGE = 2000  # nodes of a graph whose requests take longer to prepare than a budget lasts
 
 
@@ -120,6 +121,7 @@ class Session:
         names, values = split_feeds(feeds)
         signature = Signature(names, as_names(fetches), as_names(targets))
         prepared = self._prepared.get(signature) or await self._prepare(signature)
+        self._check_open()  # again: no step may begin once the actors have been told to end
         copy = prepared.keeps_feeds
         fed = [feed_value(port, value, copy=copy) for port, value in zip(prepared.feeds, values, strict=True)]
         self._running += 1
@@ -254,6 +256,13 @@ def _closed() -> CancelledError:
     return CancelledError("Session has been closed.")
 
 
+def _size(graph_def: GraphDef | Serialisable | bytes) -> int:
+    """Bytes of a graph, 0 where that is not known without serialising it."""
+    if isinstance(graph_def, bytes):
+        return len(graph_def)
+    return graph_def.ByteSize() if isinstance(graph_def, GraphDef) else 0
+
+
 def _placed(graph_def: GraphDef | Serialisable | bytes, cluster: Cluster, soft: bool) -> Graph:
     """The graph of a session, imported and placed."""
     graph = graph_def_to_graph(graph_def, add_default_attrs=True)
@@ -294,7 +303,11 @@ async def open_session(
     """
     cluster = devices if isinstance(devices, Cluster) else local_cluster(devices)
     settings = ConfigProto() if config is None else config
-    graph = await trio.to_thread.run_sync(_placed, graph_def, cluster, settings.allow_soft_placement)
+    soft = settings.allow_soft_placement
+    if _size(graph_def) > _LARGE_BYTES:
+        graph = await trio.to_thread.run_sync(_placed, graph_def, cluster, soft)
+    else:
+        graph = _placed(graph_def, cluster, soft)
     session = Session(
         graph,
         cluster,
