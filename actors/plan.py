@@ -1,8 +1,8 @@
 """What a compiled partition is: slots to start from, segments of instructions, and where values come in and go out.
 
 Flows in: the parts that `compiler.py` makes. Flows out: what executors read. Always holds: a plan is shared by all
-steps that run it and keeps nothing of any step, except that chunks which took too long are split (`Segment.split`),
-which changes when the event loop gets its turn and never what is computed.
+steps that run it and keeps nothing of any step, except that chunks which took too long are split (`Segment.split`)
+and made to reuse buffers (`reuse.py`), which changes when the event loop gets its turn and never what is computed.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..devices.kernels.in_place import into
 from ..errors import PartitaError, UnknownError
 from ..graph.dtypes import DataType, is_ref
+from .reuse import reusing
 from .roles import Role, role_of
 
 if TYPE_CHECKING:
@@ -103,8 +105,13 @@ class Plan:
         return self.names[node], self.properties[node].op
 
     def learn(self, segment: Segment, chunks: tuple[Chunk, ...], number: int, took_s: float, limits: Limits) -> None:
-        """Takes note of how long a chunk took: a long one is halved, a single kernel is marked or unmarked as slow."""
+        """Takes note of how long a chunk took.
+
+        A long one reuses buffers from now on and is halved; a single kernel is marked or unmarked as slow.
+        """
         chunk = chunks[number]
+        if took_s > limits.thread_s:
+            self._reuse_buffers(segment, chunks, number)
         if len(chunk) > 1:
             if took_s > limits.chunk_s:
                 segment.split(chunk)
@@ -112,6 +119,14 @@ class Plan:
             segment.slow -= {id(chunk)}
         elif took_s > limits.thread_s and self._may_run_in_thread(segment.origins[sum(map(len, chunks[:number]))]):
             segment.slow |= {id(chunk)}
+
+    def _reuse_buffers(self, segment: Segment, chunks: tuple[Chunk, ...], number: int) -> None:
+        """Lets the instructions of a chunk that can write into a dying input do so."""
+        begin = sum(map(len, chunks[:number]))
+        for position, instruction in enumerate(chunks[number]):
+            function = into(self.properties[segment.origins[begin + position]])
+            if function is not None:
+                chunks[number][position] = reusing(instruction, function)
 
     def _may_run_in_thread(self, node: int) -> bool:
         """Whether a node only computes: not if it sends, or reads or writes what other nodes may write."""

@@ -1,0 +1,66 @@
+"""Computing into the buffer of an input gives the bits that the kernel gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.devices.kernels import in_place
+from partita.graph.dtypes import Array, DataType
+from partita.graph.graph import Graph
+from partita.graph.properties import NodeProperties
+from tests.devices.kernels.draws import pairs
+from tests.devices.kernels.harness import run
+
+UNARY = ("Neg", "Relu", "Sqrt", "Square")
+BINARY = ("Add", "AddV2", "Maximum", "Minimum", "Mul", "RealDiv", "Sub")
+WHOLE: list[np.dtype[Any]] = [np.dtype(np.float32), np.dtype(np.float64)]
+
+
+def properties(op: str, dtype: DataType) -> NodeProperties:
+    graph = Graph()
+    return graph.add_node("n", op, {"T": dtype}).properties
+
+
+def test_each_op_of_the_table_is_tested_here() -> None:
+    assert set(in_place._FUNCTIONS) == {*UNARY, *BINARY}
+
+
+@pytest.mark.parametrize("op", UNARY)
+@given(operands=pairs(WHOLE))
+def test_one_operand(op: str, operands: tuple[Array, Array]) -> None:
+    """The buffer of the operand ends up with what the kernel returns."""
+    value = np.array(operands[0])
+    expected = run(op, value)
+    function = in_place.into(properties(op, DataType.FLOAT))
+    assert function is not None
+    with np.errstate(all="ignore"):
+        function(value, out=value)
+    np.testing.assert_array_equal(value, expected)
+
+
+@pytest.mark.parametrize("op", BINARY)
+@given(operands=pairs(WHOLE), into_first=st.booleans())
+def test_two_operands(op: str, operands: tuple[Array, Array], into_first: bool) -> None:
+    """So does the buffer of either operand, if the result has its shape."""
+    values = [np.array(value) for value in operands]
+    out = values[0 if into_first else 1]
+    expected = np.asarray(run(op, *values))
+    function = in_place.into(properties(op, DataType.FLOAT))
+    assert function is not None
+    with np.errstate(all="ignore"):
+        if out.shape == expected.shape:
+            np.testing.assert_array_equal(function(*values, out=out), expected)
+            np.testing.assert_array_equal(out, expected)
+        else:
+            with pytest.raises(ValueError, match="broadcast"):
+                function(*values, out=out)
+
+
+@pytest.mark.parametrize("dtype", [DataType.HALF, DataType.BFLOAT16, DataType.INT32, DataType.STRING])
+def test_other_types_have_no_function(dtype: DataType) -> None:
+    assert in_place.into(properties("Add", dtype)) is None
