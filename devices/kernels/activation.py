@@ -12,9 +12,10 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, DataType, base_type, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from .exponential import exp_float32
 from .registry import Construction, Kernel, kernel
-from .support import in_float32, is_half, shape_text
+from .support import in_float32, is_half
 
 Unary = Callable[[Array], Array]
 Gradient = Callable[[Array, Array], Array]

@@ -12,9 +12,10 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from .column_sums import column_sums
 from .registry import Construction, Kernel, kernel
-from .support import in_float32, shape_text
+from .support import in_float32
 
 
 def _check(value: Array, bias: Array, channel_first: bool) -> None:

@@ -15,9 +15,10 @@ import numpy as np
 
 from ...errors import FailedPreconditionError, InvalidArgumentError
 from ...graph.dtypes import Array, DataType, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from .broadcasting import broadcasting_binary
 from .registry import Construction, Kernel, kernel, simple
-from .support import in_float32, require, shape_text
+from .support import in_float32, require
 
 _BARE: dict[str, Callable[[Any, Any], Any]] = {
     "AddV2": operator.add,

@@ -12,8 +12,9 @@ import numpy as np
 
 from ...errors import OutOfRangeError
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel
-from .support import require, shape_text, widen
+from .support import require, widen
 
 
 def _sources(first: Array, last: Array, size: int, new: int) -> Array:

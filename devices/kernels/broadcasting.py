@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
-from .support import shape_text
+from ...graph.ops.shapes.dims import shape_text
 
 
 def incompatible(*values: Array) -> InvalidArgumentError:

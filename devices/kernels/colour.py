@@ -10,8 +10,9 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel
-from .support import in_float32, require, shape_text
+from .support import in_float32, require
 
 
 def _check(images: Array) -> None:

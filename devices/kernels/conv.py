@@ -13,11 +13,12 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from ...graph.ops.shapes.windows import WindowAttrs, window_attrs
 from . import convolution
 from .registry import Construction, Kernel, kernel
 from .sliding import Sweep, as_laid_out, channels_last, sweep
-from .support import in_float32, require, shape_text
+from .support import in_float32, require
 
 SweepOf = Callable[[tuple[int, ...], tuple[int, ...]], Sweep]
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel
-from .support import require, shape_text
+from .support import require
 
 
 def _count(values: Array, size: int, weights: Array | None, binary: bool, dtype: np.dtype[Any]) -> Array:

@@ -14,9 +14,10 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
 from ...graph.ops.shapes.dilation import dilation_attrs
+from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel
 from .sliding import Sweep, sweep
-from .support import in_float32, shape_text
+from .support import in_float32
 
 SweepOf = Callable[[Array, Array], Sweep]
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel
-from .support import is_half, require, shape_text
+from .support import is_half, require
 
 # (input size, output size) -> weights [output, input] of one axis
 AxisWeights = Callable[[int, int], Array]

@@ -15,9 +15,10 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from ...graph.ops.shapes.matmul import Equation, parse_equation
 from .registry import Construction, Kernel, kernel
-from .support import in_float32, is_half, require, shape_text, widen
+from .support import in_float32, is_half, require, widen
 
 BinaryKernel = Callable[[Array, Array], Array]
 

@@ -12,9 +12,10 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from .column_sums import column_means, column_sums, inverse_roots
 from .registry import Construction, Kernel, kernel
-from .support import require, shape_text, widen
+from .support import require, widen
 
 
 def _check_vector(name: str, value: Array, channels: int, when: str = "") -> None:

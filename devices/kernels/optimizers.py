@@ -17,10 +17,11 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from ..state import Variable
 from . import optimizer_formulas as formulas
 from .registry import Construction, Kernel, kernel
-from .support import is_half, shape_text, widen
+from .support import is_half, widen
 from .variable_scatter import check_rows
 from .variables import initialised_variable_of
 

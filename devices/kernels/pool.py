@@ -15,10 +15,11 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
 from ...graph.dtypes import Array, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from ...graph.ops.shapes.pool import PoolAttrs, pool_attrs
 from .registry import Construction, Kernel, kernel
 from .sliding import Sweep, as_laid_out, channels_last, sweep
-from .support import in_float32, require, shape_text
+from .support import in_float32, require
 
 _FEW_CELLS = 9  # a window so small costs little more cell by cell than axis by axis
 

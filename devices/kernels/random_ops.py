@@ -14,10 +14,11 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from . import philox
 from .philox import Position
 from .registry import Construction, Kernel, kernel
-from .support import require, shape_text
+from .support import require
 
 # (place in the stream, how many numbers) -> that many numbers
 Draw = Callable[[Position, int], Array]

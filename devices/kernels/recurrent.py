@@ -12,8 +12,9 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel
-from .support import in_float32, shape_text
+from .support import in_float32
 
 Step = Callable[..., tuple[Array, ...]]
 

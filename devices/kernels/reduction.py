@@ -15,10 +15,11 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from .division import cut_quotient
 from .limits import highest, lowest
 from .registry import Construction, Kernel, kernel
-from .support import BFLOAT16, in_float32, is_half, require, shape_text
+from .support import BFLOAT16, in_float32, is_half, require
 
 
 def reduction_axes(axes: Array, rank: int) -> tuple[int, ...]:

@@ -13,8 +13,9 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel
-from .support import require, shape_text
+from .support import require
 
 
 def _lanczos(radius: float) -> Callable[[Array], Array]:

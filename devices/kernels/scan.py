@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel
-from .support import in_float32, require, shape_text
+from .support import in_float32, require
 
 
 def _scan(x: Array, axis: int, ufunc: np.ufunc, start: Any, exclusive: bool) -> Array:

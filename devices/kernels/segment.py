@@ -13,10 +13,11 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from .division import cut_quotient
 from .limits import highest, lowest
 from .registry import Construction, Kernel, kernel
-from .support import require, shape_text
+from .support import require
 
 _UFUNCS = {"Sum": np.add, "Mean": np.add, "Prod": np.multiply, "Min": np.minimum, "Max": np.maximum}
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, DataType, dtype_name, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel, simple
-from .support import BFLOAT16, require, shape_text
+from .support import BFLOAT16, require
 
 
 def _select_broadcast(condition: Array, then: Array, otherwise: Array) -> Any:

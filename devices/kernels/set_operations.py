@@ -13,8 +13,9 @@ import numpy as np
 
 from ...errors import InternalError, InvalidArgumentError
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel
-from .support import require, shape_text
+from .support import require
 from .text import strings
 
 _OPERATIONS: dict[bytes, Callable[[set[Any], set[Any]], set[Any]]] = {  # elements of any type

@@ -10,9 +10,10 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from .exponential import exp_float32
 from .registry import Construction, Kernel, kernel
-from .support import in_float32, shape_text
+from .support import in_float32
 
 
 def _shifted(logits: Array) -> Array:

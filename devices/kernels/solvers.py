@@ -13,9 +13,10 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
 from ...graph.dtypes import Array, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from .linalg import adjoint, by_matrix, require_matrices, require_square, scipy_linalg
 from .registry import Construction, Kernel, kernel, simple
-from .support import require, shape_text
+from .support import require
 
 _NOT_INVERTIBLE = "Input matrix is not invertible."
 

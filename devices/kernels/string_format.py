@@ -18,10 +18,11 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, DataType, dtype_name, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from ...graph.tensor import numpy_to_tensor, tensor_to_numpy
 from ...graph.tensor import parse_tensor as parse_tensor_proto
 from .registry import Construction, Kernel, kernel
-from .support import is_half, shape_text
+from .support import is_half
 from .text import strings
 
 _ESCAPES = {10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 39: "\\'", 92: "\\\\"}

@@ -1,12 +1,11 @@
-"""What the numeric families share: half types computed in float32, and the wording of shapes in errors.
+"""What the numeric families share: half types computed in float32, and checks of what they are given.
 
-Flows in: kernels written for float32 and up; arrays. Flows out: kernels for every element type; text. Always holds: a
+Flows in: kernels written for float32 and up; arrays. Flows out: kernels for every element type. Always holds: a
 result has the element type that was asked for, rounded once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -47,11 +46,6 @@ def in_float32(function: Kernel, dtype: DataType) -> Kernel:
 
 def _narrow(value: Array, target: np.dtype[Any]) -> Array:
     return value.astype(target) if value.dtype == np.float32 else value
-
-
-def shape_text(shape: Sequence[int]) -> str:
-    """A shape as TensorFlow writes it in messages: [2,3]."""
-    return f"[{','.join(map(str, shape))}]"
 
 
 def require(condition: bool, message: str) -> None:

@@ -13,9 +13,10 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from ..state import Variable
 from .registry import Construction, Kernel, kernel
-from .support import BFLOAT16, shape_text
+from .support import BFLOAT16
 from .variables import variable_of
 
 Index = Array | tuple[Array, ...]

@@ -13,9 +13,9 @@ import numpy as np
 
 from ...errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, OutOfRangeError
 from ...graph.dtypes import Array, DataType, base_type, dtype_name, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from ..state import DEFAULT_CONTAINER, VARIABLE_TYPE, ResourceHandle, Variable, handle_array, handle_of
 from .registry import Construction, Kernel, kernel
-from .support import shape_text
 
 VariableOf = Callable[[Array], Variable]
 Combine = Callable[[Array, Array], Array]

@@ -16,7 +16,7 @@ from ...dtypes import Array, Shape
 from .registry import ShapeContext, with_rank
 
 
-def shape_text(shape: Shape) -> str:
+def shape_text(shape: Sequence[int | None] | None) -> str:
     """A shape as TensorFlow writes it: `[2,?,3]`, `<unknown>` where not even the rank is known."""
     if shape is None:
         return "<unknown>"
