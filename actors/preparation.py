@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InvalidArgumentError
 from ..graph.collector import collector_paused
+from ..graph.control_flow import build_control_flow_info
 from ..graph.dtypes import base_type
 from ..graph.partition import split_graph
 from ..graph.subgraph import client_graph
@@ -105,6 +106,7 @@ def _compile(
 
 
 def _interpret(graph: Graph, actors: Mapping[str, DeviceActor]) -> Interpretation:
+    build_control_flow_info(graph)  # for its errors
     binders = {name: actor.binder for name, actor in actors.items()}
     made = Interpretation(graph, binders)
     check_complete(binders.values())

@@ -17,11 +17,12 @@ import numpy.typing as npt
 from ...errors import InternalError, InvalidArgumentError, NotFoundError, UnimplementedError
 from ..collector import collector_paused
 from ..columns import CONTROL_SLOT, SINK_ID
+from ..control_flow import FRAMED, build_control_flow_info
 from ..device_name import parse_full_name
 from ..dtypes import REF_OFFSET, DataType, base_type
 from ..graph import EdgeArrays, Graph, Ids
 from ..memory_types import memory_types
-from ..node import Edge, Node
+from ..node import Edge, Node, class_of_op
 from ..port_table import PortTable
 from ..properties import NodeProperties
 from ..protos import AttrValue, GraphDef
@@ -239,9 +240,11 @@ def _device_type(name: str) -> str:
         raise InternalError(f"Malformed assigned device '{name}'", device=name) from error
 
 
-def _check_no_loops(graph: Graph) -> None:
-    if not {"Enter", "RefEnter"} & {p.op for p in graph.distinct_properties()[0]}:
+def _check_loops(graph: Graph) -> None:
+    """Raises what is wrong with the loops of a graph, UnimplementedError if all is well with them."""
+    if not FRAMED & {class_of_op(kind.op) for kind in graph.distinct_properties()[0]}:
         return
+    build_control_flow_info(graph)  # for its errors
     for node in graph.op_nodes():
         if node.op in ("Enter", "RefEnter"):
             raise UnimplementedError(
@@ -255,10 +258,10 @@ def split_graph(graph: Graph, options: PartitionOptions | None = None) -> dict[s
     """Cuts a placed graph into one graph per location; `graph` stays as it is.
 
     A graph that lies in one location already is its own only part, the same object. Raises InvalidArgumentError for
-    missing inputs, InternalError for malformed assigned devices, NotFoundError for missing start times when
-    scheduling, UnimplementedError for loops.
+    missing inputs and malformed loops, InternalError for malformed assigned devices, NotFoundError for missing start
+    times when scheduling, UnimplementedError for loops.
     """
-    _check_no_loops(graph)
+    _check_loops(graph)
     with collector_paused():
         return _Cut(graph, options or PartitionOptions()).run()
 

@@ -22,6 +22,7 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from partita.graph.dtypes import Array
 from partita.graph.protos import GraphDef
@@ -237,8 +238,18 @@ class ErrorCase:
 
     @property
     def family(self) -> str:
-        """The family: there is one."""
-        return "errors"
+        """The family: the folder's name."""
+        return self.folder.name
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether the graph has a library of functions, or names one in an attr."""
+        try:
+            graph = GraphDef.FromString(self.graph_bytes())
+        except DecodeError:  # damaged on purpose
+            return False
+        named = any(value.HasField("func") for node in graph.node for value in node.attr.values())
+        return bool(graph.library.function) or named
 
     @property
     def code(self) -> str:
@@ -249,6 +260,12 @@ class ErrorCase:
     def core(self) -> str:
         """First line of the session's message, without node decorations."""
         return str(self.info["session"]["core"])
+
+    @property
+    def import_answer(self) -> tuple[str, str]:
+        """Code and first line of what importing alone says; "OK" where only a later stage refuses."""
+        answer = self.info["import"]
+        return (str(answer["code"]), str(answer["core"])) if answer["stage"] == "import" else ("OK", "")
 
     def graph_bytes(self) -> bytes:
         """The file, which need not be a GraphDef."""
@@ -261,10 +278,11 @@ class ErrorCase:
         }
 
 
-def error_cases() -> list[ErrorCase]:
-    """The cases of errors/errors.json."""
-    folder = roots()[0] / "errors"
-    return [ErrorCase(info, folder) for info in json.loads((folder / "errors.json").read_text())]
+def error_cases(family: str) -> list[ErrorCase]:
+    """The graphs of family "errors" or "errors2"; SavedModels are no graphs."""
+    folder = roots()[0] / family
+    infos = json.loads((folder / f"{family}.json").read_text())
+    return [ErrorCase(info, folder) for info in infos if info.get("kind", "graph") == "graph"]
 
 
 @dataclass(frozen=True)
@@ -311,4 +329,4 @@ def size(case: Case | ErrorCase | ShapeCase) -> int:
     """How many cases the corpus has of the kind and family of this one."""
     if isinstance(case, ShapeCase):
         return sum(other.family == case.family for other in shape_cases())
-    return len(error_cases() if isinstance(case, ErrorCase) else cases(case.family))
+    return len(error_cases(case.family) if isinstance(case, ErrorCase) else cases(case.family))

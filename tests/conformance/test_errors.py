@@ -1,7 +1,8 @@
 """Requests that TensorFlow refuses are refused with the same status code and a message about the same thing.
 
-Flows in: errors.json, the answers of a session. Requests that TensorFlow accepts, deliberately, must run. After a
-refused run the session works on: whatever the graph has that can run alone runs.
+Flows in: errors.json and errors2.json; what a session answers, and what importing alone does. Requests that TensorFlow
+accepts, deliberately, must run. After a refused run the session works on: whatever the graph has that can run alone
+runs.
 """
 
 from __future__ import annotations
@@ -12,13 +13,12 @@ import pytest
 
 from partita.actors.session import Session, open_session
 from partita.errors import PartitaError
-from partita.graph.importer import graph_def_to_graph
+from partita.graph.graph import Graph
+from partita.graph.importer import graph_def_to_graph, import_graph_def
 from tests.conformance.corpus import ErrorCase, error_cases
 from tests.runs import HARD_PLACEMENT, cpus, run_one, run_to_the_end
 
-CASES = error_cases()
-# Loops are not run yet, so nobody looks at frames: the request fails, but for another reason.
-NOT_YET = frozenset({"inputs_from_two_frames"})
+CASES = error_cases("errors") + [case for case in error_cases("errors2") if not case.has_functions]
 _NAMED = re.compile(r"'([^']+)'|\{\{node ([^}]+)\}\}|[Nn]ode (\w+)")
 
 
@@ -62,11 +62,29 @@ def test_code_and_message(case: ErrorCase) -> None:
     """The code is TensorFlow's; the message begins like its message or names the same nodes."""
     code, message = run_to_the_end(answer, case)
     assert code == case.code, message
-    if case.name not in NOT_YET:
-        assert speaks_of_the_same(message, case.core) or code == "OK", f"{message!r} is not about {case.core!r}"
+    assert speaks_of_the_same(message, case.core) or code == "OK", f"{message!r} is not about {case.core!r}"
+
+
+def imported(case: ErrorCase) -> tuple[str, str]:
+    """Status code and message of importing into a graph, after checking that a failed import leaves it empty."""
+    graph = Graph()
+    try:
+        import_graph_def(case.graph_bytes(), graph)
+    except PartitaError as error:
+        return ("graph is no longer empty" if graph.num_nodes > 2 else error.code), message_of(error)
+    return "OK", ""
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_import_checks_every_node(case: ErrorCase) -> None:
+    """Importing refuses what TensorFlow's import refuses, which is more than a session does, and nothing else."""
+    code, message = imported(case)
+    expected, core = case.import_answer
+    assert code == expected, message
+    assert speaks_of_the_same(message, core) or code == "OK", f"{message!r} is not about {core!r}"
 
 
 def test_the_cases_are_all_there() -> None:
-    """The committed part has all 46, some of them deliberately accepted."""
-    assert len(CASES) >= 46
+    """The committed part has all 46 and 9 malformed loops, some of them deliberately accepted."""
+    assert len(CASES) >= 46 + 9
     assert 5 <= sum(case.code == "OK" for case in CASES) < len(CASES)
