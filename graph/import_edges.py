@@ -1,6 +1,6 @@
 """The inputs of imported nodes: from strings to edges, and the order in which nodes are created.
 
-Flows in: node names, input strings, and the map from tensors of the GraphDef to tensors of the existing graph. Flows
+Flows in: node names, input texts, and the map from tensors of the GraphDef to tensors of the existing graph. Flows
 out: columns with one row an input, the creation order, the edge columns. Always holds: rows come by node, data inputs
 by port, then control inputs by name without duplicates; a source is an index into the GraphDef (>= 0) or `~id` of a
 node that exists already; port -1 is a control input.
@@ -18,6 +18,7 @@ from ..errors import InvalidArgumentError
 from .columns import CONTROL_SLOT
 from .dtypes import REF_OFFSET, dtype_name, types_compatible
 from .graph import Graph, Ids
+from .import_inputs import InputTexts
 from .port_table import PortTable, distinct_properties
 from .properties import NodeProperties
 from .tensor_id import TensorId, parse_tensor_name
@@ -29,19 +30,14 @@ _NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
 class NodeInputs:
     """Input strings of all nodes, resolved: row `starts[i]` to row `starts[i + 1]` are the inputs of node `i`."""
 
-    def __init__(
-        self, names: list[str], texts: list[str], counts: list[int], input_map: Mapping[TensorId, tuple[int, int]]
-    ) -> None:
-        """`texts` are the input strings of all nodes in a row, `counts` how many each node has.
-
-        `input_map` gives node id and port of the existing graph. Raises InvalidArgumentError for unknown inputs.
-        """
-        self.names = names
-        self.index = {name: i for i, name in enumerate(names)}
+    def __init__(self, texts: InputTexts, input_map: Mapping[TensorId, tuple[int, int]]) -> None:
+        """`input_map` gives node id and port of the existing graph. Raises InvalidArgumentError for unknown inputs."""
+        self.names = texts.names
+        self.index = texts.index
         self.used_map_keys: set[TensorId] = set()
         self._input_map = input_map
-        self._texts = texts
-        self._set_rows(np.repeat(np.arange(len(names), dtype=np.int32), counts), *self._resolve(texts, counts))
+        self._texts = texts.kept
+        self._set_rows(np.repeat(np.arange(len(self.names), dtype=np.int32), texts.counts), *self._resolve(texts))
 
     def _set_rows(self, node: Ids, source: Ids, port: Ids) -> None:
         self.node, self.source, self.port = node, source, port
@@ -50,21 +46,17 @@ class NodeInputs:
         self.starts = np.searchsorted(self.node, np.arange(len(self.names) + 1))
         self.slot = np.arange(len(self.node)) - self.starts[self.node]
 
-    def _resolve(self, texts: list[str], counts: list[int]) -> tuple[Ids, Ids]:
+    def _resolve(self, texts: InputTexts) -> tuple[Ids, Ids]:
         """Source and port of every row; bare names, nearly all there are, take no Python code of their own."""
-        known = {} if self._input_map else self.index
-        found: list[int | None] = list(map(known.get, texts))
-        port = np.zeros(len(texts), np.int32)
+        source = texts.sources()
+        port = np.zeros(len(source), np.int32)
         special: dict[str, tuple[int, int]] = {}
-        if None in found:
-            starts = np.cumsum([0, *counts])
-            for row, index in enumerate(found):
-                if index is None:
-                    text = texts[row]
-                    if text not in special:
-                        special[text] = self._parse(int(np.searchsorted(starts, row, side="right")) - 1, text)
-                    found[row], port[row] = special[text]
-        return np.array(found, np.int32), port
+        starts = np.cumsum([0, *texts.counts])
+        for row, text in texts.kept.items():
+            if text not in special:
+                special[text] = self._parse(int(np.searchsorted(starts, row, side="right")) - 1, text)
+            source[row], port[row] = special[text]
+        return source, port
 
     def _parse(self, index: int, text: str) -> tuple[int, int]:
         tensor = parse_tensor_name(text)

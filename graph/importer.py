@@ -11,8 +11,10 @@ the edges that hang loose ends on source and sink.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -23,13 +25,16 @@ from .columns import CONTROL_SLOT
 from .functions import merged_library
 from .graph import Graph, Ids, Versions
 from .import_edges import NodeInputs, creation_order, edge_columns
+from .import_inputs import InputTexts
 from .import_names import NameChecks, check_node_names, colocated_with
 from .node import Node
 from .ops.registry import MIN_PRODUCER, PRODUCER, RELEASE, OpSignature, lookup_op
 from .properties import NodeProperties, PropertiesCache, split_entry
-from .protos import FunctionDefLibrary, GraphDef, LazyGraphDef, VersionDef
+from .protos import FunctionDefLibrary, GraphDef, LazyGraphDef, LazyNodeDef, VersionDef
 from .tensor_id import parse_tensor_name
 from .validate import check_arity, check_attrs, check_op_deprecation
+
+_CHUNK = 4096  # nodes whose strings are read together
 
 
 class Serialisable(Protocol):
@@ -99,63 +104,81 @@ def check_versions(versions: VersionDef) -> None:
         )
 
 
+def _lookup_with(library: FunctionDefLibrary) -> Callable[[str], OpSignature]:
+    """Finds the signatures of a library's functions, and of ops.
+
+    A function of its own, not a method: what refers to itself outlives its use, and an import holds the whole file.
+    """
+    functions = {f.signature.name: OpSignature(f.signature) for f in library.function}
+    return lambda op: functions.get(op) or lookup_op(op)
+
+
 class _Constructor:
     """One import: reads and checks everything, then writes it to the graph in one go."""
 
     def __init__(
-        self, lazy: LazyGraphDef, graph: Graph, options: ImportOptions, *, validate: bool, defaults: bool
+        self,
+        graph_def: GraphDef | Serialisable | bytes,
+        graph: Graph,
+        options: ImportOptions,
+        *,
+        validate: bool,
+        defaults: bool,
     ) -> None:
+        lazy = parse_lazily(graph_def)
         self.versions = VersionDef.FromString(lazy.versions)
         check_versions(self.versions)
         self.library = FunctionDefLibrary.FromString(lazy.library)
-        self.nodes = lazy.node
+        self._nodes: Sequence[LazyNodeDef] = lazy.node
         self.graph = graph
         self.options = options
         self.validate = validate
+        self._lookup = _lookup_with(self.library)
         self.cache = PropertiesCache(add_defaults=defaults, lookup=self._lookup)
-        self._functions = {f.signature.name: OpSignature(f.signature) for f in self.library.function}
         self._checked: set[int] = set()
-
-    def _lookup(self, op: str) -> OpSignature:
-        return self._functions.get(op) or lookup_op(op)
+        self._devices = array("i")
+        self._device_numbers: dict[str, int] = {}
 
     def run(self, *, internal_names: bool) -> ImportResults:
         """Imports; on any error the graph is untouched."""
-        names, texts, counts, properties, devices = self._read_nodes()
-        check_node_names(names, internal=internal_names)
-        checks = NameChecks(self.graph, names, self.options)
-        inputs = NodeInputs(names, texts, counts, checks.input_map)
+        texts, properties = self._read_nodes()
+        check_node_names(texts.names, internal=internal_names)
+        checks = NameChecks(self.graph, texts.names, self.options)
+        inputs = NodeInputs(texts, checks.input_map)
         if self.validate:
             self._check_nodes(inputs, properties)
         inputs.check_types(properties, self.graph)
-        order = creation_order(names, properties, inputs)
+        order = creation_order(texts.names, properties, inputs)
         skipped = checks.skipped(inputs, properties)
         created = [i for i in order if i not in skipped] if skipped else order
-        return self._write(created, inputs, properties, devices, checks)
+        return self._write(created, inputs, properties, checks)
 
-    def _read_nodes(self) -> tuple[list[str], list[str], list[int], list[NodeProperties], list[str]]:
-        """Names, all input strings in a row, their number per node, properties and requested devices."""
-        names: list[str] = []
-        texts: list[str] = []
-        counts: list[int] = []
+    def _read_nodes(self) -> tuple[InputTexts, list[NodeProperties]]:
+        """Names, inputs and properties of all nodes; a chunk at a time, so that strings are soon forgotten."""
+        texts = InputTexts(keep_all=bool(self.options.input_map))
         properties: list[NodeProperties] = []
-        devices: list[str] = []
+        for first in range(0, len(self._nodes), _CHUNK):
+            nodes = self._nodes[first : first + _CHUNK]
+            inputs = [node.input[:] for node in nodes]
+            texts.add([node.name for node in nodes], list(chain.from_iterable(inputs)), map(len, inputs))
+            properties += self._properties_of(nodes)
+            numbers = self._device_numbers
+            self._devices.extend(numbers.setdefault(node.device, len(numbers)) for node in nodes)
+        self._nodes = ()  # the message, larger than the graph, is not needed beside what edges take
+        return texts, properties
+
+    def _properties_of(self, nodes: Sequence[LazyNodeDef]) -> Iterator[NodeProperties]:
         resolve = self.cache.resolve
-        for node in self.nodes:
-            name, inputs = node.name, node.input[:]
-            names.append(name)
-            texts += inputs
-            counts.append(len(inputs))
-            devices.append(node.device)
+        for node in nodes:
             try:
-                properties.append(resolve(node.op, tuple(node.attr[:])))
+                yield resolve(node.op, tuple(node.attr[:]))
             except (InvalidArgumentError, NotFoundError) as error:
+                name = node.name
                 if not node.op:
                     raise InvalidArgumentError(f"Node {name!r} does not specify an operation", node=name) from None
                 if self.validate:
                     self._check_unresolved(name, node.op, node.attr[:])
                 raise error.located(node=name, op=node.op) from None
-        return names, texts, counts, properties, devices
 
     def _check_unresolved(self, name: str, op: str, entries: list[bytes]) -> None:
         """Raises what validation says about attrs that give no port types: it comes before what resolving them says."""
@@ -174,7 +197,7 @@ class _Constructor:
                     self._check_colocation(name, shared, inputs)
                     self._checked.add(id(shared))
                 if num_data[i] != len(shared.input_types):
-                    check_arity(name, shared.op_def, shared.input_types, self.nodes[i].input)
+                    check_arity(name, shared.op_def, shared.input_types, num_data[i])
             except (InvalidArgumentError, NotFoundError) as error:
                 raise error.located(node=name, op=shared.op) from None
 
@@ -190,7 +213,6 @@ class _Constructor:
         created: Sequence[int],
         inputs: NodeInputs,
         properties: list[NodeProperties],
-        devices: list[str],
         checks: NameChecks,
     ) -> ImportResults:
         graph, first = self.graph, self.graph.num_node_ids
@@ -201,8 +223,9 @@ class _Constructor:
         columns = edge_columns(new_id, new_id - first, inputs, checks.control_ids(inputs, created))
         results = self._results(new_id, inputs, properties, checks)
         library = merged_library(graph.library, self.library)
-        interned = {name: graph.intern_device(name or self.options.default_device) for name in set(devices)}
-        graph.extend_nodes(names, [renamed[i] for i in created], [interned[devices[i]] for i in created])
+        interned = [graph.intern_device(name or self.options.default_device) for name in self._device_numbers]
+        requested = np.array(interned, np.int32)[np.array(self._devices, np.int32)[created]]
+        graph.extend_nodes(names, [renamed[i] for i in created], requested.tolist())
         graph.extend_edges(*columns)
         graph.fix_source_and_sink_edges()
         graph.library = library
@@ -259,9 +282,8 @@ def graph_def_to_graph(
     inputs, cycles, types, versions) or NotFoundError (unknown ops, attrs that decide port types).
     """
     with collector_paused():
-        lazy = parse_lazily(graph_def)
         graph = Graph()
-        constructor = _Constructor(lazy, graph, ImportOptions(), validate=False, defaults=add_default_attrs)
+        constructor = _Constructor(graph_def, graph, ImportOptions(), validate=False, defaults=add_default_attrs)
         constructor.run(internal_names=allow_internal_names)
         versions = constructor.versions
         graph.versions = Versions(versions.producer, versions.min_consumer, tuple(versions.bad_consumers))
@@ -285,9 +307,7 @@ def import_graph_def(
     Raises InvalidArgumentError, NotFoundError or UnimplementedError (removed ops), and then `graph` is as it was.
     """
     with collector_paused():
-        constructor = _Constructor(
-            parse_lazily(graph_def), graph, options or ImportOptions(), validate=True, defaults=True
-        )
+        constructor = _Constructor(graph_def, graph, options or ImportOptions(), validate=True, defaults=True)
         results = constructor.run(internal_names=False)
     theirs, ours = constructor.versions, graph.versions
     graph.versions = Versions(

@@ -44,7 +44,7 @@ def validate_node_def(node: NodeDef, signature: OpSignature) -> None:
     check_inputs(node.name, node.input)
     check_attrs(node.name, signature, dict(node.attr))
     attrs = {name: decode(value) for name, value in node.attr.items() if not value.HasField("tensor")}
-    check_arity(node.name, signature, input_output_types(signature, attrs)[0], node.input)
+    check_arity(node.name, signature, input_output_types(signature, attrs)[0], _num_data(node.input))
 
 
 def check_inputs(name: str, inputs: Iterable[str]) -> None:
@@ -117,9 +117,12 @@ def _missing(keys: Sequence[str], name: str, signature: OpSignature) -> InvalidA
     )
 
 
-def check_arity(name: str, signature: OpSignature, input_types: Sequence[DataType], inputs: Iterable[str]) -> None:
-    """Raises InvalidArgumentError unless there are as many data inputs as the op takes with these attrs."""
-    count = sum(not text.startswith("^") for text in inputs)
+def _num_data(inputs: Iterable[str]) -> int:
+    return sum(not text.startswith("^") for text in inputs)
+
+
+def check_arity(name: str, signature: OpSignature, input_types: Sequence[DataType], count: int) -> None:
+    """Raises InvalidArgumentError unless `count` data inputs are as many as the op takes with these attrs."""
     if count != len(input_types):
         types = ", ".join(map(dtype_name, input_types))
         raise InvalidArgumentError(
