@@ -16,6 +16,7 @@ from ...graph.dtypes import Array
 from ...graph.ops.shapes.dims import shape_text
 from ...graph.ops.shapes.windows import WindowAttrs, window_attrs
 from . import convolution
+from .half_products import PLAIN, arithmetic_of
 from .registry import Construction, Kernel, kernel
 from .sliding import Sweep, as_laid_out, channels_last, sweep
 from .support import in_float32, require
@@ -64,13 +65,15 @@ def _check_groups(channels: int, window_shape: Sequence[int]) -> None:
 def conv(node: Construction) -> Kernel:
     """Sums of products over a window along the spatial axes; channels go in groups where the filter is thinner."""
     attrs, sweep_of = _conv_attrs(node, "NDHWC" if node.op == "Conv3D" else "NHWC")
+    # TensorFlow's Conv2D widens half types, its Conv3D does not.
+    arithmetic = arithmetic_of(node.output_types[0]) if node.op == "Conv3D" else PLAIN
 
     def convolve(x: Array, w: Array) -> Array:
         if x.ndim == attrs.rank:
             x = channels_last(x, attrs)
         _check_operands(x, w, attrs.rank)
         walked = sweep_of(x.shape[1:-1], w.shape[:-2])
-        return as_laid_out(convolution.convolve(x, w, walked), attrs)
+        return as_laid_out(convolution.convolve(x, w, walked, arithmetic), attrs)
 
     return in_float32(convolve, node.output_types[0])
 
@@ -111,6 +114,7 @@ def _check_gradient(sizes: Sequence[int], window_shape: Sequence[int], y: Array,
 def conv_backprop_input(node: Construction) -> Kernel:
     """The gradient of a convolution with respect to its input, from the filter and the gradient of its output."""
     attrs, sweep_of = _conv_attrs(node, "NDHWC" if "3D" in node.op else "NHWC")
+    arithmetic = arithmetic_of(node.output_types[0])
     label = "Conv2DCustomBackpropInput" if "2D" in node.op else "Conv3DBackpropInputOp"
 
     def gradient(given: Array, w: Array, y: Array) -> Array:
@@ -119,7 +123,7 @@ def conv_backprop_input(node: Construction) -> Kernel:
         sizes = _full_sizes(given, y, attrs, w.shape[-2], node.op)
         walked = sweep_of(sizes[1:-1], w.shape[:-2])
         _check_gradient(sizes, w.shape, y, walked, label)
-        return as_laid_out(convolution.input_gradient(y, w, sizes[1:-1], sizes[-1], walked), attrs)
+        return as_laid_out(convolution.input_gradient(y, w, sizes[1:-1], sizes[-1], walked, arithmetic), attrs)
 
     return in_float32(gradient, node.output_types[0])
 
@@ -128,6 +132,7 @@ def conv_backprop_input(node: Construction) -> Kernel:
 def conv_backprop_filter(node: Construction) -> Kernel:
     """The gradient of a convolution with respect to its filter, from the input and the gradient of its output."""
     attrs, sweep_of = _conv_attrs(node, "NDHWC" if "3D" in node.op else "NHWC")
+    arithmetic = arithmetic_of(node.output_types[0])
     label = "Conv2DCustomBackpropFilter" if "2D" in node.op else "Conv3DBackpropFilterOp"
 
     def gradient(x: Array, given: Array, y: Array) -> Array:
@@ -137,7 +142,7 @@ def conv_backprop_filter(node: Construction) -> Kernel:
         x, y = channels_last(x, attrs), channels_last(y, attrs)
         walked = sweep_of(x.shape[1:-1], window_shape[:-2])
         _check_gradient(x.shape, window_shape, y, walked, label)
-        return convolution.filter_gradient(x, y, window_shape, walked)
+        return convolution.filter_gradient(x, y, window_shape, walked, arithmetic)
 
     return in_float32(gradient, node.output_types[0])
 
@@ -155,6 +160,7 @@ def _depthwise_attrs(node: Construction) -> tuple[WindowAttrs, SweepOf]:
 def depthwise_conv(node: Construction) -> Kernel:
     """A convolution of each channel with filters of its own."""
     attrs, sweep_of = _depthwise_attrs(node)
+    arithmetic = arithmetic_of(node.output_types[0])
 
     def convolve(x: Array, w: Array) -> Array:
         require(x.ndim == 4, f"input must be 4-dimensional{shape_text(x.shape)}")
@@ -163,7 +169,7 @@ def depthwise_conv(node: Construction) -> Kernel:
         if x.shape[-1] != w.shape[2]:
             raise InvalidArgumentError(f"input and filter must have the same depth: {x.shape[-1]} vs {w.shape[2]}")
         walked = sweep_of(x.shape[1:-1], w.shape[:2])
-        return as_laid_out(convolution.depthwise(x, w, walked), attrs)
+        return as_laid_out(convolution.depthwise(x, w, walked, arithmetic), attrs)
 
     return in_float32(convolve, node.output_types[0])
 
@@ -187,6 +193,7 @@ def _check_depthwise(sizes: Sequence[int], window_shape: Sequence[int], y: Array
 def depthwise_backprop_input(node: Construction) -> Kernel:
     """The gradient of a depthwise convolution with respect to its input."""
     attrs, sweep_of = _depthwise_attrs(node)
+    arithmetic = arithmetic_of(node.output_types[0])
     label = "DepthwiseConv2DBackpropInput"
 
     def gradient(given: Array, w: Array, y: Array) -> Array:
@@ -197,7 +204,7 @@ def depthwise_backprop_input(node: Construction) -> Kernel:
         sizes = _full_sizes(given, y, attrs, w.shape[2], node.op)
         walked = sweep_of(sizes[1:-1], w.shape[:2])
         _check_depthwise(sizes, w.shape, y, walked, label)
-        return as_laid_out(convolution.depthwise_input_gradient(y, w, sizes[1:-1], walked), attrs)
+        return as_laid_out(convolution.depthwise_input_gradient(y, w, sizes[1:-1], walked, arithmetic), attrs)
 
     return in_float32(gradient, node.output_types[0])
 
@@ -206,6 +213,7 @@ def depthwise_backprop_input(node: Construction) -> Kernel:
 def depthwise_backprop_filter(node: Construction) -> Kernel:
     """The gradient of a depthwise convolution with respect to its filter."""
     attrs, sweep_of = _depthwise_attrs(node)
+    arithmetic = arithmetic_of(node.output_types[0])
     label = "DepthwiseConv2DBackpropFilter"
 
     def gradient(x: Array, given: Array, y: Array) -> Array:
@@ -216,6 +224,6 @@ def depthwise_backprop_filter(node: Construction) -> Kernel:
         window_shape = tuple(int(n) for n in given)
         walked = sweep_of(x.shape[1:-1], window_shape[:2])
         _check_depthwise(x.shape, window_shape, y, walked, label)
-        return convolution.depthwise_filter_gradient(x, y, window_shape, walked)
+        return convolution.depthwise_filter_gradient(x, y, window_shape, walked, arithmetic)
 
     return in_float32(gradient, node.output_types[0])

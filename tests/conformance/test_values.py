@@ -11,7 +11,6 @@ from collections.abc import Collection
 
 import numpy as np
 import pytest
-from _pytest.mark.structures import ParameterSet
 
 from partita.actors.session import open_session
 from partita.devices.kernels.registry import registered_ops
@@ -37,8 +36,6 @@ DECIDED_BY_ROUNDING = {
 }
 # A read that races with an update of the same variable; TensorFlow's session saw the update.
 RACES = {("stateful/ref_var_raw_edges", "d:0")}
-# Whole cases that are known to differ, and why.
-DIFFERENT = {"ops/conv_pool_0": "convolution gradients in half and bfloat16 differ by more than the tolerance"}
 _INEXACT = ("f", "c", "V")  # numpy's kind of bfloat16 is V
 
 
@@ -81,13 +78,7 @@ async def run_case(case: Case) -> int:
     return compared
 
 
-def marked(case: Case) -> ParameterSet:
-    """The case as a parameter, expected to fail where it is known to differ."""
-    reason = DIFFERENT.get(case.path)
-    return pytest.param(case, id=case.path, marks=() if reason is None else pytest.mark.xfail(reason=reason))
-
-
-@pytest.mark.parametrize("case", [marked(case) for case in CASES])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
 def test_values_equal_tensorflow(case: Case) -> None:
     """Every fetch of every step has TensorFlow's value."""
     assert run_to_the_end(run_case, case) == sum(len(step.fetches) for step in case.steps())
