@@ -7,6 +7,7 @@ graphs) are made in bulk, column by column; the others one by one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,20 +17,19 @@ from . import instructions as form
 from .binding import is_shared
 from .columns import Ints
 from .draft import Draft, Flags
-from .roles import Role, key_stem
+from .roles import Role
 
 if TYPE_CHECKING:
     from ..devices.kernels.registry import Kernel
     from .binding import Binder
     from .instructions import Instruction
 
-ROOT_FRAME = "0:0"
-
 
 class Assembler:
-    """Makes the instructions of one partition. `slots[v]` is the slot of value `v`."""
+    """Makes the instructions of one partition. `slots[v]` is the slot of value `v`, `keys` the keys of transfers."""
 
-    def __init__(self, draft: Draft, slots: list[int], binder: Binder) -> None:
+    def __init__(self, draft: Draft, slots: list[int], binder: Binder, keys: Mapping[int, str]) -> None:
+        self.keys = keys
         self.draft = draft
         self.slots = slots
         self.binder = binder
@@ -82,7 +82,7 @@ class Assembler:
             kernel = of_kind.get(kind)
             if kernel is None:
                 if is_send:
-                    kernel = form.send_to(key_stem(properties[node]) + ROOT_FRAME)
+                    kernel = form.send_to(self.keys[node])
                 else:
                     kernel = self.binder.kernel(names[node], properties[node])
                     if is_shared(properties[node]):
@@ -122,7 +122,7 @@ class Assembler:
         return self.slots[witness] if witness >= draft.columns.num_values else 0
 
     def _send(self, node: int, value: int, control: list[int]) -> Instruction:
-        key = key_stem(self.draft.columns.properties[node]) + ROOT_FRAME
+        key = self.keys[node]
         if self.draft.may_die[node]:
             return form.send_either(key, value, control, self._read(node))
         return form.send(key, value, self._read(node))

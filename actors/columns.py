@@ -42,9 +42,9 @@ class Rows:
 class Columns:
     """Nodes 0..n-1 in topological order. Edge arrays are sorted by (destination, input port), control edges apart.
 
-    `ids` are those in the graph; `kinds[kind[n]]` has the op and port types of node n; all transfers of one
-    op and element type are of one kind. `first_value[n]` is the number of
-    output 0 of node n; numbers start at 1, so that 0 can mean "none".
+    `ids` are those in the graph; `kinds[kind[n]]` are the properties of node n, of a transfer those it shares with
+    others (what it transfers, the graph knows). `first_value[n]` is the number of output 0 of node n; numbers start at
+    1, so that 0 can mean "none".
     """
 
     ids: list[int]
@@ -98,7 +98,7 @@ def columns_of(graph: Graph) -> Columns:
 
     Raises InvalidArgumentError when an input is not connected, InternalError for a cycle that is no loop.
     """
-    all_names, all_properties = graph.names(), graph.all_properties()
+    all_names, (kinds, kind_of) = graph.names(), graph.distinct_properties()
     ids = graph.live_nodes()[SINK_ID + 1 :].astype(np.intp)
     edges = graph.edge_arrays()
     dense = np.full(max(graph.num_node_ids, 1), -1, np.intp)
@@ -107,17 +107,16 @@ def columns_of(graph: Graph) -> Columns:
     kept = (src >= 0) & (dst >= 0)
     src, dst = src[kept], dst[kept]
     ports = edges.src_output[kept].astype(np.intp), edges.dst_input[kept].astype(np.intp)
-    order = _order(all_properties, ids, src, dst)
+    order = _order(kinds, kind_of[ids], src, dst)
     if order is not None:
         position = np.empty(len(ids), np.intp)
         position[order] = np.arange(len(ids))
         ids, src, dst = ids[order], position[src], position[dst]
     live = ids.tolist()
     names = cast("list[str]", list(map(all_names.__getitem__, live)))
-    code_of: dict[NodeProperties, int] = {}
-    properties = cast("list[NodeProperties]", list(map(all_properties.__getitem__, live)))
-    kind = np.array([code_of.setdefault(p.kind, len(code_of)) for p in properties], np.intp)
-    return _assemble(live, names, properties, list(code_of), kind, src, dst, *ports)
+    kind = kind_of[ids]
+    properties = list(map(kinds.__getitem__, kind.tolist()))
+    return _assemble(live, names, properties, kinds, kind, src, dst, *ports)
 
 
 def _assemble(
@@ -153,25 +152,25 @@ def _rows(owner: Ints, items: Ints, count: int) -> Rows:
     return Rows(np.searchsorted(owner, np.arange(count + 1)).tolist(), items.tolist())
 
 
-def _order(properties: Sequence[NodeProperties | None], ids: Ints, src: Ints, dst: Ints) -> Ints | None:
+def _order(kinds: Sequence[NodeProperties], kind: Ints, src: Ints, dst: Ints) -> Ints | None:
     """The permutation that sorts the nodes topologically; None when they are sorted already."""
     if (src < dst).all():
         return None
-    is_root = np.bincount(dst, minlength=len(ids)) == 0
+    is_root = np.bincount(dst, minlength=len(kind)) == 0
     roots_first = np.concatenate([np.flatnonzero(is_root), np.flatnonzero(~is_root)])
-    position = np.empty(len(ids), np.intp)
-    position[roots_first] = np.arange(len(ids))
+    position = np.empty(len(kind), np.intp)
+    position[roots_first] = np.arange(len(kind))
     src, dst = position[src], position[dst]
     forward = src < dst
     if forward.all():
         return roots_first
-    advances = np.array([p is not None and p.op_def.name in NEXT_ITERATION_OPS for p in properties], bool)
-    onward = ~advances[ids[roots_first[src]]]
+    advances = np.array([p.op_def.name in NEXT_ITERATION_OPS for p in kinds], bool)
+    onward = ~advances[kind[roots_first[src]]]
     if forward[onward].all():
         return roots_first
     src, dst = src[onward], dst[onward]
     by_dst = np.argsort(dst, kind="stable")
-    return roots_first[_depth_first(_rows(dst[by_dst], src[by_dst], len(ids)), len(ids))]
+    return roots_first[_depth_first(_rows(dst[by_dst], src[by_dst], len(kind)), len(kind))]
 
 
 def _depth_first(inputs: Rows, count: int) -> list[int]:

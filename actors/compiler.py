@@ -9,17 +9,18 @@ no-ops) leave no instruction behind, unless `every_node` asks for one instructio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..graph.dtypes import DataType, base_type
-from .assembler import ROOT_FRAME, Assembler
+from ..graph.partition import transfer_keys
+from .assembler import Assembler
 from .columns import Ints, columns_of
 from .draft import Draft, draft_of
 from .plan import Argument, Arrival, Chunk, Plan, Result, Segment
-from .roles import Role, key_stem
+from .roles import Role
 from .segments import Grouping, group
 from .slots import allocate, lifetimes
 
@@ -41,7 +42,8 @@ def compile_plan(graph: Graph, binder: Binder, *, receives_may_be_dead: bool, ev
     grouping = group(draft.columns, (draft.codes == Role.RECV).tolist(), draft.emits.tolist())
     program, segment_at = _program(draft, grouping)
     slots, num_slots = _slots(draft, program, segment_at)
-    assembler = Assembler(draft, slots, binder)
+    keys = _keys(graph, draft)
+    assembler = Assembler(draft, slots, binder, keys)
     instructions = assembler.assemble(program)
     template: list[Any] = [None] * num_slots  # tensors of any type
     _preload(draft, assembler, template)
@@ -50,12 +52,18 @@ def compile_plan(graph: Graph, binder: Binder, *, receives_may_be_dead: bool, ev
         template,
         tuple(_arguments(draft, slots)),
         tuple(_results(draft, slots)),
-        tuple(_arrivals(draft, grouping, slots)),
+        tuple(_arrivals(draft, grouping, slots, keys)),
         _segments(grouping, program, segment_at, instructions),
         draft.columns.names,
         draft.columns.properties,
         _keeps_inputs(draft),
     )
+
+
+def _keys(graph: Graph, draft: Draft) -> dict[int, str]:
+    """The rendezvous key of each node that sends or receives."""
+    ends = np.flatnonzero((draft.codes == Role.SEND) | (draft.codes == Role.RECV))
+    return dict(zip(ends.tolist(), transfer_keys(graph, np.array(draft.columns.ids, np.int32)[ends]), strict=True))
 
 
 def _program(draft: Draft, grouping: Grouping) -> tuple[Ints, Ints]:
@@ -116,17 +124,14 @@ def _results(draft: Draft, slots: list[int]) -> Iterator[Result]:
         yield Result(properties.attrs["index"], slots[draft.result(node)], base_type(properties.input_types[0]))
 
 
-def _arrivals(draft: Draft, grouping: Grouping, slots: list[int]) -> list[Arrival]:
+def _arrivals(draft: Draft, grouping: Grouping, slots: list[int], keys: Mapping[int, str]) -> list[Arrival]:
     waiting: dict[int, tuple[int, ...]] = {}
     for segment, needs in enumerate(grouping.needs):
         for need in needs:
             if need < 0:
                 waiting[~need] = (*waiting.get(~need, ()), segment)
-    properties, arrivals = draft.columns.properties, draft.arrivals
-    return [
-        Arrival(key_stem(properties[node]) + ROOT_FRAME, slots[arrivals[node]], waiting[node])
-        for node in sorted(waiting)
-    ]
+    arrivals = draft.arrivals
+    return [Arrival(keys[node], slots[arrivals[node]], waiting[node]) for node in sorted(waiting)]
 
 
 def _segments(

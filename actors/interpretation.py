@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..graph.dtypes import is_ref
+from ..graph.partition import transfer_of
 from . import instructions as form
 from .columns import columns_of
-from .roles import Role, key_stem, role_of
+from .roles import Role, role_of
 
 if TYPE_CHECKING:
     from ..devices.kernels.registry import Kernel
@@ -32,7 +33,7 @@ class Interpretation:
         """Binds each node to a kernel of its device; ops without one are noted in the device's binder."""
         columns = columns_of(graph)
         self.devices = [graph.assigned_device(node) for node in columns.ids]
-        self.names, self.properties = columns.names, columns.properties
+        self.names, self.properties = columns.names, list(map(graph.node_properties, columns.ids))
         self.roles = [role_of(p.op_def.name) for p in self.properties]
         self.frame_ops = {
             node: self.properties[node].op.removeprefix("Ref")
@@ -84,7 +85,7 @@ class Interpretation:
 
     def key(self, node: int, frame_name: str, iteration: int) -> str:
         """The key of a transfer in one iteration; frames go by name here, both ends find the same one."""
-        return f"{key_stem(self.properties[node])}{frame_name or 0}:{iteration}"
+        return f"{transfer_of(self.properties[node]).key_stem}{frame_name or 0}:{iteration}"
 
     def read(self, node: int, port: int, value: Any) -> Any:
         """What a node gets for an input: the array of a variable where it does not ask for a reference.

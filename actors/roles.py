@@ -1,15 +1,12 @@
 """Which nodes the executor carries out by itself, and how: transfers, control flow, arguments, and what costs nothing.
 
-Flows in: op names and properties. Flows out: a `Role` per op, the rendezvous key of a transfer. Always holds: an op
-that is not in the table is computed by a kernel.
+Flows in: op names. Flows out: a `Role` per op. Always holds: an op that is not in the table is computed by a kernel.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
-
-from ..graph.partition import transfer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -83,8 +80,3 @@ def roles_of(kinds: Iterable[NodeProperties]) -> list[Role]:
 def role_of(op: str) -> Role:
     """The role of nodes of that op."""
     return _ROLES.get(op, Role.COMPUTE)
-
-
-def key_stem(properties: NodeProperties) -> str:
-    """The rendezvous key of a send or receive up to its frame part (`0:0` outside loops)."""
-    return transfer_of(properties).key_stem

@@ -13,7 +13,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,13 @@ class EdgeArrays:
     dst_input: Ids
 
 
+class Details(Protocol):
+    """A table of what nodes have beyond the properties they share with others, one row for one or more nodes."""
+
+    def properties(self, shared: NodeProperties, row: int) -> NodeProperties:
+        """All properties of a node that shares `shared`; the same object every time."""
+
+
 def _column(values: npt.ArrayLike) -> array[int]:
     column = array("i")
     column.frombytes(np.asarray(values, np.int32).tobytes())
@@ -88,6 +95,8 @@ class Columns:
         self._by_name: dict[str, int] | None = None
         self._name_counter = 0
         self._kinds: tuple[list[NodeProperties], npt.NDArray[np.int64]] | None = None
+        self._details: Details | None = None
+        self._rows = array("i")  # of `_details` by node id, -1 for none; may be shorter than the other columns
 
     @property
     def num_nodes(self) -> int:
@@ -123,11 +132,15 @@ class Columns:
         properties = self._properties[node_id]
         if properties is None:
             raise InvalidArgumentError(f"node id {node_id} was removed from the graph")
+        if self._details is not None and node_id < len(self._rows) and self._rows[node_id] >= 0:
+            return self._details.properties(properties, self._rows[node_id])
         return properties
 
     def set_node_properties(self, node_id: int, properties: NodeProperties) -> None:
         """Replaces op, attrs and port types of one node."""
         self._properties[node_id] = properties
+        if node_id < len(self._rows):
+            self._rows[node_id] = -1
         self._kinds = None
 
     def requested_device(self, node_id: int) -> str:
@@ -199,13 +212,29 @@ class Columns:
 
     def all_properties(self) -> Sequence[NodeProperties | None]:
         """Properties by node id, None where a node was removed; not to be changed."""
+        if self._details is None:
+            return self._properties
+        return [None if found is None else self.node_properties(i) for i, found in enumerate(self._properties)]
+
+    def shared_properties(self) -> Sequence[NodeProperties | None]:
+        """`all_properties` without the details: ops and port types are right, attrs of nodes with details are not."""
         return self._properties
 
     def distinct_properties(self) -> tuple[list[NodeProperties], npt.NDArray[np.int64]]:
-        """The distinct properties in order of appearance, and by node id which of them each has (-1: none)."""
+        """The distinct `shared_properties` in order of appearance, and by node id which each has (-1: none)."""
         if self._kinds is None or len(self._kinds[1]) != len(self._properties):
             self._kinds = distinct_properties(self._properties)
         return self._kinds
+
+    def details(self) -> tuple[Details | None, Ids]:
+        """The table of details, and its row by node id (-1: none)."""
+        rows = np.full(len(self._names), -1, np.int32)
+        rows[: len(self._rows)] = self._rows
+        return self._details, rows
+
+    def set_details(self, details: Details, rows: Ids) -> None:
+        """Gives nodes details, `rows` by node id (-1: none), in place of any that they had."""
+        self._details, self._rows = details, _column(rows)
 
     def device_names(self) -> Sequence[str]:
         """Interned device names by index; not to be changed."""
@@ -304,6 +333,7 @@ class Columns:
         for name in ("_requested", "_assigned", "_cost_ids"):
             setattr(other, name, _column(np.array(getattr(self, name), np.int32)[live]))
         self._share_with(other)
+        other._rows = _column(self.details()[1][live])
         other._inputs = {int(new_id[i]): list(inputs) for i, inputs in self._inputs.items()}
         edges = self.edge_arrays()
         other.extend_edges(new_id[edges.src], edges.src_output, new_id[edges.dst], edges.dst_input)
@@ -316,10 +346,11 @@ class Columns:
             setattr(other, name, getattr(self, name)[:])
         self._share_with(other)
         other._inputs = {node_id: list(inputs) for node_id, inputs in self._inputs.items()}
+        other._rows = self._rows[:]
         other._num_removed_nodes, other._num_removed_edges = self._num_removed_nodes, self._num_removed_edges
         other._name_counter = self._name_counter
         return other
 
     def _share_with(self, other: Self) -> None:
-        other.library, other.versions = self.library, self.versions
+        other.library, other.versions, other._details = self.library, self.versions, self._details
         other._devices, other._device_names = dict(self._devices), list(self._device_names)

@@ -106,11 +106,6 @@ class NodeProperties:
             self._attrs = Attrs(self.entries)
         return self._attrs
 
-    @property
-    def kind(self) -> NodeProperties:
-        """The properties that stand for this op and these port types where nothing else of a node matters."""
-        return self
-
     def with_attr(self, name: str, value: AttrValue) -> NodeProperties:
         """These properties with one attr set (added or overwritten)."""
         entries = [entry for entry in self.entries if split_entry(entry)[0] != name]

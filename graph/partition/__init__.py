@@ -2,6 +2,15 @@
 
 from .options import PartitionOptions, name_counter
 from .split import partition, split_graph
-from .transfer import TRANSFER_OPS, Transfer, transfer_of
+from .transfer import TRANSFER_OPS, Transfer, transfer_keys, transfer_of
 
-__all__ = ["TRANSFER_OPS", "PartitionOptions", "Transfer", "name_counter", "partition", "split_graph", "transfer_of"]
+__all__ = [
+    "TRANSFER_OPS",
+    "PartitionOptions",
+    "Transfer",
+    "name_counter",
+    "partition",
+    "split_graph",
+    "transfer_keys",
+    "transfer_of",
+]

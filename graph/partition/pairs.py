@@ -19,7 +19,7 @@ from ..columns import CONTROL_SLOT
 from ..dtypes import DataType, is_ref
 from ..graph import Graph, Ids
 from ..properties import NodeProperties, properties_of
-from .transfer import Route, Transfer, TransferProperties, route, transfer_kind
+from .transfer import TransferTable, route, transfer_kind
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
@@ -78,6 +78,14 @@ def _cast(source: int, target: int, on_host: bool) -> NodeProperties:
     return properties_of("_HostCast" if on_host else "Cast", attrs)
 
 
+def _send(dtype: int, on_host: bool) -> NodeProperties:
+    return transfer_kind("_HostSend" if on_host else "_Send", DataType(dtype))
+
+
+def _recv(dtype: int, on_host: bool) -> NodeProperties:
+    return transfer_kind("_HostRecv" if on_host else "_Recv", DataType(dtype))
+
+
 class Pairs:
     """One row a pair: its first edge, the element type it is sent as, and the numbers of its nodes."""
 
@@ -96,7 +104,8 @@ class Pairs:
         self.recv = self.send + 1
         self.arrival = self.recv + (self.casts | self.control)
         self.counts = counts
-        self.end = int(start[-1] + counts[-1]) if len(start) else first_number
+        self.begin = first_number
+        self.end = first_number + int(counts.sum())
 
     def sides(self) -> tuple[Ids, Ids]:
         """Per generated node: the original node it stands beside, and the consumer that made it necessary."""
@@ -126,65 +135,71 @@ class Pairs:
             ]
         ).astype(np.int32)
 
-    def make_nodes(
-        self, graph: Graph, new_name: Callable[[str], str], incarnations: Sequence[int]
-    ) -> tuple[list[str], list[NodeProperties]]:
-        """Names and properties of all generated nodes, by number; `incarnations` by interned device."""
-        names: list[str] = []
-        properties: list[NodeProperties] = []
-        describe = _Describer(graph, incarnations).describe
-        sends, recvs = _kinds_of_ends("_Send", "_HostSend"), _kinds_of_ends("_Recv", "_HostRecv")
+    def names(self, graph: Graph, new_name: Callable[[str], str]) -> list[str]:
+        """Names of all generated nodes, by number: each has that of the source in front."""
+        names = graph.names()
+        rows = zip(self.edges.src[self.first].tolist(), self.counts.tolist(), strict=True)
+        prefixes = [f"{names[src]}" for src, count in rows for _ in range(count)]
+        for number in (self.const[self.control] - self.begin).tolist():
+            prefixes[number] += "/ctrl"
+        return list(map(new_name, prefixes))
+
+    def kinds(self) -> tuple[list[NodeProperties], Numbers]:
+        """The kinds of generated nodes, and by number which of them each has."""
         edges, at = self.edges, self.first
-        columns = (edges.id, edges.src, edges.dst, edges.from_host, edges.to_host, edges.dtype)
-        rows = zip(*(column[at].tolist() for column in columns), self.sent.tolist(), self.control.tolist(), strict=True)
-        for edge, src, dst, from_host, to_host, dtype, sent, control in rows:
-            name, transfer = describe(edge, src, dst, sent)
-            if control:
-                names.append(new_name(f"{name}/ctrl"))
-                properties.append(empty_constant())
-            if sent != dtype:
-                names.append(new_name(name))
-                properties.append(_cast(dtype, sent, from_host))
-            names += (new_name(name), new_name(name))
-            send = TransferProperties(sends[from_host][sent], transfer)
-            properties += (send, TransferProperties(recvs[to_host][sent], transfer))
-            if sent != dtype or control:
-                names.append(new_name(name))
-                properties.append(_cast(sent, dtype, to_host) if sent != dtype else _identity(dtype))
-        return names, properties
+        from_host, to_host, read = edges.from_host[at], edges.to_host[at], edges.dtype[at]
+        behind = self.arrival > self.recv
+        kinds = _Kinds(self.end - self.begin)
+        begin = self.begin
+        kinds.put(self.const[self.control] - begin, empty_constant)
+        kinds.put(self.cast[self.casts] - begin, _cast, *(c[self.casts] for c in (read, self.sent, from_host)))
+        kinds.put(self.send - begin, _send, self.sent, from_host)
+        kinds.put(self.recv - begin, _recv, self.sent, to_host)
+        back, same = behind & self.casts, behind & ~self.casts
+        kinds.put(self.arrival[back] - begin, _cast, *(c[back] for c in (self.sent, read, to_host)))
+        kinds.put(self.arrival[same] - begin, _identity, read[same])
+        return kinds.kinds, kinds.kind_of
+
+    def rows(self) -> npt.NDArray[np.int32]:
+        """By number of a generated node: the row of its transfer, -1 for nodes that transfer nothing."""
+        rows = np.full(self.end - self.begin, -1, np.int32)
+        rows[self.send - self.begin] = rows[self.recv - self.begin] = np.arange(len(self.first))
+        return rows
+
+    def transfers(self, graph: Graph, incarnations: Sequence[int]) -> TransferTable:
+        """The table of transfers, one row a pair; `incarnations` by interned device."""
+        src, dst = self.edges.src[self.first], self.edges.dst[self.first]
+        names, devices, device_names = graph.names(), graph.assigned_device_indices(), graph.device_names()
+        ends = devices[src].astype(np.int64) * len(device_names) + devices[dst]
+        found, taken = np.unique(ends, return_inverse=True)
+        pairs = (divmod(end, len(device_names)) for end in found.tolist())
+        return TransferTable(
+            self.edges.id[self.first].tolist(),
+            [f"{names[i]}" for i in src.tolist()],
+            [f"{names[i]}" for i in dst.tolist()],
+            taken.reshape(-1).tolist(),
+            [route(device_names[send], device_names[recv], incarnations[send]) for send, recv in pairs],
+            self.sent.tolist(),
+        )
+
+
+class _Kinds:
+    """Kinds of generated nodes, filled in column by column."""
+
+    def __init__(self, count: int) -> None:
+        self.kinds: list[NodeProperties] = []
+        self.kind_of = np.zeros(count, np.int64)
+
+    def put(self, numbers: Numbers, make: Callable[..., NodeProperties], *facts: Numbers | Flags) -> None:
+        """Gives node `numbers[k]` the properties that `make` makes of its facts, made once for equal facts."""
+        if len(numbers):
+            code = np.zeros(len(numbers), np.int64)
+            for fact in facts:
+                code = code * _NUM_TYPES + fact
+            _, first, kind = np.unique(code, return_index=True, return_inverse=True)
+            self.kind_of[numbers] = kind.reshape(-1) + len(self.kinds)
+            self.kinds += [make(*(fact[i].item() for fact in facts)) for i in first.tolist()]
 
 
 def _rows(chosen: Flags, *columns: Ids | Numbers) -> Numbers:
     return np.stack([column[chosen] for column in columns], axis=1).astype(np.int64)
-
-
-def _kinds_of_ends(on_device: str, on_host: str) -> tuple[list[NodeProperties], list[NodeProperties]]:
-    """The kinds of one end of a transfer by element type, in device and in host memory."""
-    types = [DataType(number) for number in range(_NUM_TYPES)]
-    device, host = ([transfer_kind(op, dtype) for dtype in types] for op in (on_device, on_host))
-    return device, host
-
-
-class _Describer:
-    """Says of rows of a pair table what both ends say of the tensor."""
-
-    def __init__(self, graph: Graph, incarnations: Sequence[int]) -> None:
-        self._names = graph.names()
-        self._devices = graph.assigned_device_indices().tolist()
-        self._device_names = graph.device_names()
-        self._incarnations = incarnations
-        self._types = [DataType(number) for number in range(_NUM_TYPES)]
-        self._routes: dict[tuple[int, int], Route] = {}
-
-    def describe(self, edge: int, src: int, dst: int, sent: int) -> tuple[str, Transfer]:
-        """Name of the source node, and the transfer."""
-        name, consumer = str(self._names[src]), str(self._names[dst])
-        ends = self._devices[src], self._devices[dst]
-        taken = self._routes.get(ends)
-        if taken is None:
-            taken = self._routes[ends] = self._route(*ends)
-        tensor = f"edge_{edge}_{name}"
-        return name, Transfer(tensor, f"{taken.key}{tensor};", taken, self._types[sent], name, consumer)
-
-    def _route(self, send: int, recv: int) -> Route:
-        return route(self._device_names[send], self._device_names[recv], self._incarnations[send])

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..columns import CONTROL_SLOT, SINK_ID
+from ..columns import CONTROL_SLOT, SINK_ID, Details
 from ..graph import Graph, Ids
 from ..properties import NodeProperties
 
@@ -21,10 +21,16 @@ Numbers = npt.NDArray[np.int64]
 
 @dataclass(slots=True)
 class Members:
-    """All nodes of all parts by number: names, properties, index of device and location, and the sort key in a part."""
+    """All nodes of all parts by number: names, kind, index of device and location, and the sort key in a part.
+
+    `kind_of` is an index into `kinds`; `row` is the row of `details` that a node has, -1 for none.
+    """
 
     names: list[str | None]
-    properties: list[NodeProperties | None]
+    kinds: list[NodeProperties]
+    kind_of: Numbers
+    details: Details
+    row: Ids
     devices: Ids
     locations: Ids
     keys: Numbers
@@ -73,9 +79,10 @@ def _part(
     numbers = chosen.tolist()
     part.extend_nodes(
         [name for i in numbers if (name := members.names[i]) is not None],
-        [shared for i in numbers if (shared := members.properties[i]) is not None],
+        list(map(members.kinds.__getitem__, members.kind_of[chosen].tolist())),
         interned[members.devices[chosen]].tolist(),
     )
+    part.set_details(members.details, np.concatenate([np.full(SINK_ID + 1, -1, np.int32), members.row[chosen]]))
     part.assign_devices(part.requested_device_indices())
     part.extend_edges(*columns)
     part.fix_source_and_sink_edges()

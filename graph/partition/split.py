@@ -30,7 +30,7 @@ from .colocation import colocate_control_flow
 from .options import PartitionOptions, assigned_device
 from .pairs import CutEdges, Flags, Numbers, Pairs
 from .parts import Members, assemble
-from .transfer import TransferProperties
+from .transfer import TransferTable
 
 _CPU = "CPU"
 _START_TIME = "_start_time"
@@ -48,8 +48,10 @@ class _Cut:
         self.device_types = [_device_type(name) for name in graph.device_names()]
         self.on_cpu = np.array([kind == _CPU for kind in self.device_types])[self.devices]
         self.locations, self.location_of = self._locate()
-        self.properties: list[NodeProperties | None] = list(graph.all_properties())
-        self.kinds, self.kind_of = graph.distinct_properties()
+        kinds, kind_of = graph.distinct_properties()
+        self.kinds, self.kind_of = list(kinds), kind_of.copy()
+        for i in np.flatnonzero(graph.details()[1] >= 0).tolist():  # transfers of an earlier partitioning
+            self._replace(i, graph.node_properties(i))
         self._check_complete()
 
     def _locate(self) -> tuple[list[str], Ids]:
@@ -73,6 +75,14 @@ class _Cut:
             name, missing = self.graph.node_name(i), int(declared[i] - connected[i])
             raise InvalidArgumentError(f"Incomplete graph, missing {missing} inputs for {name}", node=name)
 
+    def _properties(self, number: int) -> NodeProperties:
+        return self.kinds[int(self.kind_of[number])]
+
+    def _replace(self, number: int, properties: NodeProperties) -> None:
+        """Gives one node properties of its own."""
+        self.kind_of[number] = len(self.kinds)
+        self.kinds.append(properties)
+
     def run(self) -> dict[str, Graph]:
         """Cuts, and returns the graph of each location."""
         inner = (self.edges.src > SINK_ID) & (self.edges.dst > SINK_ID)
@@ -85,13 +95,20 @@ class _Cut:
         edges = self._cut_edges(np.flatnonzero(cut), crosses)
         first, pair_of = edges.groups()
         pairs = Pairs(edges, first, self._sent_types(edges, first), self.graph.num_node_ids)
-        names, generated = pairs.make_nodes(self.graph, self.options.new_name, self._incarnations())
+        names = pairs.names(self.graph, self.options.new_name)
+        transfers = pairs.transfers(self.graph, self._incarnations())
+        generated, generated_kind = pairs.kinds()
+        self.kind_of = np.concatenate([self.kind_of, generated_kind + len(self.kinds)])
+        self.kinds += generated
         beside, consumer = pairs.sides()
         joining = [pairs.joining_edges(pair_of), self._kept(inner & ~cut), self._ref_order(pairs, pair_of)]
-        self._write_start_times(pairs, pair_of, generated)
+        self._write_start_times(pairs, pair_of, transfers)
         members = Members(
             [*self.graph.names(), *names],
-            [*self.properties, *generated],
+            self.kinds,
+            self.kind_of,
+            transfers,
+            np.concatenate([np.full(self.graph.num_node_ids, -1, np.int32), pairs.rows()]),
             np.concatenate([self.devices, self.devices[beside]]),
             np.concatenate([self.location_of, self.location_of[beside]]),
             np.concatenate([np.arange(len(self.devices)) * 2, consumer.astype(np.int64) * 2 + 1]),
@@ -184,13 +201,13 @@ class _Cut:
                 found.append(src)
         return found
 
-    def _write_start_times(self, pairs: Pairs, pair_of: Numbers, generated: list[NodeProperties]) -> None:
+    def _write_start_times(self, pairs: Pairs, pair_of: Numbers, transfers: TransferTable) -> None:
         """Start times of the nodes themselves, and of transfers: a shared recv starts with its earliest consumer."""
         edges = pairs.edges
         if self.options.need_to_record_start_times:
             for node in self.graph.op_nodes():
                 if _START_TIME not in node.attrs:
-                    self.properties[node.id] = _started_at(node.properties, self._start_time(node.id))
+                    self._replace(node.id, _started_at(self._properties(node.id), self._start_time(node.id)))
         scheduled = self.options.scheduling_for_recvs
         arrives = np.zeros(len(pairs.first), np.int64)
         if scheduled:
@@ -200,9 +217,12 @@ class _Cut:
             leaves = self._start_time(int(edges.src[pairs.first[pair]])) if scheduled else None
             for number in range(int(pairs.const[pair]), int(pairs.arrival[pair]) + 1):
                 time = leaves if number <= pairs.send[pair] else int(arrives[pair])
-                index = number - self.graph.num_node_ids
-                if time is not None:
-                    generated[index] = _started_at(generated[index], time)
+                if time is None:
+                    continue
+                if pairs.send[pair] <= number <= pairs.recv[pair]:
+                    transfers.starts[pair, number == pairs.recv[pair]] = time
+                else:
+                    self._replace(number, _started_at(self._properties(number), time))
 
     def _start_time(self, node_id: int) -> int:
         attrs = self.graph.node_properties(node_id).attrs
@@ -221,15 +241,12 @@ class _Cut:
             attrs = self.graph.node_properties(i).attrs
             if "send_device" in attrs and not attrs.get("send_device_incarnation"):
                 value = AttrValue(i=self.options.get_incarnation(attrs["send_device"].decode()))
-                properties = self.properties[i] or self.graph.node_properties(i)
-                self.properties[i] = properties.with_attr("send_device_incarnation", value)
+                self._replace(i, self._properties(i).with_attr("send_device_incarnation", value))
                 changed = True
         return changed
 
 
 def _started_at(properties: NodeProperties, microseconds: int) -> NodeProperties:
-    if isinstance(properties, TransferProperties):
-        return properties.started_at(microseconds)
     return properties.with_attr(_START_TIME, AttrValue(i=microseconds))
 
 

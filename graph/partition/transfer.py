@@ -1,13 +1,19 @@
-"""The two ends of a transfer: what `_Send` and `_Recv` nodes say of the tensor that passes between them.
+"""Transfers: what `_Send` and `_Recv` nodes say of the tensor that passes between them.
 
-Flows in: one cut edge. Flows out: properties for both ends. Always holds: both ends carry the same `Transfer`, so
-that they meet at one rendezvous key; attrs are only serialised when somebody asks (a session never does).
+Flows in: the cut edges of one partitioning, in columns. Flows out: a table of transfers, that the parts share. Always
+holds: both ends of a transfer have the same row, so that they meet at one rendezvous key; texts and attrs are made
+when somebody asks.
+
+Random placement makes more transfers than a graph has nodes. So a node that transfers has the properties of its op and
+element type, as a column of its graph says, and the row of the table; whatever is done once per kind of node is done
+some twenty times. A session needs nothing but the keys, made in one go (`keys`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..attrs import encode
 from ..dtypes import DataType
@@ -15,7 +21,12 @@ from ..ops.registry import lookup_op
 from ..properties import NodeProperties, join_entry
 from ..protos import AttrValue
 
+if TYPE_CHECKING:
+    from ..columns import Ids
+    from ..graph import Graph
+
 _RECVS = frozenset({"_Recv", "_HostRecv"})
+ROOT_FRAME = "0:0"
 TRANSFER_OPS = frozenset({"_Send", "_HostSend", "_Recv", "_HostRecv"})
 
 
@@ -77,22 +88,12 @@ def transfer_kind(op: str, dtype: DataType) -> NodeProperties:
 class TransferProperties(NodeProperties):
     """Properties of a generated `_Send` or `_Recv`, serialised on demand."""
 
-    __slots__ = ("_kind", "transfer")
+    __slots__ = ("transfer",)
 
     def __init__(self, kind: NodeProperties, transfer: Transfer) -> None:
         """`kind` is the `transfer_kind` of this end."""
-        self.op_def = kind.op_def
-        self.input_types = kind.input_types
-        self.output_types = kind.output_types
-        self._entries = ()
-        self._attrs = None
-        self._kind = kind
+        super().__init__(kind.op_def, (), kind.input_types, kind.output_types)
         self.transfer = transfer
-
-    @property
-    def kind(self) -> NodeProperties:
-        """One for all transfers of this end and element type."""
-        return self._kind
 
     @property
     def entries(self) -> tuple[bytes, ...]:
@@ -118,9 +119,52 @@ class TransferProperties(NodeProperties):
         ]
         return [*entries, _shared_entry("tensor_type", transfer.dtype, "type")] if is_recv else entries
 
-    def started_at(self, start_time: int) -> TransferProperties:
-        """These properties with a start time."""
-        return TransferProperties(self._kind, self.transfer._replace(start_time=start_time))
+
+@dataclass(slots=True)
+class TransferTable:
+    """The transfers of one partitioning, a row each; the `Details` of the nodes at both ends.
+
+    `edge`: id of the cut edge; `src`, `dst`: names of its nodes; `route`: index into `routes`; `dtype`: element type
+    that is sent. `starts` has the start times, in microseconds, of ends by (row, whether it is the receiving one).
+    """
+
+    edge: list[int]
+    src: list[str]
+    dst: list[str]
+    route: list[int]
+    routes: list[Route]
+    dtype: list[int]
+    starts: dict[tuple[int, bool], int] = field(default_factory=dict)
+    _keys: list[str] = field(default_factory=list)
+    _made: dict[tuple[int, bool], TransferProperties] = field(default_factory=dict)
+
+    def keys(self) -> list[str]:
+        """The rendezvous keys outside of loops."""
+        if not self._keys:
+            begins = [route.key for route in self.routes]
+            rows = zip(self.route, self.edge, self.src, strict=True)
+            self._keys = [f"{begins[route]}edge_{edge}_{src};{ROOT_FRAME}" for route, edge, src in rows]
+        return self._keys
+
+    def properties(self, shared: NodeProperties, row: int) -> TransferProperties:
+        """All properties of the end of a transfer whose kind is `shared`."""
+        end = row, shared.op in _RECVS
+        made = self._made.get(end)
+        if made is None:
+            route, tensor = self.routes[self.route[row]], f"edge_{self.edge[row]}_{self.src[row]}"
+            stem, dtype = f"{route.key}{tensor};", DataType(self.dtype[row])
+            start = self.starts.get(end)
+            transfer = Transfer(tensor, stem, route, dtype, self.src[row], self.dst[row], start_time=start)
+            made = self._made[end] = TransferProperties(shared, transfer)
+        return made
+
+
+def transfer_keys(graph: Graph, nodes: Ids) -> list[str]:
+    """The rendezvous keys of sends and receives of a graph outside of loops."""
+    table, rows = graph.details()
+    if isinstance(table, TransferTable) and (rows[nodes] >= 0).all():
+        return list(map(table.keys().__getitem__, rows[nodes].tolist()))
+    return [transfer_of(graph.node_properties(node)).key_stem + ROOT_FRAME for node in nodes.tolist()]
 
 
 def _as_int64(incarnation: int) -> int:
