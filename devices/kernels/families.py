@@ -9,6 +9,7 @@ from . import binary as binary
 from . import boxes as boxes
 from . import colour as colour
 from . import conv as conv
+from . import conversion as conversion
 from . import counting as counting
 from . import csv_records as csv_records
 from . import ctc as ctc

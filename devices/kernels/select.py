@@ -1,7 +1,7 @@
-"""Kernels that choose or convert elements: Select, Cast, Bitcast, ClipByValue, CheckNumerics, Bucketize.
+"""Kernels that choose or check elements: Select, Bitcast, ClipByValue, CheckNumerics, Bucketize.
 
-Flows in: arrays or numpy scalars. Flows out: elements of the inputs, converted where the op says so. Always holds: a
-conversion gives what the C cast gives (wrapping integers, cutting floats towards zero); checks pass their input on.
+Flows in: arrays or numpy scalars. Flows out: elements of the inputs, or their bytes read as another type. Always
+holds: checks pass their input on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, DataType, dtype_name, numpy_dtype
 from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel, simple
-from .support import BFLOAT16, require
+from .support import require
 
 
 def _select_broadcast(condition: Array, then: Array, otherwise: Array) -> Any:
@@ -56,37 +56,6 @@ def _select_rows(condition: Array, then: Array, otherwise: Array) -> Any:
 
 simple("SelectV2", _select_broadcast)
 simple("Select", _select_rows)
-
-
-@kernel("Cast", "_HostCast")
-def cast(node: Construction) -> Kernel:
-    """Elements converted to DstT; with Truncate, floats lose surplus bits of the mantissa unrounded."""
-    source, target = numpy_dtype(node.input_types[0]), numpy_dtype(node.output_types[0])
-    if (source.kind == "O") != (target.kind == "O"):
-        names = f"{dtype_name(node.input_types[0])} to {dtype_name(node.output_types[0])}"
-        raise InvalidArgumentError(f"Cast {names} is not supported; use StringToNumber or AsString for text")
-    if source == target:
-        return lambda x: x
-    if node.attrs["Truncate"] and _mantissa_bits(source) > _mantissa_bits(target) > 0:
-        return _truncating(source, target)
-    if source.kind == "c" and target.kind != "c" and target != np.bool_:
-        return lambda x: x.real.astype(target)
-    return lambda x: x.astype(target)
-
-
-_MANTISSA_BITS = {np.dtype(np.float64): 52, np.dtype(np.float32): 23, np.dtype(np.float16): 10, BFLOAT16: 7}
-
-
-def _mantissa_bits(dtype: np.dtype[Any]) -> int:
-    return _MANTISSA_BITS.get(dtype, 0)
-
-
-def _truncating(source: np.dtype[Any], target: np.dtype[Any]) -> Kernel:
-    """Clears the mantissa bits that `target` lacks, after which the conversion has nothing to round."""
-    bits = np.dtype(f"u{source.itemsize}")
-    surplus = _mantissa_bits(source) - _mantissa_bits(target)
-    mask = bits.type(np.iinfo(bits).max >> surplus << surplus)
-    return lambda x: (x.view(bits) & mask).view(source).astype(target)
 
 
 @kernel("Bitcast")

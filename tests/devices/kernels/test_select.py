@@ -1,4 +1,4 @@
-"""Selection picks, casts convert as C does, and checks let good values pass."""
+"""Selection picks, and checks let good values pass."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import Array, DataType, from_numpy
-from tests.devices.kernels.draws import COMPLEX_TYPES, FLOAT_TYPES, INTEGER_TYPES, SHAPES, arrays, filled, pairs
+from tests.devices.kernels.draws import COMPLEX_TYPES, FLOAT_TYPES, INTEGER_TYPES, SHAPES, filled, pairs
 from tests.devices.kernels.harness import check_shapes, run, shapes
 
 NUMBERS = [*FLOAT_TYPES, *COMPLEX_TYPES, *INTEGER_TYPES]
@@ -63,48 +63,6 @@ def test_select_merges_what_is_known() -> None:
     assert shapes("Select", (2,), (None, 3), (None, None)) == [(2, 3)]
     assert shapes("Select", None, (None, 3), None) == [(None, 3)]
     assert shapes("SelectV2", (None, 1), (3,), ()) == [(None, 3)]
-
-
-@given(arrays([*NUMBERS, BOOL], 0, 100), st.sampled_from([*NUMBERS, BOOL]))
-def test_casts_convert_values_that_fit(x: Array, target: np.dtype[Any]) -> None:
-    """To the nearest value, or towards zero for integers; of a complex number the real part stays."""
-    wide = x.real if x.dtype.kind == "c" and target.kind != "c" and target != BOOL else x
-    actual = check_shapes("Cast", x, DstT=from_numpy(target))
-    np.testing.assert_array_equal(actual, wide.astype(target))
-    if x.size:
-        run("Cast", x.reshape(-1)[0], DstT=from_numpy(target))
-
-
-@given(arrays(INTEGER_TYPES, -128, 127), st.sampled_from(INTEGER_TYPES))
-def test_integer_casts_wrap(x: Array, target: np.dtype[Any]) -> None:
-    """Modulo the width of the target."""
-    cast = check_shapes("_HostCast", x, DstT=from_numpy(target))
-    bits = target.itemsize * 8
-    assert [int(v) % 2**bits for v in np.ravel(cast)] == [int(v) % 2**bits for v in x.reshape(-1)]
-
-
-@given(st.floats(-1e4, 1e4, width=32), st.sampled_from([np.dtype(np.float16), BFLOAT16]))
-def test_truncating_casts_never_grow(value: float, target: np.dtype[Any]) -> None:
-    """The magnitude is the greatest of the target type not above the value's, within its normal range."""
-    x = np.float32(value)
-    cut = run("Cast", x, DstT=from_numpy(target), Truncate=True)
-    if abs(value) > 1e-3:
-        assert abs(float(cut)) <= abs(value)
-        assert abs(float(np.nextafter(cut, target.type(np.inf if value > 0 else -np.inf)))) > abs(value)
-
-
-def test_truncating_casts_keep_special_values() -> None:
-    """NaN stays NaN, infinities stay; to a wider type nothing is cut."""
-    x = np.array([np.nan, np.inf, -np.inf, 1 + 2**-8], np.float32)
-    cut = run("Cast", x, DstT=DataType.BFLOAT16, Truncate=True)
-    np.testing.assert_array_equal(cut.astype(np.float32), [np.nan, np.inf, -np.inf, 1])
-    np.testing.assert_array_equal(run("Cast", x, DstT=DataType.DOUBLE, Truncate=True), x.astype(np.float64))
-
-
-def test_text_is_not_cast_to_numbers() -> None:
-    """That is what StringToNumber is for."""
-    with pytest.raises(InvalidArgumentError, match="Cast string to float is not supported"):
-        run("Cast", np.array([b"1"], object), DstT=DataType.FLOAT)
 
 
 @given(st.sampled_from([*NUMBERS]), st.sampled_from([*NUMBERS]), SHAPES)
