@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..devices.kernels.registry import is_waiting_for_files
 from ..graph.dtypes import DataType, base_type
 from ..graph.partition import transfer_keys
 from .assembler import Assembler
@@ -47,13 +48,15 @@ def compile_plan(graph: Graph, binder: Binder, *, receives_may_be_dead: bool, ev
     instructions = assembler.assemble(program)
     template: list[Any] = [None] * num_slots  # tensors of any type
     _preload(draft, assembler, template)
+    segments = _segments(grouping, program, segment_at, instructions)
+    _set_apart(draft, segments)
     return Plan(
         binder.device,
         template,
         tuple(_arguments(draft, slots)),
         tuple(_results(draft, slots)),
         tuple(_arrivals(draft, grouping, slots, keys)),
-        _segments(grouping, program, segment_at, instructions),
+        segments,
         draft.columns.names,
         draft.columns.properties,
         _keeps_inputs(draft),
@@ -158,6 +161,15 @@ def _chunks(instructions: list[Instruction], start: int, end: int) -> tuple[Chun
     if end - start <= CHUNK:
         return (instructions[start:end],) if start < end else ()
     return tuple([instructions[i : min(i + CHUNK, end)] for i in range(start, end, CHUNK)])
+
+
+def _set_apart(draft: Draft, segments: tuple[Segment, ...]) -> None:
+    """Has kernels that wait for files run in worker threads from the first step on."""
+    waiting = [is_waiting_for_files(properties.op_def.name) for properties in draft.columns.kinds]
+    if any(waiting):
+        kind = draft.columns.kind.tolist()
+        for segment in segments:
+            segment.set_apart([at for at, node in enumerate(segment.origins) if waiting[kind[node]]])
 
 
 def _keeps_inputs(draft: Draft) -> bool:

@@ -8,9 +8,11 @@ and made to reuse buffers (`reuse.py`), which changes when the event loop gets i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..devices.kernels.in_place import into
+from ..devices.kernels.registry import is_waiting_for_files
 from ..errors import PartitaError, UnknownError
 from ..graph.dtypes import DataType, is_ref
 from .reuse import reusing
@@ -70,6 +72,15 @@ class Segment:
     waits: int = 0
     unlocks: tuple[int, ...] = ()
     slow: frozenset[int] = frozenset()
+
+    def set_apart(self, positions: list[int]) -> None:
+        """Makes chunks of their own of some instructions, and marks them as slow before anybody has waited for them."""
+        instructions = list(chain.from_iterable(self.chunks))
+        ends = accumulate(map(len, self.chunks))
+        cuts = sorted({0, *ends, *positions, *(position + 1 for position in positions)})
+        self.chunks = tuple(instructions[start:end] for start, end in pairwise(cuts))
+        apart = set(positions)
+        self.slow = frozenset(id(chunk) for start, chunk in zip(cuts, self.chunks, strict=False) if start in apart)
 
     def split(self, chunk: Chunk) -> None:
         """Halves a chunk for later steps; steps that are under way keep the chunks they have."""
@@ -131,6 +142,8 @@ class Plan:
     def _may_run_in_thread(self, node: int) -> bool:
         """Whether a node only computes: not if it sends, or reads or writes what other nodes may write."""
         properties = self.properties[node]
+        if is_waiting_for_files(properties.op_def.name):
+            return True
         types = (*properties.input_types, *properties.output_types)
         has_state = properties.op_def.is_stateful or any(t is DataType.RESOURCE or is_ref(t) for t in types)
         return not has_state and role_of(properties.op_def.name) is Role.COMPUTE

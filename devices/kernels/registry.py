@@ -46,6 +46,7 @@ class Construction:
 Factory = Callable[[Construction], Kernel]
 
 _FACTORIES: dict[str, Factory] = {}
+_WAITING: set[str] = set()
 
 
 def kernel(*ops: str) -> Callable[[Factory], Factory]:
@@ -64,6 +65,19 @@ def kernel(*ops: str) -> Callable[[Factory], Factory]:
 def simple(op: str, function: Kernel) -> None:
     """Registers `function` itself as the kernel of an op whose attrs do not change what is computed."""
     kernel(op)(lambda node: function)
+
+
+def waits_for_files(*ops: str) -> None:
+    """Says that the kernels of `ops` wait for the file system and leave the device's state alone.
+
+    They may run in a worker thread, from the first time on, although the ops are declared as stateful.
+    """
+    _WAITING.update(ops)
+
+
+def is_waiting_for_files(op: str) -> bool:
+    """Whether the kernel of `op` may wait long for the file system."""
+    return op in _WAITING
 
 
 def outputs(values: Sequence[Any]) -> Any:

@@ -94,6 +94,22 @@ def test_fast_kernels_stay_in_the_thread_of_the_loop(gate: Gate, devices: int) -
 
 
 @pytest.mark.parametrize("devices", [1, 2])
+def test_kernels_that_wait_for_files_are_in_threads_from_the_first_step_on(
+    gate: Gate, devices: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_WAITING", {"Neg"})
+
+    async def main() -> None:
+        async with open_session(fork(devices), f"cpu:{devices}", thread_limit_s=0) as session:
+            (got,) = await session.run("y", {"x": TWO})
+            assert got.tolist() == [2, 2]
+            assert gate.threads
+            assert threading.get_ident() not in gate.threads
+
+    trio.run(main)
+
+
+@pytest.mark.parametrize("devices", [1, 2])
 def test_the_loop_goes_on_while_a_kernel_is_in_a_thread(gate: Gate, devices: int) -> None:
     async def main() -> None:
         async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session, trio.open_nursery() as nursery:

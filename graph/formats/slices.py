@@ -1,0 +1,147 @@
+"""Parts of tensors: how checkpoints and the ops that save and restore write down which part is meant.
+
+Flows in: texts such as "6 4 0,3:-" (full shape, then start and length per dimension, "-" for all of it), messages of
+checkpoint entries. Flows out: `TensorSlice`, and the keys under which a checkpoint keeps the parts of one tensor.
+Always holds: an extent is None for a whole dimension, else a start that is not negative and a positive length.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ...errors import InternalError, InvalidArgumentError
+from ..ops.shapes.dims import shape_text
+from ..protos import TensorSliceProto
+
+Extent = tuple[int, int] | None
+_NUMBER = re.compile(r"-?[0-9]+")
+_LARGEST = (1 << 63) - 1
+_SPECIAL = re.compile(rb"[\x00\xff]")
+_ESCAPES = {b"\0": b"\0\xff", b"\xff": b"\xff\0"}
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSlice:
+    """A rectangular part of a tensor: start and length per dimension, None where it takes the whole dimension."""
+
+    extents: tuple[Extent, ...]
+
+    def __str__(self) -> str:
+        return ":".join("-" if extent is None else f"{extent[0]},{extent[1]}" for extent in self.extents)
+
+    def bounds(self, shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+        """First index and end per dimension of a tensor of that shape.
+
+        Raises InternalError, as TensorFlow does, for another rank and for a slice that reaches outside.
+        """
+        if len(self.extents) != len(shape):
+            raise InternalError(f"Mismatching ranks: shape = {shape_text(shape)}, slice = {self}")
+        pairs = zip(self.extents, shape, strict=True)
+        found = tuple((0, size) if extent is None else (extent[0], sum(extent)) for extent, size in pairs)
+        for dimension, ((_, end), size) in enumerate(zip(found, shape, strict=True)):
+            if end > size:
+                raise InternalError(
+                    f"Extent in dimension {dimension} out of bounds: shape = {shape_text(shape)}, slice = {self}"
+                )
+        return found
+
+    def shape_in(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Shape of this part of a tensor of that shape; raises as `bounds` does."""
+        return tuple(end - start for start, end in self.bounds(shape))
+
+    def to_proto(self) -> TensorSliceProto:
+        """The message; a whole dimension has neither start nor length."""
+        proto = TensorSliceProto()
+        for extent in self.extents:
+            added = proto.extent.add()
+            if extent is not None:
+                if extent[0]:
+                    added.start = extent[0]
+                added.length = extent[1]
+        return proto
+
+
+def slice_from_proto(proto: TensorSliceProto) -> TensorSlice:
+    """The slice that a message describes."""
+    return TensorSlice(tuple((e.start, e.length) if e.HasField("length") else None for e in proto.extent))
+
+
+def parse_slice(text: str) -> TensorSlice:
+    """The slice of a text such as "0,3:-"; InvalidArgumentError where it is none."""
+    return TensorSlice(tuple(_parse_extent(part, text) for part in text.split(":") if part))
+
+
+def _parse_extent(part: str, text: str) -> Extent:
+    if part == "-":
+        return None
+    numbers = [_integer(number) for number in part.split(",") if number]
+    known = [number for number in numbers if number is not None]
+    if len(numbers) != 2 or len(known) != 2:
+        raise InvalidArgumentError(f"Expected a pair of numbers or '-' but got '{part}': string = {text}")
+    start, length = known
+    if start < 0 or length <= 0:
+        raise InvalidArgumentError(
+            "Expected non-negative start and positive length but got "
+            f"start = {start}, length = {length}: string = {text}"
+        )
+    return start, length
+
+
+def parse_shape_and_slice(text: str) -> tuple[tuple[int, ...], TensorSlice]:
+    """The full shape and the slice of a text such as "6 4 0,3:-".
+
+    Raises InvalidArgumentError for a text that is none, InternalError for a slice that does not lie inside the shape.
+    """
+    *sizes, extents = text.split(" ")
+    if not sizes:
+        raise InvalidArgumentError(f"Need least two elements in shape_and_slice specification: {text}")
+    shape = [_integer(size) for size in sizes]
+    known = tuple(size for size in shape if size is not None and size >= 0)
+    if len(known) != len(shape):
+        raise InvalidArgumentError(f"Non numerical dimension in shape_and_slice: {text}")
+    part = parse_slice(extents)
+    part.bounds(known)
+    return known, part
+
+
+def _integer(text: str) -> int | None:
+    """The number that a text is, None where it is none or has more than 64 bits."""
+    if _NUMBER.fullmatch(text) is None or abs(int(text)) > _LARGEST:
+        return None
+    return int(text)
+
+
+def encode_name(name: str) -> bytes:
+    """A tensor's name as its key; what is no UTF-8 survives the way to text and back."""
+    return name.encode("utf-8", "surrogateescape")
+
+
+def decode_name(key: bytes) -> str:
+    """The name of a tensor whose key is `key`."""
+    return key.decode("utf-8", "surrogateescape")
+
+
+def slice_key(name: str, part: TensorSlice) -> bytes:
+    """The key of a part of a tensor in a checkpoint: a zero, the name, the rank, then start and length per dimension.
+
+    Keys sort like what they are made of: the name ends in two bytes that no name contains, unsigned numbers begin with
+    their length in bytes, signed ones with as many lead bits as they have bytes (a whole dimension is 0 and -1).
+    """
+    escaped = _SPECIAL.sub(lambda found: _ESCAPES[found[0]], encode_name(name))
+    rank = len(part.extents)
+    numbers = b"".join(_signed(start) + _signed(length) for start, length in (e or (0, -1) for e in part.extents))
+    return _unsigned(0) + escaped + b"\0\1" + _unsigned(rank) + numbers
+
+
+def _unsigned(value: int) -> bytes:
+    size = (value.bit_length() + 7) // 8
+    return bytes([size]) + value.to_bytes(size, "big")
+
+
+def _signed(value: int) -> bytes:
+    """Seven bits a byte, less one for the sign: the lead bits count the bytes and are inverted for negative numbers."""
+    magnitude = value if value >= 0 else ~value
+    size = magnitude.bit_length() // 7 + 1
+    lead = ((1 << size) - 1) << (8 * size - size)
+    return ((value & ((1 << 8 * size) - 1)) ^ lead).to_bytes(size, "big")

@@ -1,0 +1,65 @@
+"""Snappy blocks, unpacked: some writers of tables compress them.
+
+Flows in: a block in snappy's raw format. Flows out: what was compressed. Always holds: the result has exactly the
+length that the block announces, or a DataLossError is raised.
+
+The format (github.com/google/snappy, format_description.txt): the length as a varint, then elements. The low two bits
+of an element's first byte say whether it is a literal or a copy of earlier output, and how the rest is laid out.
+"""
+
+from __future__ import annotations
+
+from ...errors import DataLossError
+from .varint import read_varint
+
+_LITERAL = 0
+_LONG_LITERAL = 60  # from here on the length is in the 1 to 4 bytes that follow
+
+
+def uncompressed(block: bytes) -> bytes:
+    """What a snappy block holds; DataLossError for a damaged one."""
+    length, position = read_varint(block, 0)
+    output = bytearray()
+    try:
+        while position < len(block) and len(output) <= length:
+            if block[position] & 3 == _LITERAL:
+                position = _literal(block, position, output)
+            else:
+                position = _copy(block, position, output)
+    except IndexError:
+        raise _damaged() from None
+    if len(output) != length:
+        raise _damaged()
+    return bytes(output)
+
+
+def _literal(block: bytes, position: int, output: bytearray) -> int:
+    """Takes over bytes as they are; the position behind them."""
+    length = block[position] >> 2
+    position += 1
+    if length >= _LONG_LITERAL:
+        width = length - _LONG_LITERAL + 1
+        length = int.from_bytes(block[position : position + width], "little")
+        position += width
+    output += block[position : position + length + 1]
+    return position + length + 1
+
+
+def _copy(block: bytes, position: int, output: bytearray) -> int:
+    """Repeats earlier output; the position behind the element."""
+    tag = block[position]
+    if tag & 3 == 1:
+        length, offset, position = 4 + (tag >> 2 & 7), tag >> 5 << 8 | block[position + 1], position + 2
+    else:
+        width = 2 if tag & 3 == 2 else 4
+        length, offset = 1 + (tag >> 2), int.from_bytes(block[position + 1 : position + 1 + width], "little")
+        position += 1 + width
+    if not 0 < offset <= len(output):
+        raise _damaged()
+    for _ in range(length):  # one by one: a copy may overlap what it makes
+        output.append(output[-offset])
+    return position
+
+
+def _damaged() -> DataLossError:
+    return DataLossError("corrupted compressed block contents")

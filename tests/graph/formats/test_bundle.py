@@ -1,0 +1,245 @@
+"""Checkpoints hold what was saved, whole or in parts, are what TensorFlow writes, and never appear half-written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from partita.errors import (
+    DataLossError,
+    InternalError,
+    InvalidArgumentError,
+    NotFoundError,
+    OutOfRangeError,
+    PartitaError,
+    UnimplementedError,
+)
+from partita.graph.dtypes import Array, DataType
+from partita.graph.formats.bundle_merge import merge_bundles
+from partita.graph.formats.bundle_reader import BundleReader
+from partita.graph.formats.bundle_writer import BundleWriter
+from partita.graph.formats.slices import TensorSlice, parse_shape_and_slice, parse_slice
+
+A = np.arange(12, dtype=np.float32).reshape(3, 4)
+STRINGS = np.array([b"x", b"", b"hello"], object)
+DATA = "data-00000-of-00001"
+# What TensorFlow 2.21 wrote for A, int32 7 and STRINGS, and for A and A + 100 as the parts of one tensor.
+THREE_TENSORS = (
+    (
+        b"\0\0\6\x08\1\x1a\2\x08\1\0\1\x13a\x08\1\x12\x08\x12\2\x08\3\x12\2\x08\4(05\xd7\xa6U\xdc"
+        b"\0\1\rb\x08\3\x12\0 0(\x045\xa7\x8d\x9d\x88\0\1\x11s\x08\7\x12\4\x12\2\x08\3 4(\r5\x17,\x82\x13"
+        b"\0\0\0\0\1\0\0\0\0\xed\xe8K\x14\0\0\0\0\1\0\0\0\0\xc0\xf2\xa1\xb0\0\1\2t\0N\0\0\0\0\1\0\0\0\0\x94)\xd5zS\x08`\x0e"
+    )
+    + bytes(36)
+    + b"W\xfb\x80\x8b$uG\xdb"
+)
+TWO_PARTS = (
+    (
+        b"\0\0\6\x08\1\x1a\2\x08\1\0\n\x13\0w\0\1\1\2\x80\x83\x80\x7f\x08\1\x12\x08\x12\2\x08\3\x12\2\x08\4(05\xd7\xa6U\xdc"
+        b"\6\4\x15\x83\x83\x80\x7f\x08\1\x12\x08\x12\2\x08\3\x12\2\x08\4 0(05D\xaen\x85"
+        b"\0\1\x1ew\x08\1\x12\x08\x12\2\x08\6\x12\2\x08\4:\6\n\2\x10\3\n\0:\x08\n\4\x08\3\x10\3\n\0"
+        b"\0\0\0\0\1\0\0\0\0\xbeM\xaa,\0\0\0\0\1\0\0\0\0\xc0\xf2\xa1\xb0\0\1\2x\0o\0\0\0\0\1\0\0\0\0,\xedk8t\x08\x81\1\x0e"
+    )
+    + bytes(35)
+    + b"W\xfb\x80\x8b$uG\xdb"
+)
+
+
+def three_tensors(folder: Path) -> str:
+    """The prefix of a checkpoint of A, 7 and STRINGS."""
+    prefix = str(folder / "ckpt")
+    with BundleWriter(prefix) as writer:
+        writer.add("a", A)
+        writer.add("b", np.array(7, np.int32))
+        writer.add("s", STRINGS)
+    return prefix
+
+
+def write(prefix: str, names: list[str]) -> None:
+    """Writes a checkpoint of tensors of these names."""
+    with BundleWriter(prefix) as writer:
+        for name in names:
+            writer.add(name, A + 1)
+
+
+def parts(folder: Path, *texts: str, name: str = "parts", value: Array = A) -> str:
+    """The prefix of a checkpoint of one tensor "w" in parts of the shape of `value`, each 100 more than the last."""
+    prefix = str(folder / name)
+    with BundleWriter(prefix) as writer:
+        for number, text in enumerate(texts):
+            writer.add_slice("w", *parse_shape_and_slice(text), value + 100 * number)
+    return prefix
+
+
+def test_files_are_those_of_tensorflow(tmp_path: Path) -> None:
+    """Byte for byte."""
+    prefix = three_tensors(tmp_path)
+    assert Path(f"{prefix}.index").read_bytes() == THREE_TENSORS
+    strings = bytes([1, 0, 5]) + bytes.fromhex("45ed6f98") + b"xhello"
+    data = Path(f"{prefix}.{DATA}").read_bytes()
+    assert data[:52] == A.tobytes() + np.int32(7).tobytes()
+    assert (data[52:55], data[59:]) == (strings[:3], strings[7:])
+    prefix = parts(tmp_path, "6 4 0,3:-", "6 4 3,3:-")
+    assert Path(f"{prefix}.index").read_bytes() == TWO_PARTS
+    assert Path(f"{prefix}.{DATA}").read_bytes() == A.tobytes() + (A + 100).tobytes()
+
+
+KINDS = [np.bool_, np.int8, np.uint16, np.int64, np.float16, np.float32, np.complex128]
+VALUES = st.sampled_from(KINDS).flatmap(lambda kind: arrays.arrays(kind, arrays.array_shapes(min_dims=0, min_side=0)))
+TEXTS = st.lists(st.binary(max_size=300), max_size=4).map(lambda items: np.array([*items, None], object)[:-1])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(st.dictionaries(st.text(min_size=1, max_size=6).filter(lambda n: n[0] != "\0"), VALUES | TEXTS, max_size=6))
+def test_what_was_saved_is_restored(tmp_path: Path, tensors: dict[str, Array]) -> None:
+    """Bit for bit, whatever the names and types."""
+    prefix = str(tmp_path / "any")
+    with BundleWriter(prefix) as writer:
+        for name, value in tensors.items():
+            writer.add(name, value)
+    reader = BundleReader(prefix)
+    assert reader.names() == sorted(tensors, key=str.encode)
+    for name, value in tensors.items():
+        found = reader.read(name)
+        assert (found.dtype, found.shape, reader.shape(name)) == (value.dtype, value.shape, value.shape)
+        assert found.tolist() == value.tolist() if value.dtype == object else found.tobytes() == value.tobytes()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@given(st.data())
+def test_any_part_is_read_from_any_parts(tmp_path: Path, data: st.DataObject) -> None:
+    """A tensor saved in parts is the tensor; so is each part of it, however it lies."""
+    rows, columns = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 5))
+    value = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
+    cut = data.draw(st.integers(0, columns))
+    prefix = str(tmp_path / "any")
+    with BundleWriter(prefix) as writer:
+        for start, end in ((0, cut), (cut, columns)):
+            if start < end:
+                part = TensorSlice((None, (start, end - start)))
+                writer.add_slice("w", value.shape, part, value[:, start:end])
+    reader = BundleReader(prefix)
+    assert np.array_equal(reader.read("w"), value)
+    first, begin = data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, columns - 1))
+    height, width = data.draw(st.integers(1, rows - first)), data.draw(st.integers(1, columns - begin))
+    found = reader.read_slice("w", TensorSlice(((first, height), (begin, width))))
+    assert np.array_equal(found, value[first : first + height, begin : begin + width])
+
+
+def test_parts_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    """Missing ones when they are wanted, overlapping ones in any case, as in TensorFlow."""
+    reader = BundleReader(parts(tmp_path, "6 4 0,3:-"))
+    assert np.array_equal(reader.read_slice("w", parse_slice("1,2:-")), A[1:])
+    for wanted in ("-:-", "2,2:-"):
+        with pytest.raises(InvalidArgumentError, match="Does not have sufficient slices for partitioned tensor w"):
+            reader.read_slice("w", parse_slice(wanted))
+    with pytest.raises(InternalError, match="Overlapping slices: existing slice = 0,3:-, new slice = 2,3:-"):
+        BundleReader(parts(tmp_path, "6 4 0,3:-", "6 4 2,3:-")).read_slice("w", parse_slice("0,1:-"))
+    for second in ("7 4 3,3:-", "6 4 0,3:-"):
+        with pytest.raises(InvalidArgumentError):
+            parts(tmp_path, "6 4 0,3:-", second, name="refused")
+    assert not list(tmp_path.glob("refused*"))
+
+
+def _cut(data: bytes) -> bytes:
+    return data[:20]
+
+
+def _flipped(position: int) -> Callable[[bytes], bytes]:
+    return lambda data: data[:position] + bytes([data[position] ^ 1]) + data[position + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "name", "kind", "message"),
+    [
+        (DATA, _flipped(0), "a", DataLossError, "Checksum does not match: stored 1577032937 vs. calculated on"),
+        (DATA, _flipped(64), "s", DataLossError, "Checksum does not match"),
+        (DATA, _flipped(52), "s", DataLossError, "The length checksum does not match"),
+        (DATA, _cut, "a", OutOfRangeError, "Read less bytes than requested"),
+        ("index", _flipped(3), "a", DataLossError, "(failed to seek to header entry): block checksum mismatch"),
+        ("index", _flipped(100), "a", DataLossError, "block checksum mismatch"),
+        ("index", _cut, "a", DataLossError, "file is too short to be an sstable"),
+    ],
+)
+def test_damage_is_noticed(
+    tmp_path: Path, file: str, damage: Callable[[bytes], bytes], name: str, kind: type[PartitaError], message: str
+) -> None:
+    """With TensorFlow's codes and words."""
+    prefix = three_tensors(tmp_path)
+    path = Path(f"{prefix}.{file}")
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(kind) as caught:
+        BundleReader(prefix).read(name)
+    assert message in caught.value.message
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    """No checkpoint, no such tensor, no data file."""
+    with pytest.raises(NotFoundError, match="Failed to find any matching files for"):
+        BundleReader(str(tmp_path / "nothing"))
+    prefix = three_tensors(tmp_path)
+    reader = BundleReader(prefix)
+    for name in ("zz", ""):
+        with pytest.raises(NotFoundError, match=f"Key {name} not found in checkpoint"):
+            reader.read(name)
+        assert name not in reader
+    assert "a" in reader
+    assert reader.dtype("b") == DataType.INT32
+    Path(f"{prefix}.{DATA}").unlink()
+    with pytest.raises(NotFoundError, match="No such file or directory"):
+        reader.read("a")
+
+
+def test_a_failure_leaves_the_old_checkpoint(tmp_path: Path) -> None:
+    """And no other file."""
+    prefix = three_tensors(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for bad in (["a", "a"], ["a", ""]):
+        with pytest.raises(InvalidArgumentError):
+            write(prefix, bad)
+    with pytest.raises(UnimplementedError), BundleWriter(prefix) as writer:
+        writer.add("v", np.empty((), object), DataType.VARIANT)
+    with pytest.raises(KeyboardInterrupt), BundleWriter(prefix):
+        raise KeyboardInterrupt
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_checkpoints_are_merged(tmp_path: Path) -> None:
+    """Data files move, parts of one tensor come together, folders that are empty then go."""
+    prefixes = [parts(tmp_path, "6 4 3,3:-", name="one/x", value=A + 100), parts(tmp_path, "6 4 0,3:-", name="two/x")]
+    prefixes.append(three_tensors(tmp_path))
+    merge_bundles(
+        [*prefixes, str(tmp_path / "no")], str(tmp_path / "all"), delete_old_directories=True, allow_missing=True
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        *(f"all.data-0000{k}-of-00003" for k in range(3)),
+        "all.index",
+    ]
+    reader = BundleReader(str(tmp_path / "all"))
+    assert np.array_equal(reader.read("w"), np.concatenate([A, A + 100]))
+    assert reader.read("s").tolist() == STRINGS.tolist()
+
+
+def test_what_cannot_be_merged_stays(tmp_path: Path) -> None:
+    """Two tensors of one name, a missing checkpoint, none at all."""
+    one, two = three_tensors(tmp_path), parts(tmp_path, "3 4 -:-", name="other")
+    with BundleWriter(two) as writer:
+        writer.add("a", A)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for prefixes, message in [
+        ([one, two], "Duplicate tensor keyed by a encountered, when merging prefix: "),
+        ([one, str(tmp_path / "no")], "allow_missing_files was set to false and "),
+        ([], "At least one prefix checkpoint file must exist, but none existed."),
+    ]:
+        with pytest.raises(InvalidArgumentError) as caught:
+            merge_bundles(prefixes, str(tmp_path / "all"))
+        assert caught.value.message.startswith(message)
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    merge_bundles([one], one)
+    assert np.array_equal(BundleReader(one).read("a"), A)

@@ -1,0 +1,79 @@
+"""Slices read as TensorFlow reads them, and their keys sort like what they are made of."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.errors import InternalError, InvalidArgumentError, PartitaError
+from partita.graph.formats.slices import (
+    TensorSlice,
+    decode_name,
+    encode_name,
+    parse_shape_and_slice,
+    parse_slice,
+    slice_from_proto,
+    slice_key,
+)
+
+LARGE = (1 << 62) - 1
+EXTENTS = st.none() | st.tuples(st.integers(0, LARGE), st.integers(1, LARGE))
+SLICES = st.lists(EXTENTS, max_size=4).map(lambda extents: TensorSlice(tuple(extents)))
+
+
+@given(SLICES)
+def test_texts_and_messages_say_the_same(part: TensorSlice) -> None:
+    """A slice comes back from either."""
+    assert parse_slice(str(part)) == part
+    assert slice_from_proto(part.to_proto()) == part
+
+
+def test_a_specification_has_the_full_shape_and_the_part() -> None:
+    """The text that the ops take."""
+    shape, part = parse_shape_and_slice("6 4 0,3:-")
+    assert (shape, part.extents, part.shape_in(shape)) == ((6, 4), ((0, 3), None), (3, 4))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message"),
+    [
+        ("x", InvalidArgumentError, "Need least two elements in shape_and_slice specification: x"),
+        ("3 4", InvalidArgumentError, "Expected a pair of numbers or '-' but got '4': string = 4"),
+        ("3 4 1:2", InvalidArgumentError, "Expected a pair of numbers or '-' but got '1': string = 1:2"),
+        ("3 x -:-", InvalidArgumentError, "Non numerical dimension in shape_and_slice: 3 x -:-"),
+        ("3 4  -:-", InvalidArgumentError, "Non numerical dimension in shape_and_slice: 3 4  -:-"),
+        ("3 99999999999999999999 -:-", InvalidArgumentError, "Non numerical dimension in shape_and_slice: "),
+        ("3 -4 -:-", InvalidArgumentError, "Non numerical dimension in shape_and_slice: 3 -4 -:-"),
+        (
+            "3 4 0,0:-",
+            InvalidArgumentError,
+            "Expected non-negative start and positive length but got start = 0, length = 0: string = 0,0:-",
+        ),
+        ("3 4 1,2", InternalError, "Mismatching ranks: shape = [3,4], slice = 1,2"),
+        ("3 4 1,3:-", InternalError, "Extent in dimension 0 out of bounds: shape = [3,4], slice = 1,3:-"),
+    ],
+)
+def test_wrong_specifications_are_refused(text: str, kind: type[PartitaError], message: str) -> None:
+    """With TensorFlow's codes and words."""
+    with pytest.raises(kind) as caught:
+        parse_shape_and_slice(text)
+    assert caught.value.message.startswith(message)
+
+
+@given(st.text(max_size=5), st.text(max_size=5), SLICES, SLICES)
+def test_keys_sort_by_name_rank_and_extents(first: str, second: str, a: TensorSlice, b: TensorSlice) -> None:
+    """A whole dimension counts as start 0 and length -1."""
+
+    def order(name: str, part: TensorSlice) -> tuple[bytes, int, list[tuple[int, int]]]:
+        return encode_name(name), len(part.extents), [extent or (0, -1) for extent in part.extents]
+
+    before = order(first, a) < order(second, b)
+    assert (slice_key(first, a) < slice_key(second, b)) == before
+
+
+def test_keys_are_those_of_tensorflow() -> None:
+    """As TensorFlow 2.21 wrote them."""
+    assert slice_key("w", parse_slice("3,3:-")) == b"\0w\0\1\1\2\x83\x83\x80\x7f"
+    name = decode_name(b"\xff\0a")
+    assert slice_key(name, parse_slice("64,8192")) == b"\0\xff\0\0\xffa\0\1\1\1\xc0\x40\xe0\x20\0"
