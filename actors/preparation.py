@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 _BRINGS_DEATH = frozenset({Role.SWITCH, Role.SWITCH_N})
 
-_STEP_RESOURCES = ("TensorArray", "Stack")  # ops of these families keep something on the device until the step ends
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
@@ -52,7 +50,6 @@ class Prepared:
     alone: Plan | None
     interpretations: tuple[Interpretation, ...]
     keeps_feeds: bool
-    has_step_resources: bool
 
 
 @collector_paused()
@@ -74,7 +71,6 @@ def prepare(
     _check_call_frame(work, signature)
     alone = work[0][0] if len(work) == 1 and not work[0][0].arrivals else None
     keeps_feeds = not work or any(plan.keeps_inputs for plan, _ in work)
-    has_step_resources = any(kind.op.startswith(_STEP_RESOURCES) for kind in requested.distinct_properties()[0])
     return Prepared(
         signature,
         ports(_types(graph, signature.feeds)),
@@ -84,7 +80,6 @@ def prepare(
         alone,
         interpretations,
         keeps_feeds,
-        has_step_resources,
     )
 
 

@@ -90,7 +90,6 @@ class Session:
         self._num_steps = 0
         self._steps: set[Step] = set()
         self._running = 0
-        self._has_step_resources = False
         self._closed = False
 
     @property
@@ -136,9 +135,6 @@ class Session:
             raise
         finally:
             self._running -= 1
-            self._has_step_resources |= prepared.has_step_resources
-            if self._has_step_resources and not self._running:
-                self._end_steps()
 
     def prepare(
         self, feeds: str | Sequence[str], fetches: str | Sequence[str], targets: str | Sequence[str] = ()
@@ -179,12 +175,6 @@ class Session:
             step.fail(_closed())
         for actor in self._actors.values():
             actor.post(Shutdown())
-
-    def _end_steps(self) -> None:
-        """Drops what devices keep for one step only, all at once: such resources do not say whose step it is."""
-        self._has_step_resources = False
-        for actor in self._actors.values():
-            actor.binder.state.end_step()
 
     def _check_open(self) -> None:
         if self._closed:

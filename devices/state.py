@@ -1,8 +1,9 @@
 """What a device keeps from step to step: variables, other resources, and the random generators of its nodes.
 
 Flows in: look-ups by kernels while they are built and while they run. Flows out: the one object of that name on this
-device. Always holds: one object per (container, type, name); a variable's array is replaced, never written into, so
-that whoever read it earlier keeps what was read; `reset` leaves a state equal to a new one.
+device. What lives for one step only (stacks, tensor arrays) is not here: the tensors of the step carry it, see
+`kernels/carried.py`. Always holds: one object per (container, type, name); a variable's array is replaced, never
+written into, so that whoever read it earlier keeps what was read; `reset` leaves a state equal to a new one.
 
     Variable, as both reference and resource variables use it:
         value None --assign--> value Array --assign--> value Array ...
@@ -22,7 +23,6 @@ from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundErro
 from ..graph.dtypes import Array, DataType, Shape
 
 DEFAULT_CONTAINER = "localhost"
-STEP_CONTAINER = "_step"  # what lives here (stacks, tensor arrays) dies with the step: see `DeviceState.end_step`
 VARIABLE_TYPE = "N10tensorflow3VarE"  # what TensorFlow calls the class of resource variables in messages
 REFERENCE_VARIABLE_TYPE = "LegacyVar"
 
@@ -112,10 +112,6 @@ class DeviceState:
             return
         for key in [key for key in self.resources if key[0] == (container or DEFAULT_CONTAINER)]:
             del self.resources[key]
-
-    def end_step(self) -> None:
-        """Forgets what lives for one step only."""
-        self.reset(STEP_CONTAINER)
 
     def variable(self, container: str, name: str, dtype: DataType, shape: Shape = None) -> Variable:
         """The reference variable of that name, made on first use and uninitialised then.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...errors import FailedPreconditionError, InvalidArgumentError
 from ...graph.dtypes import Array, DataType, numpy_dtype
 from ...graph.ops.shapes.dims import shape_text
 from .broadcasting import broadcasting_binary
+from .carried import sum_of
 from .registry import Construction, Kernel, kernel, simple
 from .support import in_float32, require
 
@@ -142,6 +144,7 @@ def add_n(node: Construction) -> Kernel:
     if count == 1:
         return lambda x: x
     first = {0: 8, 1: 9}.get(count % 8, count % 8)
+    variants = node.output_types[0] is DataType.VARIANT
 
     def total(*inputs: Array) -> Any:
         shape = inputs[0].shape
@@ -151,6 +154,8 @@ def add_n(node: Construction) -> Kernel:
                     f"Inputs to operation {node.name} of type AddN must have the same size and shape. "
                     f" Input 0: {shape_text(shape)} != input {i}: {shape_text(value.shape)}"
                 )
+        if variants:
+            return reduce(lambda a, b: sum_of(a, b, DataType.VARIANT), inputs)
         result = _sum(inputs[:first])
         for start in range(first, count, 8):
             result = result + _sum(inputs[start : start + 8])

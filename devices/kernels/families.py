@@ -27,6 +27,7 @@ from . import linalg as linalg
 from . import matmul as matmul
 from . import norm as norm
 from . import optimizers as optimizers
+from . import optional as optional
 from . import padding as padding
 from . import partitioning as partitioning
 from . import pool as pool
@@ -54,11 +55,15 @@ from . import sparse as sparse
 from . import sparse_segment as sparse_segment
 from . import sparse_structure as sparse_structure
 from . import special as special
+from . import stacks as stacks
 from . import string_format as string_format
 from . import string_numbers as string_numbers
 from . import string_split as string_split
 from . import strings as strings
 from . import tanh as tanh
+from . import tensor_array_ops as tensor_array_ops
+from . import tensor_list as tensor_list
+from . import tensor_list_whole as tensor_list_whole
 from . import unary as unary
 from . import unicode_text as unicode_text
 from . import variable_scatter as variable_scatter

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...errors import UnimplementedError
 from ...graph.dtypes import Array, DataType, numpy_dtype
+from .carried import zeros_like
 from .registry import Construction, Kernel, kernel, simple
 from .support import in_float32
 
@@ -124,6 +125,8 @@ def gradient(node: Construction) -> Kernel:
 def filled_like(node: Construction) -> Kernel:
     """Zeros (empty strings) or ones in the shape of the input."""
     declared = node.output_types[0]
+    if declared is DataType.VARIANT and node.op == "ZerosLike":
+        return lambda x: zeros_like(x, DataType.VARIANT)
     if declared in (DataType.VARIANT, DataType.RESOURCE):
         raise UnimplementedError(f"{node.op} of a {declared.name.lower()} tensor has no meaning here; use numbers")
     dtype = numpy_dtype(declared)

@@ -16,19 +16,48 @@ from ...graph.dtypes import Array, DataType, base_type, dtype_name, numpy_dtype
 from ...graph.ops.shapes.dims import shape_text
 from ..state import DEFAULT_CONTAINER, VARIABLE_TYPE, ResourceHandle, Variable, handle_array, handle_of
 from .registry import Construction, Kernel, kernel
+from .slicing import empty_of
 
 VariableOf = Callable[[Array], Variable]
 Combine = Callable[[Array, Array], Array]
 
 
-@kernel("VariableV2", "Variable", "TemporaryVariable")
+@kernel("VariableV2", "Variable")
 def reference_variable(node: Construction) -> Kernel:
     """Puts out the reference variable of this container and name, which may not be initialised yet."""
-    name = node.attrs.get("shared_name", node.attrs.get("var_name", b"")).decode() or node.name
-    container = node.attrs.get("container", b"").decode()
+    name = node.attrs["shared_name"].decode() or node.name
+    container = node.attrs["container"].decode()
     dtype = base_type(node.output_types[0])
     state, shape = node.state, node.attrs["shape"]
     return lambda: state.variable(container, name, dtype, shape)
+
+
+@kernel("TemporaryVariable")
+def temporary_variable(node: Construction) -> Kernel:
+    """A new variable of zeros, which nobody but the reference keeps."""
+    name, shape = node.attrs["var_name"].decode() or node.name, node.attrs["shape"]
+    dtype = base_type(node.output_types[0])
+
+    def make() -> Variable:
+        sizes = tuple(size for size in shape or () if size is not None)
+        if shape is None or len(sizes) != len(shape):
+            raise InvalidArgumentError(f"the shape of temporary variable {name!r} is not fully known")
+        return Variable(name, dtype, empty_of(sizes, numpy_dtype(dtype)), shape)
+
+    return make
+
+
+@kernel("DestroyTemporaryVariable")
+def destroy_temporary_variable(node: Construction) -> Kernel:
+    """The last value of a temporary variable."""
+    name = node.attrs["var_name"].decode()
+
+    def take(variable: Variable) -> Array:
+        if variable.name != name:
+            raise NotFoundError(f"there is no temporary variable {name!r} here, but {variable.name!r}")
+        return variable.read()
+
+    return take
 
 
 @kernel("IsVariableInitialized")

@@ -43,5 +43,6 @@ from . import sparse as sparse
 from . import special as special
 from . import strings as strings
 from . import tensor_arrays as tensor_arrays
+from . import tensor_lists as tensor_lists
 from . import unary as unary
 from . import variables as variables

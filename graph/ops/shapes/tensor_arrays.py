@@ -35,7 +35,7 @@ def nothing(c: ShapeContext) -> Sequence[Shape]:
     return ()
 
 
-@shape_fn("TensorArrayV3", "TensorArrayGradV3")
+@shape_fn("TensorArrayV3", "TensorArrayGradV3", "TensorArrayGradWithShape")
 def tensor_array(c: ShapeContext) -> Sequence[Shape]:
     """The handle, and the scalar that later writes and reads are ordered by."""
     return ((2,), ())

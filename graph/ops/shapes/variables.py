@@ -24,6 +24,12 @@ def variable(c: ShapeContext) -> Sequence[Shape]:
     return (shape,)
 
 
+@shape_fn("DestroyTemporaryVariable")
+def destroy_temporary_variable(c: ShapeContext) -> Sequence[Shape]:
+    """The variable's shape."""
+    return (c.inputs[0],)
+
+
 @shape_fn("Variable")
 def first_variable(c: ShapeContext) -> Sequence[Shape]:
     """The declared shape; a scalar one meant "unknown" when this op was made."""

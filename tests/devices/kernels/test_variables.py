@@ -200,12 +200,23 @@ def test_shapes_of_references_are_carried() -> None:
         shapes("AssignAdd", (2,), (2, 3))
 
 
-def test_steps_end_without_what_lives_for_a_step() -> None:
-    """The step container is emptied, the others stay."""
+def test_one_container_can_be_reset_alone() -> None:
+    """The others stay."""
     state = DeviceState()
-    state.resource(("_step", "T", "a"), lambda: 1)
+    state.resource(("other", "T", "a"), lambda: 1)
     state.resource(("localhost", "T", "a"), lambda: 2)
-    state.end_step()
+    state.reset("other")
     assert list(state.resources) == [("localhost", "T", "a")]
     state.reset("localhost")
     assert not state.resources
+
+
+def test_a_temporary_variable_is_new_each_time() -> None:
+    """It is initialised from the start, and destroying it gives its last value."""
+    first, second = (run("TemporaryVariable", shape=(2,), dtype=DataType.FLOAT, var_name="t") for _ in range(2))
+    assert run("IsVariableInitialized", first)
+    run("Assign", first, np.array([1, 2], np.float32))
+    np.testing.assert_array_equal(run("DestroyTemporaryVariable", first, var_name="t"), [1, 2])
+    np.testing.assert_array_equal(run("DestroyTemporaryVariable", second, var_name="t"), [0, 0])
+    with pytest.raises(NotFoundError, match="no temporary variable 'other'"):
+        run("DestroyTemporaryVariable", first, var_name="other")

@@ -1,0 +1,74 @@
+"""Tensors that carry one Python object: a tensor array, a stack, a list of tensors, an optional value.
+
+Flows in: the object, or the resource or variant tensor that carries it. Flows out: the other of the two. Always holds:
+nobody else keeps the object, so what a step makes (tensor arrays and stacks too, although their tensors are called
+handles) is garbage as soon as the step's tensors are, however the step ends; the devices keep no record of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
+
+import numpy as np
+
+from ...errors import InvalidArgumentError, UnimplementedError
+from ...graph.dtypes import Array, DataType
+
+Thing = TypeVar("Thing")
+
+
+@runtime_checkable
+class Summable(Protocol):
+    """What gradients of variants are: things that can be added, and that know their zero."""
+
+    def plus(self, other: Self) -> Self:
+        """The sum, tensor by tensor; InvalidArgumentError unless both have the same form."""
+
+    def zeros(self) -> Self:
+        """The same with zeros in place of all numbers."""
+
+
+def carrying(thing: object) -> Array:
+    """The scalar tensor that carries `thing`."""
+    array = np.empty((), object)
+    array[()] = thing
+    return array
+
+
+def carried(value: Array, kind: type[Thing], what: str) -> Thing:
+    """The object of class `kind` that a tensor carries; InvalidArgumentError unless it carries exactly one of these."""
+    found = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
+    if not isinstance(found, kind):
+        raise InvalidArgumentError(f"Input handle is not {what}. Saw: {type(found).__name__!r}")
+    return found
+
+
+def sum_of(a: Array, b: Array, dtype: DataType) -> Array:
+    """The sum of two tensors of one shape, of variants too."""
+    if dtype is not DataType.VARIANT:
+        return np.asarray(a + b)
+    return _each(lambda x, y: _summable(x).plus(y) if type(x) is type(y) else _refuse(y), a, b)
+
+
+def zeros_like(value: Array, dtype: DataType) -> Array:
+    """Zeros (empty strings) in the shape of `value`; of a variant, the zero of what it carries."""
+    if dtype is DataType.VARIANT:
+        return _each(lambda x: _summable(x).zeros(), value)
+    return np.full(value.shape, b"", object) if dtype is DataType.STRING else np.zeros(value.shape, value.dtype)
+
+
+def _each(function: Callable[..., object], *arrays: Array) -> Array:
+    """`function` of the objects that tensors of one shape carry, place by place."""
+    made = np.empty(arrays[0].shape, object)
+    for place in np.ndindex(made.shape):
+        made[place] = function(*[array[place] for array in arrays])
+    return made
+
+
+def _summable(found: Any) -> Summable:  # whatever a variant carries
+    return found if isinstance(found, Summable) else _refuse(found)
+
+
+def _refuse(found: object) -> Summable:
+    raise UnimplementedError(f"a variant of {type(found).__name__} cannot be added up; only lists and optionals can")
