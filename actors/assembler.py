@@ -7,29 +7,34 @@ graphs) are made in bulk, column by column; the others one by one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..graph.dtypes import is_ref
 from . import instructions as form
 from .binding import is_shared
-from .columns import Ints
-from .draft import Draft, Flags
+from .columns import Flags, Ints
+from .draft import Draft
 from .roles import Role
 
 if TYPE_CHECKING:
     from ..devices.kernels.registry import Kernel
     from .binding import Binder
     from .instructions import Instruction
+    from .transfers import Messages
 
 
 class Assembler:
-    """Makes the instructions of one partition. `slots[v]` is the slot of value `v`, `keys` the keys of transfers."""
+    """Makes the instructions of one partition. `slots[v]` is the slot of value `v`.
 
-    def __init__(self, draft: Draft, slots: list[int], binder: Binder, keys: Mapping[int, str]) -> None:
-        self.keys = keys
+    `outgoing` are the messages that it sends, each from its last node.
+    """
+
+    def __init__(self, draft: Draft, slots: list[int], binder: Binder, outgoing: Messages) -> None:
+        self._message = np.full(draft.columns.num_nodes, -1, np.intp)
+        self._message[outgoing.last] = np.arange(len(outgoing.keys))
+        self.outgoing = outgoing
         self.draft = draft
         self.slots = slots
         self.binder = binder
@@ -56,6 +61,7 @@ class Assembler:
         simple: Flags = (computes | (draft.codes == Role.SEND)) & ~draft.may_die
         if draft.is_reference is not None:
             simple[columns.data_dst[draft.is_reference[columns.data_value]]] = False
+        simple[self.outgoing.last[self.outgoing.sizes > 1]] = False
         return simple
 
     def _bulk(self, nodes: Ints) -> list[Instruction]:
@@ -74,20 +80,23 @@ class Assembler:
 
     def _kernels(self, nodes: Ints) -> list[Kernel]:
         """The kernels of nodes that are made in bulk, looked up once per kind where nodes of a kind share them."""
-        names, properties = self.draft.columns.names, self.draft.columns.properties
-        of_kind: dict[int, Kernel] = {}
-        kernels = []
-        sends = (self.draft.codes[nodes] == Role.SEND).tolist()
-        for node, kind, is_send in zip(nodes.tolist(), self.draft.columns.kind[nodes].tolist(), sends, strict=True):
-            kernel = of_kind.get(kind)
-            if kernel is None:
-                if is_send:
-                    kernel = form.send_to(self.keys[node])
-                else:
-                    kernel = self.binder.kernel(names[node], properties[node])
-                    if is_shared(properties[node]):
-                        of_kind[kind] = kernel
-            kernels.append(kernel)
+        columns, sends = self.draft.columns, self.draft.codes[nodes] == Role.SEND
+        kind = columns.kind[nodes]
+        shared = np.array([is_shared(p) for p in columns.kinds], bool)[kind]
+        first = np.zeros(len(nodes), bool)
+        first[np.unique(kind, return_index=True)[1]] = True
+        of_kind: list[Any] = [None] * len(columns.kinds)  # kernels, and nothing for kinds that are not among the nodes
+        own: list[tuple[int, Kernel]] = []
+        for at in np.flatnonzero(~sends & (first | ~shared)).tolist():
+            node = int(nodes[at])
+            of_kind[kind[at]] = kernel = self.binder.kernel(columns.names[node], columns.properties[node])
+            own.append((at, kernel))
+        kernels: list[Kernel] = list(map(of_kind.__getitem__, kind.tolist()))
+        for at, kernel in own:
+            kernels[at] = kernel
+        send_to, keys = form.send_to, self.outgoing.keys
+        for at, message in zip(np.flatnonzero(sends).tolist(), self._message[nodes[sends]].tolist(), strict=True):
+            kernels[at] = send_to(keys[message])
         return kernels
 
     def _single(self, node: int) -> Instruction:
@@ -100,9 +109,9 @@ class Assembler:
         if role is Role.MERGE:
             return form.merge(inputs, outputs, self._read(node))
         if role is Role.SEND:
-            return self._send(node, inputs[0], control)
+            return self._send(node, control)
         if role is Role.RECV:
-            inputs = [self.slots[draft.arrival(node)]]
+            inputs = [self.slots[draft.arrivals[node]]]
         elif role is Role.RETVAL:
             outputs = [self.slots[draft.result(node)]]
         if draft.may_die[node]:
@@ -121,11 +130,20 @@ class Assembler:
         witness = draft.witness(node)
         return self.slots[witness] if witness >= draft.columns.num_values else 0
 
-    def _send(self, node: int, value: int, control: list[int]) -> Instruction:
-        key = self.keys[node]
-        if self.draft.may_die[node]:
-            return form.send_either(key, value, control, self._read(node))
-        return form.send(key, value, self._read(node))
+    def _send(self, node: int, control: list[int]) -> Instruction:
+        """Sends a message; a tensor of it is dead if the input of its send is, or something that this waits for."""
+        draft, message = self.draft, int(self._message[node])
+        starts = self.outgoing.starts
+        key, nodes = self.outgoing.keys[message], self.outgoing.nodes[starts[message] : starts[message + 1]].tolist()
+        values = [self.slots[draft.inputs[send][0]] for send in nodes]
+        if len(nodes) == 1:
+            convert = self._read(node)
+            either = draft.may_die[node]
+            return form.send_either(key, values[0], control, convert) if either else form.send(key, values[0], convert)
+        if not draft.may_die[nodes].any():
+            return form.send_bundle(key, values)
+        watched = [[self.slots[v] for v in draft.watched.get(send, ())] for send in nodes]
+        return form.send_bundle_either(key, values, watched)
 
     def _step(self, node: int, role: Role, inputs: list[int], outputs: list[int]) -> form.Step:
         """What a node does when it is alive."""

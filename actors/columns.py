@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..graph.properties import NodeProperties
 
 Ints = NDArray[np.intp]
+Flags = NDArray[np.bool_]
 
 NEXT_ITERATION_OPS = frozenset({"NextIteration", "RefNextIteration"})
 

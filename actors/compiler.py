@@ -1,29 +1,31 @@
-"""Compiles one partition graph to a plan.
+"""Compiles the partition graphs of a request to plans.
 
-Flows in: a placed partition `Graph` without loops, the kernels of its device. Flows out: a `Plan`. Always holds: the
-program order is topological and the same every time; nodes that cost nothing at run time (constants, identities,
-no-ops) leave no instruction behind, unless `every_node` asks for one instruction a node, as traces do.
+Flows in: placed partition `Graph`s without loops, the kernels of their devices. Flows out: a `Plan` each. Always
+holds: the program order is topological and the same every time; nodes that cost nothing at run time (constants,
+identities, no-ops) leave no instruction behind, unless `every_node` asks for one instruction a node, as traces do.
 
-    columns -> draft (roles, what may be dead) -> segments -> program order -> lifetimes -> slots -> instructions
+    columns -> draft (roles, what may be dead) -> segments and messages, of all partitions together
+            -> program order -> lifetimes -> slots -> instructions
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..devices.kernels.registry import is_waiting_for_files
 from ..graph.dtypes import DataType, base_type
-from ..graph.partition import transfer_keys
 from .assembler import Assembler
+from .binding import check_complete
 from .columns import Ints, columns_of
 from .draft import Draft, draft_of
 from .plan import Argument, Arrival, Chunk, Plan, Result, Segment
 from .roles import Role
-from .segments import Grouping, group
+from .segments import Need
 from .slots import allocate, lifetimes
+from .transfers import Messages, Share, shares_of
 
 if TYPE_CHECKING:
     from ..graph.graph import Graph
@@ -33,29 +35,43 @@ if TYPE_CHECKING:
 CHUNK = 64  # instructions between two looks at the clock, until a chunk turns out to be slow
 
 
-def compile_plan(graph: Graph, binder: Binder, *, receives_may_be_dead: bool, every_node: bool = False) -> Plan:
-    """The plan of a partition on the device of `binder`.
+def compile_plans(
+    parts: Sequence[tuple[Graph, Binder]], *, receives_may_be_dead: bool, every_node: bool = False
+) -> list[Plan]:
+    """The plans of all partitions of a graph, each on the device of its binder.
 
-    `receives_may_be_dead` says whether any partition of the set has a Switch. Raises UnimplementedError for loops and
-    what kernel factories raise; whoever has compiled all partitions calls `binding.check_complete`.
+    `receives_may_be_dead` says whether any partition has a Switch. With `every_node` every tensor is a message of its
+    own, too. Raises UnimplementedError for loops and for ops without kernel (all of them in one message), and what
+    kernel factories raise.
     """
-    draft = draft_of(columns_of(graph), receives_may_be_dead=receives_may_be_dead, every_node=every_node)
-    grouping = group(draft.columns, (draft.codes == Role.RECV).tolist(), draft.emits.tolist())
-    program, segment_at = _program(draft, grouping)
-    slots, num_slots = _slots(draft, program, segment_at)
-    keys = _keys(graph, draft)
-    assembler = Assembler(draft, slots, binder, keys)
+    graphs = [graph for graph, _ in parts]
+    drafts = [
+        draft_of(columns_of(graph), receives_may_be_dead=receives_may_be_dead, every_node=every_node)
+        for graph in graphs
+    ]
+    shares = shares_of(graphs, drafts, bundled=not every_node)
+    plans = [_plan(draft, binder, share) for draft, (_, binder), share in zip(drafts, parts, shares, strict=True)]
+    check_complete(binder for _, binder in parts)
+    return plans
+
+
+def _plan(draft: Draft, binder: Binder, share: Share) -> Plan:
+    """The plan of one partition, whose share in the transfers is known."""
+    program, segment_at = _program(draft, share)
+    slots, num_slots = _slots(draft, share, program, segment_at)
+    assembler = Assembler(draft, slots, binder, share.outgoing)
     instructions = assembler.assemble(program)
     template: list[Any] = [None] * num_slots  # tensors of any type
     _preload(draft, assembler, template)
-    segments = _segments(grouping, program, segment_at, instructions)
+    waiting, unlocks = _who_waits(share.grouping.needs, draft.columns.num_nodes)
+    segments = _segments(share.grouping.needs, unlocks, program, segment_at, instructions)
     _set_apart(draft, segments)
     return Plan(
         binder.device,
         template,
         tuple(_arguments(draft, slots)),
         tuple(_results(draft, slots)),
-        tuple(_arrivals(draft, grouping, slots, keys)),
+        _arrivals(draft, share.incoming, slots, waiting),
         segments,
         draft.columns.names,
         draft.columns.properties,
@@ -63,27 +79,28 @@ def compile_plan(graph: Graph, binder: Binder, *, receives_may_be_dead: bool, ev
     )
 
 
-def _keys(graph: Graph, draft: Draft) -> dict[int, str]:
-    """The rendezvous key of each node that sends or receives."""
-    ends = np.flatnonzero((draft.codes == Role.SEND) | (draft.codes == Role.RECV))
-    return dict(zip(ends.tolist(), transfer_keys(graph, np.array(draft.columns.ids, np.int32)[ends]), strict=True))
+def _program(draft: Draft, share: Share) -> tuple[Ints, Ints]:
+    """The nodes that need an instruction, segment by segment, and the segment at each position.
 
-
-def _program(draft: Draft, grouping: Grouping) -> tuple[Ints, Ints]:
-    """The nodes that need an instruction, segment by segment, and the segment at each position."""
-    program = np.flatnonzero(draft.emits)
-    if len(grouping.needs) == 1:
+    Of the sends of a message the last one hands over all.
+    """
+    emits = draft.emits.copy()
+    emits[share.outgoing.nodes] = False
+    emits[share.outgoing.last] = True
+    program = np.flatnonzero(emits)
+    if len(share.grouping.needs) == 1:
         return program, np.zeros(len(program), np.intp)
-    segment_at = np.array(grouping.segment_of, np.intp)[program]
+    segment_at = share.grouping.segment_of[program]
     by_segment = np.argsort(segment_at, kind="stable")
     return program[by_segment], segment_at[by_segment]
 
 
-def _slots(draft: Draft, program: Ints, segment_at: Ints) -> tuple[list[int], int]:
-    """The slot of every value, identities included, and the number of slots."""
-    columns = draft.columns
+def _slots(draft: Draft, share: Share, program: Ints, segment_at: Ints) -> tuple[list[int], int]:
+    """The slot of every value, identities included, and the number of slots; tensors of a message are neighbours."""
+    columns, outgoing = draft.columns, share.outgoing
     position = np.full(columns.num_nodes, -1, np.intp)
     position[program] = np.arange(len(program))
+    position[outgoing.nodes] = np.repeat(position[outgoing.last], outgoing.sizes)
     made = np.full(draft.num_values, -1, np.intp)
     made[1 : columns.num_values] = np.repeat(position, np.diff(columns.first_value))
     if draft.num_values > columns.num_values:
@@ -94,7 +111,9 @@ def _slots(draft: Draft, program: Ints, segment_at: Ints) -> tuple[list[int], in
     lives = lifetimes(made, np.concatenate([used[read], watched]), np.concatenate([at[read], watched_at]), segment_at)
     lives.pinned[[draft.result(node) for node in np.flatnonzero(draft.codes == Role.RETVAL).tolist()]] = True
     lives.pinned[0] = True
-    slots, num_slots = allocate(lives)
+    rank = np.zeros(draft.num_values, np.intp)
+    rank[draft.arrivals[share.incoming.nodes]] = np.arange(1, len(share.incoming.nodes) + 1)
+    slots, num_slots = allocate(lives, rank)
     if draft.aliased.any():
         slots = np.array(slots, np.intp)[draft.source].tolist()
     return slots, num_slots
@@ -127,32 +146,45 @@ def _results(draft: Draft, slots: list[int]) -> Iterator[Result]:
         yield Result(properties.attrs["index"], slots[draft.result(node)], base_type(properties.input_types[0]))
 
 
-def _arrivals(draft: Draft, grouping: Grouping, slots: list[int], keys: Mapping[int, str]) -> list[Arrival]:
-    waiting: dict[int, tuple[int, ...]] = {}
-    for segment, needs in enumerate(grouping.needs):
+def _who_waits(all_needs: Sequence[Iterable[Need]], num_nodes: int) -> tuple[list[tuple[int, ...]], ...]:
+    """The segments that wait for each message, by the node that stands for it, and for each segment."""
+    waiting: list[tuple[int, ...]] = [()] * num_nodes
+    unlocks: list[tuple[int, ...]] = [()] * len(all_needs)
+    for segment, needs in enumerate(all_needs):
+        only = (segment,)
         for need in needs:
             if need < 0:
-                waiting[~need] = (*waiting.get(~need, ()), segment)
-    arrivals = draft.arrivals
-    return [Arrival(keys[node], slots[arrivals[node]], waiting[node]) for node in sorted(waiting)]
+                before = waiting[~need]
+                waiting[~need] = (*before, segment) if before else only
+            else:
+                before = unlocks[need]
+                unlocks[need] = (*before, segment) if before else only
+    return waiting, unlocks
+
+
+def _arrivals(
+    draft: Draft, incoming: Messages, slots: list[int], waiting: list[tuple[int, ...]]
+) -> tuple[Arrival, ...]:
+    first = incoming.nodes[incoming.starts[:-1]]
+    stored = map(slots.__getitem__, draft.arrivals[first].tolist())
+    sizes = incoming.sizes.tolist()
+    return tuple(map(Arrival, incoming.keys, stored, sizes, map(waiting.__getitem__, first.tolist())))
 
 
 def _segments(
-    grouping: Grouping, program: Ints, segment_at: Ints, instructions: list[Instruction]
+    all_needs: Sequence[Collection[Need]],
+    unlocks: list[tuple[int, ...]],
+    program: Ints,
+    segment_at: Ints,
+    instructions: list[Instruction],
 ) -> tuple[Segment, ...]:
     """Cuts the program into segments and chunks and says who waits for whom."""
-    count = len(grouping.needs)
-    starts = np.searchsorted(segment_at, np.arange(count + 1)).tolist()
+    starts = np.searchsorted(segment_at, np.arange(len(all_needs) + 1)).tolist()
     origins = program.tolist()
-    unlocks: list[tuple[int, ...]] = [()] * count
-    for segment, needs in enumerate(grouping.needs):
-        for need in needs:
-            if need > 0:
-                unlocks[need] = (*unlocks[need], segment)
     return tuple(
         [
             Segment(_chunks(instructions, start, end), origins[start:end], len(needs), after)
-            for start, end, needs, after in zip(starts[:-1], starts[1:], grouping.needs, unlocks, strict=True)
+            for start, end, needs, after in zip(starts[:-1], starts[1:], all_needs, unlocks, strict=True)
         ]
     )
 

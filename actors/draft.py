@@ -14,15 +14,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..errors import UnimplementedError
 from ..graph.dtypes import REF_OFFSET
-from .columns import Columns, Ints, Rows
+from .columns import Columns, Flags, Ints, Rows
 from .liveness import Mortality, mortality
 from .roles import Role, roles_of
 
-Flags = NDArray[np.bool_]
 _ALWAYS_EMITS = (Role.COMPUTE, Role.SEND, Role.SWITCH, Role.SWITCH_N, Role.MERGE)
 _DIES_WITH_ITS_OUTPUT = (Role.COMPUTE, Role.ALIAS, Role.CONST, Role.MERGE)
 
@@ -54,16 +52,12 @@ class Draft:
         extra = self.mortal is not None or self.is_reference is not None
         return self.columns.num_values + (2 * self.columns.num_nodes if extra else 0)
 
-    def arrival(self, node: int) -> int:
-        """The value that what is received for `node` is stored in."""
-        return self.arrivals[node]
-
     @cached_property
-    def arrivals(self) -> list[int]:
+    def arrivals(self) -> Ints:
         """Per node the value that what is received for it is stored in: an output, or one of its own if it emits."""
         count = self.columns.num_nodes
         apart = self.columns.num_values + count + np.arange(count)
-        arrivals: list[int] = np.where(self.emits, apart, self.columns.first_value[:-1]).tolist()
+        arrivals: Ints = np.where(self.emits, apart, self.columns.first_value[:-1])
         return arrivals
 
     def witness(self, node: int) -> int:

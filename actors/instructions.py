@@ -13,6 +13,7 @@ kind look for DEAD, so nodes that cannot be dead pay nothing for those that can.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -159,6 +160,44 @@ def send_either(key: str, value: int, watched: Sequence[int], convert: Kernel = 
             slots[SEND_SLOT](key, None, True)
         else:
             slots[SEND_SLOT](key, convert(slots[value]))
+
+    return whole(hand_over)
+
+
+_NBYTES = attrgetter("nbytes")
+
+
+class Bundle(tuple[Any, ...]):
+    """Several tensors that travel as one message; each may be DEAD."""
+
+    __slots__ = ()
+
+    @property
+    def nbytes(self) -> int:
+        """The sizes of the tensors together, as a rendezvous counts them."""
+        try:
+            return sum(map(_NBYTES, self))
+        except AttributeError:  # a variable and DEAD have no size
+            return sum(getattr(value, "nbytes", 0) for value in self)
+
+
+def send_bundle(key: str, values: Sequence[int]) -> Instruction:
+    """Sends two or more values that cannot be dead as one message."""
+    gather = itemgetter(*values)
+
+    def hand_over(slots: Slots) -> None:
+        slots[SEND_SLOT](key, Bundle(gather(slots)))
+
+    return whole(hand_over)
+
+
+def send_bundle_either(key: str, values: Sequence[int], watched: Sequence[Sequence[int]]) -> Instruction:
+    """Sends values as one message, those as DEAD that are dead or watch something dead."""
+    sources = [(value, tuple(others)) for value, others in zip(values, watched, strict=True)]
+
+    def hand_over(slots: Slots) -> None:
+        tensors = [DEAD if any(slots[i] is DEAD for i in others) else slots[value] for value, others in sources]
+        slots[SEND_SLOT](key, Bundle(tensors))
 
     return whole(hand_over)
 

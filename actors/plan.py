@@ -44,10 +44,14 @@ class Result:
 
 
 class Arrival(NamedTuple):
-    """What is received under `key` goes to `slot`, and then each of `segments` waits for one thing less."""
+    """What is received under `key` goes to `slot`, and then each of `segments` waits for one thing less.
+
+    A `size` of more than one is a bundle of so many tensors, for `slot` and those after it.
+    """
 
     key: str
     slot: int
+    size: int
     segments: tuple[int, ...]
 
 

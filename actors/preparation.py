@@ -19,7 +19,7 @@ from ..graph.partition import split_graph
 from ..graph.subgraph import client_graph
 from ..graph.tensor_id import parse_tensor_name
 from .binding import check_complete
-from .compiler import compile_plan
+from .compiler import compile_plans
 from .interpretation import Interpretation
 from .requests import Port, Signature, check_names, ports
 from .roles import Role, role_of
@@ -92,12 +92,9 @@ def compile_traced(prepared: Prepared, actors: Mapping[str, DeviceActor]) -> tup
 def _compile(
     partitions: Mapping[str, Graph], actors: Mapping[str, DeviceActor], *, dead: bool, every_node: bool = False
 ) -> tuple[tuple[Plan, DeviceActor], ...]:
-    work = tuple(
-        (compile_plan(part, actors[name].binder, receives_may_be_dead=dead, every_node=every_node), actors[name])
-        for name, part in partitions.items()
-    )
-    check_complete(actor.binder for _, actor in work)
-    return work
+    parts = [(part, actors[name].binder) for name, part in partitions.items()]
+    plans = compile_plans(parts, receives_may_be_dead=dead, every_node=every_node)
+    return tuple(zip(plans, [actors[name] for name in partitions], strict=True))
 
 
 def _interpret(graph: Graph, actors: Mapping[str, DeviceActor]) -> Interpretation:

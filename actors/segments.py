@@ -1,11 +1,12 @@
-"""Segments: nodes of a partition that wait for the same receives, and so can run in one go.
+"""Segments: nodes of a partition that wait for the same messages, and so can run in one go.
 
-Flows in: columns, which nodes receive, which need an instruction. Flows out: the segment of every instruction, and
-what each segment waits for: receives and other segments. Always holds: segment 0 waits for nothing and runs first; a
-node is in a segment only if everything the segment waits for is needed by the node, so waiting for all of it at once
-cannot make a deadlock; every receive is waited for; segments that a segment follows have smaller numbers.
+Flows in: columns, which nodes receive, which need an instruction; later, which receives come in one message. Flows
+out: the segment of every instruction, and what each segment waits for: messages and other segments. Always holds:
+segment 0 waits for nothing and runs first; a node is in a segment only if everything the segment waits for is needed by
+the node, so waiting for all of it at once cannot make a deadlock; every message is waited for; segments that a segment
+follows have smaller numbers.
 
-The exact grouping (equal sets of awaited receives) would cost a set of receives per node. Instead a node that depends
+The exact grouping (equal sets of awaited messages) would cost a set of messages per node. Instead a node that depends
 on one segment joins it, and a node that depends on several gets the segment of that combination, less those that
 another one implies. What implies what is known exactly among the latest few hundred, and that is enough: the grouping
 may split what could be one segment, never the reverse.
@@ -13,25 +14,28 @@ may split what could be one segment, never the reverse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from .columns import Columns
+import numpy as np
+
+from .columns import Columns, Flags, Ints
 
 _WINDOW = 512  # how far back implications are remembered, in segments
 _MASK = (1 << _WINDOW) - 1
 _NOTHING: frozenset[int] = frozenset()
 
-# A need is what a node waits for: a segment as its number (0 for nothing), or a receive as the complement of its node.
-_Need = int
+# What a node waits for: a segment as its number (0 for nothing), or a message as the complement of the node that
+# receives it; of several such nodes, of the one that stands for the message.
+Need = int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Grouping:
-    """The segment of each node, and per segment what it waits for: receives as complements of nodes, and segments."""
+    """The segment of each node, and per segment what it waits for."""
 
-    segment_of: list[int]
-    needs: list[frozenset[_Need]] = field(default_factory=lambda: [_NOTHING])
+    segment_of: Ints
+    needs: list[frozenset[Need]]
 
     def receives(self, segment: int) -> list[int]:
         """The receiving nodes that a segment waits for itself."""
@@ -41,17 +45,29 @@ class Grouping:
         """The segments that a segment waits for."""
         return sorted([need for need in self.needs[segment] if need >= 0])
 
+    def merged(self, message_of: Sequence[int]) -> Grouping:
+        """The grouping when receive `r` comes with the message that node `message_of[r]` stands for.
+
+        Segments become one when they then wait for the same. Right if all that is sent in one message is sent by one
+        segment: its nodes need the same messages, so no message comes to wait for itself.
+        """
+        made = _Combinations()
+        number = [0] * len(self.needs)
+        for segment, needs in enumerate(self.needs[1:], 1):
+            number[segment] = made.segment([number[n] if n >= 0 else ~message_of[~n] for n in needs])
+        return Grouping(np.array(number, np.intp)[self.segment_of], made.needs)
+
 
 class _Combinations:
     """Segments made so far. Bit `k` of `implied[s]` says that segment `s` comes after segment `s - 1 - k`."""
 
-    def __init__(self, needs: list[frozenset[_Need]]) -> None:
-        self.needs = needs
+    def __init__(self) -> None:
+        self.needs = [_NOTHING]
         self.implied = [0]
-        self.first_to_await: dict[_Need, int] = {}
-        self._numbers: dict[frozenset[_Need], int] = {}
+        self.first_to_await: dict[Need, int] = {}
+        self._numbers: dict[frozenset[Need], int] = {}
 
-    def join_two(self, a: _Need, b: _Need) -> _Need:
+    def join_two(self, a: Need, b: Need) -> Need:
         """`join` of two, by far the most common case."""
         if a == b or not b:
             return a
@@ -59,7 +75,7 @@ class _Combinations:
             return b
         return a if a > 0 and self._implies(a, b) else self.combine(frozenset((a, b)))
 
-    def join(self, wanted: Iterable[_Need]) -> _Need:
+    def join(self, wanted: Iterable[Need]) -> Need:
         """The one thing to wait for in order to have waited for all that is wanted."""
         needs = set(wanted)
         needs.discard(0)
@@ -70,7 +86,12 @@ class _Combinations:
             return self.combine(frozenset(needs))
         return needs.pop() if needs else 0
 
-    def _implies(self, segment: int, need: _Need) -> bool:
+    def segment(self, wanted: Iterable[Need]) -> int:
+        """The segment to be in in order to have waited for all that is wanted."""
+        need = self.join(wanted)
+        return self.combine(frozenset((need,))) if need < 0 else need
+
+    def _implies(self, segment: int, need: Need) -> bool:
         """Whether it is known that what waited for `segment` has also waited for `need`."""
         if need < 0:
             if need in self.needs[segment]:
@@ -78,7 +99,7 @@ class _Combinations:
             need = self.first_to_await.get(need, segment)
         return 0 < segment - need <= _WINDOW and bool(self.implied[segment] >> (segment - need - 1) & 1)
 
-    def combine(self, needs: frozenset[_Need]) -> int:
+    def combine(self, needs: frozenset[Need]) -> int:
         """The segment that waits for exactly `needs`."""
         found = self._numbers.get(needs)
         if found is None:
@@ -87,39 +108,64 @@ class _Combinations:
             for need in needs:
                 if need < 0:
                     self.first_to_await.setdefault(need, found)
-                else:
+                elif found - need <= _WINDOW:
                     implied |= (self.implied[need] << 1 | 1) << (found - need - 1)
             self.implied.append(implied & _MASK)
             self.needs.append(needs)
         return found
 
 
-def group(columns: Columns, is_receive: list[bool], emits: list[bool]) -> Grouping:
-    """Groups the nodes of a partition; `segment_of` means something for nodes that `emits` marks."""
-    grouping = Grouping([0] * columns.num_nodes)
-    if not any(is_receive):
-        return grouping
-    made = _Combinations(grouping.needs)
-    need_of: list[_Need] = grouping.segment_of  # complements of receives are gone from it when a node emits
-    starts, producers = columns.producers.starts, columns.producers.items
-    end = 0
-    for node, (receives, emitting) in enumerate(zip(is_receive, emits, strict=True)):
-        start, end = end, starts[node + 1]
-        if end - start == 1 and not receives:
+def group(columns: Columns, is_receive: Flags, emits: Flags) -> Grouping:
+    """Groups the nodes of a partition, each receive a message of its own.
+
+    `segment_of` means something for nodes that `emits` marks.
+    """
+    if not is_receive.any():
+        return Grouping(np.zeros(columns.num_nodes, np.intp), [_NOTHING])
+    starts, producers = np.array(columns.producers.starts), columns.producers.items
+    last = _last_of_one(columns, starts, emits, ~is_receive)
+    receives = np.flatnonzero(is_receive)
+    need_of = np.zeros(columns.num_nodes, np.intp)  # complements of receives are gone from it when a node emits
+    need_of[receives] = ~receives
+    waits = ((np.diff(starts) > 0) & (last < 0)) | (is_receive & emits)
+    needs = need_of.tolist()
+    made = _combine(needs, np.flatnonzero(waits), starts, producers, is_receive, emits)
+    for need in (~receives).tolist():
+        if need not in made.first_to_await:
+            made.combine(frozenset((need,)))
+    need_of = np.array(needs, np.intp)
+    return Grouping(np.maximum(np.where(last < 0, need_of, need_of[last]), 0), made.needs)
+
+
+def _last_of_one(columns: Columns, starts: Ints, emits: Flags, eligible: Flags) -> Ints:
+    """Of eligible nodes that come after one instruction and before nothing, as most sends do: that one; of others -1.
+
+    They are in its segment, without further ado.
+    """
+    items = np.array(columns.producers.items, np.intp)
+    is_last = eligible & (np.diff(starts) == 1) & (np.bincount(items, minlength=columns.num_nodes) == 0)
+    last = np.full(columns.num_nodes, -1, np.intp)
+    before = items[starts[:-1][is_last]]
+    last[is_last] = np.where(emits[before], before, -1)
+    return last
+
+
+def _combine(
+    need_of: list[Need], nodes: Ints, starts: Ints, producers: list[int], is_receive: Flags, emits: Flags
+) -> _Combinations:
+    """Fills in what each of `nodes` waits for, given the receives; returns the segments that this makes."""
+    made = _Combinations()
+    columns = (nodes, starts[nodes], starts[nodes + 1], is_receive[nodes], emits[nodes])
+    for node, start, end, receives, emitting in zip(*(column.tolist() for column in columns), strict=True):
+        if receives:
+            need = made.join([~node, *[need_of[producer] for producer in producers[start:end]]])
+        elif end - start == 1:
             need = need_of[producers[start]]
-        elif receives and start == end:
-            need = ~node
-        elif start == end:
-            continue
-        elif end - start == 2 and not receives:
+        elif end - start == 2:
             need = made.join_two(need_of[producers[start]], need_of[producers[start + 1]])
         else:
-            wanted = [need_of[producer] for producer in producers[start:end]]
-            need = made.join([~node, *wanted] if receives else wanted)
+            need = made.join([need_of[producer] for producer in producers[start:end]])
         if need < 0 and emitting:
             need = made.combine(frozenset((need,)))
         need_of[node] = need
-    for node, receives in enumerate(is_receive):
-        if receives and ~node not in made.first_to_await:
-            made.combine(frozenset((~node,)))
-    return grouping
+    return made

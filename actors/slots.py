@@ -40,9 +40,10 @@ def lifetimes(made: Ints, used_value: Ints, used_at: Ints, segment_at: Ints) -> 
     return Lifetimes(made, last_use, pinned)
 
 
-def allocate(lives: Lifetimes) -> tuple[list[int], int]:
-    """The slot of every value, and the number of slots."""
+def allocate(lives: Lifetimes, rank: Ints) -> tuple[list[int], int]:
+    """The slot of every value, and the number of slots; slots of pinned values ascend with their `rank`."""
     kept = np.flatnonzero(lives.pinned)
+    kept = kept[np.argsort(rank[kept], kind="stable")]
     slots = np.zeros(len(lives.made), np.intp)
     slots[kept] = np.arange(len(kept)) + FIRST_FREE_SLOT
     result, next_slot = slots.tolist(), FIRST_FREE_SLOT + len(kept)

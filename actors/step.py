@@ -134,7 +134,11 @@ class Part:
         if not isinstance(received, Received):
             return  # the step was aborted, and has its error already
         value, is_dead = received
-        self.slots[arrival.slot] = DEAD if is_dead else value
+        slot, size = arrival.slot, arrival.size
+        if size == 1:
+            self.slots[slot] = DEAD if is_dead else value
+        else:
+            self.slots[slot : slot + size] = value
         self._release(arrival.segments)
 
     def _release(self, segments: tuple[int, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from .options import PartitionOptions, name_counter
 from .split import partition, split_graph
-from .transfer import TRANSFER_OPS, Transfer, transfer_keys, transfer_of
+from .transfer import TRANSFER_OPS, Transfer, transfer_numbers, transfer_of
 
 __all__ = [
     "TRANSFER_OPS",
@@ -11,6 +11,6 @@ __all__ = [
     "name_counter",
     "partition",
     "split_graph",
-    "transfer_keys",
+    "transfer_numbers",
     "transfer_of",
 ]

@@ -11,9 +11,13 @@ some twenty times. A session needs nothing but the keys, made in one go (`keys`)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from ..attrs import encode
 from ..dtypes import DataType
@@ -22,7 +26,6 @@ from ..properties import NodeProperties, join_entry
 from ..protos import AttrValue
 
 if TYPE_CHECKING:
-    from ..columns import Ids
     from ..graph import Graph
 
 _RECVS = frozenset({"_Recv", "_HostRecv"})
@@ -159,12 +162,20 @@ class TransferTable:
         return made
 
 
-def transfer_keys(graph: Graph, nodes: Ids) -> list[str]:
-    """The rendezvous keys of sends and receives of a graph outside of loops."""
-    table, rows = graph.details()
-    if isinstance(table, TransferTable) and (rows[nodes] >= 0).all():
-        return list(map(table.keys().__getitem__, rows[nodes].tolist()))
-    return [transfer_of(graph.node_properties(node)).key_stem + ROOT_FRAME for node in nodes.tolist()]
+def transfer_numbers(ends: Sequence[tuple[Graph, npt.NDArray[np.intp]]]) -> tuple[npt.NDArray[np.intp], list[str]]:
+    """Numbers of the transfers that sends and receives, given as ids in graphs, are ends of; per number the key.
+
+    Ends have the same number if they meet at the rendezvous outside of loops. Some numbers may belong to no end.
+    """
+    tables = {id(table): table for graph, _ in ends for table in [graph.details()[0]]}
+    table = next(iter(tables.values()), None)
+    rows = np.concatenate([np.zeros(0, np.intp), *(graph.details()[1][nodes] for graph, nodes in ends)])
+    if len(tables) == 1 and isinstance(table, TransferTable) and (rows >= 0).all():
+        return rows, table.keys()
+    numbers: dict[str, int] = {}
+    stems = [transfer_of(graph.node_properties(node)).key_stem for graph, nodes in ends for node in nodes.tolist()]
+    found = [numbers.setdefault(stem + ROOT_FRAME, len(numbers)) for stem in stems]
+    return np.array(found, np.intp), list(numbers)
 
 
 def _as_int64(incarnation: int) -> int:

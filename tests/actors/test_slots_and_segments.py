@@ -34,7 +34,7 @@ def test_a_value_stays_in_its_slot_until_its_last_use(
     made, uses, segment_at = program
     used = np.array(uses, np.intp).reshape(-1, 2)
     lives = lifetimes(np.array(made, np.intp), used[:, 0], used[:, 1], np.array(segment_at, np.intp))
-    slots, num_slots = allocate(lives)
+    slots, num_slots = allocate(lives, np.zeros(len(made), np.intp))
     assert max(slots) < num_slots
     holds: dict[int, int] = {slots[value]: value for value in range(len(made)) if made[value] < 0}
     assert len(holds) == sum(m < 0 for m in made)  # what is there before the program shares nothing
@@ -55,7 +55,7 @@ def test_values_that_outlive_their_segment_share_no_slot(
     made, uses, segment_at = program
     used = np.array(uses, np.intp).reshape(-1, 2)
     lives = lifetimes(np.array(made, np.intp), used[:, 0], used[:, 1], np.array(segment_at, np.intp))
-    slots, _ = allocate(lives)
+    slots, _ = allocate(lives, np.zeros(len(made), np.intp))
     for value, at in uses:
         if made[value] < 0 or segment_at[made[value]] != segment_at[at]:
             assert slots.count(slots[value]) == 1
@@ -85,7 +85,7 @@ def test_a_segment_waits_for_nothing_that_one_of_its_nodes_does_not_need(
     dag: tuple[list[list[int]], list[bool], list[bool]],
 ) -> None:
     producers, receives, emits = dag
-    grouping = group(_columns(producers), receives, emits)
+    grouping = group(_columns(producers), np.array(receives), np.array(emits))
     needed: list[set[int]] = []  # per node: the receives it needs
     for node, before in enumerate(producers):
         needed.append(set().union(*[needed[p] for p in before]) | ({node} if receives[node] else set()))
@@ -106,7 +106,7 @@ def test_a_segment_follows_the_segments_that_its_nodes_need(
 ) -> None:
     """Every instruction that another needs is in the same segment, or in one that the other's segment comes after."""
     producers, receives, emits = dag
-    grouping = group(_columns(producers), receives, emits)
+    grouping = group(_columns(producers), np.array(receives), np.array(emits))
     after: list[set[int]] = []
     for segment in range(len(grouping.needs)):
         follows = grouping.follows(segment)

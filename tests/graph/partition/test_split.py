@@ -30,6 +30,16 @@ def _nodes(graph: Graph, options: PartitionOptions | None = None) -> dict[str, N
     return {node.name: node for part in parts.values() for node in part.node}
 
 
+class _Always(dict[str, int]):
+    """A start time for every node."""
+
+    def __contains__(self, _name: object) -> bool:
+        return True
+
+    def __missing__(self, _name: str) -> int:
+        return 1
+
+
 def _diamond(b: GraphBuilder) -> None:
     """One value read twice, and waited for once, on another device."""
     with b.device(CPU0):
@@ -190,3 +200,20 @@ def test_every_transfer_has_two_ends(case: tuple[GraphCase, dict[str, str]]) -> 
     assert sorted(ends[True]) == sorted(ends[False])
     assert len({end.tensor_name for end in ends[True]}) == len({(e.tensor_name, e.route) for e in ends[True]})
     assert {node.name for node in graph_def.node} <= {node.name for node in nodes}
+
+
+def test_what_a_transfer_says_survives_copies_changes_and_another_cut() -> None:
+    """Transfers of one type share their properties in the column, and each has its own attrs all the same."""
+    parts = split_graph(_placed(_diamond))
+    sent = [node for node in parts[CPU0].op_nodes() if node.is_send]
+    assert len({id(parts[CPU0].shared_properties()[node.id]) for node in sent}) == 1
+    texts = [node.attr("tensor_name") for node in sent]
+    assert len(set(texts)) == len(texts) == 2
+    again = split_graph(parts[CPU0], PartitionOptions(need_to_record_start_times=True, start_times=_Always()))[CPU0]
+    for copied in (parts[CPU0].copy(), parts[CPU0].clone(), again):
+        assert [node.attr("tensor_name") for node in copied.op_nodes() if node.is_send] == texts
+    parts[CPU0].remove_node(parts[CPU0].node(min(n.id for n in parts[CPU0].op_nodes())))
+    assert [node.attr("tensor_name") for node in parts[CPU0].copy().op_nodes() if node.is_send] == texts
+    sent[0].add_attr("_mark", "here", "string")
+    assert (sent[0].attr("_mark"), sent[0].attr("tensor_name")) == (b"here", texts[0])
+    assert [p for p in parts[CPU0].all_properties() if p is not None][-1] is sent[-1].properties
