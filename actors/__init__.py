@@ -5,12 +5,24 @@ async with open_session(graph_def, "cpu:4") as session:
 
 with BlockingSession(graph_def, "cpu:4") as session:        scripts and notebooks
     (loss,) = session.run("loss:0", {"x:0": batch})
+
+async with open_saved_model("model", devices="cpu:4") as model:
+    scores = (await model.run({"x": batch}))["scores"]
 """
 
 from __future__ import annotations
 
 from ..graph import RunMetadata, RunOptions
 from .blocking import BlockingSession
+from .saved_model import SavedModelSession, open_saved_model
 from .session import Session, open_session
 
-__all__ = ["BlockingSession", "RunMetadata", "RunOptions", "Session", "open_session"]
+__all__ = [
+    "BlockingSession",
+    "RunMetadata",
+    "RunOptions",
+    "SavedModelSession",
+    "Session",
+    "open_saved_model",
+    "open_session",
+]

@@ -3,6 +3,7 @@
 from .dtypes import DataType
 from .exporter import to_graph_def
 from .files import graph_def_from_text, graph_def_to_text, load_graph_def, save_graph_def
+from .formats.saved_model import SavedGraph, load_saved_model
 from .graph import EdgeArrays, Graph, Versions
 from .importer import ImportOptions, ImportResults, graph_def_to_graph, import_graph_def
 from .node import Edge, Node, NodeClass
@@ -55,6 +56,7 @@ __all__ = [
     "RewriteMetadata",
     "RunMetadata",
     "RunOptions",
+    "SavedGraph",
     "SavedModel",
     "StepStats",
     "TensorId",
@@ -69,6 +71,7 @@ __all__ = [
     "graph_def_to_text",
     "import_graph_def",
     "load_graph_def",
+    "load_saved_model",
     "numpy_to_tensor",
     "parse_tensor_name",
     "partition",

@@ -59,6 +59,18 @@ def _placement_options(command: Command) -> Command:
                 help='Devices of one machine: "cpu:2,gpu:4".  [default: what GRAPH asks for]',
             ),
             click.option("--cluster", type=_FILE, metavar="FILE.toml", help="Devices and links from a file."),
+            click.option(
+                "--signature",
+                metavar="NAME",
+                help="What to ask of a SavedModel; feeds and fetches go by its names.  [default: serving_default]",
+            ),
+            click.option(
+                "--tags",
+                default="serve",
+                show_default=True,
+                metavar="LIST",
+                help="Tags of the graph of a SavedModel, with commas between.",
+            ),
         ]
     ):
         command = option(command)
@@ -77,7 +89,8 @@ def _placement_options(command: Command) -> Command:
 def run(steps: int, out: Path | None, trace: Path | None, **flags: Any) -> None:  # Any: flags differ in type
     """Run GRAPH and simulate its step time.
 
-    GRAPH is a GraphDef file, binary, or text if it ends in .pbtxt. Prints the fetched values, the simulated time of a
+    GRAPH is a GraphDef file, binary, or text if it ends in .pbtxt, or the folder of a SavedModel, whose variables are
+    restored first. Prints the fetched values, the simulated time of a
     step and what each device did in it. Nodes run where they ask to; the others are placed.
 
     Without --fetch and --target all of the graph runs, and whatever nothing else reads is fetched. String tensors are
@@ -87,6 +100,7 @@ def run(steps: int, out: Path | None, trace: Path | None, **flags: Any) -> None:
     Examples:
       partita run model.pb --feed x=images.npy --fetch logits
       partita run model.pb --feeds batch.npz --fetch loss --target train --steps 10 --devices "cpu:1,gpu:4"
+      partita run saved_model --signature serving_default --feed x=images.npy
     """
     import trio
 

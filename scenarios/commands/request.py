@@ -21,6 +21,7 @@ from ...graph import Graph, GraphDef, Node, NodeProperties, client_graph, graph_
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
 from ...graph.dtypes import Array, DataType, base_type, dtype_name
+from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedGraph, Signature, load_saved_model
 from .failure import ConfigurationError, configuring
 from .feeds import checked_feeds, read_feeds, shape_text, split_assignment
 from .screen import Screen
@@ -41,27 +42,38 @@ class Request:
     targets: tuple[str, ...] = ()
     devices: str | None = None
     cluster: Path | None = None
+    signature: str | None = None
+    tags: str = ",".join(SERVING_TAGS)
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files of a request, read; `feeds` maps tensor names to values, None where a name came without a file."""
+    """The files of a request, read; `feeds` maps names to values, None where a name came without a file.
+
+    `saved` is the graph of a SavedModel and `signature` the one of its signatures that is asked for, if any.
+    """
 
     request: Request
     cluster: Cluster
     graph_def: GraphDef
     feeds: Mapping[str, Array | None]
+    saved: SavedGraph | None = None
+    signature: Signature | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A request that fits its graph: feeds of the right types, and fetches and targets even where none were given."""
+    """A request that fits its graph: feeds of the right types, and fetches and targets even where none were given.
+
+    `names` are what the user calls the fetches: tensors, or the outputs of a signature.
+    """
 
     cluster: Cluster
     graph: Graph
     feeds: Mapping[str, Array | None]
     fetches: tuple[str, ...]
     targets: tuple[str, ...]
+    names: tuple[str, ...]
 
     def client_graph(self) -> Graph:
         """What is left of the placed graph for this request; ConfigurationError for names that do not exist."""
@@ -96,16 +108,42 @@ def read(request: Request, screen: Screen) -> Inputs:
     if request.devices is not None and request.cluster is not None:
         raise ConfigurationError("--devices and --cluster exclude each other; give one of them")
     feeds = read_feeds([split_assignment(text) for text in request.feeds], request.feeds_file)
-    graph_def = read_graph_def(request.graph, screen)
-    return Inputs(request, _cluster(request, graph_def), graph_def, feeds)
+    if not request.graph.is_dir():
+        if request.signature is not None:
+            raise ConfigurationError(f"--signature: {str(request.graph)!r} is no SavedModel folder")
+        graph_def = read_graph_def(request.graph, screen)
+        return Inputs(request, _cluster(request, graph_def), graph_def, feeds)
+    with screen.working(f"reading {request.graph.name}"), configuring():
+        saved = load_saved_model(request.graph, request.tags.split(","))
+        signature = _signature(request, saved)
+    return Inputs(request, _cluster(request, saved.graph_def), saved.graph_def, feeds, saved, signature)
+
+
+def _signature(request: Request, saved: SavedGraph) -> Signature | None:
+    """The signature that is asked for: the usual one unless something else is; NotFoundError where it is missing."""
+    if request.signature is None and (request.fetches or request.targets):
+        return None
+    return saved.signature(request.signature or DEFAULT_SIGNATURE)
 
 
 def resolve(inputs: Inputs, graph: Graph) -> Loaded:
     """Fits a request to its graph; ConfigurationError for a feed that the graph does not want."""
-    fetches, targets = inputs.request.fetches, inputs.request.targets
-    if not fetches and not targets:
-        fetches, targets = ends(graph)
-    return Loaded(inputs.cluster, graph, checked_feeds(inputs.feeds, graph), fetches, targets)
+    names, targets = inputs.request.fetches, inputs.request.targets
+    if inputs.signature is not None:
+        return _resolve_signature(inputs, inputs.signature, graph)
+    if not names and not targets:
+        names, targets = ends(graph)
+    return Loaded(inputs.cluster, graph, checked_feeds(inputs.feeds, graph), names, targets, names)
+
+
+def _resolve_signature(inputs: Inputs, signature: Signature, graph: Graph) -> Loaded:
+    """As `resolve`, where names may be those of the signature, whose outputs are all fetched unless some are named."""
+    feeds = {**signature.defaults, **inputs.feeds}
+    named = {signature.inputs[name].tensor if name in signature.inputs else name: feeds[name] for name in feeds}
+    targets = inputs.request.targets
+    names = inputs.request.fetches or (() if targets else tuple(signature.outputs))
+    fetches = tuple([signature.outputs[name].tensor if name in signature.outputs else name for name in names])
+    return Loaded(inputs.cluster, graph, checked_feeds(named, graph), fetches, targets, names)
 
 
 def load(request: Request, screen: Screen) -> Loaded:

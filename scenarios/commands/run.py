@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...actors import Session, open_session
+from ...actors.saved_model import make_ready
 from ...errors import InvalidArgumentError, UnimplementedError
 from ...graph import Graph
 from ...graph.dtypes import Array
@@ -35,6 +36,9 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
         with screen.working("importing and placing"), configuring(f"graph {str(request.graph)!r}"):
             session = await stack.enter_async_context(open_session(inputs.graph_def, inputs.cluster))
         loaded = resolve(inputs, session.graph)
+        if inputs.saved is not None:
+            with screen.working("restoring variables"):
+                await make_ready(session, inputs.saved)
         if out is not None and not loaded.fetches:
             raise ConfigurationError("--out: nothing is fetched; add --fetch NAME")
         values = loaded.values()
@@ -64,7 +68,7 @@ async def _run(
         for _ in range(steps):
             fetched = await session.run(loaded.fetches, values, loaded.targets)
             progress.advance(progress.task_ids[0])
-    return dict(zip(loaded.fetches, fetched, strict=True))
+    return dict(zip(loaded.names, fetched, strict=True))
 
 
 def _simulate(loaded: Loaded, parts: Mapping[str, Graph], trace: Path | None, screen: Screen) -> None:

@@ -1,0 +1,104 @@
+"""SavedModels and checkpoints that TensorFlow wrote: what is in them, and what their signatures answer.
+
+Flows in: cases of the family saved_model. Every checkpoint is read, and written again to the same bytes; every graph is
+loaded by its tags and its signatures compared; those whose ops Partita has are restored and run, all steps of a run in
+one session, since state is kept from step to step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from partita.actors import open_saved_model
+from partita.graph import load_saved_model
+from partita.graph.dtypes import Array, parse_dtype
+from partita.graph.formats.bundle_reader import BundleReader
+from partita.graph.formats.bundle_writer import BundleWriter
+from tests.conformance.corpus import Case, Tensors, cases
+from tests.conformance.test_values import can_run, check_close
+from tests.runs import run_to_the_end
+
+CASES = cases("saved_model")
+MODELS = [case for case in CASES if case.info["kind"] == "saved_model"]
+RUNNABLE = [case for case in MODELS if can_run(case.ops)]
+
+
+def saved_tensors(case: Case) -> Iterator[tuple[str, str, Array]]:
+    """Prefix, name and value of every tensor that is known to be in the case's checkpoint."""
+    is_model = case.info["kind"] == "saved_model"
+    prefix = case.folder / ("model/variables/variables" if is_model else case.info["prefix"])
+    values = Tensors(case.folder / ("variables.npz" if is_model else "expected.npz"))
+    for name, key in case.info["checkpoint"].items():
+        yield str(prefix), name, values[key]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
+def test_checkpoints_hold_what_was_saved(case: Case) -> None:
+    """Each tensor has its type, shape and value, put together where it was saved in parts."""
+    for prefix, name, value in saved_tensors(case):
+        found = BundleReader(prefix).read(name)
+        assert (found.dtype, found.shape) == (value.dtype, value.shape)
+        assert np.array_equal(found, value), name
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
+def test_checkpoints_are_written_as_they_were(case: Case, tmp_path: Path) -> None:
+    """The same tensors in the same order of one data file give the same files."""
+    prefix = next(saved_tensors(case))[0]
+    reader = BundleReader(prefix)
+    entries = list(reader.entries())
+    if reader.header.num_shards > 1 or any(entry.slices for _, entry in entries):
+        pytest.skip("several writers made this checkpoint, or it holds parts")
+    with BundleWriter(str(tmp_path / "copy")) as writer:
+        for key, _ in sorted(entries, key=lambda item: item[1].offset):
+            writer.add(key.decode(), reader.read(key.decode()), reader.dtype(key.decode()))
+    for end in ("index", "data-00000-of-00001"):
+        assert Path(f"{tmp_path}/copy.{end}").read_bytes() == Path(f"{prefix}.{end}").read_bytes()
+
+
+@pytest.mark.parametrize("case", MODELS, ids=lambda case: case.path)
+def test_signatures_are_those_of_tensorflow(case: Case) -> None:
+    """Names, tensors, types and shapes, of the graph that the tags choose."""
+    for run in case.info["runs"]:
+        saved = load_saved_model(case.folder / case.info["dir"], run["tags"])
+        assert saved.signatures.keys() == run["signatures"].keys()
+        for name, expected in run["signatures"].items():
+            signature = saved.signature(name)
+            assert signature.method == expected["method"]
+            for arg, (tensor, dtype, shape) in expected["inputs"].items():
+                spec = signature.inputs[arg]
+                assert (spec.tensor, spec.dtype) == (tensor, parse_dtype(dtype))
+                assert spec.shape == tuple(None if size < 0 else size for size in shape)
+            outputs = {arg: (spec.tensor, spec.dtype) for arg, spec in signature.outputs.items()}
+            assert outputs == {arg: (out[0], parse_dtype(out[1])) for arg, out in expected["outputs"].items()}
+
+
+async def run_model(case: Case, run: dict[str, Any]) -> int:  # Any: JSON
+    """Runs the steps of one loading of a model; how many arrays were compared."""
+    compared = 0
+    async with open_saved_model(case.folder / case.info["dir"], run["tags"]) as model:
+        for step in run["steps"]:
+            feeds = {name: case.feeds[key] for name, key in step["feeds"].items()}
+            found = await model.run(feeds, step["signature"])
+            assert found.keys() == step["expected"].keys()
+            for name, key in step["expected"].items():
+                check_close(case, name, found[name], case.expected[key])
+                compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("case", RUNNABLE, ids=lambda case: case.path)
+def test_signatures_answer_as_in_tensorflow(case: Case) -> None:
+    """Every output of every step, from restored variables on."""
+    for run in case.info["runs"]:
+        assert run_to_the_end(run_model, case, run) == sum(len(step["expected"]) for step in run["steps"])
+
+
+def test_there_are_models_that_run() -> None:
+    """Those of TensorFlow 1, at the least."""
+    assert {"v1_main_op", "v1_ref_variables", "v1_two_metagraphs"} <= {c.name for c in RUNNABLE}
