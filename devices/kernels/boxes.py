@@ -94,6 +94,7 @@ def draw_bounding_boxes(node: Construction) -> Kernel:
         depth = images.shape[-1]
         require(images.ndim == 4, "The rank of the images should be 4")
         require(boxes.ndim == 3 and boxes.shape[2] == 4, "The size of the third dimension of the box must be 4.")
+        require(images.shape[0] == boxes.shape[0], "The batch sizes should be the same")
         require(depth in (1, 3, 4), "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)")
         table = _COLOURS if colours is None or not colours.size else np.asarray(colours)
         painted = images.copy()

@@ -78,6 +78,7 @@ def adjust_hue(node: Construction) -> Kernel:
     """The hue turned by a fraction of the circle."""
 
     def adjust(images: Array, delta: Array) -> Array:
+        require(np.ndim(delta) == 0, f"delta must be scalar: {shape_text(np.shape(delta))}")
         hsv = to_hsv(images)
         hsv[..., 0] = np.mod(hsv[..., 0] + delta, 1)
         return to_rgb(hsv)
@@ -90,6 +91,7 @@ def adjust_saturation(node: Construction) -> Kernel:
     """The saturation times a factor, at most one."""
 
     def adjust(images: Array, factor: Array) -> Array:
+        require(np.ndim(factor) == 0, f"scale must be scalar: {shape_text(np.shape(factor))}")
         hsv = to_hsv(images)
         hsv[..., 1] = np.clip(hsv[..., 1] * factor, 0, 1)
         return to_rgb(hsv)

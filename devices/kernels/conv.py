@@ -30,9 +30,8 @@ def _conv_attrs(node: Construction, layout: str = "NHWC") -> tuple[WindowAttrs, 
     axes = [axis for axis in range(attrs.rank) if axis not in attrs.spatial_axes]
     for values, what in ((attrs.raw_strides, "strides"), (attrs.raw_dilations, "dilations")):
         if any(values[axis] != 1 for axis in axes):
-            raise UnimplementedError(
-                f"Current implementation does not yet support {what} in the batch and depth dimensions."
-            )
+            error = UnimplementedError if node.op.startswith("Conv2D") else InvalidArgumentError
+            raise error(f"Current implementation does not yet support {what} in the batch and depth dimensions.")
 
     @lru_cache(maxsize=32)
     def sweep_of(sizes: tuple[int, ...], window: tuple[int, ...]) -> Sweep:
@@ -72,6 +71,7 @@ def conv(node: Construction) -> Kernel:
         if x.ndim == attrs.rank:
             x = channels_last(x, attrs)
         _check_operands(x, w, attrs.rank)
+        require(w.size > 0, "filter must not have zero elements (i.e. all dimensions must be non-zero)")
         walked = sweep_of(x.shape[1:-1], w.shape[:-2])
         return as_laid_out(convolution.convolve(x, w, walked, arithmetic), attrs)
 

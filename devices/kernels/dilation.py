@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, UnimplementedError
 from ...graph.dtypes import Array
 from ...graph.ops.shapes.dilation import dilation_attrs
 from ...graph.ops.shapes.dims import shape_text
@@ -24,6 +24,9 @@ SweepOf = Callable[[Array, Array], Sweep]
 
 def _sweep_of(node: Construction) -> SweepOf:
     attrs = dilation_attrs(node.attrs)
+    for values, what in ((attrs.raw_strides, "Stride"), (attrs.raw_dilations, "Rate")):
+        if (values[0], values[3]) != (1, 1):
+            raise UnimplementedError(f"{what} is only supported across spatial dimensions.")
 
     def walked(x: Array, w: Array) -> Sweep:
         if x.ndim != 4:

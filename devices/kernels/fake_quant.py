@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel
 from .support import require
 
@@ -53,7 +54,16 @@ def fake_quant_args_gradient(node: Construction) -> Kernel:
     """What flows back, where the input was inside the range; zero elsewhere."""
     low, high, _ = _range_of_attrs(node)
     zero = np.float32(0)
-    return lambda gradients, x: np.where((x >= low) & (x <= high), gradients, zero)
+
+    def gradient(gradients: Array, x: Array) -> Array:
+        if gradients.shape != x.shape:
+            raise InvalidArgumentError(
+                f"Inputs to operation {node.name} of type {node.op} must have the same size and shape.  "
+                f"Input 0: {shape_text(gradients.shape)} != input 1: {shape_text(x.shape)}"
+            )
+        return np.where((x >= low) & (x <= high), gradients, zero)
+
+    return gradient
 
 
 def _range_of_attrs(node: Construction) -> Range:

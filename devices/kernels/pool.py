@@ -278,9 +278,11 @@ def max_pool_with_argmax(node: Construction) -> Kernel:
 @kernel("MaxPoolGradWithArgmax")
 def max_pool_grad_with_argmax(node: Construction) -> Kernel:
     """The gradient of MaxPoolWithArgmax: each gradient goes to the position that was put out."""
-    with_batch = bool(node.attrs["include_batch_in_index"])
+    pooling, with_batch = _pooling(node), bool(node.attrs["include_batch_in_index"])
 
     def gradient(x: Array, grad: Array, argmax: Array) -> Array:
+        x = pooling.enter(x)
+        _check_like(grad, (x.shape[0], *pooling.sweep(x.shape[1:-1]).output, x.shape[-1]), "grad")
         _check_like(argmax, grad.shape, "argmax")
         positions = argmax.astype(np.int64).reshape(grad.shape[0], -1)
         if not with_batch:

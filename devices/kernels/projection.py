@@ -88,13 +88,16 @@ def image_projective_transform(node: Construction) -> Kernel:
             "Input transform should be num_images x 8 or 1 x 8",
         )
         require(size.shape == (2,), f"output shape must be 1-dimensional, two elements: {shape_text(size.shape)}")
+        outside = np.asarray(0 if fill is None else fill, images.dtype)
+        require(outside.ndim == 0, f"fill_value must be a scalar{shape_text(outside.shape)}")
+        if not images.size:
+            return np.full((images.shape[0], int(size[0]), int(size[1]), images.shape[3]), outside)
         y, x = np.meshgrid(*(np.arange(int(n), dtype=np.float32) for n in size), indexing="ij")
         t = transforms.astype(np.float32, copy=False).T[:, :, None, None]
         scale = t[6] * x + t[7] * y + 1
         shape = (images.shape[0], *y.shape)
         in_x = np.broadcast_to(back((t[0] * x + t[1] * y + t[2]) / scale, images.shape[2]), shape)
         in_y = np.broadcast_to(back((t[3] * x + t[4] * y + t[5]) / scale, images.shape[1]), shape)
-        outside = np.asarray(0 if fill is None else fill, images.dtype)
         if nearest:
             return _read(images, _rounded(in_y), _rounded(in_x), outside)
         return _blended(images, in_y, in_x, outside).astype(images.dtype, copy=False)

@@ -29,6 +29,20 @@ def _check_weights(x: Array, h: Array, w: Array, gates: int) -> None:
         raise InvalidArgumentError(f"weights must have shape {shape_text(expected)}, not {shape_text(w.shape)}")
 
 
+def _check_state(x: Array, **of_rank: tuple[int, Array]) -> None:
+    """That each named tensor has its rank, and as many rows as `x` where that is two."""
+    for name, (rank, value) in of_rank.items():
+        if value.ndim != rank:
+            raise InvalidArgumentError(f"Rank of {name} must be {rank}, got {value.ndim}")
+        if rank == 2 and value.shape[0] != x.shape[0]:
+            raise InvalidArgumentError(f"{name}.dims(0) != batch_size: {value.shape[0]} vs. {x.shape[0]}")
+
+
+def _check_length(name: str, value: Array, length: int) -> None:
+    if value.shape != (length,):
+        raise InvalidArgumentError(f"{name}.dim_size(0) != {length}: {shape_text(value.shape)}")
+
+
 def _lstm_step(node: Construction, order: str) -> Step:
     """One step; `order` says in which order the gates' weights are joined (i input, c new cell, f forget, o output)."""
     attrs = node.attrs
@@ -37,7 +51,13 @@ def _lstm_step(node: Construction, order: str) -> Step:
     def step(
         x: Array, cell: Array, h: Array, w: Array, wci: Array, wcf: Array, wco: Array, b: Array
     ) -> tuple[Array, ...]:
+        _check_state(x, cs_prev=(2, cell), h_prev=(2, h))
+        if h.shape[1] != cell.shape[1]:
+            raise InvalidArgumentError(f"h_prev.dims(1) != cell_size: {h.shape[1]} vs. {cell.shape[1]}")
         _check_weights(x, h, w, 4)
+        _check_length("b", b, w.shape[1])
+        for name, peep in (("wci", wci), ("wcf", wcf), ("wco", wco)):
+            _check_length(name, peep, h.shape[1])
         joined = np.concatenate([x, h], axis=1) @ w + b
         gate = dict(zip(order, np.split(joined, 4, axis=1), strict=True))
         i = _sigmoid(gate["i"] + wci * cell if peephole else gate["i"])
@@ -65,6 +85,10 @@ def block_lstm(node: Construction) -> Kernel:
     step = _lstm_step(node, "icfo" if node.op == "BlockLSTM" else "ifco")
 
     def unrolled(length: Array, x: Array, cell: Array, h: Array, *weights: Array) -> tuple[Array, ...]:
+        if length.ndim != 0:
+            raise InvalidArgumentError(f"`seq_len_max_tensor` must be rank 0 but is rank {length.ndim}")
+        if x.ndim != 3:
+            raise InvalidArgumentError(f"`x` must be rank 3 but is rank {x.ndim}")
         shape = (x.shape[0], x.shape[1], h.shape[-1])
         results = tuple(np.zeros(shape, x.dtype) for _ in range(7))
         for time in range(min(int(length), x.shape[0])):
@@ -82,6 +106,7 @@ def gru_block_cell(node: Construction) -> Kernel:
     """One step of a GRU: reset gate, update gate, candidate, output."""
 
     def step(x: Array, h: Array, w_gates: Array, w_new: Array, b_gates: Array, b_new: Array) -> tuple[Array, ...]:
+        _check_state(x, h_prev=(2, h), b_ru=(1, b_gates), b_c=(1, b_new))
         _check_weights(x, h, w_gates, 2)
         _check_weights(x, h, w_new, 1)
         r, u = np.split(_sigmoid(np.concatenate([x, h], axis=1) @ w_gates + b_gates), 2, axis=1)

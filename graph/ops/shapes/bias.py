@@ -15,10 +15,11 @@ from .registry import ShapeContext, merge_dims, shape_fn, with_rank, with_rank_a
 @shape_fn("BiasAdd", "BiasAddV1")
 def bias_add(c: ShapeContext) -> Sequence[Shape]:
     """The value's shape, the channels also known from the bias."""
-    value, (biases,) = with_rank_at_least(c.inputs[0], 2), with_rank(c.inputs[1], 1)
+    channel_first = c.attrs.get("data_format") == b"NCHW"
+    value, (biases,) = with_rank_at_least(c.inputs[0], 3 if channel_first else 2), with_rank(c.inputs[1], 1)
     if value is None:
         return (None,)
-    axis = 1 if c.attrs.get("data_format") == b"NCHW" else len(value) - 1
+    axis = 1 if channel_first else len(value) - 1
     channels = merge_dims(value[axis], biases)
     return ((*value[:axis], channels, *value[axis + 1 :]),)
 
@@ -26,6 +27,7 @@ def bias_add(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("BiasAddGrad")
 def bias_add_grad(c: ShapeContext) -> Sequence[Shape]:
     """One number per channel."""
-    grad = with_rank_at_least(c.inputs[0], 2)
-    axis = 1 if c.attrs["data_format"] == b"NCHW" else -1
+    channel_first = c.attrs["data_format"] == b"NCHW"
+    grad = with_rank_at_least(c.inputs[0], 3 if channel_first else 2)
+    axis = 1 if channel_first else -1
     return ((None if grad is None else grad[axis],),)

@@ -10,9 +10,7 @@ from collections.abc import Sequence
 
 from ...dtypes import Shape
 from .conv import spelled_out
-from .registry import ShapeContext, merge_dims, shape_fn, with_rank
-
-shape_fn("DrawBoundingBoxesV2")(lambda c: (c.inputs[0],))
+from .registry import ShapeContext, merge_dims, shape_fn, with_rank, with_rank_at_least
 
 
 @shape_fn("CropAndResize")
@@ -24,16 +22,24 @@ def crop_and_resize(c: ShapeContext) -> Sequence[Shape]:
     return ((count, *spelled_out(c, 3, 2), images[3]),)
 
 
+shape_fn("DrawBoundingBoxesV2")(lambda c: (with_rank_at_least(c.inputs[0], 3),))
+
+
 @shape_fn("DrawBoundingBoxes")
 def draw_bounding_boxes(c: ShapeContext) -> Sequence[Shape]:
     """That of the images."""
-    return (with_rank(c.inputs[0], 4),)
+    merge_dims(with_rank(c.inputs[1], 3)[2], 4)
+    return (with_rank_at_least(c.inputs[0], 3),)
 
 
 @shape_fn("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
 def non_max_suppression(c: ShapeContext) -> Sequence[Shape]:
     """A vector of unknown length."""
-    merge_dims(with_rank(c.inputs[0], 2)[0], with_rank(c.inputs[1], 1)[0])
+    boxes, (scores,) = with_rank(c.inputs[0], 2), with_rank(c.inputs[1], 1)
+    merge_dims(boxes[0], scores)
+    merge_dims(boxes[1], 4)
+    for threshold in c.inputs[2:]:
+        with_rank(threshold, 0)
     return ((None,),)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...dtypes import Shape
-from .registry import ShapeContext, merge_dims, shape_fn, with_rank_at_least
+from .registry import ShapeContext, merge_dims, shape_fn, with_rank, with_rank_at_least
 
 
 @shape_fn("RGBToHSV", "HSVToRGB")
@@ -21,5 +21,7 @@ def colours(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("AdjustContrastv2", "AdjustHue", "AdjustSaturation")
 def adjusted(c: ShapeContext) -> Sequence[Shape]:
-    """The images' shape."""
+    """The images' shape; TensorFlow infers that the contrast is a scalar, and leaves the others to the run."""
+    if c.op == "AdjustContrastv2":
+        with_rank(c.inputs[1], 0)
     return (with_rank_at_least(c.inputs[0], 3),)

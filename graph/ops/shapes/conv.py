@@ -42,6 +42,8 @@ def conv(c: ShapeContext) -> Sequence[Shape]:
                 f"Depth of input ({channels}) is not a multiple of input depth of filter ({depth})"
             )
         groups = channels // depth
+        if groups < 1:
+            raise InvalidArgumentError(f"Depth of input ({channels}) and of filter ({depth}) make no group")
         if groups > 1 and w[-1] is not None and w[-1] % groups:
             raise InvalidArgumentError(
                 f"Depth of output ({w[-1]}) is not a multiple of the number of groups ({groups})"
@@ -61,14 +63,17 @@ def depthwise_conv(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput")
 def backprop_input(c: ShapeContext) -> Sequence[Shape]:
-    """The shape that the first input spells out; two sizes are the spatial ones, the rest is taken from the others."""
+    """The shape that the first input spells out; in Conv2D the batch is that of what flows back.
+
+    There two sizes are the spatial ones, and the rest is taken from the others.
+    """
     attrs = _attrs(c)
+    if c.op != "Conv2DBackpropInput":
+        return (spelled_out(c, 0, attrs.rank),)
     value = c.constant(0)
-    if value is None or value.size != 2 or attrs.rank != 4:
-        given = spelled_out(c, 0, attrs.rank)
-        batch = with_rank(c.inputs[2], attrs.rank)[0]
-        return ((merge_dims(given[0], batch), *given[1:]),)
     w, y = with_rank(c.inputs[1], 4), with_rank(c.inputs[2], 4)
+    if value is None or value.size != 2:
+        return ((y[0], *spelled_out(c, 0, 4)[1:]),)
     return (attrs.assemble(y[0], [int(n) for n in value], w[2]),)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...dtypes import Shape
 from .registry import ShapeContext, merge_dims, shape_fn, with_rank
-from .windows import WindowAttrs, output_size, window_attrs
+from .windows import WindowAttrs, joint_output_sizes, window_attrs
 
 
 def dilation_attrs(attrs: Mapping[str, Any]) -> WindowAttrs:
@@ -24,8 +24,9 @@ def dilation(c: ShapeContext) -> Sequence[Shape]:
     """What the window leaves of height and width."""
     attrs = dilation_attrs(c.attrs)
     x, w = with_rank(c.inputs[0], 4), with_rank(c.inputs[1], 3)
-    parts = zip(x[1:3], w[:2], attrs.strides, attrs.dilations, strict=True)
-    return ((x[0], *(output_size(n, k, s, d, attrs.padding) for n, k, s, d in parts), merge_dims(x[3], w[2])),)
+    spatial = joint_output_sizes(x[1:3], w[:2], attrs.strides, attrs.dilations, attrs.padding)
+    merge_dims(x[3], w[2])
+    return ((x[0], *spatial, w[2]),)
 
 
 @shape_fn("Dilation2DBackpropInput")

@@ -24,25 +24,29 @@ def with_scalars(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("FakeQuantWithMinMaxVarsPerChannel")
 def per_channel(c: ShapeContext) -> Sequence[Shape]:
-    """That of the values, whose last axis is also known from the ends."""
-    return (_with_channels(c.inputs[0], c.inputs[1], c.inputs[2]),)
+    """That of the values, whose last axis must agree with the ends."""
+    _channels(c.inputs[0], c.inputs[1], c.inputs[2])
+    return (c.inputs[0],)
 
 
-def _with_channels(x: Shape, low: Shape, high: Shape) -> Shape:
+def _channels(x: Shape, low: Shape, high: Shape) -> int | None:
+    """What the ends and the values tell of the number of channels."""
     channels = merge_dims(with_rank(low, 1)[0], with_rank(high, 1)[0])
     x = with_rank_at_least(x, 1)
-    return None if x is None else (*x[:-1], merge_dims(x[-1], channels))
+    return channels if x is None else merge_dims(x[-1], channels)
 
 
 @shape_fn("FakeQuantWithMinMaxVarsGradient")
 def gradient_with_scalars(c: ShapeContext) -> Sequence[Shape]:
     """That of the values, and two scalars."""
+    with_rank(c.inputs[2], 0)
+    with_rank(c.inputs[3], 0)
     return (merge(c.inputs[0], c.inputs[1]), (), ())
 
 
 @shape_fn("FakeQuantWithMinMaxVarsPerChannelGradient")
 def gradient_per_channel(c: ShapeContext) -> Sequence[Shape]:
     """That of the values, and one number per channel twice."""
-    x = _with_channels(merge(c.inputs[0], c.inputs[1]), c.inputs[2], c.inputs[3])
-    ends = (merge_dims(with_rank(c.inputs[2], 1)[0], None if x is None else x[-1]),)
+    x = merge(c.inputs[0], c.inputs[1])
+    ends = (_channels(x, c.inputs[2], c.inputs[3]),)
     return (x, ends, ends)

@@ -13,7 +13,7 @@ from ....errors import InvalidArgumentError
 from ...dtypes import Shape
 from .dims import integers, length
 from .registry import ShapeContext, merge_dims, shape_fn, with_rank, with_rank_at_least
-from .windows import output_size
+from .windows import joint_output_sizes
 
 
 def _divided(size: int | None, block: int, what: str) -> int | None:
@@ -141,6 +141,6 @@ def extract_patches(c: ShapeContext) -> Sequence[Shape]:
     rates = c.attrs.get("rates", (1,) * len(sizes))
     source = with_rank(c.inputs[0], len(sizes))
     padding = c.attrs["padding"].decode()
-    walked = zip(source[1:-1], sizes[1:-1], strides[1:-1], rates[1:-1], strict=True)
+    spatial = joint_output_sizes(source[1:-1], sizes[1:-1], strides[1:-1], rates[1:-1], padding)
     depth = None if source[-1] is None else source[-1] * prod(sizes[1:-1])
-    return ((source[0], *(output_size(*axis, padding) for axis in walked), depth),)
+    return ((source[0], *spatial, depth),)

@@ -19,7 +19,7 @@ def _tensor(c: ShapeContext, x: Shape, vectors: Iterable[Shape]) -> tuple[Shape,
     for vector in vectors:
         channels = merge_dims(channels, with_rank(vector, 1)[0])
     if x is None:
-        return ((None,) * 4 if c.attrs["data_format"] in (b"NHWC", b"NCHW") else None), channels
+        x = (None,) * len(c.attrs["data_format"])
     if len(x) not in (4, 5):
         raise InvalidArgumentError(f"Shape must be at least rank 4 but is rank {len(x)}")
     axis = 1 if c.attrs["data_format"].startswith(b"NC") else len(x) - 1
@@ -30,7 +30,8 @@ def _tensor(c: ShapeContext, x: Shape, vectors: Iterable[Shape]) -> tuple[Shape,
 @shape_fn("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def fused_batch_norm(c: ShapeContext) -> Sequence[Shape]:
     """The tensor's shape, four vectors of its channels, and for V3 one of unknown size (a scalar on a CPU)."""
-    known = 3 if c.attrs["is_training"] else 5  # in training the given mean and variance may be empty
+    replaced = c.attrs["is_training"] and c.attrs.get("exponential_avg_factor", 1) == 1
+    known = 3 if replaced else 5  # mean and variance that the batch's replace may be empty
     shape, channels = _tensor(c, c.inputs[0], c.inputs[1:known])
     return (shape, *(((channels,),) * 4), *((None,) if c.op == "FusedBatchNormV3" else ()))
 

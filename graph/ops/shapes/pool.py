@@ -13,7 +13,7 @@ from typing import Any
 from ....errors import InvalidArgumentError, UnimplementedError
 from ...dtypes import Shape
 from .conv import spelled_out
-from .registry import ShapeContext, shape_fn, with_rank
+from .registry import ShapeContext, merge, merge_dims, shape_fn, with_rank
 from .windows import WindowAttrs, output_size, window_attrs
 
 
@@ -70,13 +70,20 @@ def pool(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("MaxPoolV2")
 def pool_v2(c: ShapeContext) -> Sequence[Shape]:
-    """As MaxPool, where window and strides are known; else only the rank and the batch."""
-    window, strides = c.constant(1), c.constant(2)
+    """As MaxPool, where window and strides are known."""
+    return (_pooled_by_inputs(c, 1),)
+
+
+def _pooled_by_inputs(c: ShapeContext, index: int) -> Shape:
+    """The first input pooled by window and strides that are inputs, from number `index` on."""
     x = with_rank(c.inputs[0], 4)
+    for sizes in c.inputs[index : index + 2]:
+        merge_dims(with_rank(sizes, 1)[0], 4)
+    window, strides = c.constant(index), c.constant(index + 1)
     if window is None or strides is None:
-        return ((x[0], None, None, None),)
+        return None
     attrs = {**c.attrs, "ksize": tuple(map(int, window)), "strides": tuple(map(int, strides))}
-    return (_pooled(x, pool_attrs(attrs, "NHWC")),)
+    return _pooled(x, pool_attrs(attrs, "NHWC"))
 
 
 @shape_fn("MaxPoolGrad", "MaxPool3DGrad", "MaxPoolGradV2", "MaxPoolGradWithArgmax")
@@ -87,8 +94,11 @@ def max_pool_grad(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("MaxPoolGradGrad", "MaxPool3DGradGrad", "MaxPoolGradGradV2")
 def pool_grad_grad(c: ShapeContext) -> Sequence[Shape]:
-    """The shape of the pooled output, which is the second input."""
-    return (c.inputs[1],)
+    """The shape of the pooled output, from that of the input; the second input must agree."""
+    pooled = _pooled_by_inputs(c, 3) if c.op.endswith("V2") else _pooled(c.inputs[0], _attrs(c))
+    merge(c.inputs[0], c.inputs[2])
+    merge(c.inputs[1], pooled)
+    return (pooled,)
 
 
 @shape_fn("AvgPoolGrad", "AvgPool3DGrad")

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...dtypes import Shape
-from .registry import ShapeContext, merge_dims, shape_fn, with_rank
+from .registry import ShapeContext, shape_fn, with_rank
 
 
 @shape_fn("LSTMBlockCell")
 def lstm_block_cell(c: ShapeContext) -> Sequence[Shape]:
-    """[batch, cells] seven times."""
+    """[batch, cells] seven times; the batch is the input's."""
     x, state = with_rank(c.inputs[0], 2), with_rank(c.inputs[1], 2)
-    return ((merge_dims(x[0], state[0]), state[1]),) * 7
+    return ((x[0], state[1]),) * 7
 
 
 @shape_fn("BlockLSTM", "BlockLSTMV2")
@@ -28,6 +28,6 @@ def block_lstm(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("GRUBlockCell")
 def gru_block_cell(c: ShapeContext) -> Sequence[Shape]:
-    """[batch, cells] four times."""
+    """[batch, cells] four times; the batch is the input's."""
     x, state = with_rank(c.inputs[0], 2), with_rank(c.inputs[1], 2)
-    return ((merge_dims(x[0], state[0]), state[1]),) * 4
+    return ((x[0], state[1]),) * 4

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....errors import InvalidArgumentError
 from ...dtypes import Shape
-from .registry import ShapeContext, broadcast, merge_dims, shape_fn, with_rank, with_rank_at_least
+from .registry import ShapeContext, broadcast, merge, merge_dims, shape_fn, with_rank, with_rank_at_least
 
 
 @shape_fn("Softmax", "LogSoftmax")
@@ -20,10 +21,14 @@ def softmax(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("SoftmaxCrossEntropyWithLogits")
 def cross_entropy(c: ShapeContext) -> Sequence[Shape]:
-    """[rows], [rows, classes] of logits and labels broadcast against each other."""
+    """[rows], [rows, classes] of logits and labels: of one shape if they can be, else broadcast."""
     a, b = c.inputs
-    joint = with_rank(b if a is None else a if b is None else broadcast(a, b), 2)
-    return ((joint[0],), joint)
+    try:
+        joint = merge(a, b)
+    except InvalidArgumentError:
+        joint = broadcast(a, b)
+    sizes = with_rank(joint, 2)
+    return ((sizes[0],), sizes)
 
 
 @shape_fn("SparseSoftmaxCrossEntropyWithLogits")

@@ -63,6 +63,20 @@ def output_size(
     return walk(size, window or 1, stride, dilation, padding, explicit).output
 
 
+def joint_output_sizes(
+    sizes: Sequence[int | None],
+    window: Sequence[int | None],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+    padding: str,
+) -> tuple[int | None, ...]:
+    """`walk(...).output` of each axis, of ops for which TensorFlow infers all of them or none."""
+    if None in (*sizes, *window):
+        return (None,) * len(sizes)
+    axes = zip(sizes, window, strides, dilations, strict=True)
+    return tuple(walk(n or 0, k or 0, s, d, padding).output for n, k, s, d in axes)
+
+
 @dataclass(frozen=True, slots=True)
 class WindowAttrs:
     """The attrs that conv and pool ops share, per spatial axis; `layout` is such as "NHWC"."""

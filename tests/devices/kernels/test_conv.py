@@ -163,13 +163,18 @@ def test_patches_of_many_images_are_made_in_batches() -> None:
     np.testing.assert_allclose(whole[8:], alone, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("shape", [(0, 3, 3, 4), (2, 3, 3, 4)])
-@pytest.mark.parametrize("features", [0, 2])
-def test_empty_batches_and_filters_give_empty_results(shape: tuple[int, int, int, int], features: int) -> None:
+def test_an_empty_batch_gives_an_empty_result() -> None:
     """Nothing in, nothing out, with the right shape."""
-    w = np.ones((2, 2, 4, features), np.float32)
-    got = check_shapes("Conv2D", np.ones(shape, np.float32), w, strides=[1, 1, 1, 1], padding="VALID")
-    assert got.shape == (shape[0], 2, 2, features)
+    x, w = np.ones((0, 3, 3, 4), np.float32), np.ones((2, 2, 4, 2), np.float32)
+    got = check_shapes("Conv2D", x, w, strides=[1, 1, 1, 1], padding="VALID")
+    assert got.shape == (0, 2, 2, 2)
+
+
+@pytest.mark.parametrize("window", [(0, 2, 4, 2), (2, 2, 4, 0)])
+def test_an_empty_filter_is_refused(window: tuple[int, int, int, int]) -> None:
+    """As TensorFlow does, whichever of its sizes is zero."""
+    with pytest.raises(InvalidArgumentError, match="filter must not have zero elements"):
+        run("Conv2D", np.ones((1, 3, 3, 4)), np.ones(window), strides=[1, 1, 1, 1], padding="VALID")
 
 
 @pytest.mark.parametrize(
@@ -243,3 +248,12 @@ def test_unknown_sizes_stay_unknown() -> None:
     assert shapes("Conv2D", (None, 5, None, 3), (3, None, 3, 4), padding="VALID", **attrs) == [(None, 2, None, 4)]
     with pytest.raises(InvalidArgumentError, match="Negative dimension size caused by subtracting 5 from 3"):
         shapes("Conv2D", (1, 3, 3, 3), (5, 5, 3, 3), padding="VALID", **attrs)
+
+
+def test_the_inferred_batch_of_an_input_gradient_is_that_of_what_flows_back() -> None:
+    """Of Conv2D only; elsewhere it is what the sizes say."""
+    sizes = np.array([3, 7, 7, 2], np.int32)
+    attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "padding": "SAME"}
+    y = (None, 7, 7, 4)
+    assert shapes("Conv2DBackpropInput", sizes, (2, 2, 2, 4), y, **attrs) == [(None, 7, 7, 2)]
+    assert shapes("DepthwiseConv2dNativeBackpropInput", sizes, (2, 2, 2, 2), y, **attrs) == [(3, 7, 7, 2)]
