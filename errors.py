@@ -15,27 +15,29 @@ PartitaError                      catch this one to catch them all
 │   ├── DeadlineExceededError     DEADLINE_EXCEEDED     virtual or wall time ran out
 │   ├── AbortedError              ABORTED               a device restarted under the step
 │   ├── UnavailableError          UNAVAILABLE           a device or task is gone
-│   ├── ResourceExhaustedError    RESOURCE_EXHAUSTED    simulated memory is full
+│   ├── ResourceExhaustedError    RESOURCE_EXHAUSTED    memory, simulated or real, is full
 │   └── DataLossError             DATA_LOSS             a file is damaged
 └── InternalFault                 our mistake: please report it
     ├── InternalError             INTERNAL              an invariant of Partita did not hold
     └── UnknownError              UNKNOWN               an exception nobody classified
 
-A message says what thing, what is wrong with it, what to do. Where it happened (node, op, device, frame, step)
-is kept beside the message, so that programs need not parse text.
+A message says what thing, what is wrong with it, what to do. Where it happened (node, op, device, inputs, frame,
+step) is kept beside the message, so that programs need not parse text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Self
 
-_CONTEXT = ("node", "op", "device", "frame", "step")
+_CONTEXT = ("node", "op", "device", "inputs", "frame", "step")
 
 
 class PartitaError(Exception):
     """Base of all errors of this package: a status code, a message, and the place it happened.
 
-    `node`, `op`, `device`, `frame` and `step` are None where they do not apply or are not known yet.
+    `node`, `op`, `device`, `inputs`, `frame` and `step` are None where they do not apply or are not known yet;
+    `inputs` are names of the tensors that the node was given, or of the fed one that was refused.
     """
 
     code: ClassVar[str] = "UNKNOWN"
@@ -47,6 +49,7 @@ class PartitaError(Exception):
         node: str | None = None,
         op: str | None = None,
         device: str | None = None,
+        inputs: Sequence[str] | None = None,
         frame: str | None = None,
         step: int | None = None,
     ) -> None:
@@ -55,6 +58,7 @@ class PartitaError(Exception):
         self.node = node
         self.op = op
         self.device = device
+        self.inputs = inputs
         self.frame = frame
         self.step = step
 
@@ -64,6 +68,7 @@ class PartitaError(Exception):
         node: str | None = None,
         op: str | None = None,
         device: str | None = None,
+        inputs: Sequence[str] | None = None,
         frame: str | None = None,
         step: int | None = None,
     ) -> Self:
@@ -71,13 +76,19 @@ class PartitaError(Exception):
         self.node = node if self.node is None else self.node
         self.op = op if self.op is None else self.op
         self.device = device if self.device is None else self.device
+        self.inputs = inputs if self.inputs is None else self.inputs
         self.frame = frame if self.frame is None else self.frame
         self.step = step if self.step is None else self.step
         return self
 
     def __str__(self) -> str:
-        place = ", ".join(f"{k} {getattr(self, k)!r}" for k in _CONTEXT if getattr(self, k) is not None)
+        place = ", ".join(f"{k} {_text(getattr(self, k))}" for k in _CONTEXT if getattr(self, k) is not None)
         return f"{self.message} [{place}]" if place else self.message
+
+
+def _text(part: str | int | Sequence[str]) -> str:
+    """One part of the place of an error."""
+    return repr(part) if isinstance(part, str | int) else " ".join(map(repr, part))
 
 
 class RequestError(PartitaError):
@@ -165,7 +176,7 @@ class UnavailableError(RunError):
 
 
 class ResourceExhaustedError(RunError):
-    """Simulated memory is full."""
+    """Memory, simulated or real, is full."""
 
     code = "RESOURCE_EXHAUSTED"
 
@@ -186,3 +197,16 @@ class UnknownError(InternalFault):
     """An exception nobody classified."""
 
     code = "UNKNOWN"
+
+
+def of_kernel(op: str, error: Exception) -> PartitaError:
+    """The error of a kernel as one of this module; what is none becomes its cause."""
+    if isinstance(error, PartitaError):
+        return error
+    made: PartitaError
+    if isinstance(error, MemoryError):
+        made = ResourceExhaustedError(f"OOM when allocating tensor: {error}")
+    else:
+        made = UnknownError(f"the kernel of op {op!r} raised {type(error).__name__}: {error}")
+    made.__cause__ = error
+    return made

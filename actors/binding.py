@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from ..devices.kernels.registry import Construction, Kernel, lookup
-from ..errors import InvalidArgumentError, PartitaError, UnimplementedError
-from ..graph.dtypes import dtype_name
-from ..graph.validate import check_attrs
+from ..errors import InvalidArgumentError, PartitaError, UnimplementedError, of_kernel
+from ..graph.dtypes import dtype_name, from_numpy, numpy_dtype
 
 if TYPE_CHECKING:
     from ..devices.state import DeviceState
@@ -63,9 +62,6 @@ class Binder:
         )
         try:
             made = factory(construction)
-        except KeyError:
-            _refuse_missing_attr(name, properties)
-            raise
         except PartitaError as error:
             raise error.located(node=name, op=op, device=self.device) from None
         if is_shared(properties):
@@ -73,12 +69,24 @@ class Binder:
         return made
 
     def constant(self, name: str, properties: NodeProperties) -> Any:  # Any: only the graph knows the element type
-        """The value of a Const node, in the form that kernels like best; InvalidArgumentError when it has none."""
+        """The value of a Const node, in the form that kernels like best.
+
+        Raises InvalidArgumentError when it cannot be read or is of another type than the node says.
+        """
         try:
-            return scalar_form(properties.attrs["value"])
-        except KeyError:
-            _refuse_missing_attr(name, properties)
-            raise
+            value: Array = properties.attrs["value"]
+        except (PartitaError, MemoryError) as error:
+            raise of_kernel(properties.op, error).located(node=name, op=properties.op, device=self.device) from None
+        declared = properties.output_types[0]
+        if value.dtype != numpy_dtype(declared):
+            found = dtype_name(from_numpy(value.dtype))
+            raise InvalidArgumentError(
+                f"Type mismatch between value ({found}) and dtype ({dtype_name(declared)})",
+                node=name,
+                op=properties.op,
+                device=self.device,
+            )
+        return scalar_form(value)
 
 
 def check_complete(binders: Iterable[Binder]) -> None:
@@ -112,11 +120,3 @@ def _unfed(name: str, properties: NodeProperties) -> Kernel:
         raise InvalidArgumentError(f"You must feed a value for placeholder tensor '{name}' with dtype {dtype}")
 
     return refuse
-
-
-def _refuse_missing_attr(name: str, properties: NodeProperties) -> None:
-    """Raises InvalidArgumentError if an attr is missing; otherwise the KeyError that led here was the factory's own."""
-    try:
-        check_attrs(name, properties.op_def, properties.attrs)
-    except PartitaError as error:
-        raise error.located(node=name, op=properties.op) from None

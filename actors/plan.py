@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..devices.kernels.in_place import into
 from ..devices.kernels.registry import is_waiting_for_files
-from ..errors import PartitaError, UnknownError
+from ..errors import PartitaError, of_kernel
 from ..graph.dtypes import DataType, is_ref
 from .reuse import reusing
 from .roles import Role, role_of
@@ -153,10 +153,6 @@ class Plan:
         return not has_state and role_of(properties.op_def.name) is Role.COMPUTE
 
     def blame(self, segment: Segment, instruction: int, error: Exception) -> PartitaError:
-        """The error of an instruction with its place; what is no PartitaError becomes the cause of an UnknownError."""
+        """The error of an instruction with its place."""
         node, op = self.origin(segment, instruction)
-        if not isinstance(error, PartitaError):
-            wrapped = UnknownError(f"the kernel of op {op!r} raised {type(error).__name__}: {error}")
-            wrapped.__cause__ = error
-            error = wrapped
-        return error.located(node=node, op=op, device=self.device)
+        return of_kernel(op, error).located(node=node, op=op, device=self.device)

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import InvalidArgumentError
+from ..errors import InternalError, InvalidArgumentError
 from ..graph.collector import collector_paused
 from ..graph.control_flow import build_control_flow_info
-from ..graph.dtypes import base_type
+from ..graph.dtypes import base_type, dtype_name, is_ref
 from ..graph.partition import split_graph
 from ..graph.subgraph import client_graph
 from ..graph.tensor_id import parse_tensor_name
+from ..graph.validate import check_attrs
 from .binding import check_complete
 from .compiler import compile_plans
 from .interpretation import Interpretation
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ..graph.dtypes import DataType
     from ..graph.graph import Graph
     from ..graph.partition import PartitionOptions
+    from ..graph.properties import NodeProperties
     from .device_actor import DeviceActor
     from .plan import Plan
 
@@ -63,18 +65,21 @@ def prepare(
     """
     check_names(graph, signature)
     requested = client_graph(graph, signature.feeds, signature.fetches, signature.targets, client)
-    roles = {role_of(kind.op) for kind in requested.distinct_properties()[0]}
+    kinds = requested.distinct_properties()[0]
+    roles = {role_of(kind.op) for kind in kinds}
     has_loops = Role.FRAME in roles
     partitions = {} if has_loops else split_graph(requested, options)
+    _check_kinds(requested, kinds)
     work = _compile(partitions, actors, dead=bool(roles & _BRINGS_DEATH))
     interpretations = (_interpret(requested, actors),) if has_loops else ()
-    _check_call_frame(work, signature)
+    types = list(_types(graph, signature.feeds))
+    _check_call_frame(work, types, len(signature.fetches))
     alone = work[0][0] if len(work) == 1 and not work[0][0].arrivals else None
     keeps_feeds = not work or any(plan.keeps_inputs for plan, _ in work)
     return Prepared(
         signature,
-        ports(_types(graph, signature.feeds)),
-        ports(_types(graph, signature.fetches)),
+        ports(signature.feeds, types),
+        ports(signature.fetches, _types(graph, signature.fetches)),
         partitions,
         work,
         alone,
@@ -105,16 +110,58 @@ def _interpret(graph: Graph, actors: Mapping[str, DeviceActor]) -> Interpretatio
     return made
 
 
-def _check_call_frame(work: Sequence[tuple[Plan, DeviceActor]], signature: Signature) -> None:
-    """Raises InvalidArgumentError for `_Arg` and `_Retval` nodes of the user that no feed or fetch belongs to."""
-    num_feeds, num_fetches = len(signature.feeds), len(signature.fetches)
+def _check_kinds(graph: Graph, kinds: Sequence[NodeProperties]) -> None:
+    """Raises InvalidArgumentError for an attr that its op does not allow, and for a value where a reference is due.
+
+    Only nodes that are going to run are checked: as in TensorFlow, others do no harm.
+    """
+    for kind in kinds:
+        try:
+            check_attrs("", kind.op_def, kind.attrs)
+        except InvalidArgumentError:
+            name = next(node.name for node in graph.op_nodes() if node.properties is kind)
+            check_attrs(name, kind.op_def, kind.attrs)
+    if any(is_ref(dtype) for kind in kinds for dtype in kind.input_types):
+        _check_references(graph)
+
+
+def _check_references(graph: Graph) -> None:
+    """Raises InvalidArgumentError for a feed that takes the place of a variable which a node is to change."""
+    for feed in graph.op_nodes():
+        if feed.op != "_Arg":
+            continue
+        for edge in feed.out_edges():
+            node = edge.dst
+            if node.is_op and not edge.is_control and is_ref(node.input_types[edge.dst_input]):
+                raise InvalidArgumentError(
+                    f"Input {edge.dst_input} of node {node.name} was passed {dtype_name(feed.output_types[0])} from "
+                    f"{feed.name}:0 incompatible with expected {dtype_name(node.input_types[edge.dst_input])}.",
+                    node=node.name,
+                    op=node.op,
+                )
+
+
+def _check_call_frame(work: Sequence[tuple[Plan, DeviceActor]], feeds: Sequence[DataType], num_fetches: int) -> None:
+    """Raises InvalidArgumentError for `_Arg` and `_Retval` nodes of the user that no feed or fetch belongs to.
+
+    Raises InternalError for a second `_Retval` of one fetch.
+    """
+    stored: set[int] = set()
     for plan, _ in work:
         for argument in plan.arguments:
-            if not 0 <= argument.index < num_feeds:
-                raise InvalidArgumentError(f"GetArg {argument.index} is not within [0, {num_feeds})")
+            if not 0 <= argument.index < len(feeds):
+                raise InvalidArgumentError(f"GetArg {argument.index} is not within [0, {len(feeds)})")
+            given, expected = feeds[argument.index], argument.dtype
+            if given != expected:
+                raise InvalidArgumentError(
+                    f"Type mismatch: actual {dtype_name(given)} vs. expect {dtype_name(expected)}"
+                )
         for result in plan.results:
             if not 0 <= result.index < num_fetches:
                 raise InvalidArgumentError(f"SetRetval {result.index} is not within [0, {num_fetches})")
+            if result.index in stored:
+                raise InternalError(f"Retval[{result.index}] has already been set.")
+            stored.add(result.index)
 
 
 def _types(graph: Graph, names: Sequence[str]) -> Iterator[DataType]:

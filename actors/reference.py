@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InternalError, InvalidArgumentError, PartitaError, UnknownError
+from ..errors import InternalError, InvalidArgumentError, of_kernel
 from .binding import Binder, check_complete
 from .frames import Frame, Iteration, Pending, Token
 from .instructions import DEAD
@@ -104,11 +104,9 @@ class Reference:
                 self._store(part, node, inputs[0])
                 return []
             return part.outputs(node, inputs)
-        except PartitaError as error:
-            raise error.located(node=part.names[node], op=op, device=part.devices[node]) from error.__cause__
-        except Exception as error:  # a kernel may raise anything
-            message = f"the kernel of op {op!r} raised {type(error).__name__}: {error}"
-            raise UnknownError(message, node=part.names[node], op=op, device=part.devices[node]) from error
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            made = of_kernel(op, error).located(node=part.names[node], op=op, device=part.devices[node])
+            raise made from made.__cause__
 
     def _argument(self, part: Interpretation, node: int) -> Any:
         index = part.properties[node].attrs["index"]

@@ -37,9 +37,10 @@ class Signature(NamedTuple):
 
 
 class Port(NamedTuple):
-    """A place where a tensor goes in or comes out: feed or fetch `number`."""
+    """A place where a tensor goes in or comes out: feed or fetch `number`, by the name that the user gave it."""
 
     number: int
+    name: str
     dtype: DataType
     numpy_dtype: np.dtype[Any]  # only the graph knows which
 
@@ -74,9 +75,12 @@ def check_names(graph: Graph, signature: Signature) -> None:
             )
 
 
-def ports(dtypes: Iterable[DataType]) -> tuple[Port, ...]:
-    """Ports of these element types, numbered."""
-    return tuple(Port(index, dtype, numpy_dtype(dtype)) for index, dtype in enumerate(dtypes))
+def ports(names: Sequence[str], dtypes: Iterable[DataType]) -> tuple[Port, ...]:
+    """Ports of these names and element types, numbered."""
+    return tuple(
+        Port(number, name, dtype, numpy_dtype(dtype))
+        for number, (name, dtype) in enumerate(zip(names, dtypes, strict=True))
+    )
 
 
 def feed_value(port: Port, value: Any, *, copy: bool) -> Any:  # Any: users feed what they like
@@ -84,15 +88,15 @@ def feed_value(port: Port, value: Any, *, copy: bool) -> Any:  # Any: users feed
 
     With `copy` the tensor does not share memory with `value`. Raises InvalidArgumentError.
     """
-    index, dtype, wanted = port
+    _, _, dtype, wanted = port
     if isinstance(value, np.generic) and value.dtype == wanted:
         return value
     if isinstance(value, np.ndarray | np.generic) and dtype is not DataType.STRING:
         array = np.asarray(value)
         if array.dtype != wanted:
-            raise _mismatch(index, dtype, dtype_name(from_numpy(array.dtype)))
+            raise _mismatch(port, dtype_name(from_numpy(array.dtype)))
     else:
-        array = _converted(index, dtype, wanted, value)
+        array = _converted(port, value)
     if array.ndim == 0:
         return scalar_form(array)
     if copy:
@@ -102,8 +106,9 @@ def feed_value(port: Port, value: Any, *, copy: bool) -> Any:  # Any: users feed
     return view
 
 
-def _converted(index: int, dtype: DataType, wanted: np.dtype[Any], value: Any) -> Array:
+def _converted(port: Port, value: Any) -> Array:
     """An array from numbers, strings, nested lists, or an object that knows how to become an array."""
+    number, name, dtype, wanted = port
     try:
         if wanted.hasobject:
             natural = value if isinstance(value, np.ndarray) else np.array(value, object)
@@ -115,8 +120,9 @@ def _converted(index: int, dtype: DataType, wanted: np.dtype[Any], value: Any) -
         if fits:
             return np.asarray(natural if wanted.hasobject else value, wanted)
     except (ValueError, TypeError, OverflowError) as error:
-        raise InvalidArgumentError(f"arg[{index}] cannot become a {dtype_name(dtype)} tensor: {error}") from error
-    raise _mismatch(index, dtype, dtype_name(_python_type(natural)))
+        message = f"arg[{number}] cannot become a {dtype_name(dtype)} tensor: {error}"
+        raise InvalidArgumentError(message, inputs=(name,)) from error
+    raise _mismatch(port, dtype_name(_python_type(natural)))
 
 
 def _python_type(array: Array) -> DataType:
@@ -137,14 +143,15 @@ def _as_strings(array: Array) -> Array:
     return strings
 
 
-def _mismatch(index: int, dtype: DataType, found: str) -> InvalidArgumentError:
-    return InvalidArgumentError(f"Expects arg[{index}] to be {dtype_name(dtype)} but {found} is provided")
+def _mismatch(port: Port, found: str) -> InvalidArgumentError:
+    message = f"Expects arg[{port.number}] to be {dtype_name(port.dtype)} but {found} is provided"
+    return InvalidArgumentError(message, inputs=(port.name,))
 
 
 def fetched_array(port: Port, value: Any, fed: Sequence[Any]) -> Array:
     """A fetched tensor as a read-only array; InvalidArgumentError when it is dead."""
     if value is DEAD:
-        raise InvalidArgumentError(f"Retval[{port.number}] does not have value")
+        raise InvalidArgumentError(f"Retval[{port.number}] does not have value", inputs=(port.name,))
     if not isinstance(value, np.ndarray):
         array = np.asarray(value, port.numpy_dtype)
         array.flags.writeable = False

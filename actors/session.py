@@ -27,7 +27,6 @@ from ..graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ..graph.collector import collector_paused
 from ..graph.importer import Serialisable, graph_def_to_graph
 from ..graph.partition import PartitionOptions, name_counter
-from ..graph.validate import check_attrs
 from ..rendezvous import LocalRendezvous
 from .binding import Binder
 from .device_actor import Crew, DeviceActor
@@ -43,7 +42,6 @@ from .trace import step_stats, traced
 if TYPE_CHECKING:
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
-    from ..graph.properties import NodeProperties
     from .instructions import Slots
     from .plan import Plan
 
@@ -131,7 +129,7 @@ class Session:
                 return await self._run(prepared, fed, number)
             return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
         except PartitaError as error:
-            error.located(step=number)
+            error.located(step=number, inputs=self._inputs_of(error.node))
             raise
         finally:
             self._running -= 1
@@ -175,6 +173,11 @@ class Session:
             step.fail(_closed())
         for actor in self._actors.values():
             actor.post(Shutdown())
+
+    def _inputs_of(self, name: str | None) -> list[str] | None:
+        """Names of the tensors that a node of the graph is given, None when it is given none."""
+        node = None if name is None else self.graph.find_node(name)
+        return None if node is None else [text for text in node.requested_inputs if text[0] != "^"] or None
 
     def _check_open(self) -> None:
         if self._closed:
@@ -256,22 +259,8 @@ def _size(graph_def: GraphDef | Serialisable | bytes) -> int:
 def _placed(graph_def: GraphDef | Serialisable | bytes, cluster: Cluster, soft: bool) -> Graph:
     """The graph of a session, imported and placed."""
     graph = graph_def_to_graph(graph_def, add_default_attrs=True)
-    _check_attr_values(graph)
     place(graph, cluster, allow_soft_placement=soft)
     return graph
-
-
-def _check_attr_values(graph: Graph) -> None:
-    """Raises InvalidArgumentError for an attr value that its op does not allow.
-
-    Nodes that lack an attr pass: as in TensorFlow those fail when they are run, and do no harm where they are pruned.
-    """
-    checked: set[NodeProperties] = set()
-    for name, properties in zip(graph.names(), graph.all_properties(), strict=True):
-        if properties is not None and properties not in checked:
-            checked.add(properties)
-            if properties.op_def.attrs.keys() <= properties.attrs.keys():
-                check_attrs(str(name), properties.op_def, properties.attrs)
 
 
 @asynccontextmanager

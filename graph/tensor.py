@@ -10,6 +10,7 @@ patterns.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,7 @@ _FIELDS: dict[DataType, tuple[str, np.dtype[Any]]] = {
     DataType.HALF: ("half_val", np.dtype(np.int32)),
     DataType.BFLOAT16: ("half_val", np.dtype(np.int32)),
 }
+_MOST_ELEMENTS = 2**63 - 1
 _BIT_PATTERN = {DataType.HALF: np.uint16, DataType.BFLOAT16: np.uint16}
 _FLOAT8 = frozenset(d for d in DataType if d.name.startswith("FLOAT8"))
 
@@ -66,10 +68,14 @@ def shape_to_proto(shape: Shape) -> TensorShapeProto:
 
 
 def _full_shape(proto: TensorProto) -> tuple[int, ...]:
-    shape = shape_from_proto(proto.tensor_shape)
-    if shape is None or None in shape:
+    """The shape of a tensor: an unknown rank counts as none, as in TensorFlow, where old files have it."""
+    shape = shape_from_proto(proto.tensor_shape) or ()
+    if None in shape:
         raise InvalidArgumentError(f"a tensor needs a known shape, got {shape}; give every dimension a size")
-    return tuple(size for size in shape if size is not None)
+    known = tuple(size for size in shape if size is not None)
+    if prod(known) > _MOST_ELEMENTS:
+        raise InvalidArgumentError(f"a tensor of shape {known} has more elements than can be counted")
+    return known
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:

@@ -116,6 +116,8 @@ def arg_extreme(node: Construction) -> Kernel:
     worst = None if dtype.kind in "iub" else lowest(dtype) if greatest else highest(dtype)
 
     def position(x: Array, dimension: Array) -> Any:
+        given = np.shape(dimension)
+        require(given == (), f"dim must be a scalar, but received tensor of shape: {shape_text(given)}")
         axis, rank = int(dimension), x.ndim
         require(-rank <= axis < rank, f"Expected dimension in the range [{-rank}, {rank}), but got {axis}")
         require(x.shape[axis] > 0, f"Reduction axis {axis % rank} is empty in shape {shape_text(x.shape)}")

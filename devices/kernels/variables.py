@@ -67,12 +67,13 @@ def is_variable_initialized(node: Construction) -> Kernel:
 
 
 def _known_shape(variable: Variable) -> tuple[int, ...] | None:
-    """The shape an assignment has to keep: the value's, else the declared one if it is fully known."""
+    """The shape an assignment has to keep: the value's, else the declared one if all its sizes are known.
+
+    An unknown rank counts as none, as TensorFlow has it.
+    """
     if variable.value is not None:
         return tuple(variable.value.shape)
-    shape = variable.shape
-    if shape is None:
-        return None
+    shape = variable.shape or ()
     sizes = [size for size in shape if size is not None]
     return tuple(sizes) if len(sizes) == len(shape) else None
 

@@ -7,23 +7,13 @@ everything else exactly; shapes and element types always exactly.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
 import pytest
 
 from partita.actors.session import open_session
-from partita.devices.kernels.registry import registered_ops
 from partita.graph.dtypes import Array, dtype_name, from_numpy
-from partita.graph.node import NodeClass, class_of_op
 from tests.conformance.corpus import Case, Step, cases, optional_cases
-from tests.runs import HARD_PLACEMENT, cpus, run_one, run_to_the_end
-
-
-def can_run(ops: Collection[str]) -> bool:
-    """Whether every op has a kernel or is run by the executor itself."""
-    return all(op in registered_ops() or class_of_op(op) is not NodeClass.OTHER for op in ops)
-
+from tests.runs import HARD_PLACEMENT, can_run, cpus, run_one, run_to_the_end
 
 FAMILIES = ("elementary", "random", "models")
 ELSEWHERE = ("ops", "stateful")

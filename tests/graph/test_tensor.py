@@ -60,6 +60,7 @@ def test_every_encoding_decodes_to_the_same_values(case: tuple[TensorProto, Arra
         (_proto(DataType.STRING, (3,), string_val=[b"a", b""]), np.array([b"a", b"", b""], object)),
         (_proto(DataType.STRING, (2,), tensor_content=b"\x01\x02xyz"), np.array([b"x", b"yz"], object)),
         (_proto(DataType.INT32, (0, 2), tensor_content=b"ignored"), np.zeros((0, 2), np.int32)),
+        (_proto(DataType.FLOAT, None, float_val=[3]), np.float32(3)),
     ],
 )
 def test_encodings_by_hand(proto: TensorProto, expected: Array) -> None:
@@ -80,7 +81,8 @@ def test_decoded_tensors_cannot_be_written_to() -> None:
     [
         (_proto(DataType.INVALID, ()), "INVALID"),
         (_proto(DataType.FLOAT_REF, ()), "float_ref"),
-        (_proto(DataType.FLOAT, None), "known shape"),
+        (_proto(DataType.FLOAT, (-2,)), "known shape"),
+        (_proto(DataType.FLOAT, (2**40, 2**40), float_val=[1]), "more elements than can be counted"),
         (_proto(DataType.FLOAT, (2,), tensor_content=b"1234567"), "must be 8 bytes, it is 7"),
         (_proto(DataType.STRING, (2,), tensor_content=b"\x01\x05xyz"), "add up to 6"),
         (_proto(DataType.STRING, (2,), tensor_content=b"\x81"), "ends inside a length"),

@@ -1,0 +1,80 @@
+"""Small requests that are wrong in one way each: names, feeds, attrs, devices, types, and values that kernels refuse.
+
+Flows in: data/requests.json, one request a line, each with the status code and the first line that TensorFlow 2.21's
+session (TF_ExtendGraph, then TF_Run) answered on two CPUs; "OK" where it accepts what looks wrong. Flows out: our
+answers to the same requests. A request that needs an op without kernel is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+
+from partita.actors.session import open_session
+from partita.errors import PartitaError
+from partita.graph import GraphDef
+from partita.graph.dtypes import Array
+from partita.graph.ops.registry import PRODUCER
+from tests.conformance.corpus import COMMITTED
+from tests.runs import HARD_PLACEMENT, can_run, cpus, run_to_the_end
+
+# Same code, another wording on purpose: ours says what is wrong with the tensor, TensorFlow prints the message whole.
+_WORDED_OTHERWISE = ("Cannot parse tensor from proto", "dims must represent", "Cannot bitcast", "Container localhost")
+
+
+def graph_of(case: dict[str, Any]) -> GraphDef:
+    """The graph of a case."""
+    graph = GraphDef()
+    for text in case["nodes"]:
+        text_format.Parse(text, graph.node.add())
+    graph.versions.producer = PRODUCER
+    return graph
+
+
+WRITTEN: list[dict[str, Any]] = json.loads((COMMITTED / "requests.json").read_text())  # Any: JSON
+UNKNOWN = ("NoSuchOp",)
+CASES = [case for case in WRITTEN if can_run({node.op for node in graph_of(case).node} - set(UNKNOWN))]
+
+
+def feeds_of(case: dict[str, Any]) -> list[tuple[str, Array]]:
+    """What a case feeds; infinities and NaN are strings in JSON."""
+    return [
+        (
+            feed["name"],
+            np.array([float(v) if isinstance(v, str) else v for v in feed["values"]], feed["dtype"]).reshape(
+                feed["shape"]
+            ),
+        )
+        for feed in case["feeds"]
+    ]
+
+
+async def answer(case: dict[str, Any]) -> tuple[str, str, str]:
+    """Stage, status code and message."""
+    stage = "extend"
+    try:
+        async with open_session(graph_of(case), cpus(2), config=HARD_PLACEMENT) as session:
+            stage = "run"
+            await session.run(case["fetches"], feeds_of(case), case["targets"])
+    except PartitaError as error:
+        return stage, error.code, str(error)
+    return stage, "OK", ""
+
+
+@pytest.mark.parametrize("request_", CASES, ids=lambda case: str(case["name"]))
+def test_answers_as_tensorflow(request_: dict[str, Any]) -> None:
+    """Stage and status code are TensorFlow's, and so is the beginning of the message."""
+    stage, code, message = run_to_the_end(answer, request_)
+    assert (stage, code) == (request_["stage"], request_["code"]), message
+    core = request_["core"]
+    assert core[:24].lower() in message.lower() or core.startswith(_WORDED_OTHERWISE), f"{message!r} is not {core!r}"
+
+
+def test_the_cases_are_all_there() -> None:
+    """Nearly all of the requests are run, and some of them are accepted."""
+    assert len(CASES) >= len(WRITTEN) - 10 >= 260
+    assert sum(case["code"] == "OK" for case in CASES) >= 35
