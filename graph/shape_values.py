@@ -118,7 +118,7 @@ def evaluate(properties: NodeProperties, shapes: Sequence[Shape], values: Values
         return [None] * count
     try:
         found = evaluator(ValueContext(properties, shapes, values))
-    except (ValueError, IndexError, ZeroDivisionError, OverflowError):
+    except (ValueError, TypeError, IndexError, ZeroDivisionError, OverflowError):
         return [None] * count  # the shape function or the run says what is wrong with the graph
     if found is None:
         return [None] * count

@@ -10,17 +10,17 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
-from ...graph.ops.shapes.diagonals import Band, alignment, band_of, check_inside, matrix_size
+from ...graph.ops.shapes.diagonals import Band, alignment, band_of, matrix_size
 from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel, simple
 
 _MAIN: Array = np.array(0, np.int32)
 
 
-def _band(k: Array) -> Band:
+def _band(k: Array, matrix: tuple[int, int] | None = None, end: str = ".") -> Band:
     if k.ndim > 1:
         raise InvalidArgumentError(f"diag_index must be a scalar or vector, received shape: {shape_text(k.shape)}")
-    return band_of(k.reshape(-1).tolist())
+    return band_of(k.reshape(-1).tolist(), matrix, end)
 
 
 def _check_matrix(x: Array) -> None:
@@ -51,9 +51,8 @@ def matrix_diag_part(node: Construction) -> Kernel:
     align = alignment(node.attrs)
 
     def run(x: Array, k: Array = _MAIN, padding: Array | None = None) -> Array:
-        band = _band(k)
         _check_matrix(x)
-        check_inside(band, *x.shape[-2:])
+        band = _band(k, (x.shape[-2], x.shape[-1]))
         return _read(x, band, align, x.dtype.type(0) if padding is None else padding)
 
     return run
@@ -104,9 +103,14 @@ def matrix_set_diag(node: Construction) -> Kernel:
         _check_matrix(x)
         if diagonals.ndim == 0:
             raise InvalidArgumentError(f"diagonal must be at least 1-dim, received shape: {shape_text(())}")
-        band = _band(k)
-        check_inside(band, x.shape[-2], x.shape[-1], "")
-        if band.count > 1 and diagonals.shape[-2:-1] != (band.count,):
+        band = _band(k, (x.shape[-2], x.shape[-1]), "")
+        if band.count > 1 and diagonals.ndim < x.ndim - 1:
+            raise InvalidArgumentError(
+                "Diagonal tensor rank must be large enough to contain a diagonal-count dimension. "
+                f"Input rank: {x.ndim}, Expected diagonal rank >= {x.ndim - 1}, "
+                f"Received diagonal rank: {diagonals.ndim}"
+            )
+        if band.count > 1 and diagonals.shape[x.ndim - 2] != band.count:
             raise InvalidArgumentError(
                 "The number of diagonals provided in `diag` is not consistent with `lower_diag_index` and "
                 "`upper_diag_index`"

@@ -29,6 +29,8 @@ def check_indices(indices: Array, limit: int, what: str = "indices") -> None:
 
 
 def _take(x: Array, indices: Array, axis: int) -> Array:
+    if x.size == 0 and 0 in (*x.shape[:axis], *x.shape[axis + 1 :]):
+        return np.empty((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)  # nothing is picked from
     if indices.ndim == 0:
         place = int(indices)
         if not 0 <= place < x.shape[axis]:
@@ -90,12 +92,12 @@ def _batched(params: Array, indices: Array, axis: int, batch_dims: int) -> Array
             raise InvalidArgumentError(
                 f"params.shape[{i}]: {params.shape[i]} should be equal to indices.shape[{i}]: {indices.shape[i]}"
             )
-    check_indices(indices, params.shape[axis])
     outer, middle, inner = params.shape[:batch], params.shape[batch:axis], params.shape[axis + 1 :]
     wanted = indices.shape[batch:]
     count, deep = int(np.prod(outer, dtype=np.int64)), int(np.prod(middle, dtype=np.int64))
     if 0 in (*outer, *middle, *wanted, *inner):
         return np.empty((*outer, *middle, *wanted, *inner), params.dtype)
+    check_indices(indices, params.shape[axis])
     flat = params.reshape(count, deep, params.shape[axis], -1)
     rows = np.arange(count)[:, None, None]
     picked = flat[rows, np.arange(deep)[:, None], indices.reshape(count, 1, -1)]

@@ -158,8 +158,13 @@ def depth_to_space(node: Construction) -> Kernel:
     return run
 
 
-def _patches(x: Array, sizes: Sequence[int], strides: Sequence[int], rates: Sequence[int], padding: str) -> Array:
-    """Windows over all inner axes of `x`: [batch, positions..., places in the window * channels]."""
+def _patches(
+    x: Array, sizes: Sequence[int], strides: Sequence[int], rates: Sequence[int], padding: str, centred: bool
+) -> Array:
+    """Windows over all inner axes of `x`: [batch, positions..., places in the window * channels].
+
+    Where the strides leave cells over that no window reaches, `centred` windows leave half of them in front.
+    """
     walks = [walk(*axis, padding) for axis in zip(x.shape[1:-1], sizes, strides, rates, strict=True)]
     padded = empty_of(
         (x.shape[0], *(s + w.before + w.after for s, w in zip(x.shape[1:-1], walks, strict=True)), x.shape[-1]), x.dtype
@@ -169,7 +174,9 @@ def _patches(x: Array, sizes: Sequence[int], strides: Sequence[int], rates: Sequ
     made = padded
     count = len(sizes)
     for i, (w, size, stride, rate) in enumerate(zip(walks, sizes, strides, rates, strict=True)):
-        places = np.arange(w.output)[:, None] * stride + np.arange(size) * rate
+        left = made.shape[1 + i] - (w.output - 1) * stride - (size - 1) * rate - 1
+        first = left // 2 if centred and left > 0 else 0
+        places = first + np.arange(w.output)[:, None] * stride + np.arange(size) * rate
         made = np.moveaxis(made.take(places, axis=1 + i), 2 + i, -2)
     positions = [w.output for w in walks]
     return made.reshape(x.shape[0], *positions, prod(sizes[:count]) * x.shape[-1])
@@ -181,6 +188,7 @@ def extract_patches(node: Construction) -> Kernel:
     sizes, strides = node.attrs["ksizes"], node.attrs["strides"]
     rates = node.attrs.get("rates", (1,) * len(sizes))
     padding = node.attrs["padding"].decode()
+    centred = node.op == "ExtractVolumePatches" and padding == "SAME"
     for name, values in (("ksizes", sizes), ("strides", strides), ("rates", rates)):
         if len(values) != len(sizes) or values[0] != 1 or values[-1] != 1:
             raise UnimplementedError(f"Only support {name} across space.")
@@ -188,6 +196,6 @@ def extract_patches(node: Construction) -> Kernel:
     def run(x: Array) -> Array:
         if x.ndim != len(sizes):
             raise InvalidArgumentError(f"input must be {len(sizes)}-dimensional{shape_text(x.shape)}")
-        return _patches(x, sizes[1:-1], strides[1:-1], rates[1:-1], padding)
+        return _patches(x, sizes[1:-1], strides[1:-1], rates[1:-1], padding, centred)
 
     return run

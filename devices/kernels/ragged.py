@@ -12,6 +12,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, numpy_dtype
+from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel
 from .support import require
 
@@ -75,6 +76,23 @@ def _places(lengths: list[list[int]], sizes: list[int]) -> Array:
     return np.where(outside, -1, places).astype(np.int64)
 
 
+def _check_default(default: tuple[int, ...], values: tuple[int, ...]) -> None:
+    """InvalidArgumentError unless the default broadcasts to one value."""
+    what = (
+        f"default_value.shape={shape_text(default)} and rt_input.flat_values.shape={shape_text(values)} "
+        "are incompatible: "
+    )
+    if len(default) >= len(values):
+        raise InvalidArgumentError(
+            f"{what}default_value.rank = {len(default)}  must be less than rt_input.flat_values.rank = {len(values)}"
+        )
+    for i in range(-len(default), 0):
+        if default[i] not in (1, values[i]):
+            raise InvalidArgumentError(
+                f"{what}default_value.shape[{i}] = {default[i]} but rt_input.flat_values.shape[{i}] = {values[i]}"
+            )
+
+
 @kernel("RaggedTensorToTensor")
 def ragged_tensor_to_tensor(node: Construction) -> Kernel:
     """Values at their places in a dense tensor; -1 asks for the length of the longest row."""
@@ -99,6 +117,7 @@ def ragged_tensor_to_tensor(node: Construction) -> Kernel:
             lengths.append(_row_lengths(kind, partition, rows))
             rows = sum(lengths[-1])
         inner = values.shape[1:]
+        _check_default(default.shape, values.shape)
         sizes = sizes_of(shape, len(lengths) + 1 + len(inner), lengths, inner)
         depth = len(lengths) + 1
         require(tuple(sizes[depth:]) == inner, f"the inner sizes {sizes[depth:]} are not those of the values, {inner}")

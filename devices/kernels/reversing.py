@@ -27,12 +27,16 @@ def reverse(x: Array, dims: Array) -> Array:
             "'dims' must have the same number of values as 'input' has dimensions. "
             f"'input' has {x.ndim}'dims' has {dims.size} values"
         )
+    if x.shape[:1] == (0,):
+        raise InvalidArgumentError("Invalid input first dimension. Found 0.")
     index: list[IndexEntry] = [_BACKWARD if turned else _WHOLE for turned in dims.tolist()]
     return x[(*index, ...)]
 
 
 def reverse_v2(x: Array, axes: Array) -> Array:
-    """A view with the listed axes reversed."""
+    """A view with the listed axes reversed; of an input without any, TensorFlow does not look at the list."""
+    if x.ndim == 0 or x.size == 0:
+        return x
     if axes.ndim != 1:
         raise InvalidArgumentError(f"'dims' must be 1-dimension, not {axes.ndim}")
     index: list[IndexEntry] = [_WHOLE] * x.ndim
@@ -68,6 +72,9 @@ def reverse_sequence(node: Construction) -> Kernel:
 
 
 def _check_sequences(x: Array, seq_lengths: Array, batch_dim: int, seq_dim: int) -> None:
+    for name, dim in (("batch_dim", batch_dim), ("seq_dim", seq_dim)):
+        if dim < 0:
+            raise InvalidArgumentError(f"Invalid {name} {dim}")
     if seq_lengths.ndim != 1:
         raise InvalidArgumentError(f"seq_lens input must be 1-dim, not {seq_lengths.ndim}")
     if batch_dim == seq_dim:

@@ -38,7 +38,13 @@ def combine_at(made: Array, places: Array, updates: Array, combine: np.ufunc | N
 
 
 def _scattered(made: Array, indices: Array, updates: Array, combine: np.ufunc | None, ignore: bool) -> Array:
-    """`made`, which is written to, with the slices put in; index tuples outside are refused or left out."""
+    """`made`, which is written to, with the slices put in; index tuples outside are refused or left out.
+
+    Of a vector of indices, which no op documents, TensorFlow takes the first as a place on the first axis.
+    """
+    _check_listed(made.shape, indices, updates)
+    if indices.ndim == 1:
+        indices, updates = indices[:1, None], updates[:1]
     depth = indices.shape[-1]
     sizes = made.shape[:depth]
     bad = bad_tuples(indices, sizes)
@@ -84,6 +90,27 @@ def _check_slices(shape: tuple[int, ...], indices: Array, updates: Array) -> Non
         )
 
 
+def _check_listed(shape: tuple[int, ...], indices: Array, updates: Array) -> None:
+    """What the kernels themselves ask for, after whatever their op asked for before."""
+    batch, depth = (indices.ndim - 1, indices.shape[-1]) if indices.ndim > 1 else (1, 1)
+    for i in range(batch):
+        size = updates.shape[i] if i < updates.ndim else 1
+        if size != indices.shape[i]:
+            raise InvalidArgumentError(
+                f"Dimensions [0,{batch}) of indices[shape={shape_text(indices.shape)}] = {indices.shape[i]} must match "
+                f"dimensions [0,{batch}) of updates[shape={shape_text(updates.shape)}] = {size}"
+            )
+    if depth > len(shape) or updates.shape[batch:] != shape[depth:]:
+        raise InvalidArgumentError(
+            f"Dimensions [{depth},{len(shape)}) of input[shape={shape_text(shape)}] must match "
+            f"dimensions [{depth},{updates.ndim}) of updates[shape={shape_text(updates.shape)}]"
+        )
+    if depth == 0:
+        raise InvalidArgumentError(
+            "Only indices.shape[-1] values between 1 and 5 are currently supported.  Requested rank: 0"
+        )
+
+
 def _check_tensor_slices(shape: tuple[int, ...], indices: Array, updates: Array) -> None:
     """As `_check_slices`, in the words of the TensorScatter ops."""
     batch, depth = indices.ndim - 1, indices.shape[-1]
@@ -120,6 +147,8 @@ def scatter_nd(node: Construction) -> Kernel:
         _check_filled(len(sizes), indices, updates, " shape")
         _check_filled(prod(sizes), indices, updates, f".  indices shape: {shape_text(indices.shape)}")
         _check_slices(sizes, indices, updates)
+        if not sizes:
+            raise InvalidArgumentError("Output must be at least 1-D, got shape: []")
         return _scattered(empty_of(sizes, updates.dtype), indices, updates, np.add, ignore)
 
     return run
@@ -131,9 +160,8 @@ def scatter_nd_non_aliasing_add(node: Construction) -> Kernel:
     ignore = _ignores(node)
 
     def run(x: Array, indices: Array, updates: Array) -> Array:
-        _check_ranks(indices, updates)
         _check_filled(x.size, indices, updates, f".  indices shape: {shape_text(indices.shape)}")
-        _check_slices(x.shape, indices, updates)
+        _check_ranks(indices, updates)
         return _scattered(np.array(x), indices, updates, np.add, ignore)
 
     return run

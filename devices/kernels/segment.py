@@ -96,7 +96,8 @@ def unsorted_segment(node: Construction) -> Kernel:
             raise InvalidArgumentError(
                 f"data.shape = {shape_text(data.shape)} does not start with segment_ids.shape = {shape_text(ids.shape)}"
             )
-        _first_outside(ids, count)
+        if data.size:
+            _first_outside(ids, count)
         inner = data.shape[ids.ndim :]
         flat = ids.reshape(-1)
         order = np.argsort(flat, kind="stable")

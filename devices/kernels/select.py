@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ...graph.dtypes import Array, DataType, dtype_name, numpy_dtype
+from ...graph.dtypes import Array, DataType, numpy_dtype
 from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel, simple
 from .support import require
@@ -71,7 +71,7 @@ def bitcast(node: Construction) -> Kernel:
     def joined(x: Array) -> Array:
         if x.ndim == 0 or x.shape[-1] != ratio:
             raise InvalidArgumentError(
-                f"Cannot bitcast from {dtype_name(node.input_types[0])} to {dtype_name(node.output_types[0])}: "
+                f"Cannot bitcast from {int(node.input_types[0])} to {int(node.output_types[0])}: "
                 f"the last of {shape_text(x.shape)} must be {ratio}"
             )
         return np.ascontiguousarray(x).view(target)[..., 0]

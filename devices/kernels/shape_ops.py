@@ -114,10 +114,10 @@ def fill(node: Construction) -> Kernel:
     dtype = numpy_dtype(node.output_types[0])
 
     def run(sizes: Array, value: Array) -> Array:
-        if value.ndim and value.size != 1:
+        if value.shape not in ((), (1,)):
             raise InvalidArgumentError(f"value must represent a scalar, got shape {shape_text(value.shape)}")
         made = np.empty(sizes_of(sizes.reshape(1) if sizes.ndim == 0 else sizes), dtype)
-        made.fill(value.item() if dtype.kind == "O" else value)
+        made.fill(value.item() if dtype.kind == "O" else value.reshape(()))
         return made
 
     return run

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
+from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel
 from .support import widen
 
@@ -82,6 +83,8 @@ def sparse_segment(node: Construction) -> Kernel:
         if data.ndim == 0:
             raise InvalidArgumentError("input must have at least rank 1")
         _check(indices, segment_ids)
+        if given and given[0].ndim:
+            raise InvalidArgumentError(f"num_segments should be a scalar, not shape {shape_text(given[0].shape)}")
         asked = int(given[0]) if given else None
         if asked is not None and asked < 0:
             raise InvalidArgumentError(f"segment ids must be >= 0: num_segments is {asked}")
@@ -108,7 +111,11 @@ def sparse_segment_grad(node: Construction) -> Kernel:
 
     def run(grad: Array, indices: Array, segment_ids: Array, output_dim0: Array) -> Array:
         _check(indices, segment_ids)
+        if output_dim0.ndim:
+            raise InvalidArgumentError("output_dim0 should be a scalar.")
         rows = int(output_dim0)
+        if rows == 0:
+            return np.zeros((0, *grad.shape[1:]), grad.dtype)
         _check_grad(indices, segment_ids, rows, grad.shape[0])
         wide = widen(grad)
         scale = _scale(kind, segment_ids, grad.shape[0])

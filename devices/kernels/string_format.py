@@ -50,7 +50,11 @@ def _writer(dtype: np.dtype[Any]) -> Callable[[Any], str]:  # numpy's dtypes are
         return lambda value: _float(np.float32(value), 6, 9)
     if dtype == np.float64:
         return lambda value: _float(value, 15, 17)
-    return (lambda _: "?") if dtype.kind not in "iub" else lambda value: str(int(value))
+    return _unknown if dtype.kind not in "iub" else lambda value: str(int(value))
+
+
+def _unknown(_: Any) -> str:  # a value of a type that TensorFlow has no words for
+    return "?"
 
 
 def _break(axis: int, rank: int) -> str:
@@ -68,6 +72,15 @@ def _written(x: Array, axis: int, rank: int, ends: int, write: Callable[[Any], s
     return f"[{_break(axis, rank).join(parts)}]"
 
 
+def _in_words(x: Array, summarize: int, write: Callable[[Any], str]) -> str:
+    limit = x.size if summarize < 0 else min(summarize, x.size)
+    if x.ndim == 0:
+        return write(x[()]) if limit else "..."
+    if write is _unknown:  # only counted, without rows
+        return f"[{' '.join('?' * limit)}{'...' if limit < x.size else ''}]"
+    return _written(x, 0, x.ndim, limit, write)
+
+
 @kernel("StringFormat")
 def string_format(node: Construction) -> Kernel:
     """The template with its placeholders replaced in turn."""
@@ -82,8 +95,7 @@ def string_format(node: Construction) -> Kernel:
     def run(*inputs: Array) -> Array:
         text = pieces[0]
         for value, write, piece in zip(map(np.asarray, inputs), writers, pieces[1:], strict=True):
-            ends = value.size if summarize < 0 else min(summarize, value.size)
-            text += _written(value, 0, value.ndim, ends, write) + piece
+            text += _in_words(value, summarize, write) + piece
         return strings([text.encode("latin-1")], ())
 
     return run

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -104,13 +105,20 @@ def as_string(node: Construction) -> Kernel:
     if dtype == DataType.BOOL:
         return lambda x: strings((b"true" if value else b"false" for value in x.reshape(-1).tolist()), x.shape)
     form = _form(node.attrs, dtype)
+    unpadded = form.replace("%0", "%", 1)  # printf never puts zeros before what is no number
+
+    def printed(value: float) -> str:
+        return (form if isfinite(value) else unpadded) % value
+
     if dtype == DataType.STRING:
         text = form.encode()
         return lambda x: each(lambda value: text % value, x)
     if dtype in (DataType.COMPLEX64, DataType.COMPLEX128):
-        form = f"({form},{form})"
-        return lambda x: strings(((form % (v.real, v.imag)).encode() for v in x.reshape(-1).tolist()), x.shape)
-    return lambda x: strings(((form % value).encode() for value in x.reshape(-1).tolist()), x.shape)
+        pairs = "({},{})".format
+        return lambda x: strings(
+            (pairs(printed(v.real), printed(v.imag)).encode() for v in x.reshape(-1).tolist()), x.shape
+        )
+    return lambda x: strings((printed(value).encode() for value in x.reshape(-1).tolist()), x.shape)
 
 
 @kernel("EncodeBase64")

@@ -206,6 +206,8 @@ def string_ngrams(node: Construction) -> Kernel:
     attrs = node.attrs
     separator, left, right = attrs["separator"], attrs["left_pad"], attrs["right_pad"]
     dtype = numpy_dtype(node.output_types[1])
+    if any(width < 1 for width in attrs["ngram_widths"]):
+        raise InvalidArgumentError("ngram_widths must contain positive values")
 
     def grams(tokens: Sequence[bytes], width: int, pad: int) -> list[bytes]:
         padded = [left] * pad + list(tokens) + [right] * pad
@@ -224,7 +226,8 @@ def string_ngrams(node: Construction) -> Kernel:
     def run(data: Array, splits: Array) -> tuple[Array, Array]:
         tokens, bounds = data.tolist(), splits.tolist()
         _check_splits(bounds, len(tokens))
-        rows = [of_row(tokens[a:b]) for a, b in pairwise(bounds)]
+        # Without any token TensorFlow makes nothing, not even of the padding around empty rows.
+        rows = [of_row(tokens[a:b]) if tokens else [] for a, b in pairwise(bounds)]
         ends = np.cumsum([0, *(len(row) for row in rows)]) if bounds else np.zeros(0)
         flat = [gram for row in rows for gram in row]
         return strings(flat, (len(flat),)), ends.astype(dtype)

@@ -54,13 +54,15 @@ class Band:
         return step - np.minimum(number, 0), step + np.maximum(number, 0), valid
 
 
-def band_of(values: Sequence[int]) -> Band:
-    """The band that the input `k` names: one diagonal, or the lowest and the uppermost."""
+def band_of(values: Sequence[int], matrix: tuple[int, int] | None = None, end: str = ".") -> Band:
+    """The band that the input `k` names: one diagonal, or the lowest and the uppermost; inside `matrix` where given."""
     if not values:
         raise InvalidArgumentError("Expected diag_index to have at least 1 element")
     if len(values) > 2:
         raise InvalidArgumentError(f"diag_index must have only one or two elements, received {len(values)} elements.")
     lower, upper = values[0], values[-1]
+    if matrix is not None:
+        check_inside(Band(lower, upper), *matrix, end)
     if lower > upper:
         raise InvalidArgumentError(f"lower_diag_index must not be larger than upper_diag_index: {lower} > {upper}")
     return Band(lower, upper)

@@ -139,7 +139,7 @@ def range_length(start: Number, limit: Number, delta: Number) -> int:
         raise InvalidArgumentError(f"Requires start >= limit when delta < 0: {_plain(start)}/{_plain(limit)}")
     if isinstance(delta, int):
         return int(-((start - limit) // delta))
-    steps: float = abs((limit - start) / delta)
+    steps = float(abs((limit - start) / delta))
     if not steps < 2**63:
         raise InvalidArgumentError(f"Requires ((limit - start) / delta) <= {2**63 - 1}")
     return math.ceil(steps)
