@@ -17,7 +17,7 @@ import click
 import trio
 from rich.console import Console
 
-from . import bench_import, bench_models, bench_others, bench_process, bench_setup, bench_steps
+from . import bench_import, bench_models, bench_others, bench_process, bench_scale, bench_setup, bench_steps
 from .bench import QUICK, Bench, Sizes
 from .peers.process import KNOWN, Peers
 from .rows import Case, Row
@@ -30,6 +30,7 @@ CASES: list[Case] = [
     *bench_others.CASES,
     *bench_models.CASES,
     *bench_process.CASES,
+    *bench_scale.CASES,
 ]
 _PATH = click.Path(path_type=Path, dir_okay=False)
 

@@ -22,6 +22,8 @@ class Sizes:
     """How much of everything; the defaults are those that the promises were made about."""
 
     graph_nodes: int = 100_000
+    many_nodes: int = 1_000_000
+    steps: int = 10_000
     program_nodes: int = 10_000
     few_pairs: int = 1_000
     many_pairs: int = 100_000
@@ -34,6 +36,8 @@ class Sizes:
 
 QUICK = Sizes(
     graph_nodes=400,
+    many_nodes=800,
+    steps=20,
     program_nodes=100,
     few_pairs=20,
     many_pairs=50,
@@ -54,6 +58,8 @@ class Bench:
     folder: Path
     whole: dict[str, tuple[Sample, float]] = field(default_factory=dict)
     """time and peak memory of whole processes, which two rows share"""
+    large: dict[str, tuple[Sample, float]] = field(default_factory=dict)
+    """the same per node, of large graphs"""
     _files: dict[str, Path] = field(default_factory=dict)
 
     def file(self, workload: Workload) -> Path:
