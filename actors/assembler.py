@@ -56,7 +56,7 @@ class Assembler:
         """Which of all nodes can be made in bulk."""
         draft, columns = self.draft, self.draft.columns
         outputs = np.diff(columns.first_value)
-        inputs = np.diff(np.array(columns.inputs.starts))
+        inputs = np.diff(columns.input_starts)
         computes = (draft.codes == Role.COMPUTE) & (outputs == 1) & (inputs >= 1) & (inputs <= 2)
         simple: Flags = (computes | (draft.codes == Role.SEND)) & ~draft.may_die
         if draft.is_reference is not None:
@@ -70,7 +70,7 @@ class Assembler:
         if not len(nodes):
             return []
         slots = np.array([*self.slots, 0], np.intp)  # the first value of a last node without outputs does not exist
-        starts = np.array(columns.inputs.starts, np.intp)
+        starts = columns.input_starts
         taken = np.append(slots[draft.source[columns.data_value]], 0)
         first, sends = taken[starts[nodes]], draft.codes[nodes] == Role.SEND
         has_two = starts[nodes + 1] - starts[nodes] == 2
@@ -85,18 +85,20 @@ class Assembler:
         shared = np.array([is_shared(p) for p in columns.kinds], bool)[kind]
         first = np.zeros(len(nodes), bool)
         first[np.unique(kind, return_index=True)[1]] = True
-        of_kind: list[Any] = [None] * len(columns.kinds)  # kernels, and nothing for kinds that are not among the nodes
+        messages = self._message[nodes[sends]]
+        # By kind a kernel, or nothing where no node needs it; then those of the sends.
+        table: list[Any] = [None] * len(columns.kinds)
+        table += map(form.send_to, map(self.outgoing.keys.__getitem__, messages.tolist()))
         own: list[tuple[int, Kernel]] = []
         for at in np.flatnonzero(~sends & (first | ~shared)).tolist():
             node = int(nodes[at])
-            of_kind[kind[at]] = kernel = self.binder.kernel(columns.names[node], columns.properties[node])
+            table[kind[at]] = kernel = self.binder.kernel(columns.names[node], columns.properties[node])
             own.append((at, kernel))
-        kernels: list[Kernel] = list(map(of_kind.__getitem__, kind.tolist()))
+        place = kind.copy()
+        place[sends] = len(columns.kinds) + np.arange(len(messages))
+        kernels: list[Kernel] = list(map(table.__getitem__, place.tolist()))
         for at, kernel in own:
             kernels[at] = kernel
-        send_to, keys = form.send_to, self.outgoing.keys
-        for at, message in zip(np.flatnonzero(sends).tolist(), self._message[nodes[sends]].tolist(), strict=True):
-            kernels[at] = send_to(keys[message])
         return kernels
 
     def _single(self, node: int) -> Instruction:

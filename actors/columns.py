@@ -77,6 +77,11 @@ class Columns:
         return self.first_value[self.data_src] + self.data_src_output
 
     @cached_property
+    def input_starts(self) -> Ints:
+        """Where the data edges into each node begin, and where all end."""
+        return starts_of(self.data_dst, self.num_nodes)
+
+    @cached_property
     def inputs(self) -> Rows:
         """Per node: the numbers of the outputs it takes in, by port."""
         return _rows(self.data_dst, self.data_value, self.num_nodes)
@@ -86,12 +91,18 @@ class Columns:
         """Per node: the nodes it waits for."""
         return _rows(self.control_dst, self.control_src, self.num_nodes)
 
-    @cached_property
-    def producers(self) -> Rows:
-        """Per node: the nodes it takes values from or waits for."""
+    def producers(self) -> tuple[Ints, Ints]:
+        """The nodes that a node takes values from or waits for: where those of each begin, and all in a row."""
         dst = np.concatenate([self.data_dst, self.control_dst])
         by_dst = np.argsort(dst, kind="stable")
-        return _rows(dst[by_dst], np.concatenate([self.data_src, self.control_src])[by_dst], self.num_nodes)
+        return starts_of(dst, self.num_nodes), np.concatenate([self.data_src, self.control_src])[by_dst]
+
+
+def starts_of(owner: Ints, count: int) -> Ints:
+    """Where the rows of each of `count` owners begin once they are sorted, and where the last ends."""
+    starts = np.zeros(count + 1, np.intp)
+    np.cumsum(np.bincount(owner, minlength=count), out=starts[1:])
+    return starts
 
 
 def columns_of(graph: Graph) -> Columns:
@@ -150,7 +161,7 @@ def _assemble(
 
 def _rows(owner: Ints, items: Ints, count: int) -> Rows:
     """Groups `items` by their sorted `owner`."""
-    return Rows(np.searchsorted(owner, np.arange(count + 1)).tolist(), items.tolist())
+    return Rows(starts_of(owner, count).tolist(), items.tolist())
 
 
 def _order(kinds: Sequence[NodeProperties], kind: Ints, src: Ints, dst: Ints) -> Ints | None:

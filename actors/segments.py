@@ -122,14 +122,14 @@ def group(columns: Columns, is_receive: Flags, emits: Flags) -> Grouping:
     """
     if not is_receive.any():
         return Grouping(np.zeros(columns.num_nodes, np.intp), [_NOTHING])
-    starts, producers = np.array(columns.producers.starts), columns.producers.items
-    last = _last_of_one(columns, starts, emits, ~is_receive)
+    starts, producers = columns.producers()
+    last = _last_of_one(starts, producers, emits, ~is_receive)
     receives = np.flatnonzero(is_receive)
     need_of = np.zeros(columns.num_nodes, np.intp)  # complements of receives are gone from it when a node emits
     need_of[receives] = ~receives
     waits = ((np.diff(starts) > 0) & (last < 0)) | (is_receive & emits)
     needs = need_of.tolist()
-    made = _combine(needs, np.flatnonzero(waits), starts, producers, is_receive, emits)
+    made = _combine(needs, np.flatnonzero(waits), starts, producers.tolist(), is_receive, emits)
     for need in (~receives).tolist():
         if need not in made.first_to_await:
             made.combine(frozenset((need,)))
@@ -137,15 +137,15 @@ def group(columns: Columns, is_receive: Flags, emits: Flags) -> Grouping:
     return Grouping(np.maximum(np.where(last < 0, need_of, need_of[last]), 0), made.needs)
 
 
-def _last_of_one(columns: Columns, starts: Ints, emits: Flags, eligible: Flags) -> Ints:
+def _last_of_one(starts: Ints, producers: Ints, emits: Flags, eligible: Flags) -> Ints:
     """Of eligible nodes that come after one instruction and before nothing, as most sends do: that one; of others -1.
 
     They are in its segment, without further ado.
     """
-    items = np.array(columns.producers.items, np.intp)
-    is_last = eligible & (np.diff(starts) == 1) & (np.bincount(items, minlength=columns.num_nodes) == 0)
-    last = np.full(columns.num_nodes, -1, np.intp)
-    before = items[starts[:-1][is_last]]
+    count = len(emits)
+    is_last = eligible & (np.diff(starts) == 1) & (np.bincount(producers, minlength=count) == 0)
+    last = np.full(count, -1, np.intp)
+    before = producers[starts[:-1][is_last]]
     last[is_last] = np.where(emits[before], before, -1)
     return last
 

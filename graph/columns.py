@@ -26,6 +26,7 @@ from .properties import NodeProperties, properties_of
 from .protos import FunctionDefLibrary
 
 Ids = npt.NDArray[np.int32]
+Numbers = npt.NDArray[np.int64]
 
 CONTROL_SLOT = -1
 SOURCE_ID = 0
@@ -261,11 +262,26 @@ class Columns:
         first = len(self._names)
         self._names.extend(names)
         self._properties.extend(properties)
-        self._requested.extend(requested)
+        self._requested.extend(_column(requested))
         self._assigned.frombytes(bytes(self._assigned.itemsize * len(names)))
-        self._cost_ids.extend(range(first, first + len(names)))
+        self._cost_ids.extend(_column(np.arange(first, first + len(names))))
         if self._by_name is not None:
             self._by_name.update(zip(names, range(first, first + len(names)), strict=True))
+
+    def extend_nodes_of_kinds(
+        self, names: Sequence[str], kinds: Sequence[NodeProperties], kind_of: Numbers, requested: Sequence[int]
+    ) -> None:
+        """`extend_nodes` with properties `kinds[kind_of[k]]`; no pass over the nodes has to tell kinds apart again."""
+        known, known_of = self.distinct_properties()
+        code_of = {id(properties): code for code, properties in enumerate(known)}
+        used, first, used_of = np.unique(kind_of, return_index=True, return_inverse=True)
+        codes = np.empty(len(used), np.int64)
+        for i in np.argsort(first).tolist():  # in order of appearance
+            codes[i] = code_of.setdefault(id(kinds[used[i]]), len(code_of))
+        self.extend_nodes(names, list(map(kinds.__getitem__, kind_of.tolist())), requested)
+        added = sorted(zip(codes.tolist(), used.tolist(), strict=True))
+        all_kinds = [*known, *(kinds[kind] for code, kind in added if code >= len(known))]
+        self._kinds = all_kinds, np.concatenate([known_of, codes[used_of.reshape(-1)]])
 
     def extend_edges(
         self, src: npt.ArrayLike, src_output: npt.ArrayLike, dst: npt.ArrayLike, dst_input: npt.ArrayLike

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -137,9 +138,8 @@ class Pairs:
 
     def names(self, graph: Graph, new_name: Callable[[str], str]) -> list[str]:
         """Names of all generated nodes, by number: each has that of the source in front."""
-        names = graph.names()
-        rows = zip(self.edges.src[self.first].tolist(), self.counts.tolist(), strict=True)
-        prefixes = [f"{names[src]}" for src, count in rows for _ in range(count)]
+        sources = np.repeat(self.edges.src[self.first], self.counts).tolist()
+        prefixes = cast("list[str]", list(map(graph.names().__getitem__, sources)))  # live, or they had no edges
         for number in (self.const[self.control] - self.begin).tolist():
             prefixes[number] += "/ctrl"
         return list(map(new_name, prefixes))
@@ -175,8 +175,8 @@ class Pairs:
         pairs = (divmod(end, len(device_names)) for end in found.tolist())
         return TransferTable(
             self.edges.id[self.first].tolist(),
-            [f"{names[i]}" for i in src.tolist()],
-            [f"{names[i]}" for i in dst.tolist()],
+            cast("list[str]", list(map(names.__getitem__, src.tolist()))),
+            cast("list[str]", list(map(names.__getitem__, dst.tolist()))),
             taken.reshape(-1).tolist(),
             [route(device_names[send], device_names[recv], incarnations[send]) for send, recv in pairs],
             self.sent.tolist(),

@@ -8,6 +8,7 @@ within a part a generated node comes right after the node whose input made it ne
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -77,9 +78,10 @@ def _part(
     part.versions, part.library = whole.versions, whole.library
     interned = np.array([part.intern_device(name) for name in whole.device_names()], np.int32)
     numbers = chosen.tolist()
-    part.extend_nodes(
-        [name for i in numbers if (name := members.names[i]) is not None],
-        list(map(members.kinds.__getitem__, members.kind_of[chosen].tolist())),
+    part.extend_nodes_of_kinds(
+        cast("list[str]", list(map(members.names.__getitem__, numbers))),  # what has a location was not removed
+        members.kinds,
+        members.kind_of[chosen],
         interned[members.devices[chosen]].tolist(),
     )
     part.set_details(members.details, np.concatenate([np.full(SINK_ID + 1, -1, np.int32), members.row[chosen]]))

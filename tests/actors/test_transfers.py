@@ -82,9 +82,10 @@ def test_a_segment_waits_for_exactly_the_messages_that_each_of_its_nodes_needs(
         incoming, starts = share.incoming, share.incoming.starts
         first = dict(zip(incoming.nodes.tolist(), np.repeat(incoming.nodes[starts[:-1]], incoming.sizes), strict=True))
         needed: list[set[int]] = []
+        begins, producers = draft.columns.producers()
         for node in range(draft.columns.num_nodes):
             own = {int(first[node])} if node in first else set()
-            needed.append(own.union(*[needed[producer] for producer in draft.columns.producers[node]]))
+            needed.append(own.union(*[needed[p] for p in producers[begins[node] : begins[node + 1]]]))
             if draft.emits[node]:
                 assert awaited[share.grouping.segment_of[node]] == needed[node]
         assert set().union(*awaited) == set(map(int, first.values()))
