@@ -10,7 +10,7 @@ The walk of a request: names -> `preparation.prepare` -> plans -> either the pla
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from math import inf
@@ -256,9 +256,11 @@ def _size(graph_def: GraphDef | Serialisable | bytes) -> int:
     return graph_def.ByteSize() if isinstance(graph_def, GraphDef) else 0
 
 
-def _placed(graph_def: GraphDef | Serialisable | bytes, cluster: Cluster, soft: bool) -> Graph:
+def _placed(
+    graph_def: GraphDef | Serialisable | bytes, cluster: Cluster, soft: bool, on_read: Callable[[int], object] | None
+) -> Graph:
     """The graph of a session, imported and placed."""
-    graph = graph_def_to_graph(graph_def, add_default_attrs=True)
+    graph = graph_def_to_graph(graph_def, add_default_attrs=True, on_read=on_read)
     place(graph, cluster, allow_soft_placement=soft)
     return graph
 
@@ -272,21 +274,23 @@ async def open_session(
     seed: int | None = None,
     budget_s: float = DEFAULT_BUDGET_S,
     thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
+    on_read: Callable[[int], object] | None = None,
 ) -> AsyncIterator[Session]:
     """Imports a graph, places it on `devices` ("cpu:4", "cpu:2,gpu:4", or a `Cluster`) and opens a session on it.
 
     `config` may allow soft placement and limit the time of every step; `seed` makes random ops that have no seed of
     their own repeatable; `budget_s` is how long, in seconds, a step may keep the event loop from its other tasks; a
     kernel that takes more than `thread_limit_s` (on a single device: more than the budget too) is run in a worker
-    thread from then on. Raises InvalidArgumentError or NotFoundError for a graph that cannot be imported or placed.
+    thread from then on; `on_read` hears of the progress of the import, as in `graph_def_to_graph`, in whatever thread
+    that runs. Raises InvalidArgumentError or NotFoundError for a graph that cannot be imported or placed.
     """
     cluster = devices if isinstance(devices, Cluster) else local_cluster(devices)
     settings = ConfigProto() if config is None else config
     soft = settings.allow_soft_placement
     if _size(graph_def) > _LARGE_BYTES:
-        graph = await trio.to_thread.run_sync(_placed, graph_def, cluster, soft)
+        graph = await trio.to_thread.run_sync(_placed, graph_def, cluster, soft, on_read)
     else:
-        graph = _placed(graph_def, cluster, soft)
+        graph = _placed(graph_def, cluster, soft, on_read)
     session = Session(
         graph,
         cluster,

@@ -124,6 +124,7 @@ class _Constructor:
         *,
         validate: bool,
         defaults: bool,
+        on_read: Callable[[int], object] | None = None,
     ) -> None:
         lazy = parse_lazily(graph_def)
         self.versions = VersionDef.FromString(lazy.versions)
@@ -136,6 +137,7 @@ class _Constructor:
         self._lookup = _lookup_with(self.library)
         self.cache = PropertiesCache(add_defaults=defaults, lookup=self._lookup)
         self._checked: set[int] = set()
+        self._on_read = on_read
         self._devices = array("i")
         self._device_numbers: dict[str, int] = {}
 
@@ -164,6 +166,8 @@ class _Constructor:
             properties += self._properties_of(nodes)
             numbers = self._device_numbers
             self._devices.extend(numbers.setdefault(node.device, len(numbers)) for node in nodes)
+            if self._on_read is not None:
+                self._on_read(len(nodes))
         self._nodes = ()  # the message, larger than the graph, is not needed beside what edges take
         return texts, properties
 
@@ -274,16 +278,20 @@ def graph_def_to_graph(
     add_default_attrs: bool = False,
     allow_internal_names: bool = False,
     expect_device: bool = False,
+    on_read: Callable[[int], object] | None = None,
 ) -> Graph:
     """A new graph from a GraphDef, as a session or a worker makes it: no attr is checked that building does not need.
 
     `add_default_attrs` fills in attrs left out; `allow_internal_names` accepts names that begin with "_";
-    `expect_device` wants a device on every node and makes it the assigned one. Raises InvalidArgumentError (names,
+    `expect_device` wants a device on every node and makes it the assigned one; `on_read` is told of some thousand nodes
+    at a time how many more have been read, in the thread that reads. Raises InvalidArgumentError (names,
     inputs, cycles, types, versions) or NotFoundError (unknown ops, attrs that decide port types).
     """
     with collector_paused():
         graph = Graph()
-        constructor = _Constructor(graph_def, graph, ImportOptions(), validate=False, defaults=add_default_attrs)
+        constructor = _Constructor(
+            graph_def, graph, ImportOptions(), validate=False, defaults=add_default_attrs, on_read=on_read
+        )
         constructor.run(internal_names=allow_internal_names)
         versions = constructor.versions
         graph.versions = Versions(versions.producer, versions.min_consumer, tuple(versions.bad_consumers))

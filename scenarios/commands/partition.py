@@ -32,7 +32,7 @@ def partition(request: Request, out: Path) -> None:
             with configuring("--out"):
                 save_graph_def(to_graph_def(part), file)
             rows.append([device, str(file), *_counts(part)])
-            progress.advance(progress.task_ids[0])
+            progress(1)
     screen.table(["device", "file", "nodes", "sends", "receives"], rows, left=2)
 
 

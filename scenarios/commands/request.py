@@ -99,8 +99,8 @@ def read_graph_def(path: Path, screen: Screen) -> GraphDef:
 
 def import_graph(graph_def: GraphDef, path: Path, screen: Screen) -> Graph:
     """The graph that a file describes; ConfigurationError where it does not fit together."""
-    with screen.working(f"importing {len(graph_def.node):,} nodes"), configuring(f"graph {str(path)!r}"):
-        return graph_def_to_graph(graph_def, add_default_attrs=True)
+    with screen.working("importing", len(graph_def.node)) as progress, configuring(f"graph {str(path)!r}"):
+        return graph_def_to_graph(graph_def, add_default_attrs=True, on_read=progress)
 
 
 def read(request: Request, screen: Screen) -> Inputs:

@@ -33,8 +33,10 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
     screen = Screen()
     inputs = read(request, screen)
     async with AsyncExitStack() as stack:
-        with screen.working("importing and placing"), configuring(f"graph {str(request.graph)!r}"):
-            session = await stack.enter_async_context(open_session(inputs.graph_def, inputs.cluster))
+        count = len(inputs.graph_def.node)
+        with screen.working("importing", count) as progress, configuring(f"graph {str(request.graph)!r}"):
+            opening = open_session(inputs.graph_def, inputs.cluster, on_read=progress)
+            session = await stack.enter_async_context(opening)
         loaded = resolve(inputs, session.graph)
         if inputs.saved is not None:
             with screen.working("restoring variables"):
@@ -67,7 +69,7 @@ async def _run(
     with screen.working("running", steps) as progress:
         for _ in range(steps):
             fetched = await session.run(loaded.fetches, values, loaded.targets)
-            progress.advance(progress.task_ids[0])
+            progress(1)
     return dict(zip(loaded.names, fetched, strict=True))
 
 

@@ -1,13 +1,14 @@
 """What the user sees: results on stdout, progress on stderr.
 
 Flows in: texts, tables, stages of work. Flows out: lines on the terminal. Always holds: stdout carries results only,
-so that it can be piped; a stage that takes under a second says nothing.
+so that it can be piped; a stage that takes under a second says nothing, and none does where stderr is no terminal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from threading import Timer
 
 import numpy as np
@@ -50,21 +51,23 @@ class Screen:
         self.out.print(table)
 
     @contextmanager
-    def working(self, label: str, total: int | None = None) -> Iterator[Progress]:
+    def working(self, label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
         """Shows `label`, and how many of `total` are done, once the body has taken a second.
 
-        The body reports with `progress.advance(progress.task_ids[0])`. Where stderr is no terminal it is one plain
-        line.
+        The body reports how many more are done by calling what it gets, from any thread. Where stderr is no terminal
+        nothing is shown.
         """
         columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
         progress = Progress(*columns[: 4 if total else 2], console=self.err, transient=True)
-        progress.add_task(label, total=total)
-        start = progress.start if self.err.is_terminal else lambda: self.err.print(Text(f"{label} ..."))
-        timer = Timer(PATIENCE_S, start)
+        task = progress.add_task(label, total=total)
+        if not self.err.is_terminal:
+            yield partial(progress.advance, task)
+            return
+        timer = Timer(PATIENCE_S, progress.start)
         timer.daemon = True
         timer.start()
         try:
-            yield progress
+            yield partial(progress.advance, task)
         finally:
             timer.cancel()
             timer.join()

@@ -1,0 +1,54 @@
+"""Progress of long imports: counted on a terminal, silent elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from benchmarks.workloads import drawn
+from partita.graph import GraphDef, graph_def_to_graph
+from partita.scenarios.commands import screen as screen_module
+from partita.scenarios.commands.request import import_graph
+from partita.scenarios.commands.screen import Screen
+
+NODES = 10_000
+
+
+class NoPatience:
+    """A timer that is up when it starts."""
+
+    daemon = False
+
+    def __init__(self, _: float, action: Callable[[], None]) -> None:
+        self.start = action
+
+    def cancel(self) -> None:
+        """Nothing is left to cancel."""
+
+    def join(self) -> None:
+        """Nothing is left to wait for."""
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_an_import_shows_how_many_nodes_it_has_read_on_a_terminal_only(
+    is_terminal: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long it takes, a pipe or a file gets nothing."""
+    monkeypatch.setattr(screen_module, "Timer", NoPatience)
+    screen, shown = Screen(), StringIO()
+    screen.err = Console(file=shown, force_terminal=is_terminal, width=100)
+    import_graph(GraphDef.FromString(drawn(NODES).data), Path("drawn.pb"), screen)
+    text = shown.getvalue()
+    assert ("importing" in text and f"{NODES + 1}/{NODES + 1}" in text) if is_terminal else not text
+
+
+def test_all_nodes_are_reported_once() -> None:
+    """What the importer says it has read adds up, in more than one part."""
+    read: list[int] = []
+    graph_def_to_graph(drawn(NODES).data, on_read=read.append)
+    assert sum(read) == NODES + 1
+    assert len(read) > 1
