@@ -59,8 +59,8 @@ class Assembler:
         inputs = np.diff(columns.input_starts)
         computes = (draft.codes == Role.COMPUTE) & (outputs == 1) & (inputs >= 1) & (inputs <= 2)
         simple: Flags = (computes | (draft.codes == Role.SEND)) & ~draft.may_die
-        if draft.is_reference is not None:
-            simple[columns.data_dst[draft.is_reference[columns.data_value]]] = False
+        if draft.may_refer is not None:
+            simple[columns.data_dst[draft.may_refer[columns.data_value]]] = False
         simple[self.outgoing.last[self.outgoing.sizes > 1]] = False
         return simple
 
@@ -139,7 +139,7 @@ class Assembler:
         key, nodes = self.outgoing.keys[message], self.outgoing.nodes[starts[message] : starts[message + 1]].tolist()
         values = [self.slots[draft.inputs[send][0]] for send in nodes]
         if len(nodes) == 1:
-            convert = self._read(node)
+            convert = self._passed_on(node)
             either = draft.may_die[node]
             return form.send_either(key, values[0], control, convert) if either else form.send(key, values[0], convert)
         if not draft.may_die[nodes].any():
@@ -166,7 +166,11 @@ class Assembler:
             return self._dereferenced(node, form.switch)
         if role is Role.SWITCH_N:
             return self._dereferenced(node, form.switch_n(len(columns.properties[node].output_types)))
-        return self._read(node)
+        return self._passed_on(node)
+
+    def _passed_on(self, node: int) -> Kernel:
+        """The kernel of a node that passes its input on: a variable too, which has to be initialised."""
+        return form.passed_on if any(self._marks(node)) else form.identity
 
     def _read(self, node: int) -> Kernel:
         """The kernel of a node that passes one input on: it reads a variable where an array is asked for."""
@@ -180,7 +184,7 @@ class Assembler:
 
     def _marks(self, node: int) -> list[bool]:
         """Which inputs of a node get a reference and ask for an array."""
-        columns, flags = self.draft.columns, self.draft.is_reference
+        columns, flags = self.draft.columns, self.draft.may_refer
         if flags is None:
             return []
         asked = columns.properties[node].input_types

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..devices.kernels.registry import is_waiting_for_files
-from ..graph.dtypes import DataType, base_type
+from ..graph.dtypes import DataType, base_type, is_ref
 from .assembler import Assembler
 from .binding import check_complete
 from .columns import Ints, columns_of
@@ -47,9 +47,16 @@ def compile_plans(
     kernel factories raise.
     """
     graphs = [graph for graph, _ in parts]
+    columns = [columns_of(graph) for graph in graphs]
+    references = len(parts) > 1 and any(is_ref(t) for c in columns for kind in c.kinds for t in kind.output_types)
     drafts = [
-        draft_of(columns_of(graph), receives_may_be_dead=receives_may_be_dead, every_node=every_node)
-        for graph in graphs
+        draft_of(
+            own,
+            receives_may_be_dead=receives_may_be_dead,
+            receives_may_be_references=references,
+            every_node=every_node,
+        )
+        for own in columns
     ]
     shares = shares_of(graphs, drafts, bundled=not every_node)
     plans = [_plan(draft, binder, share) for draft, (_, binder), share in zip(drafts, parts, shares, strict=True)]
@@ -208,6 +215,6 @@ def _set_apart(draft: Draft, segments: tuple[Segment, ...]) -> None:
 
 def _keeps_inputs(draft: Draft) -> bool:
     """Whether any node has a resource or a reference, where what is fed may be stored."""
-    if draft.is_reference is not None:
+    if draft.is_reference is not None and draft.is_reference.any():
         return True
     return any(t is DataType.RESOURCE for p in draft.columns.kinds for t in p.input_types)

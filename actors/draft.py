@@ -27,13 +27,20 @@ _DIES_WITH_ITS_OUTPUT = (Role.COMPUTE, Role.ALIAS, Role.CONST, Role.MERGE)
 
 @dataclass
 class Draft:
-    """See the module. `source[v]` is the value whose slot `v` shares: itself, except behind identities."""
+    """See the module.
+
+    `source[v]` is the value whose slot `v` shares: itself, except behind identities. `is_reference[v]` says whether its
+    type is that of a reference, `may_refer[v]` whether there may be a variable in its slot: what passes a tensor on
+    passes the variable on, which is read by the node that computes with it, as if the two shared their memory.
+    """
 
     columns: Columns
     roles: list[Role]
     mortal: Mortality | None
     is_reference: Flags | None
+    receives_may_be_references: bool = False
     every_node: bool = False
+    may_refer: Flags | None = field(init=False)
     aliased: Flags = field(init=False)
     source: Ints = field(init=False)
     emits: Flags = field(init=False)
@@ -42,6 +49,7 @@ class Draft:
         self.codes = np.array(self.roles, np.intp)
         count = self.columns.num_nodes
         self.may_die: Flags = np.frombuffer(self.mortal.nodes, bool) if self.mortal else np.zeros(count, bool)
+        self.may_refer = self._may_refer()
         self.aliased = self._aliased()
         self.source = self._sources()
         self.emits = self._emits()
@@ -110,6 +118,19 @@ class Draft:
             aliased[nodes] = self.is_reference[self.first_input(nodes)] == self.is_reference[outputs]
         return aliased
 
+    def _may_refer(self) -> Flags | None:
+        """See the class; None where no value refers to a variable."""
+        if self.is_reference is None:
+            return None
+        found = self.is_reference.copy()
+        if self.receives_may_be_references:
+            found[self.columns.first_value[np.flatnonzero(self.codes == Role.RECV)]] = True
+        nodes = np.flatnonzero(self.codes == Role.ALIAS)
+        outputs, inputs = self.columns.first_value[nodes], self.first_input(nodes)
+        while not np.array_equal(found[outputs], passed := found[inputs]):
+            found[outputs] = passed
+        return found
+
     def _sources(self) -> Ints:
         source = np.arange(self.num_values)
         nodes = np.flatnonzero(self.aliased)
@@ -132,14 +153,21 @@ class Draft:
         return emits
 
 
-def draft_of(columns: Columns, *, receives_may_be_dead: bool, every_node: bool = False) -> Draft:
+def draft_of(
+    columns: Columns,
+    *,
+    receives_may_be_dead: bool,
+    receives_may_be_references: bool = False,
+    every_node: bool = False,
+) -> Draft:
     """The draft of a partition; UnimplementedError when it has loops."""
     role_of_kind = roles_of(columns.kinds)
     if Role.FRAME in role_of_kind:
         raise UnimplementedError("loops are no part of a plan; run the partitions in the tagged-frame interpreter")
     roles = list(map(role_of_kind.__getitem__, columns.kind.tolist()))
     is_reference = None
-    if any(t > REF_OFFSET for p in columns.kinds for t in p.output_types):
+    if receives_may_be_references or any(t > REF_OFFSET for p in columns.kinds for t in p.output_types):
         flags = [False] + [t > REF_OFFSET for p in columns.properties for t in p.output_types]
         is_reference = np.array(flags, bool)
-    return Draft(columns, roles, mortality(columns, roles, receives_may_be_dead), is_reference, every_node)
+    mortal = mortality(columns, roles, receives_may_be_dead)
+    return Draft(columns, roles, mortal, is_reference, receives_may_be_references, every_node)

@@ -114,6 +114,16 @@ def read(value: Any) -> Any:
     return value.read() if isinstance(value, Variable) else value
 
 
+def passed_on(value: Any) -> Any:
+    """The kernel of nodes that pass their input on, a variable as such: whoever computes with it reads it then.
+
+    Raises FailedPreconditionError for one that is not initialised.
+    """
+    if isinstance(value, Variable):
+        value.read()
+    return value
+
+
 def nothing(_slots: Slots) -> None:
     """The step of nodes that only order others."""
 

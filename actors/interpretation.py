@@ -99,6 +99,8 @@ class Interpretation:
         if self.roles[node] is Role.MERGE:
             port = next(port for port, value in enumerate(inputs) if value is not None)
             return [self.read(node, port, inputs[port]), np.int32(port)]
+        if self.roles[node] is Role.ALIAS:
+            return [form.passed_on(inputs[0])]
         result = self._kernels[node](*[self.read(node, port, value) for port, value in enumerate(inputs)])
         count = self.num_outputs(node)
         if count == 1:

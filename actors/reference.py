@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import InternalError, InvalidArgumentError, of_kernel
 from .binding import Binder, check_complete
 from .frames import Frame, Iteration, Pending, Token
-from .instructions import DEAD
+from .instructions import DEAD, passed_on, read
 from .interpretation import Interpretation
 from .roles import Role
 
@@ -78,7 +78,7 @@ class Reference:
         if role is Role.RECV:
             self._receive(token, part)
         elif role is Role.SEND:
-            value = DEAD if token.is_dead else part.read(node, 0, inputs[0])
+            value = DEAD if token.is_dead else passed_on(inputs[0])
             self._send(part.key(node, token.frame.name, token.iteration), value)
             self._propagate(token, [])
         elif token.is_dead:
@@ -101,7 +101,7 @@ class Reference:
             if part.roles[node] is Role.ARG:
                 return [self._argument(part, node)]
             if part.roles[node] is Role.RETVAL:
-                self._store(part, node, inputs[0])
+                self._store(part, node, passed_on(inputs[0]))
                 return []
             return part.outputs(node, inputs)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
@@ -118,7 +118,7 @@ class Reference:
         index = part.properties[node].attrs["index"]
         if index in self.results:
             raise InternalError(f"Retval[{index}] has already been set.")
-        self.results[index] = part.read(node, 0, value)
+        self.results[index] = value
 
     def _send(self, key: str, value: Any) -> None:
         if self.waiting.get(key):
@@ -304,4 +304,4 @@ def run_reference(
     run = Reference(parts, feeds, choose)
     with np.errstate(all="ignore"):
         run.run()
-    return [run.results.get(index, DEAD) for index in range(num_fetches)]
+    return [read(run.results.get(index, DEAD)) for index in range(num_fetches)]

@@ -17,7 +17,7 @@ from ..errors import InvalidArgumentError, OutOfRangeError
 from ..graph.dtypes import DataType, dtype_name, from_numpy, numpy_dtype
 from ..graph.tensor_id import TensorId, parse_tensor_name
 from .binding import scalar_form
-from .instructions import DEAD
+from .instructions import DEAD, read
 
 if TYPE_CHECKING:
     from ..graph.dtypes import Array
@@ -152,6 +152,7 @@ def fetched_array(port: Port, value: Any, fed: Sequence[Any]) -> Array:
     """A fetched tensor as a read-only array; InvalidArgumentError when it is dead."""
     if value is DEAD:
         raise InvalidArgumentError(f"Retval[{port.number}] does not have value", inputs=(port.name,))
+    value = read(value)
     if not isinstance(value, np.ndarray):
         array = np.asarray(value, port.numpy_dtype)
         array.flags.writeable = False
