@@ -107,7 +107,8 @@ def power(node: Construction) -> Kernel:
         return broadcasting_binary(np.power)
 
     def of_integers(x: Array, y: Array) -> Any:
-        require(not np.any(y < 0), "Integers to negative integer powers are not allowed")
+        if np.any(y < 0) and np.broadcast(x, y).size:
+            raise InvalidArgumentError("Integers to negative integer powers are not allowed")
         return np.power(x, y)
 
     return broadcasting_binary(of_integers)

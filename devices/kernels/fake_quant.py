@@ -14,7 +14,7 @@ from ...graph.ops.shapes.dims import shape_text
 from .registry import Construction, Kernel, kernel
 from .support import require
 
-Range = tuple[Array, Array, Array]
+Range = tuple[Array, Array, Array, Array]
 
 
 def _steps(node: Construction) -> tuple[np.float32, np.float32]:
@@ -25,20 +25,19 @@ def _steps(node: Construction) -> tuple[np.float32, np.float32]:
 
 
 def _nudged(low: Array, high: Array, first: np.float32, last: np.float32) -> Range:
-    """The range moved so that zero is on the grid: its ends, and the step between points."""
+    """The range moved so that zero is on the grid: its ends, the step between points, and how many go into one unit."""
     step = (high - low) / (last - first)
     zero_point = first - low / step
     rounded = np.where(zero_point < first, first, np.where(zero_point > last, last, np.floor(zero_point + 0.5)))
     rounded = rounded.astype(np.float32)
-    return (first - rounded) * step, (last - rounded) * step, step
+    return (first - rounded) * step, (last - rounded) * step, step, (last - first) / (high - low)
 
 
 def _quantised(x: Array, nudged: Range) -> Array:
-    low, high, step = nudged
-    inverse = np.float32(1) / step
-    zero = np.floor(-low * inverse + np.float32(0.5))
+    low, high, step, per_unit = nudged
+    zero = np.floor(-low * per_unit + np.float32(0.5))
     clamped = np.minimum(np.maximum(x, low), high)
-    result: Array = (np.floor(clamped * inverse - low * inverse + np.float32(0.5)) - zero) * step
+    result: Array = np.floor((clamped - low) * per_unit - zero + np.float32(0.5)) * step
     return result
 
 
@@ -52,7 +51,7 @@ def fake_quant_args(node: Construction) -> Kernel:
 @kernel("FakeQuantWithMinMaxArgsGradient")
 def fake_quant_args_gradient(node: Construction) -> Kernel:
     """What flows back, where the input was inside the range; zero elsewhere."""
-    low, high, _ = _range_of_attrs(node)
+    low, high, *_ = _range_of_attrs(node)
     zero = np.float32(0)
 
     def gradient(gradients: Array, x: Array) -> Array:
@@ -88,8 +87,8 @@ def fake_quant_vars(node: Construction) -> Kernel:
 
 
 def _check_scalars(x: Array, low: Array, high: Array) -> None:
-    require(np.ndim(low) == 0, "`min` must be rank 0")
-    require(np.ndim(high) == 0, "`max` must be rank 0")
+    require(np.ndim(low) == 0, f"`min` must be rank 0 but is rank {np.ndim(low)}")
+    require(np.ndim(high) == 0, f"`max` must be rank 0 but is rank {np.ndim(high)}")
 
 
 def _check_channels(x: Array, low: Array, high: Array) -> None:
@@ -108,7 +107,7 @@ def fake_quant_vars_gradient(node: Construction) -> Kernel:
     def gradient(gradients: Array, x: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
         (_check_channels if per_channel else _check_scalars)(x, low, high)
         degenerate = (low == 0) & (high == 0)
-        start, end, _ = _nudged(np.asarray(low), np.asarray(high), first, last)
+        start, end, *_ = _nudged(np.asarray(low), np.asarray(high), first, last)
         below, above = (x < start) & ~degenerate, (x > end) & ~degenerate
         axes = tuple(range(x.ndim - 1)) if per_channel else None
         passed = np.where(below | above, zero, gradients)

@@ -200,7 +200,10 @@ def stateless_random_uniform_int(node: Construction) -> Kernel:
 
     def sample(shape: Array, seed: Array, low: Array, high: Array) -> Array:
         sizes = _as_shape(shape)
-        return _integers(dtype, low, high)(scrambled(seed), _count(sizes)).reshape(sizes)
+        count = _count(sizes)
+        if count == 0:
+            return np.zeros(sizes, dtype)
+        return _integers(dtype, low, high)(scrambled(seed), count).reshape(sizes)
 
     return sample
 
@@ -211,7 +214,7 @@ _PHILOX = 1  # the number of this algorithm; 3 means "choose", which chooses it 
 def _place(key: Array, counter: Array, algorithm: Array) -> Position:
     number = int(algorithm)
     if number not in (_PHILOX, 3):
-        raise InvalidArgumentError(f"Unsupported algorithm id: {number}; write 1 (Philox) or 3 (auto select)")
+        raise InvalidArgumentError(f"Unsupported algorithm id: {number}")
     require(
         key.shape == (1,),
         f"key must have shape [1], not {shape_text(key.shape)}. (Note that batched keys are not supported yet.)",
@@ -227,11 +230,15 @@ def _place(key: Array, counter: Array, algorithm: Array) -> Position:
 @kernel(*(f"{op}V2" for op in _STATELESS))
 def stateless_random_v2(node: Construction) -> Kernel:
     """Numbers of one distribution from a key and a counter."""
-    draw = _STATELESS[node.op.removesuffix("V2")](numpy_dtype(node.output_types[0]))
+    dtype = numpy_dtype(node.output_types[0])
+    draw = _STATELESS[node.op.removesuffix("V2")](dtype)
 
     def sample(shape: Array, key: Array, counter: Array, algorithm: Array) -> Array:
         sizes = _as_shape(shape)
-        return draw(_place(key, counter, algorithm), _count(sizes)).reshape(sizes)
+        count = _count(sizes)
+        if count == 0:
+            return np.zeros(sizes, dtype)
+        return draw(_place(key, counter, algorithm), count).reshape(sizes)
 
     return sample
 
@@ -243,8 +250,10 @@ def stateless_random_uniform_int_v2(node: Construction) -> Kernel:
 
     def sample(shape: Array, key: Array, counter: Array, algorithm: Array, low: Array, high: Array) -> Array:
         sizes = _as_shape(shape)
-        draw = _integers(dtype, low, high)
-        return draw(_place(key, counter, algorithm), _count(sizes)).reshape(sizes)
+        count = _count(sizes)
+        if count == 0:
+            return np.zeros(sizes, dtype)
+        return _integers(dtype, low, high)(_place(key, counter, algorithm), count).reshape(sizes)
 
     return sample
 

@@ -108,6 +108,9 @@ def l2_loss(node: Construction) -> Kernel:
     return in_float32(lambda x: np.add.reduce(x * x, None) / 2, node.output_types[0])
 
 
+_MOST_AXES = 7  # of an arg-extreme's input
+
+
 @kernel("ArgMax", "ArgMin")
 def arg_extreme(node: Construction) -> Kernel:
     """The index of the first greatest or least element along one axis; NaN only where there is nothing else."""
@@ -116,10 +119,17 @@ def arg_extreme(node: Construction) -> Kernel:
     worst = None if dtype.kind in "iub" else lowest(dtype) if greatest else highest(dtype)
 
     def position(x: Array, dimension: Array) -> Any:
-        given = np.shape(dimension)
-        require(given == (), f"dim must be a scalar, but received tensor of shape: {shape_text(given)}")
+        if dimension.ndim:
+            raise InvalidArgumentError(
+                f"dim must be a scalar, but received tensor of shape: {shape_text(dimension.shape)}"
+            )
         axis, rank = int(dimension), x.ndim
         require(-rank <= axis < rank, f"Expected dimension in the range [{-rank}, {rank}), but got {axis}")
+        if rank > _MOST_AXES:
+            raise InvalidArgumentError(
+                f"Argmax and Argmin only support up to {_MOST_AXES} input dimensions, but got {rank}. "
+                f"Inputs shape: {shape_text(x.shape)}"
+            )
         require(x.shape[axis] > 0, f"Reduction axis {axis % rank} is empty in shape {shape_text(x.shape)}")
         if worst is not None:
             x = np.where(np.isnan(x), worst, x)

@@ -7,9 +7,13 @@ run; half types go through float32.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, DataType
+from ...graph.ops.shapes.dims import shape_text
 from .broadcasting import broadcasting
 from .igamma import igamma_grad_a, random_gamma_grad, scipy_special
 from .registry import Construction, Kernel, kernel
@@ -39,7 +43,6 @@ _SCIPY = {
     "Digamma": "psi",
     "Igamma": "gammainc",
     "Igammac": "gammaincc",
-    "Betainc": "betainc",
     "Zeta": "zeta",
 }
 
@@ -62,7 +65,7 @@ _EDGES: dict[str, Kernel] = {
     "Lgamma": lambda value, x: np.where(x == -np.inf, np.inf, value),
     "Digamma": lambda value, x: _nan_at_poles(x, value),
     "Expint": lambda value, x: np.where((x < 0) | (x == np.inf), np.nan, value),
-    "Erf": lambda value, x: np.where(np.isinf(x), np.nan, value),  # in double precision only, alone of its kind
+    "Erf": lambda value, x: np.where(np.isinf(x * x), np.nan, value),  # in double precision only, alone of its kind
     "Igamma": lambda value, a, x: np.where(x == 0, 0.0, np.where(a <= 0, np.nan, value)),
     "Igammac": lambda value, a, x: np.where((a <= 0) & (x > 0), np.nan, value),
     "Zeta": _zeta_limits,
@@ -83,6 +86,23 @@ def special_function(node: Construction) -> Kernel:
 
 def _corrected(function: Kernel, edges: Kernel) -> Kernel:
     return lambda *x: edges(function(*x), *x).astype(x[0].dtype)
+
+
+@kernel("Betainc")
+def incomplete_beta(node: Construction) -> Kernel:
+    """The regularised incomplete beta function of three tensors of one shape, or scalars in their place."""
+    function = in_float32(scipy_special("betainc"), node.output_types[0])
+
+    def checked(a: Array, b: Array, x: Array) -> Any:
+        for (one, left), (other, right) in (("a", a), ("b", b)), (("a", a), ("x", x)), (("b", b), ("x", x)):
+            if left.ndim and right.ndim and left.shape != right.shape:
+                raise InvalidArgumentError(
+                    f"Shapes of {one} and {other} are inconsistent: "
+                    f"{shape_text(left.shape)} vs. {shape_text(right.shape)}"
+                )
+        return function(a, b, x)
+
+    return checked
 
 
 @kernel("FresnelSin", "FresnelCos")

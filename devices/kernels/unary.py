@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import UnimplementedError
+from ...errors import InvalidArgumentError, UnimplementedError
 from ...graph.dtypes import Array, DataType, numpy_dtype
+from .broadcasting import broadcasting_binary
 from .carried import zeros_like
 from .registry import Construction, Kernel, kernel, simple
 from .support import in_float32
@@ -117,8 +118,23 @@ def gradient(node: Construction) -> Kernel:
     """
     formula = _GRADIENTS[node.op]
     if numpy_dtype(node.output_types[0]).kind == "c" and node.op not in ("SigmoidGrad", "TanhGrad"):
-        return lambda y, dy: formula(np.conjugate(y), dy)
-    return in_float32(formula, node.output_types[0])
+        return _of_one_size(lambda y, dy: formula(np.conjugate(y), dy))
+    return _of_one_size(in_float32(formula, node.output_types[0]))
+
+
+def _of_one_size(formula: Kernel) -> Kernel:
+    """`formula` of two tensors that must have as many elements; the result has the shape of the first."""
+
+    def checked(y: Array, dy: Array) -> Any:
+        if y.shape != dy.shape:
+            if y.size != dy.size:
+                raise InvalidArgumentError(
+                    f"The two arguments to a cwise op must have same number of elements, got {y.size} and {dy.size}"
+                )
+            dy = dy.reshape(y.shape)
+        return formula(y, dy)
+
+    return checked
 
 
 @kernel("ZerosLike", "OnesLike")
@@ -147,4 +163,4 @@ def complex_number(node: Construction) -> Kernel:
         result.imag = imag
         return result
 
-    return join
+    return broadcasting_binary(join)

@@ -16,7 +16,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ...dtypes import Array, Shape
 from .dims import integer, integers
-from .registry import ShapeContext, merge_dims, shape_fn, with_rank, with_rank_at_least
+from .registry import ShapeContext, merge_dims, shape_fn, unchanged, with_rank, with_rank_at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +123,10 @@ def matrix_diag_part(c: ShapeContext) -> Sequence[Shape]:
 def matrix_set_diag(c: ShapeContext) -> Sequence[Shape]:
     """The shape of the matrices."""
     with_rank_at_least(c.inputs[1], 1)
-    return same_matrix(c)
-
-
-@shape_fn("MatrixBandPart")
-def same_matrix(c: ShapeContext) -> Sequence[Shape]:
-    """The shape of the matrices."""
     return (with_rank_at_least(c.inputs[0], 2),)
+
+
+shape_fn("MatrixBandPart")(unchanged)
 
 
 @shape_fn("MatrixDiagPartV2", "MatrixDiagPartV3")

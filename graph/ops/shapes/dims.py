@@ -131,11 +131,12 @@ def range_value(value: Array) -> Number:
 
 def range_length(start: Number, limit: Number, delta: Number) -> int:
     """How many steps of `delta` Range takes from `start` to before `limit`; exact for integers of any size."""
-    if delta == 0:
+    zero = type(delta)(0)  # bfloat16 compares with its own kind only
+    if delta == zero:
         raise InvalidArgumentError("Requires delta != 0: 0")
-    if delta > 0 and start > limit:
+    if delta > zero and start > limit:
         raise InvalidArgumentError(f"Requires start <= limit when delta > 0: {_plain(start)}/{_plain(limit)}")
-    if delta < 0 and start < limit:
+    if delta < zero and start < limit:
         raise InvalidArgumentError(f"Requires start >= limit when delta < 0: {_plain(start)}/{_plain(limit)}")
     if isinstance(delta, int):
         return int(-((start - limit) // delta))
@@ -146,4 +147,4 @@ def range_length(start: Number, limit: Number, delta: Number) -> int:
 
 
 def _plain(value: Number) -> str:
-    return str(value) if isinstance(value, int) else f"{value:g}"
+    return str(value) if isinstance(value, int) else f"{float(value):g}"

@@ -1,16 +1,17 @@
 """Shapes of random tensors.
 
 Flows in: the value of the shape input where it is known, and its length. Flows out: that shape. Always holds: seeds,
-keys and counters do not decide a shape.
+keys and counters have theirs, which are checked, and do not decide the result's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....errors import InvalidArgumentError
 from ...dtypes import Shape
-from .dims import shape_from
-from .registry import ShapeContext, scalar, shape_fn, unchanged, with_rank
+from .dims import shape_from, shape_text
+from .registry import ShapeContext, merge, scalar, shape_fn, unchanged, with_rank
 
 
 @shape_fn(
@@ -27,6 +28,16 @@ from .registry import ShapeContext, scalar, shape_fn, unchanged, with_rank
 def random(c: ShapeContext) -> Sequence[Shape]:
     """The shape that the first input spells out, or as many unknown sizes as it is long."""
     with_rank(c.inputs[0], 1)
+    if c.op.endswith("V2"):  # shape, key, counter, algorithm
+        merge(c.inputs[1], (1,))
+        with_rank(c.inputs[2], 1)
+        with_rank(c.inputs[3], 0)
+    elif c.op.startswith("Stateless"):  # shape, seed
+        merge(c.inputs[1], (2,))
+    if "UniformInt" in c.op:
+        for name, shape in zip(("minval", "maxval"), c.inputs[-2:], strict=True):
+            if shape:
+                raise InvalidArgumentError(f"{name} must be a scalar; got a tensor of shape {shape_text(shape)}")
     return (shape_from(c, 0),)
 
 
@@ -37,10 +48,12 @@ shape_fn("StatelessRandomGetAlg")(scalar)
 @shape_fn("StatelessRandomGetKeyCounter")
 def key_counter(c: ShapeContext) -> Sequence[Shape]:
     """One key, two counters."""
+    merge(c.inputs[0], (2,))
     return ((1,), (2,))
 
 
 @shape_fn("StatelessRandomGetKeyCounterAlg")
 def key_counter_algorithm(c: ShapeContext) -> Sequence[Shape]:
     """One key, two counters, one number."""
+    merge(c.inputs[0], (2,))
     return ((1,), (2,), ())

@@ -11,9 +11,21 @@ from collections.abc import Sequence
 from ....errors import InvalidArgumentError
 from ...dtypes import Array, Shape
 from .dims import integer
-from .registry import ShapeContext, merge, normalize_axis, scalar, shape_fn, with_rank, with_rank_at_least
+from .registry import (
+    ShapeContext,
+    merge,
+    merge_dims,
+    normalize_axis,
+    scalar,
+    shape_fn,
+    unchanged,
+    with_rank,
+    with_rank_at_least,
+    with_rank_at_most,
+)
 
 shape_fn("L2Loss")(scalar)
+shape_fn("Cumsum", "Cumprod", "CumulativeLogsumexp")(unchanged)
 
 
 def _axes(value: Array, rank: int) -> set[int]:
@@ -29,6 +41,7 @@ def _axes(value: Array, rank: int) -> set[int]:
 def reduction(c: ShapeContext) -> Sequence[Shape]:
     """The input's shape without the reduced axes, or with 1 there under keep_dims."""
     shape, keep, value = c.inputs[0], c.attrs["keep_dims"], c.constant(1)
+    with_rank_at_most(c.inputs[1], 1)
     if shape is None:
         return (None,)
     if value is None:
@@ -58,12 +71,6 @@ def arg_extreme(c: ShapeContext) -> Sequence[Shape]:
         )
     axis = normalize_axis(axis, rank)
     return (shape[:axis] + shape[axis + 1 :],)
-
-
-@shape_fn("Cumsum", "Cumprod", "CumulativeLogsumexp")
-def scan(c: ShapeContext) -> Sequence[Shape]:
-    """The input's shape."""
-    return (with_rank_at_least(c.inputs[0], 1),)
 
 
 @shape_fn("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMin", "SegmentMax")
@@ -113,15 +120,14 @@ def dense_bincount(c: ShapeContext) -> Sequence[Shape]:
     shape, size = c.inputs[0], _size(c, 1)
     if shape is None:
         return (None,)
-    if len(shape) > 2:
-        raise InvalidArgumentError(f"Shape must be at most rank 2 but is rank {len(shape)}")
+    with_rank_at_most(shape, 2)
     return (shape[:-1] + (size,),)
 
 
 @shape_fn("HistogramFixedWidth")
 def histogram(c: ShapeContext) -> Sequence[Shape]:
     """A vector with one count per bin."""
-    with_rank(c.inputs[1], 1)
+    merge_dims(with_rank(c.inputs[1], 1)[0], 2)
     with_rank(c.inputs[2], 0)
     bins = integer(c, 2)
     if bins is not None and bins <= 0:

@@ -106,13 +106,21 @@ def with_rank_at_least(shape: Shape, rank: int) -> Shape:
     return shape
 
 
+def with_rank_at_most(shape: Shape, rank: int) -> Shape:
+    """`shape` unless it is known to have a greater rank: then InvalidArgumentError."""
+    if shape is not None and len(shape) > rank:
+        raise InvalidArgumentError(f"Shape must be at most rank {rank} but is rank {len(shape)}")
+    return shape
+
+
 def _broadcast_dims(x: int | None, y: int | None) -> int | None:
     if x == 1:
         return y
     if y == 1:
         return x
     if x is None or y is None:
-        return y if x is None else x  # a known size above one must be the result: the other is 1 or equal
+        known = x or y  # a known size above one must be the result: the other is 1 or equal
+        return known or None  # TensorFlow does not conclude so from a known 0
     return merge_dims(x, y)
 
 

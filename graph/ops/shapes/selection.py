@@ -36,6 +36,8 @@ def nth_element(c: ShapeContext) -> Sequence[Shape]:
     """The input's shape without its last axis."""
     source, n = with_rank_at_least(c.inputs[0], 1), integer(c, 1)
     with_rank(c.inputs[1], 0)
+    if n is not None and n < 0:
+        raise InvalidArgumentError(f"Dimension size, given by scalar input 1, must be non-negative but is {n}")
     if source is None:
         return (None,)
     last = source[-1]
@@ -47,8 +49,8 @@ def nth_element(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("LowerBound", "UpperBound")
 def bound(c: ShapeContext) -> Sequence[Shape]:
     """The shape of the values."""
-    rows, values = with_rank(c.inputs[0], 2), with_rank(c.inputs[1], 2)
-    merge_dims(rows[0], values[0])
+    with_rank(c.inputs[0], 2)
+    with_rank(c.inputs[1], 2)
     return (c.inputs[1],)
 
 

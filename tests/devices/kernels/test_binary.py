@@ -142,6 +142,15 @@ def test_integers_have_no_negative_powers() -> None:
     """Not even 1."""
     with pytest.raises(InvalidArgumentError, match="Integers to negative integer powers are not allowed"):
         run("Pow", np.array([1, 2], np.int64), np.array([2, -1], np.int64))
+    assert run("Pow", np.zeros((0,), np.int32), np.array([-1], np.int32)).shape == (0,)
+    with pytest.raises(InvalidArgumentError, match="Incompatible shapes"):
+        run("Pow", np.ones(2, np.int32), np.full(3, -1, np.int32))
+
+
+def test_a_known_zero_tells_nothing_of_an_unknown_size() -> None:
+    """As in TensorFlow; a known size above one does."""
+    assert shapes("Add", (0,), (None,)) == [(None,)]
+    assert shapes("Add", (2,), (None,)) == [(2,)]
 
 
 @pytest.mark.parametrize("dtype", INTEGER_TYPES)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.devices.kernels.registry import lookup
-from partita.errors import InvalidArgumentError
+from partita.errors import InvalidArgumentError, PartitaError, UnimplementedError
 from partita.graph.dtypes import DataType, numpy_dtype
 from tests.devices.kernels.harness import check_shapes, construct, run, shapes
 
@@ -75,3 +77,53 @@ def test_the_range_is_put_out_per_slice() -> None:
     """One end per slice along the axis, scalars without one."""
     assert shapes("QuantizeV2", (2, 3), (3,), (3,), T=DataType.QINT8, axis=1) == [(2, 3), (3,), (3,)]
     assert shapes("QuantizeV2", None, (), (), T=DataType.QINT8) == [None, (), ()]
+
+
+@pytest.mark.parametrize(
+    ("attrs", "ends", "error", "message"),
+    [
+        ({"mode": "MIN_FIRST", "round_mode": "HALF_TO_EVEN"}, (), InvalidArgumentError, "only supported for mode"),
+        ({"axis": 0}, (3,), InvalidArgumentError, "1-D tensor of size 3 and input's axis dimension is of size 2"),
+        ({}, (3,), InvalidArgumentError, "min_range must contain a single float element, but it contains 3"),
+        ({"mode": "MIN_FIRST", "axis": 1}, (3,), UnimplementedError, "MIN_FIRST mode is not implemented"),
+    ],
+)
+def test_what_cannot_be_quantised(
+    attrs: dict[str, Any], ends: tuple[int, ...], error: type[PartitaError], message: str
+) -> None:
+    """Rounding and axes that a mode lacks, and ends of ranges of another number than there are slices."""
+    low, high = np.zeros(ends, np.float32), np.ones(ends, np.float32)
+    with pytest.raises(error, match=message):
+        run("QuantizeV2", np.ones((2, 3), np.float32), low, high, T=DataType.QINT8, **attrs)
+
+
+def test_wide_integers_have_the_digits_of_float32() -> None:
+    """TensorFlow's own answers."""
+    x = np.array([-1.5, 0.1, 2.7], np.float32)
+    whole, _, _ = run("QuantizeV2", x, np.float32(-6), np.float32(6), T=DataType.QINT32, mode="MIN_COMBINED")
+    assert all(value % 64 == 0 for value in whole.tolist())
+
+
+def test_ties_of_zero_points_hang_on_float32() -> None:
+    """-1 / (2 / 255) is a tie in exact numbers, and just short of one in TensorFlow."""
+    node = construct("Dequantize", np.uint8(0), np.float32(-1), np.float32(1), T=DataType.QUINT8, mode="MIN_FIRST")
+    factory = lookup("Dequantize")
+    assert factory is not None
+    got = factory(node)(np.array([0], np.uint8), np.float32(-1), np.float32(1))
+    np.testing.assert_allclose(got, [-0.99607849], rtol=1e-6)
+
+
+def test_fake_quantisation_rounds_ties_up() -> None:
+    """-1 lies midway between two points of the grid of 255 steps from -2 to 0."""
+    got = run("FakeQuantWithMinMaxVars", np.array([-1.0], np.float32), np.float32(-3), np.float32(-1))
+    np.testing.assert_allclose(got, [-0.99607849], rtol=1e-6)
+
+
+def test_ends_of_ranges_are_as_many_as_slices() -> None:
+    """Where both are known."""
+    with pytest.raises(InvalidArgumentError, match="Dimensions must be equal, but are 3 and 2"):
+        shapes("Dequantize", (2, 3), (3,), (3,), T=DataType.QINT8, axis=0)
+    with pytest.raises(InvalidArgumentError, match="Shape must be rank 0 but is rank 1"):
+        shapes("QuantizeV2", (2, 3), (3,), (3,), T=DataType.QINT8)
+    with pytest.raises(InvalidArgumentError, match=r"Axis must be less than input dimension\(2\), got 2"):
+        shapes("QuantizeV2", (2, 3), (3,), (3,), T=DataType.QINT8, axis=2)

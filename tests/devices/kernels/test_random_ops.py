@@ -180,3 +180,27 @@ def test_the_shape_is_what_the_input_spells() -> None:
     assert shapes("RandomUniform", np.array([2, 3], np.int32), dtype=DataType.FLOAT) == [(2, 3)]
     assert shapes("RandomUniform", (2,), dtype=DataType.FLOAT) == [(None, None)]
     assert construct("RandomUniform", np.array([2], np.int32), dtype=DataType.FLOAT).output_types == (DataType.FLOAT,)
+
+
+def test_nothing_is_drawn_from_any_range() -> None:
+    """An empty shape never looks at the range or the algorithm."""
+    none, seed = np.array([0], np.int32), np.array([1, 2], np.int64)
+    key, counter = np.array([1], np.uint64), np.array([1, 2], np.uint64)
+    assert run("StatelessRandomUniformInt", none, seed, np.int32(3), np.int32(3)).shape == (0,)
+    assert run("StatelessRandomNormalV2", none, key, counter, np.int32(9), dtype=DataType.FLOAT).shape == (0,)
+    assert run("StatelessRandomUniformIntV2", none, key, counter, np.int32(9), np.int32(3), np.int32(3)).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "message"),
+    [
+        ("StatelessRandomUniform", ((2,), (1,)), "Dimensions must be equal, but are 1 and 2"),
+        ("StatelessRandomNormalV2", ((2,), (2,), (2,), ()), "Dimensions must be equal, but are 2 and 1"),
+        ("StatelessRandomUniformInt", ((2,), (2,), (1,), ()), r"minval must be a scalar; got a tensor of shape \[1\]"),
+        ("StatelessRandomGetKeyCounter", ((3,),), "Dimensions must be equal, but are 3 and 2"),
+    ],
+)
+def test_seeds_and_keys_have_known_shapes(op: str, inputs: tuple[tuple[int, ...], ...], message: str) -> None:
+    """Before the run."""
+    with pytest.raises(InvalidArgumentError, match=message):
+        shapes(op, *inputs, **({} if "Int" in op or "Get" in op else {"dtype": DataType.FLOAT}))

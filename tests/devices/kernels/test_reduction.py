@@ -166,3 +166,20 @@ def test_scalars_reduce_to_themselves() -> None:
     nothing = np.zeros(0, np.int32)
     for dtype in NUMBERS:
         assert run("Sum", filled(dtype, (), 3)[()], nothing) == filled(dtype, (), 3)[()]
+
+
+def test_arg_extremes_take_one_axis_of_seven() -> None:
+    """The axis is a scalar, and TensorFlow's kernels know seven axes."""
+    with pytest.raises(InvalidArgumentError, match=r"dim must be a scalar, but received tensor of shape: \[1\]"):
+        run("ArgMax", np.zeros((2, 2)), np.array([1], np.int32))
+    with pytest.raises(InvalidArgumentError, match="only support up to 7 input dimensions, but got 8"):
+        run("ArgMin", np.zeros((1,) * 8), np.int32(1))
+
+
+def test_axes_come_as_a_vector_or_a_scalar() -> None:
+    """Before the run; a scan keeps its shape whatever it is."""
+    with pytest.raises(InvalidArgumentError, match="Shape must be at most rank 1 but is rank 2"):
+        shapes("Sum", (2, 3), (1, 1))
+    with pytest.raises(InvalidArgumentError, match="Dimensions must be equal, but are 3 and 2"):
+        shapes("HistogramFixedWidth", (9,), (3,), ())
+    assert shapes("Cumsum", (), ()) == [()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
@@ -162,6 +163,7 @@ def test_a_range_of_floats_counts_in_its_own_type() -> None:
     assert made.size == 999
     assert same(made, 0.1 + np.arange(999) * 0.1)
     assert run("Range", np.int64(2**62), np.int64(-(2**62)), np.int64(-(2**61))).size == 4
+    assert check_shapes("Range", *np.array([0, 3, 1], ml_dtypes.bfloat16)).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -127,3 +127,11 @@ def test_shapes_of_several_variables() -> None:
         shapes("Betainc", (2,), (3,), ())
     with pytest.raises(InvalidArgumentError, match="Incompatible shapes"):
         run("Zeta", np.ones(2), np.ones(3))
+
+
+def test_incomplete_beta_functions_have_one_shape() -> None:
+    """Or scalars, which alone are stretched."""
+    two, three = np.full(2, 0.5), np.full(3, 0.5)
+    assert run("Betainc", two, np.float64(1), np.float64(0.5)).shape == (2,)
+    with pytest.raises(InvalidArgumentError, match=r"Shapes of a and x are inconsistent: \[2\] vs. \[3\]"):
+        run("Betainc", two, np.float64(1), three)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.errors import UnimplementedError
+from partita.errors import InvalidArgumentError, UnimplementedError
 from partita.graph.dtypes import Array, DataType
 from tests.devices.kernels.draws import (
     COMPLEX_TYPES,
@@ -179,3 +179,12 @@ def test_logical_not() -> None:
     """Of arrays and of scalars, always a numpy bool."""
     np.testing.assert_array_equal(check_shapes("LogicalNot", np.array([True, False])), [False, True])
     assert not run("LogicalNot", np.bool_(True))
+
+
+@pytest.mark.parametrize("op", ["SqrtGrad", "RsqrtGrad", "SigmoidGrad", "TanhGrad", "InvGrad", "ReciprocalGrad"])
+def test_gradients_pair_elements_in_order(op: str) -> None:
+    """Of as many elements, in the shape of the first tensor; they do not broadcast."""
+    y, dy = np.array([[0.2, 0.3]]), np.array([2.0, 3.0])
+    np.testing.assert_array_equal(run(op, y, dy), run(op, y, dy[None]))
+    with pytest.raises(InvalidArgumentError, match="must have same number of elements, got 2 and 1"):
+        run(op, y, np.float64(1))
