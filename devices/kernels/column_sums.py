@@ -12,14 +12,14 @@ import numpy as np
 
 from ...graph.dtypes import Array
 
-_LARGE = 1 << 15  # elements from which on speed counts more than the last bit
+LARGE = 1 << 15  # elements from which on speed counts more than the last bit
 _LANES = 8  # float32 numbers in a vector register of 256 bits: columns beyond the last whole one are added singly
 _ACCUMULATORS = 4
 
 
 def column_sums(matrix: Array) -> Array:
     """The sum of each column, row after row; of many floats by BLAS, which is faster than numpy by short rows."""
-    if matrix.dtype in (np.float32, np.float64) and matrix.size >= _LARGE:
+    if matrix.dtype in (np.float32, np.float64) and matrix.size >= LARGE:
         return np.asarray(np.ones(matrix.shape[0], matrix.dtype) @ matrix)
     return _in_order(matrix)
 
@@ -39,7 +39,7 @@ def column_means(matrix: Array) -> Array:
     rows, columns = matrix.shape
     per_row = np.float32(1) / np.float32(rows)
     whole = columns - columns % _LANES
-    if matrix.size >= _LARGE or whole == 0 or rows < _ACCUMULATORS:
+    if matrix.size >= LARGE or whole == 0 or rows < _ACCUMULATORS:
         return column_sums(matrix) * per_row
     result = np.empty(columns, np.float32)
     result[whole:] = _in_order(matrix[:, whole:]) if whole < columns else ()

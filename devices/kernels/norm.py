@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
 from ...graph.ops.shapes.dims import shape_text
-from .column_sums import column_means, column_sums, inverse_roots
+from .column_sums import LARGE, column_means, column_sums, inverse_roots
 from .registry import Construction, Kernel, kernel
 from .support import require, widen
 
@@ -150,9 +150,13 @@ def _batch_norm_gradient(
     d_offset = _channel_sums(dy, axis)
     if not training:
         return dy * _spread(scale * inverse, ndim, axis), _channel_sums(dy * centred, axis) * inverse, d_offset
-    d_scale = _channel_sums(dy * (centred * _spread(inverse, ndim, axis)), axis)
+    slanted = _channel_sums(dy * centred, axis)
+    if x.size < LARGE:
+        d_scale = _channel_sums(dy * (centred * _spread(inverse, ndim, axis)), axis)
+    else:
+        d_scale = slanted * inverse  # the same but for the last bit, for which there is no time here
     count = np.float32(max(x.size // max(x.shape[axis], 1), 1))
-    slope = _channel_sums(dy * centred, axis) / count * (inverse * inverse)
+    slope = slanted / count * (inverse * inverse)
     dx = dy - _spread(d_offset * (1 / count), ndim, axis)
     centred *= _spread(slope, ndim, axis)
     dx -= centred
