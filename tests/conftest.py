@@ -7,7 +7,8 @@ family how many cases passed of how many there are, so that a suite which silent
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
+from textwrap import wrap
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -25,8 +26,19 @@ def _accounts(terminalreporter: pytest.TerminalReporter, outcome: str) -> set[st
     return {str(value) for report in reports for key, value in report.user_properties if key == "conformance"}
 
 
+def _cases_of_ops(terminalreporter: pytest.TerminalReporter) -> dict[str, Counter[str]]:
+    """Per suite, in how many of the cases that passed each op was."""
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for report in terminalreporter.stats.get("passed", []):
+        for key, value in report.user_properties if getattr(report, "when", "") == "call" else ():
+            if key == "ops":
+                suite, ops = str(value).split(":", 1)
+                found[suite].update(ops.split())
+    return found
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Prints per suite and family how many cases passed of how many the corpus has."""
+    """Prints per suite and family how many cases passed of how many the corpus has, and in how many each op was."""
     failed = _accounts(terminalreporter, "failed") | _accounts(terminalreporter, "xfailed")
     passed: dict[tuple[str, str, str], int] = defaultdict(int)
     for account in failed | _accounts(terminalreporter, "passed"):
@@ -39,3 +51,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("conformance: cases that passed, of those the corpus has")
     for suite, families in suites.items():
         terminalreporter.line(f"{suite}: {', '.join(families)}")
+    for suite, counts in sorted(_cases_of_ops(terminalreporter).items()):
+        listed = ", ".join(f"{op} {count}" for op, count in sorted(counts.items()))
+        terminalreporter.line(f"{suite}, cases of each of {len(counts)} ops:")
+        for line in wrap(listed, 118, initial_indent="  ", subsequent_indent="  "):
+            terminalreporter.line(line)

@@ -9,9 +9,11 @@ from tests.conformance.corpus import Case, ErrorCase, ShapeCase, size
 
 @pytest.fixture(autouse=True)
 def _account_for_case(request: pytest.FixtureRequest) -> None:
-    """Records suite and family of a test that is parametrised with a `case`, and how many cases the family has."""
+    """Records suite, family and ops of a test that is parametrised with a `case`, and how many cases the family has."""
     callspec = getattr(request.node, "callspec", None)
     case = None if callspec is None else callspec.params.get("case")
     if isinstance(case, Case | ErrorCase | ShapeCase):
         suite = request.path.stem.removeprefix("test_")
         request.node.user_properties.append(("conformance", f"{suite}:{case.family}:{size(case)}:{case.name}"))
+        if isinstance(case, Case):
+            request.node.user_properties.append(("ops", f"{suite}:{' '.join(sorted(case.ops))}"))

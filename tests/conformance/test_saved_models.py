@@ -20,8 +20,8 @@ from partita.graph.dtypes import Array, parse_dtype
 from partita.graph.formats.bundle_reader import BundleReader
 from partita.graph.formats.bundle_writer import BundleWriter
 from tests.conformance.corpus import Case, Tensors, cases
-from tests.conformance.test_values import can_run, check_close
-from tests.runs import run_to_the_end
+from tests.conformance.test_values import check_close
+from tests.runs import can_run, run_to_the_end
 
 CASES = cases("saved_model")
 MODELS = [case for case in CASES if case.info["kind"] == "saved_model"]

@@ -7,7 +7,7 @@ step is cancelled. The budget is zero, so that a step has as many points to be c
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 
 from partita.actors import session as session_module
 from partita.actors.session import Session, open_session
-from partita.errors import CancelledError, InvalidArgumentError
+from partita.errors import CancelledError, InvalidArgumentError, PartitaError
 from partita.graph.attrs import encode
 from partita.graph.dtypes import Array, DataType
 from partita.graph.protos import GraphDef
+from partita.graph.tensor import numpy_to_tensor
 from tests.runs import HARD_PLACEMENT, IDLE_TINY_S, Watch, assert_same_values, cpus, run_one, run_to_the_end
 from tests.strategies import GraphCase, cpu, placed_cases
 
@@ -44,6 +45,26 @@ def breakable_cases(draw: st.DrawFn) -> tuple[GraphCase, GraphDef]:
     reshape.attr["Tshape"].CopyFrom(encode(DataType.INT32, "type"))
     targets = [*case.targets, "breakable"]
     return replace(case, feeds={**case.feeds, "shape:0": GOOD}, targets=tuple(targets)), graph_def
+
+
+def add_counter(graph_def: GraphDef, device: str) -> None:
+    """Adds a variable `count`, `zero` which sets it, and `more` which adds one to it once `breakable` has run."""
+    attrs = {"dtype": encode(DataType.FLOAT, "type")}
+    for name, op, inputs in (
+        ("handle", "VarHandleOp", []),
+        ("nought", "Const", []),
+        ("one", "Const", []),
+        ("zero", "AssignVariableOp", ["handle", "nought"]),
+        ("more", "AssignAddVariableOp", ["handle", "one", "^breakable"]),
+        ("count", "ReadVariableOp", ["handle"]),
+    ):
+        node = graph_def.node.add(name=name, op=op, input=inputs, device=device)
+        for key, value in attrs.items():
+            node.attr[key].CopyFrom(value)
+        if op == "Const":
+            node.attr["value"].tensor.CopyFrom(numpy_to_tensor(np.array(name == "one", np.float32)))
+        if op == "VarHandleOp":
+            node.attr["shape"].CopyFrom(encode((), "shape"))
 
 
 def broken(case: GraphCase) -> GraphCase:
@@ -128,6 +149,68 @@ async def check_close_under_a_step(case: GraphCase, graph_def: GraphDef, ticks: 
 def test_an_error_leaves_nothing(breakable: tuple[GraphCase, GraphDef]) -> None:
     """The error names its node, everything else of the step is gone, the next step gives what the first one gave."""
     run_to_the_end(check_fail_then_work, *breakable, idle_s=IDLE_TINY_S)
+
+
+FAULTS: dict[str, tuple[Callable[[GraphCase], GraphCase], str]] = {
+    "kernel": (broken, "INVALID_ARGUMENT"),
+    "type of a feed": (lambda c: replace(c, feeds={**c.feeds, "shape:0": np.ones(2)}), "INVALID_ARGUMENT"),
+    "feed left out": (
+        lambda c: replace(c, feeds={name: value for name, value in c.feeds.items() if name != "shape:0"}),
+        "INVALID_ARGUMENT",
+    ),
+    "unknown feed": (lambda c: replace(c, feeds={**c.feeds, "nobody:0": GOOD}), "INVALID_ARGUMENT"),
+    "unknown fetch": (lambda c: replace(c, fetches=(*c.fetches, "nobody:0")), "INVALID_ARGUMENT"),
+    "no such output": (lambda c: replace(c, fetches=(*c.fetches, "count:7")), "OUT_OF_RANGE"),
+    "unknown target": (lambda c: replace(c, targets=(*c.targets, "nobody")), "NOT_FOUND"),
+}
+
+
+async def check_faults_change_nothing(case: GraphCase, graph_def: GraphDef, faults: list[str]) -> None:
+    """Good steps count; steps with a fault have their code and count nothing, on whatever devices."""
+    watch, counting = Watch(), replace(case, targets=(*case.targets, "more"))
+    async with watched_session(graph_def, watch) as session:
+        await session.run([], targets=["zero"])
+        tasks, first = living_tasks(), await run_case(session, counting)
+        for good_steps, fault in enumerate(faults, 1):
+            inject, code = FAULTS[fault]
+            with pytest.raises(PartitaError) as caught:
+                await run_case(session, inject(counting))
+            assert caught.value.code == code
+            assert living_tasks() == tasks
+            assert watch.left_behind() == NOTHING
+            assert await session.run("count") == [good_steps]
+            assert_same_values(await run_case(session, counting), first)
+
+
+@settings(max_examples=25)  # each one prepares up to nine requests
+@given(breakable_cases(), st.integers(0, 3), st.lists(st.sampled_from(sorted(FAULTS)), min_size=1, max_size=4))
+def test_variables_are_as_the_last_good_step_left_them(
+    breakable: tuple[GraphCase, GraphDef], device: int, faults: list[str]
+) -> None:
+    """A variable that is updated behind the node that fails, or by a request that is refused, keeps its value."""
+    case, graph_def = breakable
+    add_counter(graph_def, cpu(device))
+    run_to_the_end(check_faults_change_nothing, case, graph_def, faults, idle_s=IDLE_TINY_S)
+
+
+@given(breakable_cases())
+def test_an_error_says_where(breakable: tuple[GraphCase, GraphDef]) -> None:
+    """Node, op, device, inputs and step of a kernel's error; the name of a feed that is refused."""
+    case, graph_def = breakable
+
+    async def main() -> None:
+        async with open_session(graph_def, cpus(4), config=HARD_PLACEMENT) as session:
+            with pytest.raises(InvalidArgumentError) as caught:
+                await run_case(session, broken(case))
+            node = next(node for node in graph_def.node if node.name == "breakable")
+            found, inputs = caught.value, [name.removesuffix(":0") for name in node.input]
+            assert (found.node, found.op, found.device, found.step) == ("breakable", "Reshape", node.device, 1)
+            assert found.inputs == inputs
+            assert all(repr(name) in str(found) for name in ("breakable", "Reshape", node.device, *inputs))
+            with pytest.raises(InvalidArgumentError, match="'shape:0'"):
+                await run_case(session, FAULTS["type of a feed"][0](case))
+
+    run_to_the_end(main, idle_s=IDLE_TINY_S)
 
 
 @given(breakable_cases(), st.integers(0, 30), st.random_module())
