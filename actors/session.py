@@ -36,7 +36,7 @@ from .messages import Shutdown
 from .preparation import Prepared, compile_traced, prepare
 from .reference import Reference
 from .requests import Feeds, Signature, as_names, feed_value, fetched_array, split_feeds
-from .step import Step
+from .step import Part, Step
 from .trace import step_stats, traced
 
 if TYPE_CHECKING:
@@ -191,8 +191,8 @@ class Session:
             return _fetched(prepared, [(prepared.alone, slots)], fed)
         if prepared.interpretations:
             return await self._interpret(prepared, fed)
-        step = await self._run_parts(prepared.work, fed, number)
-        return _fetched(prepared, [(part.plan, part.slots) for part in step.parts], fed)
+        parts = await self._run_parts(prepared.work, fed, number)
+        return _fetched(prepared, [(part.plan, part.slots) for part in parts], fed)
 
     async def _interpret(self, prepared: Prepared, fed: list[Any]) -> list[Array]:
         """Runs a graph with loops in the tagged-frame interpreter, in the caller's task."""
@@ -205,18 +205,18 @@ class Session:
 
     async def _run_parts(
         self, work: Sequence[tuple[Plan, DeviceActor]], fed: list[Any], number: int, *, with_trace: bool = False
-    ) -> Step:
-        """Runs plans on their actors and returns the step when it is done."""
+    ) -> list[Part]:
+        """Runs plans on their actors; their parts when the step is done."""
         step = Step(number, LocalRendezvous())
         self._steps.add(step)
         try:
             with np.errstate(all="ignore"), collector_paused():
-                step.start(work, fed, with_trace=with_trace)
+                parts = step.start(work, fed, with_trace=with_trace)
                 self._crew.work()
             await step.wait()
         finally:
             self._steps.discard(step)
-        return step
+        return parts
 
     async def _run_with(
         self, prepared: Prepared, fed: list[Any], number: int, options: RunOptions, metadata: RunMetadata
@@ -229,9 +229,9 @@ class Session:
             if options.trace_level == RunOptions.NO_TRACE or not prepared.work:
                 return await self._run(prepared, fed, number)
             work = [(traced(plan), actor) for plan, actor in compile_traced(prepared, self._actors)]
-            step = await self._run_parts(work, fed, number, with_trace=True)
-            metadata.step_stats.CopyFrom(step_stats(step.parts))
-            return _fetched(prepared, [(part.plan, part.slots) for part in step.parts], fed)
+            parts = await self._run_parts(work, fed, number, with_trace=True)
+            metadata.step_stats.CopyFrom(step_stats(parts))
+            return _fetched(prepared, [(part.plan, part.slots) for part in parts], fed)
         raise DeadlineExceededError(f"the step was not done after timeout_in_ms = {timeout_ms}")
 
 

@@ -40,27 +40,33 @@ _new_tuple: Callable[..., RunSegment] = tuple.__new__  # half the price of calli
 class Step:
     """See the module. `number` counts the steps of a session from 1."""
 
-    __slots__ = ("_in_threads", "_raise_cancel", "_task", "_unfinished", "error", "number", "parts", "rendezvous")
+    __slots__ = ("_in_threads", "_raise_cancel", "_task", "_unfinished", "error", "number", "rendezvous")
 
     def __init__(self, number: int, rendezvous: Rendezvous) -> None:
         self.number = number
         self.rendezvous = rendezvous
-        self.parts: list[Part] = []
         self.error: PartitaError | None = None
         self._unfinished = 0
         self._in_threads = 0
         self._task: trio.lowlevel.Task | None = None
         self._raise_cancel: Callable[[], object] | None = None
 
-    def start(self, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object], *, with_trace: bool = False) -> None:
-        """Starts every plan on its actor; `with_trace` when they are traced plans."""
-        self.parts = [Part(self, plan, actor, feeds) for plan, actor in work]
+    def start(
+        self, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object], *, with_trace: bool = False
+    ) -> list[Part]:
+        """Starts every plan on its actor and returns the parts; `with_trace` when they are traced plans.
+
+        The step itself does not keep its parts, which know it: such a circle would hold every tensor of the step until
+        the garbage collector comes by, gigabytes later.
+        """
+        parts = [Part(self, plan, actor, feeds) for plan, actor in work]
         if with_trace:
-            for part in self.parts:
+            for part in parts:
                 part.slots[TRACE_SLOT] = []
         self._unfinished = len(work)
-        for part in self.parts:
+        for part in parts:
             part.start()
+        return parts
 
     def fail(self, error: PartitaError) -> None:
         """Stops the step; the first error is the one it is remembered for."""

@@ -15,6 +15,7 @@ import trio
 
 from partita.actors import open_session
 from partita.devices import local_cluster
+from partita.graph.collector import collector_paused
 from partita.scenarios.workloads import training
 
 REPLICAS, ROWS = 2, 4
@@ -50,3 +51,22 @@ def test_steps_leave_nothing_behind(kind: training.Kind, monkeypatch: pytest.Mon
     objects, size = trio.run(growth, kind)
     assert objects < MOST_OBJECTS
     assert size < MOST_BYTES
+
+
+@pytest.mark.parametrize("kind", ["reference", "resource"])
+def test_steps_leave_nothing_to_the_garbage_collector(kind: training.Kind) -> None:
+    """No reference cycle holds the tensors of a step, or a loop would grow by gigabytes between collections."""
+
+    async def unreachable() -> int:
+        graph_def = training.build(kind, [f"/device:GPU:{k}" for k in range(REPLICAS)], ROWS)
+        feeds = {"x": np.ones((ROWS, training.FEATURES), np.float32), "labels": np.zeros(ROWS, np.int32)}
+        async with open_session(graph_def, local_cluster(f"cpu:1,gpu:{REPLICAS}")) as session:
+            await session.run([], targets="initialise")
+            await session.run("loss", feeds, targets="train")
+            gc.collect()
+            with collector_paused():
+                for _ in range(3):
+                    await session.run("loss", feeds, targets="train")
+                return gc.collect()
+
+    assert trio.run(unreachable) == 0
