@@ -60,6 +60,7 @@ from . import string_format as string_format
 from . import string_numbers as string_numbers
 from . import string_split as string_split
 from . import strings as strings
+from . import tables as tables
 from . import tanh as tanh
 from . import tensor_array_ops as tensor_array_ops
 from . import tensor_list as tensor_list

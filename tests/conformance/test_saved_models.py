@@ -101,4 +101,4 @@ def test_signatures_answer_as_in_tensorflow(case: Case) -> None:
 
 def test_there_are_models_that_run() -> None:
     """Those of TensorFlow 1, at the least."""
-    assert {"v1_main_op", "v1_ref_variables", "v1_two_metagraphs"} <= {c.name for c in RUNNABLE}
+    assert {"v1_main_op", "v1_ref_variables", "v1_table_asset", "v1_two_metagraphs"} <= {c.name for c in RUNNABLE}

@@ -42,6 +42,7 @@ from . import softmax as softmax
 from . import sparse as sparse
 from . import special as special
 from . import strings as strings
+from . import tables as tables
 from . import tensor_arrays as tensor_arrays
 from . import tensor_lists as tensor_lists
 from . import unary as unary

@@ -1,4 +1,4 @@
-"""Shape functions of the ops that keep tensors by handle: tensor arrays, stacks, queues and lookup tables.
+"""Shape functions of the ops that keep tensors by handle: tensor arrays, stacks and queues.
 
 Flows in: shapes of handles, indices and elements. Flows out: shapes of handles and of flows, which carry the order of
 writes. Always holds: a handle of version 3 of the tensor arrays, and of stacks, is a vector of two; what is read has a
@@ -12,10 +12,8 @@ from collections.abc import Sequence
 from ...dtypes import Shape
 from .registry import ShapeContext, merge_dims, scalar, shape_fn, unknown, with_rank
 
-shape_fn("QueueSizeV2", "QueueIsClosedV2", "LookupTableSizeV2")(scalar)
+shape_fn("QueueSizeV2", "QueueIsClosedV2")(scalar)
 for _op in ("FIFOQueueV2", "RandomShuffleQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2"):
-    shape_fn(_op)(scalar)
-for _op in ("HashTableV2", "MutableHashTableV2", "AnonymousHashTable", "AnonymousMutableHashTable"):
     shape_fn(_op)(scalar)
 shape_fn("QueueDequeueV2", "QueueDequeueUpToV2", "StackPopV2")(unknown)
 
@@ -25,11 +23,7 @@ def _handle(shape: Shape) -> Shape:
     return (merge_dims(with_rank(shape, 1)[0], 2),)
 
 
-@shape_fn(
-    *("QueueEnqueueV2", "QueueEnqueueManyV2", "QueueCloseV2", "StackCloseV2", "TensorArrayCloseV3"),
-    *("LookupTableInsertV2", "LookupTableImportV2", "LookupTableRemoveV2"),
-    *("InitializeTableV2", "InitializeTableFromTextFileV2"),
-)
+@shape_fn("QueueEnqueueV2", "QueueEnqueueManyV2", "QueueCloseV2", "StackCloseV2", "TensorArrayCloseV3")
 def nothing(c: ShapeContext) -> Sequence[Shape]:
     """No output."""
     return ()
@@ -101,17 +95,3 @@ def dequeue_many(c: ShapeContext) -> Sequence[Shape]:
     """Unknown: only the queue knows the shape of its elements."""
     with_rank(c.inputs[1], 0)
     return (None,) * len(c.output_types)
-
-
-@shape_fn("LookupTableFindV2")
-def lookup_table_find(c: ShapeContext) -> Sequence[Shape]:
-    """Unknown: only the table knows the shape of its values."""
-    with_rank(c.inputs[0], 0), with_rank(c.inputs[2], 0)
-    return (None,)
-
-
-@shape_fn("LookupTableExportV2")
-def lookup_table_export(c: ShapeContext) -> Sequence[Shape]:
-    """As many keys as values."""
-    with_rank(c.inputs[0], 0)
-    return (None, None)
