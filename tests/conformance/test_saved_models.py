@@ -7,6 +7,7 @@ one session, since state is kept from step to step.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,12 @@ import numpy as np
 import pytest
 
 from partita.actors import open_saved_model
+from partita.errors import PartitaError, UnimplementedError
 from partita.graph import load_saved_model
 from partita.graph.dtypes import Array, parse_dtype
 from partita.graph.formats.bundle_reader import BundleReader
 from partita.graph.formats.bundle_writer import BundleWriter
-from tests.conformance.corpus import Case, Tensors, cases
+from tests.conformance.corpus import Case, Tensors, cases, whole_corpus
 from tests.conformance.test_values import check_close
 from tests.runs import can_run, run_to_the_end
 
@@ -97,6 +99,35 @@ def test_signatures_answer_as_in_tensorflow(case: Case) -> None:
     """Every output of every step, from restored variables on."""
     for run in case.info["runs"]:
         assert run_to_the_end(run_model, case, run) == sum(len(step["expected"]) for step in run["steps"])
+
+
+def _broken() -> list[Any]:  # Any: JSON
+    """SavedModels that TensorFlow's C++ loader was given, most of them broken; none without the whole corpus."""
+    root = whole_corpus()
+    if root is None:
+        return []
+    listed = json.loads((root / "errors2" / "errors2.json").read_text())
+    return [info | {"folder": root / "errors2" / info["dir"]} for info in listed if info["kind"] == "saved_model"]
+
+
+@pytest.mark.parametrize("info", _broken(), ids=lambda info: info["name"])
+def test_broken_models_are_refused_as_in_tensorflow(info: dict[str, Any]) -> None:  # Any: JSON
+    """With its code and its words, but for those that need function calls to fail."""
+
+    async def load() -> None:
+        async with open_saved_model(info["folder"], info["tags"]):
+            pass
+
+    code, words = "OK", ""
+    try:
+        run_to_the_end(load)
+    except UnimplementedError as error:
+        if not can_run([str(error.op)]):
+            pytest.skip(f"op {error.op!r} has no kernel")
+        code = error.code
+    except PartitaError as error:
+        code, words = error.code, error.message.replace(str(info["folder"]), info["dir"])
+    assert (code, words) == (info["c_loader"]["code"], info["c_loader"]["core"])
 
 
 def test_there_are_models_that_run() -> None:
