@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....errors import InvalidArgumentError
 from ...dtypes import Shape
 from .registry import ShapeContext, merge, shape_fn, unchanged, unknown, with_rank
 
@@ -73,7 +74,9 @@ def placeholder_with_default(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("EnsureShape")
 def ensure_shape(c: ShapeContext) -> Sequence[Shape]:
-    """All that the input and the attr know together."""
+    """All that the input and the attr know together; TensorFlow wants a rank where the input has one."""
+    if c.attrs["shape"] is None and c.inputs[0] is not None:
+        raise InvalidArgumentError(f"Shape must be rank -1 but is rank {len(c.inputs[0])}")
     return (merge(c.inputs[0], c.attrs["shape"]),)
 
 

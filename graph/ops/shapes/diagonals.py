@@ -16,7 +16,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ...dtypes import Array, Shape
 from .dims import integer, integers
-from .registry import ShapeContext, merge_dims, shape_fn, unchanged, with_rank, with_rank_at_least
+from .registry import ShapeContext, merge, merge_dims, shape_fn, unchanged, with_rank, with_rank_at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,24 @@ def matrix_diag_part(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def matrix_set_diag(c: ShapeContext) -> Sequence[Shape]:
     """The shape of the matrices."""
-    with_rank_at_least(c.inputs[1], 1)
-    return (with_rank_at_least(c.inputs[0], 2),)
+    source, diagonals = with_rank_at_least(c.inputs[0], 2), with_rank_at_least(c.inputs[1], 1)
+    values = [0] if len(c.inputs) == 2 else integers(c, 2)
+    if values is None:
+        if source is not None:
+            with_rank_at_least(diagonals, len(source) - 1)
+    else:
+        lower, upper = values[0], values[-1]
+        if lower > upper:
+            raise InvalidArgumentError("lower_diag_index is greater than upper_diag_index")
+        if source is not None:
+            with_rank(diagonals, len(source) - (lower == upper))
+            rows, columns = source[-2:]
+            if rows is not None and columns is not None:
+                check_inside(Band(lower, upper), rows, columns, "")
+    if diagonals is None or (source is not None and None not in source):
+        return (source,)
+    # TensorFlow takes all but the last axis for outer ones, whether or not there is an axis of diagonals.
+    return (merge(source, (*diagonals[:-1], None, None)),)
 
 
 shape_fn("MatrixBandPart")(unchanged)

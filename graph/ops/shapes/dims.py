@@ -54,9 +54,13 @@ def shape_from(c: ShapeContext, index: int) -> Shape:
     values = partly(c, index)
     if values == [-1] and c.inputs[index] == ():
         return None
+    given = c.inputs[index]
+    if given is not None and len(given) > 1:
+        raise InvalidArgumentError(f"Shape must be rank 1 but is rank {len(given)}")
     if values is not None:
-        if any(size is not None and size < -1 for size in values):
-            raise InvalidArgumentError(f"Dimension size must be non-negative or -1, but the shape is {values}")
+        for size in values:
+            if size is not None and size < -1:
+                raise InvalidArgumentError(f"Invalid value in tensor used for shape: {size}")
         return tuple(None if size == -1 else size for size in values)
     count = length(c, index)
     return None if count is None else (None,) * count

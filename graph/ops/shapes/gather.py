@@ -57,13 +57,12 @@ def one_hot(c: ShapeContext) -> Sequence[Shape]:
     """The shape of the indices with the depth as a new size."""
     indices, axis, depth = c.inputs[0], c.attrs["axis"], integer(c, 1)
     if axis < -1:
-        raise InvalidArgumentError(f"axis must be >= -1, but is {axis}")
-    with_rank(c.inputs[1], 0)
+        raise InvalidArgumentError("axis must be >= -1")
+    if depth is not None:
+        with_rank(c.inputs[1], 0)
     if depth is not None and depth < 0:
         raise InvalidArgumentError(f"depth must be non-negative, got: {depth}")
     if indices is None:
         return (None,)
     place = len(indices) if axis == -1 else axis
-    if place > len(indices):
-        raise InvalidArgumentError(f"Expected axis to be -1 or between [0, {len(indices) + 1}).  But received: {axis}")
     return ((*indices[:place], depth, *indices[place:]),)

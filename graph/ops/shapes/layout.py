@@ -51,8 +51,10 @@ def _nd(c: ShapeContext) -> tuple[Shape, list[int] | None, list[int] | None]:
     count = merge_dims(length(c, 1), with_rank(c.inputs[2], 2)[0])
     if c.inputs[1] is None:
         raise InvalidArgumentError("block_shape must have rank 1.")
+    if c.inputs[1] == (None,):
+        raise InvalidArgumentError("block_shape must have known size.")
     source = c.inputs[0] if count is None else with_rank_at_least(c.inputs[0], 1 + count)
-    blocks = integers(c, 1)
+    blocks = [] if count == 0 else integers(c, 1)
     if blocks is not None and any(block < 1 for block in blocks):
         raise InvalidArgumentError(f"block_shape must be positive, got {blocks}")
     return source, blocks, integers(c, 2)

@@ -47,7 +47,8 @@ def pad(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("PadV2")
 def pad_v2(c: ShapeContext) -> Sequence[Shape]:
     """As Pad; the value to pad with must be a scalar."""
-    with_rank(c.inputs[2], 0)
+    if c.constant(1) is not None:
+        with_rank(c.inputs[2], 0)
     return (_padded(c, 1),)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
 from ...dtypes import Shape
-from .dims import integers, partly
+from .dims import integers, length, partly
 from .registry import ShapeContext, merge, merge_dims, shape_fn, with_rank, with_rank_at_least
 
 
@@ -32,8 +32,10 @@ def ragged_tensor_to_tensor(c: ShapeContext) -> Sequence[Shape]:
     values = with_rank_at_least(c.inputs[1], 1)
     levels = len(kinds) - (kinds[:1] == (b"FIRST_DIM_SIZE",)) + 1
     natural = None if values is None else (None,) * levels + values[1:]
-    if wanted is None or c.inputs[0] == ():
+    if c.inputs[0] == () or (wanted is None and c.inputs[0] in (None, (None,))):
         return (natural,)
+    if wanted is None:
+        wanted = [-1] * (length(c, 0) or 0)
     given = tuple(None if size == -1 else size for size in wanted)
     return (merge(given, natural),)
 
@@ -56,6 +58,10 @@ def edit_distance(c: ShapeContext) -> Sequence[Shape]:
     hypothesis, truth = integers(c, 2), integers(c, 5)
     if hypothesis is None or truth is None:
         return (None,)
+    if len(hypothesis) < 2:
+        raise InvalidArgumentError(
+            f"Input Hypothesis SparseTensors must have rank at least 2, but hypothesis_shape rank is: {len(hypothesis)}"
+        )
     if len(hypothesis) != len(truth):
         raise InvalidArgumentError(
             f"Num elements of hypothesis_shape does not match truth_shape: {hypothesis}, {truth}"

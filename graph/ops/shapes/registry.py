@@ -135,9 +135,11 @@ def broadcast(a: Shape, b: Shape) -> Shape:
 
 
 def num_elements(shape: Shape) -> int | None:
-    """Number of elements, or None while any size is unknown."""
+    """Number of elements, or None while any size is unknown and none is zero."""
     if shape is None:
         return None
+    if 0 in shape:
+        return 0
     count = 1
     for size in shape:
         if size is None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
 from ...dtypes import Shape
-from .dims import length
+from .dims import integers, length
 from .registry import ShapeContext, merge_dims, shape_fn, with_rank, with_rank_at_least
 
 
@@ -23,9 +23,18 @@ def reverse(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("ReverseV2")
 def reverse_v2(c: ShapeContext) -> Sequence[Shape]:
-    """The input's shape."""
+    """The input's shape, which has all the axes listed, each once."""
     with_rank(c.inputs[1], 1)
-    return (c.inputs[0],)
+    source, axes = c.inputs[0], integers(c, 1)
+    if source is not None and axes is not None:
+        rank, seen = len(source), set[int]()
+        for i, axis in enumerate(axes):
+            if not -rank <= axis < rank:
+                raise InvalidArgumentError(f"'axis'[{i}] = {axis} is out of valid range [0, {rank - 1}")
+            if axis % rank in seen:
+                raise InvalidArgumentError(f"axis {axis % rank} specified more than once.")
+            seen.add(axis % rank)
+    return (source,)
 
 
 @shape_fn("ReverseSequence")
@@ -35,6 +44,8 @@ def reverse_sequence(c: ShapeContext) -> Sequence[Shape]:
     count = length(c, 1)
     if source is None:
         return (None,)
+    if batch_dim < 0:
+        raise InvalidArgumentError(f"batch_dim must be >=0, got {batch_dim}")
     for name, dim in (("batch_dim", batch_dim), ("seq_dim", seq_dim)):
         if dim >= len(source):
             raise InvalidArgumentError(f"{name} must be < input rank: {dim} vs. {len(source)}")

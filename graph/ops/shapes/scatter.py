@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
 from ...dtypes import Shape
-from .dims import shape_from, shape_text
+from .dims import shape_from
 from .registry import ShapeContext, merge, num_elements, shape_fn, with_rank_at_least
 
 
@@ -21,12 +21,12 @@ def _check(indices: Shape, updates: Shape, result: Shape) -> None:
     merge(updates[:batch], indices[:-1])
     if result is None:
         return
-    if depth > len(result):
-        raise InvalidArgumentError(
-            f"The inner {depth} dimensions of indices.shape={shape_text(indices)} must index "
-            f"output.shape={shape_text(result)}, which has fewer"
-        )
     merge(updates[batch:], result[depth:])
+
+
+def _check_filled(indices: Shape, updates: Shape, result: Shape, what: str) -> None:
+    if result is not None and 0 in result and (num_elements(indices) or num_elements(updates)):
+        raise InvalidArgumentError(f"Indices and updates specified for empty {what}")
 
 
 @shape_fn("ScatterNd")
@@ -34,8 +34,7 @@ def scatter_nd(c: ShapeContext) -> Sequence[Shape]:
     """The shape given as a value."""
     indices, updates = with_rank_at_least(c.inputs[0], 1), with_rank_at_least(c.inputs[1], 1)
     result = shape_from(c, 2)
-    if num_elements(result) == 0 and (num_elements(indices) or num_elements(updates)):
-        raise InvalidArgumentError("Indices and updates specified for empty output")
+    _check_filled(indices, updates, result, "output")
     _check(indices, updates, result)
     return (result,)
 
@@ -50,5 +49,6 @@ def scatter_nd(c: ShapeContext) -> Sequence[Shape]:
 )
 def tensor_scatter(c: ShapeContext) -> Sequence[Shape]:
     """The shape of the tensor that is scattered into."""
-    _check(with_rank_at_least(c.inputs[1], 1), with_rank_at_least(c.inputs[2], 1), c.inputs[0])
+    _check_filled(c.inputs[1], c.inputs[2], c.inputs[0], "input")
+    _check(with_rank_at_least(c.inputs[1], 1), c.inputs[2], c.inputs[0])
     return (c.inputs[0],)

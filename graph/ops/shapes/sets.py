@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....errors import InvalidArgumentError
 from ...dtypes import Shape
 from .dims import integers
 from .registry import ShapeContext, normalize_axis, shape_fn, with_rank
@@ -33,6 +34,10 @@ def unique_v2(c: ShapeContext) -> Sequence[Shape]:
     axes, source = integers(c, 1), c.inputs[0]
     if source is None:
         return (None, (None,), (None,))[: len(c.output_types)]
+    if axes is not None and c.inputs[1] is not None and len(c.inputs[1]) != 1:
+        raise InvalidArgumentError("axis expects a 1D vector.")
+    if axes == [] and len(source) != 1:
+        raise InvalidArgumentError("x expects a 1D vector.")
     size = None
     if axes is not None:
         size = source[normalize_axis(axes[0] if axes else 0, len(source))]

@@ -57,6 +57,8 @@ def squeeze(c: ShapeContext) -> Sequence[Shape]:
 def expand_dims(c: ShapeContext) -> Sequence[Shape]:
     """The input's shape with a size of one added; nothing is said while the axis is unknown, as by TensorFlow."""
     source, axis = c.inputs[0], integer(c, 1)
+    if c.constant(1) is not None and num_elements(c.inputs[1]) != 1:
+        raise InvalidArgumentError("'dim' input must be a tensor with a single value")
     return (None if source is None or axis is None else expanded(source, axis),)
 
 
@@ -124,6 +126,7 @@ def linspace(c: ShapeContext) -> Sequence[Shape]:
 def tile(c: ShapeContext) -> Sequence[Shape]:
     """Every size times its multiple."""
     times, source = partly(c, 1), c.inputs[0]
+    length(c, 1)
     if times is None:
         rank = merge_dims(length(c, 1), None if source is None else len(source))
         return (None if rank is None else (None,) * rank,)

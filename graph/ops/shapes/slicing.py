@@ -39,11 +39,15 @@ def take_slice(c: ShapeContext) -> Sequence[Shape]:
     for axis, (known, count) in enumerate(zip(source, sizes, strict=True)):
         first = None if begin is None else begin[axis]
         if count != -1:
-            taken.append(count)
-            if count is not None and known is not None and first is not None and not 0 <= first <= known - count:
-                raise InvalidArgumentError(f"Expected size[{axis}] in [0, {known - first}], but got {count}")
+            if count is not None and count < -1:
+                raise InvalidArgumentError(f"Invalid value in tensor used for shape: {count}")
+            taken.append(count)  # the run says whether the input has that many
+        elif known is None or first is None:
+            taken.append(None)
+        elif first > known:
+            raise InvalidArgumentError(f"Negative dimension size caused by subtracting {first} from {known}")
         else:
-            taken.append(None if known is None or first is None else known - first)
+            taken.append(known - first)
     return (tuple(taken),)
 
 
@@ -136,6 +140,12 @@ def split_v(c: ShapeContext) -> Sequence[Shape]:
     """The input's shape with one size replaced by each of the given ones."""
     count, source = int(c.attrs["num_split"]), c.inputs[0]
     axis, sizes = integer(c, 2), integers(c, 1)
+    if axis is not None and c.inputs[2]:
+        raise InvalidArgumentError(f"Input must be scalar but has rank {len(c.inputs[2])}")
+    if source == ():
+        raise InvalidArgumentError("Can't split scalars")
+    if sizes is not None and sizes.count(-1) > 1:
+        raise InvalidArgumentError("size_splits can only have one -1")
     if source is None:
         return (None,) * count
     if axis is None:

@@ -46,7 +46,13 @@ def sparse_reduce_sum(c: ShapeContext) -> Sequence[Shape]:
     return (tuple(size for i, size in enumerate(sizes) if i not in dropped),)
 
 
-@shape_fn("SparseSoftmax", "SparseDenseCwiseMul")
+@shape_fn("SparseDenseCwiseMul")
+def sparse_dense_product(c: ShapeContext) -> Sequence[Shape]:
+    """As many values as there are tuples."""
+    return ((merge_dims(with_rank(c.inputs[0], 2)[0], length(c, 1)),),)
+
+
+@shape_fn("SparseSoftmax")
 def new_values(c: ShapeContext) -> Sequence[Shape]:
     """As many values as there were."""
     with_rank(c.inputs[0], 2)

@@ -70,7 +70,7 @@ def parts(rank: int, count: int, masks: Masks) -> list[Part]:
     InvalidArgumentError for a second ellipsis or for more entries than axes.
     """
     inside = masks.ellipsis & ((1 << count) - 1)
-    if inside & (inside - 1):
+    if masks.ellipsis & (masks.ellipsis - 1):
         raise InvalidArgumentError("Multiple ellipses in slice spec not allowed")
     used = sum(1 for i in range(count) if not (inside | masks.new_axis) >> i & 1)
     if used and not rank:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
 from ...dtypes import Shape, item_size
-from .dims import integer, integers
+from .dims import integer, integers, shape_text
 from .registry import (
     ShapeContext,
     broadcast,
@@ -54,8 +54,11 @@ def string_join(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("Substr")
 def substr(c: ShapeContext) -> Sequence[Shape]:
     """Strings and positions broadcast."""
-    merge(c.inputs[1], c.inputs[2])
-    return (broadcast(c.inputs[0], c.inputs[1]),)
+    position, count = c.inputs[1], c.inputs[2]
+    if position and position != count:  # what only one of them knows counts as a difference
+        known = "?" if count is None else shape_text(count)
+        raise InvalidArgumentError(f"pos and len shapes must match: {shape_text(position)} vs. {known}")
+    return (broadcast(c.inputs[0], merge(position, count)),)
 
 
 @shape_fn("StringSplit", "StringSplitV2")
@@ -102,7 +105,7 @@ def reduce_join(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("UnsortedSegmentJoin")
 def unsorted_segment_join(c: ShapeContext) -> Sequence[Shape]:
     """The number of segments, then the shape of one string's worth of the input."""
-    source, segments = c.inputs[0], with_rank_at_least(c.inputs[1], 1)
+    source, segments = c.inputs[0], c.inputs[1]
     with_rank(c.inputs[2], 0)
     if source is None or segments is None:
         return (None,)
@@ -128,9 +131,12 @@ def decode_raw(c: ShapeContext) -> Sequence[Shape]:
 def decode_padded_raw(c: ShapeContext) -> Sequence[Shape]:
     """The shape of the strings with as many elements each as fit into the fixed length."""
     source, size = c.inputs[0], integer(c, 1)
+    width = item_size(c.output_types[0])
+    if size is not None and size % width:
+        raise InvalidArgumentError(f"Dimension size must be evenly divisible by {width} but is {size}")
     if source is None:
         return (None,)
-    return ((*source, None if size is None else size // item_size(c.output_types[0])),)
+    return ((*source, None if size is None else size // width),)
 
 
 @shape_fn("Fingerprint")
@@ -141,8 +147,19 @@ def fingerprint(c: ShapeContext) -> Sequence[Shape]:
     return ((None if source is None else source[0], 8),)
 
 
-shape_fn("StringFormat", "SerializeTensor")(scalar)
+shape_fn("SerializeTensor")(scalar)
 shape_fn("UnicodeTranscode", "UnicodeScript")(unchanged)
+
+
+@shape_fn("StringFormat")
+def string_format(c: ShapeContext) -> Sequence[Shape]:
+    """One string; the template has a placeholder for each input."""
+    places = c.attrs["template"].split(c.attrs["placeholder"])
+    if len(places) - 1 != len(c.inputs):
+        raise InvalidArgumentError(
+            f"num placeholders in template and num inputs must match: {len(places) - 1} vs. {len(c.inputs)}"
+        )
+    return ((),)
 
 
 @shape_fn("ParseTensor")

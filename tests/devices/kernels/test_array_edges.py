@@ -141,7 +141,13 @@ def test_types_without_words_are_counted(x: Any, summarize: int, text: bytes) ->
 
 
 def test_padding_alone_makes_no_ngrams() -> None:
-    attrs = {"separator": b"|", "left_pad": b"L", "right_pad": b"R", "pad_width": -1, "preserve_short_sequences": False}
+    attrs: dict[str, Any] = {
+        "separator": b"|",
+        "left_pad": b"L",
+        "right_pad": b"R",
+        "pad_width": -1,
+        "preserve_short_sequences": False,
+    }
     grams, splits = run("StringNGrams", texts(), ints(0, 0), ngram_widths=(2,), **attrs)
     assert grams.tolist() == []
     assert splits.tolist() == [0, 0]

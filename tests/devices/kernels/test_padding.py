@@ -88,7 +88,8 @@ def test_reversing_twice_gives_the_input(x: Array, data: st.DataObject) -> None:
     axes = [i - data.draw(st.sampled_from([0, x.ndim])) for i, flag in enumerate(flags) if flag]
     turned = check_shapes("ReverseV2", x, ints(*axes))
     assert same(turned, np.flip(x, tuple(axes)))
-    assert same(check_shapes("Reverse", x, np.array(flags, np.bool_)), turned)
+    if x.shape[:1] != (0,):  # which Reverse, the older of the two, refuses
+        assert same(check_shapes("Reverse", x, np.array(flags, np.bool_)), turned)
     assert same(run("ReverseV2", turned, ints(*axes)), x)
 
 
