@@ -68,8 +68,7 @@ def _add(merged: Entries, reader: BundleReader, first_shard: int) -> None:
     """Adds what a checkpoint holds, whose first data file becomes number `first_shard`."""
     for key, entry in reader.entries():
         before = merged.get(key)
-        if not entry.slices:
-            entry.shard_id += first_shard
+        entry.shard_id += first_shard
         if before is None:
             merged[key] = entry
         elif entry.slices and before.slices and (entry.dtype, entry.shape) == (before.dtype, before.shape):
