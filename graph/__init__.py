@@ -7,7 +7,7 @@ from .formats.saved_model import SavedGraph, load_saved_model
 from .graph import EdgeArrays, Graph, Versions
 from .importer import ImportOptions, ImportResults, graph_def_to_graph, import_graph_def
 from .node import Edge, Node, NodeClass
-from .partition import PartitionOptions, partition, split_graph
+from .partition import PartitionOptions, add_control_edges, partition, split_graph
 from .properties import NodeProperties
 from .protos import (
     AttrValue,
@@ -64,6 +64,7 @@ __all__ = [
     "TensorShapeProto",
     "VersionDef",
     "Versions",
+    "add_control_edges",
     "build_client_graph",
     "client_graph",
     "graph_def_from_text",

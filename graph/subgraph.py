@@ -227,10 +227,17 @@ def client_graph(
     targets: Sequence[str],
     device: str,
     use_function_convention: bool = True,
+    *,
+    incarnation: int = 1,
 ) -> Graph:
-    """The graph of one request, cut out of a placed graph that stays as it is: copy, rewrite, copy."""
+    """The graph of one request, cut out of a placed graph that stays as it is: copy, rewrite, copy.
+
+    Arguments and errors are those of `rewrite_graph_for_execution`.
+    """
     request = full.copy()
-    rewrite_graph_for_execution(request, feeds, fetches, targets, device, use_function_convention)
+    rewrite_graph_for_execution(
+        request, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation
+    )
     return request.copy()
 
 
@@ -241,6 +248,8 @@ def build_client_graph(
     targets: Sequence[str],
     device: str,
     use_function_convention: bool = True,
+    *,
+    incarnation: int = 1,
 ) -> Graph:
     """What a session partitions for one request: import, copy, rewrite, copy, with the edge ids that names come from.
 
@@ -249,4 +258,4 @@ def build_client_graph(
     """
     full = graph_def_to_graph(graph_def, add_default_attrs=True)
     full.assign_devices(full.requested_device_indices())
-    return client_graph(full, feeds, fetches, targets, device, use_function_convention)
+    return client_graph(full, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation)

@@ -1,15 +1,20 @@
 """Cutting a graph into one part per device, joined by Send and Recv nodes."""
 
 from .options import PartitionOptions, name_counter
+from .recv_epochs import add_control_edges
 from .split import partition, split_graph
+from .tasks import partition_by_task, partition_within_task
 from .transfer import TRANSFER_OPS, Transfer, transfer_numbers, transfer_of
 
 __all__ = [
     "TRANSFER_OPS",
     "PartitionOptions",
     "Transfer",
+    "add_control_edges",
     "name_counter",
     "partition",
+    "partition_by_task",
+    "partition_within_task",
     "split_graph",
     "transfer_numbers",
     "transfer_of",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ..dtypes import DataType
 from ..node import Edge, Node
 
+START_TIME = "_start_time"  # attr: when a node starts, in microseconds
 LOCAL_INCARNATION = 1  # what a session on local devices writes for every device
 
 
@@ -46,8 +47,8 @@ class PartitionOptions:
     incarnation of a device name (0: unknown); `should_cast` gives the element type an edge is sent as, None for no
     casts (for a control edge the type of the empty tensor that stands for it). `control_flow_added` says that an
     earlier partitioning has added the control loops. With `need_to_record_start_times` every node gets `_start_time`
-    from `start_times` (node name -> microseconds); with `scheduling_for_recvs` transfers get start times from their
-    ends.
+    from `start_times` (node name -> microseconds), those of control loops `start_time_of_loop_nodes`; with
+    `scheduling_for_recvs` transfers get start times from their ends.
     """
 
     node_to_loc: Callable[[Node], str] = assigned_device
@@ -58,3 +59,4 @@ class PartitionOptions:
     scheduling_for_recvs: bool = False
     need_to_record_start_times: bool = False
     start_times: Mapping[str, int] = field(default_factory=dict)
+    start_time_of_loop_nodes: int = 0

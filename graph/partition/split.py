@@ -11,37 +11,38 @@ nothing: each has its own pair, and its recv waits for the consumer's other inpu
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import InternalError, InvalidArgumentError, NotFoundError, UnimplementedError
+from ...errors import InternalError, InvalidArgumentError, NotFoundError
 from ..collector import collector_paused
 from ..columns import CONTROL_SLOT, SINK_ID
-from ..control_flow import FRAMED, build_control_flow_info
 from ..device_name import parse_full_name
 from ..dtypes import REF_OFFSET, DataType, base_type
 from ..graph import EdgeArrays, Graph, Ids
 from ..memory_types import memory_types
-from ..node import Edge, Node, class_of_op
+from ..node import Edge, Node
 from ..port_table import PortTable
 from ..properties import NodeProperties
 from ..protos import AttrValue, GraphDef
 from .colocation import colocate_control_flow
-from .options import PartitionOptions, assigned_device
+from .loops import add_control_loops, has_frames, is_gate
+from .options import START_TIME, PartitionOptions, assigned_device
 from .pairs import CutEdges, Flags, Numbers, Pairs
 from .parts import Members, assemble
 from .transfer import TransferTable
 
 _CPU = "CPU"
-_START_TIME = "_start_time"
 
 
 class _Cut:
     """One partitioning in progress."""
 
     def __init__(self, graph: Graph, options: PartitionOptions) -> None:
-        self.graph = graph if options.control_flow_added else colocate_control_flow(graph)
-        graph = self.graph
+        self.num_given = graph.num_node_ids
+        graph = self.graph = _with_loops(graph, options)
         self.options = options
         self.edges: EdgeArrays = graph.edge_arrays()
         self.devices = graph.assigned_device_indices()
@@ -92,6 +93,7 @@ class _Cut:
         used = np.unique(self.location_of[self.location_of >= 0])
         if len(used) == 1 and not cut.any() and not rewritten:
             return {self.locations[int(used[0])]: self.graph}
+        gating = self._gating(inner & ~cut)
         edges = self._cut_edges(np.flatnonzero(cut), crosses)
         first, pair_of = edges.groups()
         pairs = Pairs(edges, first, self._sent_types(edges, first), self.graph.num_node_ids)
@@ -101,7 +103,12 @@ class _Cut:
         self.kind_of = np.concatenate([self.kind_of, generated_kind + len(self.kinds)])
         self.kinds += generated
         beside, consumer = pairs.sides()
-        joining = [pairs.joining_edges(pair_of), self._kept(inner & ~cut), self._ref_order(pairs, pair_of)]
+        joining = [
+            pairs.joining_edges(pair_of),
+            self._kept(inner & ~cut & ~gating),
+            self._ref_order(pairs, pair_of),
+            self._gates(pairs, np.flatnonzero(gating)),
+        ]
         self._write_start_times(pairs, pair_of, transfers)
         members = Members(
             [*self.graph.names(), *names],
@@ -191,6 +198,27 @@ class _Cut:
             rows += [(other, CONTROL_SLOT, recv, CONTROL_SLOT) for other in dict.fromkeys(others)]
         return np.array(rows, np.int32).reshape(-1, 4)
 
+    def _gating(self, kept: Flags) -> Flags:
+        """Which edges tell a node that an iteration of its control loop has begun."""
+        gating: Flags = kept & (self.edges.src_output == CONTROL_SLOT)
+        gates = [i for i in np.unique(self.edges.src[gating]).tolist() if is_gate(self.graph, i)]
+        gating &= np.isin(self.edges.src, gates)
+        return gating
+
+    def _gates(self, pairs: Pairs, gating: Numbers) -> npt.NDArray[np.int32]:
+        """Gating edges, moved from a consumer to the receives made for it while there are any of them left."""
+        rows: list[tuple[int, int, int, int]] = []
+        edges = pairs.edges
+        gated = self.edges.dst[gating].tolist()
+        gate_of, left = dict(zip(gated, self.edges.src[gating].tolist(), strict=True)), Counter(gated)
+        remote = ~edges.local[pairs.first]
+        for consumer, recv in zip(edges.dst[pairs.first][remote].tolist(), pairs.recv[remote].tolist(), strict=True):
+            if left[consumer]:
+                left[consumer] -= 1
+                rows.append((gate_of[consumer], CONTROL_SLOT, recv, CONTROL_SLOT))
+        rows += [(gate_of[node], CONTROL_SLOT, node, CONTROL_SLOT) for node in left.elements()]
+        return np.array(rows, np.int32).reshape(-1, 4)
+
     def _plain_inputs(self, consumer: int) -> list[int]:
         """Sources of a node in its own location, except of references."""
         found = []
@@ -206,7 +234,7 @@ class _Cut:
         edges = pairs.edges
         if self.options.need_to_record_start_times:
             for node in self.graph.op_nodes():
-                if _START_TIME not in node.attrs:
+                if START_TIME not in node.attrs:
                     self._replace(node.id, _started_at(self._properties(node.id), self._start_time(node.id)))
         scheduled = self.options.scheduling_for_recvs
         arrives = np.zeros(len(pairs.first), np.int64)
@@ -226,12 +254,15 @@ class _Cut:
 
     def _start_time(self, node_id: int) -> int:
         attrs = self.graph.node_properties(node_id).attrs
-        if _START_TIME in attrs:
-            return int(attrs[_START_TIME])
+        if START_TIME in attrs:
+            return int(attrs[START_TIME])
         name = self.graph.node_name(node_id)
-        if self.options.need_to_record_start_times and name in self.options.start_times:
-            return self.options.start_times[name]
-        raise NotFoundError(f"No attr named {_START_TIME!r} in NodeDef: {{{{node {name}}}}}", node=name)
+        if self.options.need_to_record_start_times:
+            if node_id >= self.num_given:
+                return self.options.start_time_of_loop_nodes
+            if name in self.options.start_times:
+                return self.options.start_times[name]
+        raise NotFoundError(f"No attr named {START_TIME!r} in NodeDef: {{{{node {name}}}}}", node=name)
 
     def _fill_in_incarnations(self) -> bool:
         """Transfers of an earlier partitioning learn the incarnations nobody knew then; whether there were any."""
@@ -247,7 +278,7 @@ class _Cut:
 
 
 def _started_at(properties: NodeProperties, microseconds: int) -> NodeProperties:
-    return properties.with_attr(_START_TIME, AttrValue(i=microseconds))
+    return properties.with_attr(START_TIME, AttrValue(i=microseconds))
 
 
 def _device_type(name: str) -> str:
@@ -257,18 +288,14 @@ def _device_type(name: str) -> str:
         raise InternalError(f"Malformed assigned device '{name}'", device=name) from error
 
 
-def _check_loops(graph: Graph) -> None:
-    """Raises what is wrong with the loops of a graph, UnimplementedError if all is well with them."""
-    if not FRAMED & {class_of_op(kind.op) for kind in graph.distinct_properties()[0]}:
-        return
-    build_control_flow_info(graph)  # for its errors
-    for node in graph.op_nodes():
-        if node.op in ("Enter", "RefEnter"):
-            raise UnimplementedError(
-                f"node {node.name!r} enters a loop; loops cannot be partitioned yet: use a graph without Enter nodes",
-                node=node.name,
-                op=node.op,
-            )
+def _with_loops(graph: Graph, options: PartitionOptions) -> Graph:
+    """The graph that is cut: with control flow beside its data, and control loops where loops cross devices."""
+    if options.control_flow_added:
+        return graph
+    moved = colocate_control_flow(graph)
+    if has_frames(graph):
+        add_control_loops(moved, options.new_name)
+    return moved
 
 
 def split_graph(graph: Graph, options: PartitionOptions | None = None) -> dict[str, Graph]:
@@ -276,9 +303,8 @@ def split_graph(graph: Graph, options: PartitionOptions | None = None) -> dict[s
 
     A graph that lies in one location already is its own only part, the same object. Raises InvalidArgumentError for
     missing inputs and malformed loops, InternalError for malformed assigned devices, NotFoundError for missing start
-    times when scheduling, UnimplementedError for loops.
+    times when scheduling.
     """
-    _check_loops(graph)
     with collector_paused():
         return _Cut(graph, options or PartitionOptions()).run()
 

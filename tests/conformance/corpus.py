@@ -133,6 +133,10 @@ class Step:
         """The partition graphs as Partition() makes them, in their true node order."""
         return load_partitions(self.folder / "raw")
 
+    def master(self, file: str) -> GraphDef:
+        """What a master sends to one task."""
+        return GraphDef.FromString(read_bytes(self.folder / "master" / file))
+
     def client_graph(self) -> str:
         """The listing of the rewritten and pruned graph just before it was partitioned."""
         return read_bytes(self.folder / "raw" / "client.txt.gz").decode()

@@ -1,34 +1,44 @@
 """Partition graphs equal TensorFlow's: names, inputs and attrs, wherever those are determined.
 
-Flows in: every step of a case that cuts a graph of its own. Each is cut once and compared with both records that the
+Flows in: every step of a case that cuts a graph of its own. Each is cut once and compared with the records that the
 corpus has, the dump of a session and the raw output of Partition(), at L3, or at L2 where TensorFlow's own names depend
-on hash order.
+on hash order. Graphs over several tasks are cut twice, and the master's shares are compared too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from partita.errors import UnimplementedError
+from partita.graph import add_control_edges
 from partita.graph.dtypes import DataType, base_type, parse_dtype
+from partita.graph.graph import Graph
 from partita.graph.node import Edge
-from partita.graph.partition.options import PartitionOptions, name_counter
-from partita.graph.partition.split import partition
+from partita.graph.partition import PartitionOptions, name_counter, partition
+from partita.graph.partition.tasks import partition_by_task, partition_within_task
 from partita.graph.protos import GraphDef
 from partita.graph.subgraph import build_client_graph
 from tests.conformance.compare import compare
 from tests.conformance.corpus import Case, Step, cases
 
-FAMILIES = ("elementary", "random", "models", "casts", "gpu_partition")
-CASES = [case for family in FAMILIES for case in cases(family)]
-LOOPS = [case for case in CASES if case.has_loop]
+BY_DEVICE = ("elementary", "random", "models", "control_flow", "casts", "gpu_partition", "epochs")
+CASES = [case for family in BY_DEVICE for case in cases(family)]
+OVER_TASKS = cases("tasks")
+Parts = Mapping[str, GraphDef]
+
+
+def options_of(case: Case) -> Mapping[str, Any]:  # Any: JSON
+    """How the case was cut; empty for what a session did by itself."""
+    options: Mapping[str, Any] = case.info.get("options", {})
+    return options
 
 
 def cast_rule(case: Case) -> Callable[[Edge], DataType] | None:
     """The rule by which the case narrows what travels, as the partitioner wants it."""
-    rule = case.info.get("options", {}).get("should_cast")
+    rule = options_of(case).get("should_cast")
     if rule is None:
         return None
     narrowed = {parse_dtype(source): parse_dtype(target) for source, target in rule["data"].items()}
@@ -43,27 +53,50 @@ def cast_rule(case: Case) -> Callable[[Edge], DataType] | None:
     return should_cast
 
 
-def cut(case: Case, step: Step) -> dict[str, GraphDef]:
-    """Partition graphs by device that we make for a step."""
-    options = case.info.get("options", {})
-    client = build_client_graph(
+def how_to_cut(case: Case, counter: int, separator: str = "/_") -> PartitionOptions:
+    """The options of the case's partitioning, with names numbered from `counter`."""
+    options = options_of(case)
+    incarnations: dict[str, int] = options.get("incarnations", {})
+    return PartitionOptions(
+        new_name=name_counter(counter, separator),
+        get_incarnation=lambda device: incarnations.get(device, 1),
+        should_cast=cast_rule(case),
+        scheduling_for_recvs=options.get("scheduling_for_recvs", False),
+        need_to_record_start_times=options.get("need_to_record_start_times", False),
+        start_times=options.get("start_times", {}),
+        start_time_of_loop_nodes=options.get("start_time_of_loop_nodes", 0),
+    )
+
+
+def client(case: Case, step: Step) -> Graph:
+    """The graph that is cut for a step."""
+    options = options_of(case)
+    device = options.get("client_device", case.devices[0])
+    return build_client_graph(
         case.graph_def(),
         list(step.feeds),
         step.fetches,
         step.targets,
-        options.get("client_device", case.devices[0]),
+        device,
         options.get("function_convention", True),
+        incarnation=options.get("incarnations", {}).get(device, 1),
     )
-    incarnations: dict[str, int] = options.get("incarnations", {})
-    how = PartitionOptions(
-        new_name=name_counter(step.name_counter_start or 0),
-        get_incarnation=lambda device: incarnations.get(device, 1),
-        should_cast=cast_rule(case),
-    )
-    return partition(client, how)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if not case.has_loop], ids=lambda case: case.path)
+def scheduled(parts: Parts, order: Sequence[str] | None, how: PartitionOptions) -> Parts:
+    """`parts` with their receives scheduled, if the case has that done; names are numbered in the order given."""
+    if order and how.scheduling_for_recvs:
+        add_control_edges({device: parts[device] for device in order}, how)
+    return parts
+
+
+def cut(case: Case, step: Step) -> Parts:
+    """Partition graphs by device that we make for a step."""
+    how = how_to_cut(case, step.name_counter_start or 0)
+    return scheduled(partition(client(case, step), how), options_of(case).get("synch_device_order"), how)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
 def test_partitions_equal_tensorflow(case: Case) -> None:
     """Every new step of the case is cut as TensorFlow cut it."""
     original = {node.name for node in case.graph_def().node}
@@ -74,14 +107,30 @@ def test_partitions_equal_tensorflow(case: Case) -> None:
             assert result.agrees(case.level), f"step {step.index}\n{result.report(case.level)}"
 
 
-@pytest.mark.parametrize("looping", LOOPS, ids=lambda case: case.path)
-def test_loops_are_refused_by_name(looping: Case) -> None:
-    """Not covered yet: a graph with a loop is refused with the name of a node that enters one, never cut wrongly."""
-    with pytest.raises(UnimplementedError, match="loop"):
-        cut(looping, looping.steps()[0])
+@pytest.mark.parametrize("case", OVER_TASKS, ids=lambda case: case.path)
+def test_master_and_workers_cut_as_tensorflow(case: Case) -> None:
+    """The shares of the tasks, and what their workers make of them, are those of a distributed session."""
+    options = options_of(case)
+    original = {node.name for node in case.graph_def().node}
+    (step,) = case.steps()
+    how = how_to_cut(case, 0, "_S")
+    if not options.get("master_knows_incarnations", True):
+        how = replace(how, get_incarnation=lambda _device: 0)
+    shares = partition_by_task(client(case, step), how)
+    files = case.info["master_partition_files"]
+    result = compare({task: step.master(file) for task, file in files.items()}, shares, original)
+    assert result.agrees(case.level), result.report(case.level)
+    parts: dict[str, GraphDef] = {}
+    for task, share in shares.items():
+        worker = how_to_cut(case, 0, "_G")
+        order = options.get("synch_device_order", {}).get(task)
+        parts.update(scheduled(partition_within_task(share, task, worker), order, worker))
+    result = compare(step.raw(), parts, original)
+    assert result.agrees(case.level), result.report(case.level)
 
 
-def test_every_case_is_either_compared_or_a_loop() -> None:
-    """Nothing is left out but graphs with loops, and those only where the corpus has them."""
-    assert {case.family for case in LOOPS} <= {"gpu_partition"}
-    assert len(CASES) == sum(len(cases(family)) for family in FAMILIES) >= 72
+def test_no_case_is_left_out() -> None:
+    """Every case of the families that have partitions of whole graphs is compared above, those with loops included."""
+    assert len(CASES) == sum(len(cases(family)) for family in BY_DEVICE) >= 80
+    assert len(OVER_TASKS) >= 3
+    assert sum(case.has_loop for case in CASES) >= 10

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
-from partita.errors import InternalError, InvalidArgumentError, NotFoundError, UnimplementedError
+from partita.errors import InternalError, InvalidArgumentError, NotFoundError
 from partita.graph import DataType, Edge, Graph, NodeDef, PartitionOptions, graph_def_to_graph, partition, split_graph
 from partita.graph.builder import GraphBuilder
 from partita.graph.partition import name_counter, transfer_of
@@ -168,7 +168,7 @@ def test_an_earlier_partitioning_learns_incarnations() -> None:
 
 
 def test_what_cannot_be_cut() -> None:
-    """Missing inputs, malformed devices and loops are refused with the node's name and TensorFlow's status codes."""
+    """Missing inputs and malformed devices are refused with the node's name and TensorFlow's status codes."""
     graph = _placed(_diamond)
     graph.remove_edge(next(edge for edge in graph.edges() if edge.dst.name == "a" and not edge.is_control))
     with pytest.raises(InvalidArgumentError, match="Incomplete graph, missing 1 inputs for a"):
@@ -177,12 +177,6 @@ def test_what_cannot_be_cut() -> None:
     graph.node(2).assigned_device = "/foo:bar"
     with pytest.raises(InternalError, match="Malformed assigned device '/foo:bar'"):
         partition(graph)
-
-    def loop(b: GraphBuilder) -> None:
-        b.op("Enter", b.placeholder("x", "float32", ()), name="enter", frame_name="f")
-
-    with pytest.raises(UnimplementedError, match="'enter' enters a loop"):
-        partition(_placed(loop))
 
 
 @given(placed_cases())

@@ -1,0 +1,57 @@
+"""Two-level partitioning: a master cuts a graph by task, the worker of each task cuts its share by device.
+
+Flows in: a graph placed on the devices of several tasks. Flows out: per task the graph it is sent, and that cut by
+device. Always holds: control loops are added once, by the master, for every edge that crosses devices; a worker learns
+the start times and element types of what it exchanges with other tasks from the nodes the master made.
+
+Names tell the two apart: a master's are numbered `prefix_SN`, a worker's `prefix_GN`, each from 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..device_name import parse_full_name
+from ..graph import Graph
+from ..importer import graph_def_to_graph
+from ..node import Node
+from ..protos import GraphDef
+from .options import PartitionOptions
+from .split import partition
+
+MASTER_SEPARATOR, WORKER_SEPARATOR = "_S", "_G"
+
+
+def task_of(device: str) -> str:
+    """The task that a device belongs to: its full name up to the task."""
+    parsed = parse_full_name(device)
+    return str(replace(parsed, type=None, id=None))
+
+
+def _task_of_node(node: Node) -> str:
+    return task_of(node.assigned_device)
+
+
+def partition_by_task(graph: Graph, options: PartitionOptions) -> dict[str, GraphDef]:
+    """The share of every task, as a master makes it; `options` apply but for locations. Raises as `split_graph`."""
+    return partition(graph, replace(options, node_to_loc=_task_of_node))
+
+
+def partition_within_task(share: GraphDef, task: str, options: PartitionOptions) -> dict[str, GraphDef]:
+    """The share of `task` by device, as its worker makes it. Raises as `split_graph` and as importing a graph does.
+
+    Of `options` the names, the incarnations (of the task's own devices) and the scheduling of receives apply.
+    """
+
+    def own_incarnation(device: str) -> int:
+        return options.get_incarnation(device) if task_of(device) == task else 0
+
+    how = PartitionOptions(
+        new_name=options.new_name,
+        get_incarnation=own_incarnation,
+        control_flow_added=True,
+        scheduling_for_recvs=options.scheduling_for_recvs,
+    )
+    graph = graph_def_to_graph(share, allow_internal_names=True)
+    graph.assign_devices(graph.requested_device_indices())
+    return partition(graph, how)

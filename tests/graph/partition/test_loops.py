@@ -1,0 +1,121 @@
+"""Loops over several devices get control loops where something crosses, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.errors import InvalidArgumentError
+from partita.graph import Graph, GraphDef, NodeDef, graph_def_to_graph, partition
+from partita.graph.builder import GraphBuilder
+from partita.graph.handles import Tensor
+from tests.strategies import cpu
+
+
+def build_loop(
+    b: GraphBuilder, start: Tensor, name: str, body: list[str], steer: str, with_cond: bool = True
+) -> Tensor:
+    """A loop whose body negates once on every device of `body`, one after the other; control flow is on `steer`."""
+    with b.device(steer):
+        enter = b.op("Enter", start, name=f"{name}/enter", frame_name=name)
+        merge = b.op("Merge", [enter[0], enter[0]], name=f"{name}/merge")
+        predicate = b.op("Less", merge[0], merge[0], name=f"{name}/less")[0]
+        if with_cond:
+            predicate = b.op("LoopCond", predicate, name=f"{name}/cond")[0]
+        switch = b.op("Switch", merge[0], predicate, name=f"{name}/switch")
+    value = switch[1]
+    for number, device in enumerate(body):
+        value = b.op("Neg", value, name=f"{name}/body{number}", device=device)[0]
+    with b.device(steer):
+        b.op("NextIteration", value, name=f"{name}/next")
+        return b.op("Exit", switch[0], name=f"{name}/exit")[0]
+
+
+def closed(graph_def: GraphDef) -> Graph:
+    """The graph with its back edges in place, on the devices its nodes ask for."""
+    for node in graph_def.node:
+        if node.op == "Merge" and node.name.endswith("/merge"):
+            node.input[1] = node.name.replace("/merge", "/next")
+    graph = graph_def_to_graph(graph_def, add_default_attrs=True)
+    graph.assign_devices(graph.requested_device_indices())
+    return graph
+
+
+def a_loop(body: list[str], with_cond: bool = True) -> Graph:
+    b = GraphBuilder()
+    build_loop(b, b.placeholder("x", "float32", (), device=cpu(0)), "f", body, cpu(0), with_cond)
+    return closed(b.graph_def())
+
+
+def nodes_of(parts: dict[str, GraphDef]) -> dict[str, NodeDef]:
+    return {node.name: node for part in parts.values() for node in part.node}
+
+
+@given(body=st.lists(st.integers(0, 3), min_size=1, max_size=5))
+def test_each_other_device_of_a_loop_has_one_control_loop(body: list[int]) -> None:
+    """One Merge `_cloop` per device that something is sent to, and every receive in the loop waits for one."""
+    parts = partition(a_loop([cpu(device) for device in body]))
+    gates = {
+        device: [n.name for n in part.node if n.name.startswith("_cloop") and n.op == "Merge"]
+        for device, part in parts.items()
+    }
+    receivers = {cpu(b) for a, b in zip([0, *body], [*body, 0], strict=True) if a != b}
+    assert {device for device, found in gates.items() if found} == receivers
+    assert all(len(found) <= 1 for found in gates.values())
+    for device, part in parts.items():
+        for node in part.node:
+            if node.op in ("_Recv", "_HostRecv"):
+                assert [name for name in node.input if name.startswith("^_cloop")] == [f"^{gates[device][0]}"]
+
+
+def test_a_loop_on_one_device_gets_nothing() -> None:
+    assert not any("_cloop" in name for name in nodes_of(partition(a_loop([cpu(0), cpu(0)]))))
+
+
+def test_names_are_drawn_loop_by_loop_and_the_constant_last() -> None:
+    """enter, merge, switch, next iteration, constant: in this order, each with the consumer's name."""
+    nodes = nodes_of(partition(a_loop([cpu(1), cpu(1)])))
+    made = sorted(
+        (n.name for n in nodes.values() if "f/body0/_" in n.name), key=lambda name: int(name.rpartition("_")[2])
+    )
+    assert [(name, nodes[name].op) for name in made[:5]] == [
+        ("_cloopf/body0/_0", "Enter"),
+        ("_cloopf/body0/_1", "Merge"),
+        ("_cloopf/body0/_2", "Switch"),
+        ("_cloopf/body0/_3", "NextIteration"),
+        ("f/body0/_4", "Const"),
+    ]
+    assert list(nodes["_cloopf/body0/_0"].input) == ["f/body0/_4"]
+
+
+def test_the_gate_of_the_outer_frame_starts_the_inner_control_loop() -> None:
+    """A device that only the inner loop visits follows the outer one too."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (), device=cpu(0))
+    with b.device(cpu(0)):
+        enter = b.op("Enter", x, name="out/enter", frame_name="out")
+        merge = b.op("Merge", [enter[0], enter[0]], name="out/merge")
+        cond = b.op("LoopCond", b.op("Less", merge[0], merge[0], name="less")[0], name="out/cond")
+        switch = b.op("Switch", merge[0], cond[0], name="out/switch")
+    inner = build_loop(b, switch[1], "in", [cpu(1)], cpu(0))
+    b.op("NextIteration", inner, name="out/next", device=cpu(0))
+    part = partition(closed(b.graph_def()))[cpu(1)]
+    enters = {node.attr["frame_name"].s: node for node in part.node if node.op == "Enter"}
+    assert set(enters) == {b"in", b"out"}
+    (outer_gate,) = [n.name for n in part.node if n.op == "Merge" and n.input[0] == enters[b"out"].name]
+    assert list(enters[b"in"].input) == [outer_gate]
+
+
+def test_a_loop_over_devices_needs_a_condition() -> None:
+    """Without LoopCond nobody can tell the other devices when to stop."""
+    with pytest.raises(InvalidArgumentError, match="A cross-device loop must have a pivot predicate: f"):
+        partition(a_loop([cpu(1)], with_cond=False))
+    partition(a_loop([cpu(0)], with_cond=False))
+
+
+def test_the_graph_that_is_cut_stays_as_it_is() -> None:
+    graph = a_loop([cpu(1)])
+    before = graph.to_graph_def()
+    partition(graph)
+    assert graph.to_graph_def() == before
