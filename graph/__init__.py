@@ -4,6 +4,7 @@ from .dtypes import DataType
 from .exporter import to_graph_def
 from .files import graph_def_from_text, graph_def_to_text, load_graph_def, save_graph_def
 from .formats.saved_model import SavedGraph, load_saved_model
+from .gradients import gradients
 from .graph import EdgeArrays, Graph, Versions
 from .importer import ImportOptions, ImportResults, graph_def_to_graph, import_graph_def
 from .node import Edge, Node, NodeClass
@@ -67,6 +68,7 @@ __all__ = [
     "add_control_edges",
     "build_client_graph",
     "client_graph",
+    "gradients",
     "graph_def_from_text",
     "graph_def_to_graph",
     "graph_def_to_text",

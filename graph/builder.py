@@ -79,10 +79,7 @@ class GraphBuilder:
         signature = self._functions.get(op) or lookup_op(op)
         full_name = self.unique_name(name or op)
         given = dict(attrs or {}) | more_attrs
-        builder = NodeDefBuilder(full_name, signature)
-        self._add_inputs(builder, signature, inputs, given)
-        for key, value in given.items():
-            builder.attr(key, value)
+        builder = node_def_builder(full_name, signature, self._as_tensors(full_name, signature, inputs, given), given)
         for source in dict.fromkeys((*self._control, *map(self._node_name, control))):
             builder.control_input(source)
         builder.device(self._joined_device(device))
@@ -202,24 +199,27 @@ class GraphBuilder:
 
     # How inputs become attrs
 
-    def _add_inputs(
-        self, builder: NodeDefBuilder, signature: OpSignature, inputs: Sequence[Input], attrs: Mapping[str, Any]
-    ) -> None:
+    def _as_tensors(
+        self, name: str, signature: OpSignature, inputs: Sequence[Input], attrs: Mapping[str, Any]
+    ) -> list[Tensor | list[Tensor]]:
+        """One entry per argument of the op; what is no tensor yet becomes a Const named after node and argument."""
         if len(inputs) != len(signature.input_args):
             names = ", ".join(arg.name for arg in signature.input_args)
             raise InvalidArgumentError(
                 f"{signature.name} takes {len(signature.input_args)} inputs ({names}), {len(inputs)} given; "
                 "write several tensors for one argument as a list",
-                node=builder.name,
+                node=name,
             )
         wanted = _known_types(signature, inputs, attrs)
+        made: list[Tensor | list[Tensor]] = []
         for arg, value in zip(signature.input_args, inputs, strict=True):
             dtype = arg.type or wanted.get(arg.type_attr)
-            constant_name = f"{builder.name.removeprefix(self._scope)}/{arg.name}"
+            constant_name = f"{name.removeprefix(self._scope)}/{arg.name}"
             if arg.number_attr or arg.type_list_attr:
-                builder.input_list([_ref(self.tensor(item, dtype, constant_name)) for item in value])
+                made.append([self.tensor(item, dtype, constant_name) for item in value])
             else:
-                builder.input(*_ref(self.tensor(value, dtype, constant_name)))
+                made.append(self.tensor(value, dtype, constant_name))
+        return made
 
     def _node_name(self, node: Input) -> str:
         if isinstance(node, str):
@@ -232,6 +232,21 @@ class GraphBuilder:
         if not name or not self._device:
             return name or self._device
         return str(complete(parse_full_name(name), parse_full_name(self._device)))
+
+
+def node_def_builder(
+    name: str, signature: OpSignature, inputs: Sequence[Tensor | list[Tensor]], attrs: Mapping[str, Any]
+) -> NodeDefBuilder:
+    """A builder that has been told inputs and attrs."""
+    builder = NodeDefBuilder(name, signature)
+    for value in inputs:
+        if isinstance(value, list):
+            builder.input_list([_ref(item) for item in value])
+        else:
+            builder.input(*_ref(value))
+    for key, value in attrs.items():
+        builder.attr(key, value)
+    return builder
 
 
 def _known_types(signature: OpSignature, inputs: Sequence[Input], attrs: Mapping[str, Any]) -> dict[str, DataType]:

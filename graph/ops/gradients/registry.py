@@ -1,0 +1,133 @@
+"""The table of gradients: op name -> rule that adds the nodes which compute the gradients of its inputs.
+
+Flows in: registrations by the family modules beside this file. Flows out: `lookup`, used when gradients are built.
+Always holds: one rule per op; a rule gets one tensor per output, the gradient that flows back into it, and returns one
+entry per data input: a tensor of the input's shape and type, `IndexedSlices` for rows of it, or None where nothing
+flows back. An op registered as flat has no gradient anywhere.
+
+To add one, write in the module of the op's family
+
+    @gradient("Mul")
+    def mul(op: Forward, grad: Tensor) -> Gradients:
+        x, y = op.inputs
+        return reduce_to(op, grad * y, x), reduce_to(op, grad * x, y)
+
+A rule reads the forward tensors from `op.inputs` and `op.outputs` only, when it needs them: inside a loop they are
+values of the iteration that is being undone, and each that is asked for costs a stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ....errors import AlreadyExistsError
+from ...dtypes import DataType
+
+if TYPE_CHECKING:
+    from ...builder import GraphBuilder
+    from ...handles import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedSlices:
+    """A gradient that is zero but for some rows: `values[i]` is added to row `indices[i]` of a tensor.
+
+    `dense_shape` is the shape of that tensor, as an int32 or int64 tensor of rank 1. Rows may be named repeatedly.
+    """
+
+    values: Tensor
+    indices: Tensor
+    dense_shape: Tensor
+
+
+Gradient: TypeAlias = "Tensor | IndexedSlices | None"
+Gradients: TypeAlias = "Sequence[Gradient]"
+
+
+class Forward:
+    """A node whose gradient is wanted, as its rule sees it; `g` adds nodes beside it."""
+
+    __slots__ = ("attrs", "g", "input_types", "name", "op", "output_types")
+
+    def __init__(
+        self,
+        g: GraphBuilder,
+        name: str,
+        op: str,
+        attrs: Mapping[str, Any],  # decoded attr values: their type depends on the attr
+        input_types: Sequence[DataType],
+        output_types: Sequence[DataType],
+    ) -> None:
+        self.g = g
+        self.name = name
+        self.op = op
+        self.attrs = attrs
+        self.input_types = input_types
+        self.output_types = output_types
+
+    @property
+    def inputs(self) -> Sequence[Tensor]:
+        """The tensors the node read."""
+        raise NotImplementedError
+
+    @property
+    def outputs(self) -> Sequence[Tensor]:
+        """The tensors the node made."""
+        raise NotImplementedError
+
+
+Rule = Callable[..., Gradients]
+"""takes a `Forward` and one Tensor per output"""
+
+_RULES: dict[str, Rule | None] = {}
+
+
+def gradient(*ops: str) -> Callable[[Rule], Rule]:
+    """Registers the decorated rule for each of `ops`; AlreadyExistsError if one is taken."""
+
+    def register(rule: Rule) -> Rule:
+        for op in ops:
+            _store(op, rule)
+        return rule
+
+    return register
+
+
+def flat(*ops: str) -> None:
+    """Registers ops whose outputs do not change, or not continuously, with their inputs."""
+    for op in ops:
+        _store(op, None)
+
+
+def _store(op: str, rule: Rule | None) -> None:
+    if op in _RULES:
+        raise AlreadyExistsError(f"op {op!r} has a gradient already; remove one of the two registrations", op=op)
+    _RULES[op] = rule
+
+
+@cache
+def _register_families() -> None:
+    """Imports the families on the first look-up: whoever never asks for gradients does not wait for them."""
+    import_module(".families", __package__)
+
+
+def is_registered(op: str) -> bool:
+    """Whether it is known how, or that nothing, flows back through the op."""
+    _register_families()
+    return op in _RULES
+
+
+def lookup(op: str) -> Rule | None:
+    """The rule of `op`; None when it is flat. Raises KeyError for ops that are not registered."""
+    _register_families()
+    return _RULES[op]
+
+
+def registered_ops() -> frozenset[str]:
+    """All ops with a rule or registered as flat."""
+    _register_families()
+    return frozenset(_RULES)
