@@ -117,18 +117,31 @@ def columns_of(graph: Graph) -> Columns:
     dense[ids] = np.arange(len(ids))
     src, dst = dense[edges.src], dense[edges.dst]
     kept = (src >= 0) & (dst >= 0)
-    src, dst = src[kept], dst[kept]
-    ports = edges.src_output[kept].astype(np.intp), edges.dst_input[kept].astype(np.intp)
-    order = _order(kinds, kind_of[ids], src, dst)
+    names = list(map(all_names.__getitem__, ids.tolist()))
+    edges_between = src[kept], edges.src_output[kept].astype(np.intp), dst[kept], edges.dst_input[kept].astype(np.intp)
+    return ordered_columns(ids.tolist(), cast("list[str]", names), kinds, kind_of[ids], *edges_between)
+
+
+def ordered_columns(
+    ids: list[int],
+    names: list[str],
+    kinds: list[NodeProperties],
+    kind: Ints,
+    src: Ints,
+    src_output: Ints,
+    dst: Ints,
+    dst_input: Ints,
+) -> Columns:
+    """The columns of nodes in any order, and of edges over them; raises as `columns_of`."""
+    order = _order(kinds, kind, src, dst)
     if order is not None:
         position = np.empty(len(ids), np.intp)
         position[order] = np.arange(len(ids))
-        ids, src, dst = ids[order], position[src], position[dst]
-    live = ids.tolist()
-    names = cast("list[str]", list(map(all_names.__getitem__, live)))
-    kind = kind_of[ids]
+        kind, src, dst = kind[order], position[src], position[dst]
+        in_order = order.tolist()
+        ids, names = list(map(ids.__getitem__, in_order)), list(map(names.__getitem__, in_order))
     properties = list(map(kinds.__getitem__, kind.tolist()))
-    return _assemble(live, names, properties, kinds, kind, src, dst, *ports)
+    return _assemble(ids, names, properties, kinds, kind, src, dst, src_output, dst_input)
 
 
 def _assemble(

@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ...errors import AlreadyExistsError
+from ...errors import AlreadyExistsError, PartitaError
 from ...graph.dtypes import DataType
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Construction:
 Factory = Callable[[Construction], Kernel]
 
 _FACTORIES: dict[str, Factory] = {}
+_DEFERRED: set[str] = set()
 _WAITING: set[str] = set()
 
 
@@ -78,6 +79,51 @@ def waits_for_files(*ops: str) -> None:
 def is_waiting_for_files(op: str) -> bool:
     """Whether the kernel of `op` may wait long for the file system."""
     return op in _WAITING
+
+
+class Call(Protocol):
+    """One run of a node whose outputs come later. Exactly one of `done` and `fail` ends it, from whatever task or step.
+
+    A call whose step ends first is cancelled: the callbacks given to `on_cancel` are called, and what `done` or `fail`
+    say after that is not heard.
+    """
+
+    step: object
+    """the step it belongs to, to compare by identity"""
+
+    def done(self, *outputs: Any) -> None:  # Any: tensors of any type
+        """The outputs are there."""
+
+    def fail(self, error: PartitaError) -> None:
+        """The node has failed, and the step with it."""
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        """Has `callback` called if the step ends before the call, so that nobody keeps waiting for it."""
+
+
+Start = Callable[..., None]
+"""takes a `Call` and one value per data input, begins, and returns at once; the call may be done before that"""
+StartFactory = Callable[[Construction], Start]
+
+
+def deferred_kernel(*ops: str) -> Callable[[StartFactory], StartFactory]:
+    """Registers the decorated factory for ops that may have to wait for other steps: queues, barriers.
+
+    Such a kernel never blocks: it keeps the call until somebody else, the kernel of another node perhaps, ends it.
+    """
+
+    def register(factory: StartFactory) -> StartFactory:
+        kernel(*ops)(factory)
+        _DEFERRED.update(ops)
+        return factory
+
+    return register
+
+
+def is_deferred(op: str) -> bool:
+    """Whether the outputs of an op may come later than its kernel returns."""
+    _register_families()
+    return op in _DEFERRED
 
 
 def outputs(values: Sequence[Any]) -> Any:

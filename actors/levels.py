@@ -1,0 +1,321 @@
+"""A partition as levels: loops folded into single nodes, and one acyclic graph per loop for what an iteration does.
+
+Flows in: a partition `Graph`, loops and all. Flows out: the columns of the root level, and a `Loop` per frame. Always
+holds: every level is acyclic; a node is in the level of its frame; where a level has a loop inside, it has instead a
+node that is given what enters the loop and gives what leaves it.
+
+    partition     x -> Enter -> Merge -> Switch -> body -> NextIteration (-> Merge)         Switch:0 -> Exit -> y
+    outer level   x -> Enter -> LOOP -> Exit -> y              Enter and Exit only pass on
+    its own       _Arg -> Switch -> body -> NextIteration -> _Retval 0                 Switch:0 -> _Retval 1 (the exit)
+
+What is launched and gives its outputs later, a loop or a kernel that waits for something, is two nodes of its level:
+one that takes the inputs, and one where the outputs arrive.
+
+Only loops built as `tf.while_loop` builds them are folded: each Merge that a NextIteration leads to joins it with
+one Enter; constant Enters lead anywhere else. Others raise `Unfoldable`; the tagged-frame interpreter runs those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..graph.columns import SINK_ID
+from ..graph.control_flow import ControlFlowInfo, build_control_flow_info
+from ..graph.ops.registry import OpSignature
+from ..graph.properties import NodeProperties, properties_of
+from ..graph.protos import OpDef
+from .columns import Columns, ordered_columns
+from .roles import Role, role_of
+
+if TYPE_CHECKING:
+    from ..graph.dtypes import DataType
+    from ..graph.graph import Graph
+
+ROOT = ""
+_LAUNCH, _ARRIVAL = OpSignature(OpDef(name="_Launch")), OpSignature(OpDef(name="_Arrival"))
+_SYNTHETIC = -1  # the id of nodes that the graph does not have
+
+
+class Unfoldable(Exception):
+    """A loop that is not built as `tf.while_loop` does it."""
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Deferred:
+    """A node whose outputs come some time after it was given its inputs: a kernel that waits, or the loop `frame`."""
+
+    name: str
+    op: str
+    properties: NodeProperties | None
+    frame: str = ROOT
+
+
+class DeferredEnd(NodeProperties):
+    """Properties of the two nodes that stand for a deferred one."""
+
+    __slots__ = ("deferred",)
+
+    def __init__(
+        self, op_def: OpSignature, deferred: Deferred, takes: tuple[DataType, ...], gives: tuple[DataType, ...]
+    ):
+        super().__init__(op_def, (), takes, gives)
+        self.deferred = deferred
+
+    @property
+    def op(self) -> str:
+        """The op of the node it stands for."""
+        return self.deferred.op
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One frame of a partition. Its columns have as `_Arg` i what enters, as `_Retval` i what goes on or leaves.
+
+    What enters: `num_variables` values that every iteration hands on to the next, then as many values as there are
+    constant Enters, then for each of `counted` variables the index of the input that its Merge took: 0 in the first
+    iteration, 1 later. What leaves: the next values of the variables, then the exits.
+    """
+
+    name: str
+    parent: str
+    columns: Columns
+    num_variables: int
+    num_invariants: int
+    counted: int
+    num_exits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The root level of a partition, and its loops, each after those inside it."""
+
+    root: Columns
+    loops: list[Loop]
+
+
+def needs_levels(graph: Graph, is_deferred: Callable[[str], bool]) -> bool:
+    """Whether a partition has loops or nodes that wait for something."""
+    kinds, _ = graph.distinct_properties()
+    return any(role_of(kind.op_def.name) is Role.FRAME or is_deferred(kind.op_def.name) for kind in kinds)
+
+
+def levels_of(graph: Graph, is_deferred: Callable[[str], bool]) -> Levels:
+    """The levels of a partition; `is_deferred` says of an op whether its kernels wait.
+
+    Raises Unfoldable, and what `build_control_flow_info` and `columns_of` raise.
+    """
+    return _Folding(graph, is_deferred).fold()
+
+
+@dataclass
+class _Level:
+    """A level in the making: nodes and edges, by number in the order of their making."""
+
+    name: str
+    parent: str = ROOT
+    depth: int = 0
+    ids: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    kinds: list[NodeProperties] = field(default_factory=list)
+    edges: list[tuple[int, int, int, int]] = field(default_factory=list)
+    enters: list[int] = field(default_factory=list)
+    exits: list[int] = field(default_factory=list)
+    merges: list[int] = field(default_factory=list)
+
+    def add(self, node_id: int, name: str, kind: NodeProperties) -> int:
+        self.ids.append(node_id)
+        self.names.append(name)
+        self.kinds.append(kind)
+        return len(self.ids) - 1
+
+    def connect(self, src: int, output: int, dst: int, port: int) -> None:
+        self.edges.append((src, output, dst, port))
+
+    def columns(self) -> Columns:
+        """The columns, nodes in topological order."""
+        distinct: dict[NodeProperties, int] = {}
+        kind = [distinct.setdefault(properties, len(distinct)) for properties in self.kinds]
+        edges = np.array(self.edges, np.intp).reshape(-1, 4).T
+        return ordered_columns(self.ids, self.names, list(distinct), np.array(kind, np.intp), *edges)
+
+
+class _Folding:
+    def __init__(self, graph: Graph, is_deferred: Callable[[str], bool]) -> None:
+        self.graph = graph
+        self.is_deferred = is_deferred
+        self.info: ControlFlowInfo = build_control_flow_info(graph)
+        self.kind = {i: graph.node_properties(i) for i in graph.node_ids() if i > SINK_ID}
+        self.op = {i: kind.op.removeprefix("Ref") for i, kind in self.kind.items()}
+        self.levels: dict[str, _Level] = {ROOT: _Level(ROOT)}
+        self.node: dict[
+            int, int
+        ] = {}  # where a node stands in the level of its frame; Enter and Exit: in the outer one
+        self.arrival: dict[int, int] = {}  # where the outputs of deferred nodes arrive
+        self.inner: dict[int, int] = {}  # Enter and Exit in the level of their own frame; loop merges
+        self.taken: dict[int, int] = {}  # by loop merge: where the index of the input it took is
+        self.source: dict[tuple[int, int], tuple[int, int]] = {}  # by (node, port): what a node reads
+        self.enter_of: dict[int, int] = {}  # by loop merge
+        self.next_of: dict[int, int] = {}
+
+    def fold(self) -> Levels:
+        for node in self.kind:
+            if self.op[node] == "Enter":
+                self._open(node)
+        self._find_variables()
+        for node in self.kind:
+            self._place(node)
+        loops = sorted((level for level in self.levels.values() if level.name), key=lambda level: -level.depth)
+        for level in loops:
+            self._place_variables(level)
+        self._connect()
+        for level in loops:
+            self._fold_into_parent(level)
+        return Levels(self.levels[ROOT].columns(), [self._loop(level) for level in loops])
+
+    def _open(self, enter: int) -> None:
+        """Makes the level of an Enter's frame, and those around it."""
+        name = self.info.frame_name[enter]
+        if name not in self.levels:
+            outer = self.info.parent_frame[enter]
+            parent = self.info.frame_name[outer]
+            if parent and parent not in self.levels:
+                self._open(outer)
+            self.levels[name] = _Level(name, parent, self.levels[parent].depth + 1)
+        self.levels[name].enters.append(enter)
+
+    def _edges(self) -> Iterator[tuple[int, int, int, int]]:
+        arrays = self.graph.edge_arrays()
+        for src, output, dst, port in zip(
+            arrays.src.tolist(), arrays.src_output.tolist(), arrays.dst.tolist(), arrays.dst_input.tolist(), strict=True
+        ):
+            if src > SINK_ID and dst > SINK_ID:
+                yield src, output, dst, port
+
+    def _find_variables(self) -> None:
+        """Finds the merges that begin iterations, with the Enter and the NextIteration of each."""
+        begins = {dst for src, _, dst, port in self._edges() if port >= 0 and self.op[src] == "NextIteration"}
+        for src, output, dst, port in self._edges():
+            if dst in begins:
+                found = {"Enter": self.enter_of, "NextIteration": self.next_of}.get(self.op[src])
+                if port < 0 or found is None or dst in found or self._is_constant(src):
+                    raise Unfoldable(self.graph.node_name(dst))
+                found[dst] = src
+            elif (self.op[src] == "NextIteration") or (self.op[src] == "Enter" and not self._is_constant(src)):
+                raise Unfoldable(self.graph.node_name(src))
+            if port >= 0:
+                self.source[dst, port] = src, output
+        if any(merge not in self.enter_of for merge in begins):
+            raise Unfoldable(next(self.graph.node_name(m) for m in begins if m not in self.enter_of))
+        for merge in begins:
+            self.levels[self.info.frame_name[merge]].merges.append(merge)
+
+    def _is_constant(self, node: int) -> bool:
+        return self.op[node] == "Enter" and bool(self.kind[node].attrs.get("is_constant", False))
+
+    def _place(self, node: int) -> None:
+        """Gives a node its place, or places, in the levels."""
+        op, kind, name = self.op[node], self.kind[node], self.graph.node_name(node)
+        level = self.levels[self.info.frame_name[node]]
+        if node in self.enter_of:
+            return
+        if op in ("Enter", "Exit"):
+            outer = self.levels[level.parent]
+            self.node[node] = outer.add(_SYNTHETIC, name, _passing_on(kind))
+            if op == "Exit":
+                level.exits.append(node)
+        elif op == "NextIteration":
+            self.node[node] = level.add(_SYNTHETIC, name, _passing_on(kind))
+        elif self.is_deferred(kind.op_def.name):
+            deferred = Deferred(name, kind.op, kind)
+            self.node[node], self.arrival[node] = _launched(level, deferred, kind.input_types, kind.output_types)
+        else:
+            self.node[node] = level.add(node, name, kind)
+
+    def _place_variables(self, level: _Level) -> None:
+        """Adds to a loop's level what enters each iteration and what goes on or leaves."""
+        counted = {src for (_, _), (src, output) in self.source.items() if output == 1 and src in self.enter_of}
+        constant = [enter for enter in level.enters if self._is_constant(enter)]
+        for index, node in enumerate([*level.merges, *constant]):
+            self.inner[node] = level.add(_SYNTHETIC, self.graph.node_name(node), _argument(self.kind[node], 0, index))
+        first = len(level.merges) + len(constant)
+        for index, merge in enumerate([merge for merge in level.merges if merge in counted]):
+            self.taken[merge] = level.add(
+                _SYNTHETIC, self.graph.node_name(merge), _argument(self.kind[merge], 1, first + index)
+            )
+        for index, node in enumerate([*(self.next_of[merge] for merge in level.merges), *level.exits]):
+            kind = self.kind[node]
+            place = level.add(_SYNTHETIC, self.graph.node_name(node), _result(kind, index))
+            if self.op[node] == "Exit":
+                self.inner[node] = place
+            else:
+                level.connect(self.node[node], 0, place, 0)
+
+    def _connect(self) -> None:
+        """Adds the edges of the partition to the levels they are in."""
+        for src, output, dst, port in self._edges():
+            if dst in self.enter_of:
+                continue
+            if src in self.enter_of and port < 0 and role_of(self.kind[dst].op_def.name) is Role.RECV:
+                continue  # that an iteration has begun; its receives are asked for then
+            frame = self.info.of_outputs(src, self.graph.node(src).node_class)[2]
+            place = self.inner if self.op[dst] == "Exit" else self.node
+            self.levels[frame].connect(*self._made(src, output), place[dst], port)
+
+    def _made(self, src: int, output: int) -> tuple[int, int]:
+        """Where in its level an output of a node is made, and as which output."""
+        if src in self.enter_of:
+            return (self.taken[src], 0) if output == 1 else (self.inner[src], output)
+        if self.op[src] == "Enter":
+            return self.inner[src], output
+        return self.arrival.get(src, self.node[src]), output
+
+    def _fold_into_parent(self, level: _Level) -> None:
+        """Adds to the outer level the node that stands for a loop."""
+        outer = self.levels[level.parent]
+        takes = [*(self.enter_of[merge] for merge in level.merges), *(e for e in level.enters if self._is_constant(e))]
+        types = tuple(self.kind[enter].output_types[0] for enter in takes)
+        gives = tuple(self.kind[exit_].output_types[0] for exit_ in level.exits)
+        launch, arrival = _launched(outer, Deferred(level.name, "While", None, level.name), types, gives)
+        for port, enter in enumerate(takes):
+            outer.connect(self.node[enter], 0, launch, port)
+        for output, exit_ in enumerate(level.exits):
+            outer.connect(arrival, output, self.node[exit_], 0)
+
+    def _loop(self, level: _Level) -> Loop:
+        num_invariants = sum(map(self._is_constant, level.enters))
+        counted = sum(merge in self.taken for merge in level.merges)
+        return Loop(
+            level.name,
+            level.parent,
+            level.columns(),
+            len(level.merges),
+            num_invariants,
+            counted,
+            len(level.exits),
+        )
+
+
+def _launched(
+    level: _Level, deferred: Deferred, takes: tuple[DataType, ...], gives: tuple[DataType, ...]
+) -> tuple[int, int]:
+    """The two nodes of a deferred one: where it is launched, and where its outputs arrive."""
+    launch = level.add(_SYNTHETIC, deferred.name, DeferredEnd(_LAUNCH, deferred, takes, ()))
+    return launch, level.add(_SYNTHETIC, deferred.name, DeferredEnd(_ARRIVAL, deferred, (), gives))
+
+
+def _passing_on(kind: NodeProperties) -> NodeProperties:
+    """An identity in place of an Enter, an Exit or a NextIteration."""
+    op = "RefIdentity" if kind.op.startswith("Ref") else "Identity"
+    return properties_of(op, {"T": kind.attrs["T"]})
+
+
+def _argument(kind: NodeProperties, output: int, index: int) -> NodeProperties:
+    return properties_of("_Arg", {"T": kind.output_types[output], "index": index})
+
+
+def _result(kind: NodeProperties, index: int) -> NodeProperties:
+    return properties_of("_Retval", {"T": kind.input_types[0], "index": index})
