@@ -121,6 +121,12 @@ class Columns:
 
     # One node or edge
 
+    def find_id(self, name: str) -> int | None:
+        """The id of the node of that name (the last one added, should there be several), or None."""
+        if self._by_name is None:
+            self._by_name = {n: i for i, n in enumerate(self._names) if n is not None}
+        return self._by_name.get(name)
+
     def node_name(self, node_id: int) -> str:
         """Name of a live node."""
         name = self._names[node_id]

@@ -2,10 +2,12 @@
 
     e = Extension(graph)
     y = e.op("Mul", e.tensor("x:0"), 2.0)
+    e.flush()
 
 Flows in: a graph, op names, inputs, attrs. Flows out: nodes and edges of that graph, and handles. Always holds: new
-names clash with none of the graph; nodes that are alike share their properties, so that the second of a kind costs a
-few microseconds; `finish` ties loose ends to source and sink.
+names clash with none of the graph; nodes that are alike share their properties; what is added waits in columns and
+goes into the graph in bulk, when `flush` is called or `target` is read, so that a node costs a few microseconds. Until
+then nobody else may add nodes to the graph.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import numpy as np
 
 from ..errors import InvalidArgumentError
 from .builder import DType, GraphBuilder, Input, node_def_builder
+from .columns import CONTROL_SLOT
 from .dtypes import Array
 from .graph import Graph
 from .handles import Operation, Tensor
@@ -27,16 +30,41 @@ from .properties import NodeProperties
 
 _SMALL_BYTES = 256  # constants up to this size share properties
 
+Flat = list[Tensor]
+
 
 class Extension(GraphBuilder):
-    """A `GraphBuilder` whose nodes go straight into `graph`."""
+    """A `GraphBuilder` whose nodes go into `graph`."""
 
     def __init__(self, graph: Graph, lookup: Callable[[str], OpSignature] = lookup_op) -> None:
         """`lookup` finds signatures; one that knows the graph's functions lets them be used as ops."""
         super().__init__()
-        self.target = graph
+        self._target = graph
         self._lookup = lookup
         self._kinds: dict[Hashable, NodeProperties] = {}
+        self._ids: dict[str, int] = {}  # of nodes that are new or have been used as inputs
+        self._device_ids: dict[tuple[str, str], int] = {}
+        self._first_new = graph.num_node_ids
+        self._new_names: list[str] = []
+        self._new_properties: list[NodeProperties] = []
+        self._new_devices: list[int] = []
+        self._new_edges: tuple[list[int], list[int], list[int], list[int]] = ([], [], [], [])
+
+    @property
+    def target(self) -> Graph:
+        """The graph, with all that has been added."""
+        self.flush()
+        return self._target
+
+    def flush(self) -> None:
+        """Puts what waits into the graph."""
+        if self._new_names:
+            self._target.extend_nodes(self._new_names, self._new_properties, self._new_devices)
+        if self._new_edges[0]:
+            self._target.extend_edges(*self._new_edges)
+        for column in (self._new_names, self._new_properties, self._new_devices, *self._new_edges):
+            column.clear()
+        self._first_new = self._target.num_node_ids
 
     def op(
         self,
@@ -51,36 +79,44 @@ class Extension(GraphBuilder):
         """Adds a node; arguments and errors as in `GraphBuilder.op`."""
         given = {**attrs, **more_attrs} if attrs else more_attrs
         full_name = self.unique_name(name or op)
-        key = self._key(op, inputs, given)
-        properties = self._kinds.get(key)
+        flat: Flat = []
+        types = _types(inputs, flat)
+        key = None if types is None else _hashable((op, *types, *given.items()) if given else (op, *types))
+        properties = self._kinds.get(key) if key is not None else None
         if properties is None:
             signature = self._lookup(op)
             tensors = self._as_tensors(full_name, signature, inputs, given)
-            node_def = node_def_builder(full_name, signature, tensors, given).finalize()
-            inputs = tuple(tensors)
-            properties = properties_of_node_def(node_def, signature)
+            properties = properties_of_node_def(
+                node_def_builder(full_name, signature, tensors, given).finalize(), signature
+            )
+            flat = [item for value in tensors for item in (value if isinstance(value, list) else (value,))]
             if key is not None:
                 self._kinds[key] = properties
-        return self._add(full_name, properties, inputs, control, device)
+        return self._add(full_name, properties, flat, control, device)
 
     def constant(self, value: Any, dtype: DType | None = None, name: str = "Const", **keywords: Any) -> Tensor:
         """A Const; arguments as in `GraphBuilder.constant`. Equal small ones share properties."""
-        key = (type(value), value, dtype) if isinstance(value, (int, float)) else _array_key(value, dtype)
-        properties = self._kinds.get(key)
-        if properties is None or keywords:
+        key = None if keywords else _constant_key(value, dtype)
+        properties = self._kinds.get(key) if key is not None else None
+        if properties is None:
             made = super().constant(value, dtype, name, **keywords)
-            node = self.target.find_node(made.node)
-            if key is not None and node is not None and not keywords:
-                self._kinds[key] = node.properties
+            if key is not None:
+                self._kinds[key] = self._new_properties[-1]
             return made
         return self._add(self.unique_name(name), properties, (), (), "")[0]
 
+    def move_to(self, device: str, scope: str) -> None:
+        """Puts the nodes made from now on on `device`, and "scope/" before their names."""
+        self._device, self._scope = device, f"{scope}/"
+
     def operation(self, name: str) -> Operation:
         """The node of that name; InvalidArgumentError when the graph has none."""
-        node = self.target.find_node(name)
-        if node is None:
-            raise InvalidArgumentError(f"{name!r} is no node of this graph")
-        return self.handle(node)
+        node_id = self._id(name)
+        if node_id >= self._first_new:
+            properties = self._new_properties[node_id - self._first_new]
+        else:
+            properties = self._target.node_properties(node_id)
+        return Operation(self, name, properties.op, properties.output_types)
 
     def handle(self, node: Node) -> Operation:
         """The handle of a node of the graph."""
@@ -90,67 +126,97 @@ class Extension(GraphBuilder):
     def close_loop(self, merge: Operation, value: Input, port: int = 1) -> None:
         """Makes `value`, the output of a NextIteration, input `port` of a Merge that was made with `later`."""
         tensor = self.tensor(value)
-        self.target.add_edge(self._node(tensor.node), tensor.port, self._node(merge.name), port)
+        self._edge(self._id(tensor.node), tensor.port, self._id(merge.name), port)
 
     def unique_name(self, name: str) -> str:
         """`name` in the current scope, with "_1", "_2" ... behind it if the graph has a node of that name."""
-        wanted = self._scope + name
-        number = self._next_suffix.get(wanted, 0)
-        candidate = f"{wanted}_{number}" if number else wanted
-        while self.target.find_node(candidate) is not None:
-            number += 1
+        wanted = candidate = self._scope + name
+        if wanted in self._ids or self._target.find_id(wanted) is not None:
+            number = self._next_suffix.get(wanted, 1)
             candidate = f"{wanted}_{number}"
-        self._next_suffix[wanted] = number + 1
+            while candidate in self._ids or self._target.find_id(candidate) is not None:
+                number += 1
+                candidate = f"{wanted}_{number}"
+            self._next_suffix[wanted] = number + 1
         return candidate
 
     def graph(self) -> Graph:
         """The graph, its loose ends tied."""
         self.target.fix_source_and_sink_edges()
-        return self.target
+        return self._target
 
-    def _node(self, name: str) -> Node:
-        node = self.target.find_node(name)
-        if node is None:
-            raise InvalidArgumentError(f"{name!r} is no node of this graph")
-        return node
+    def _id(self, name: str) -> int:
+        node_id = self._ids.get(name)
+        if node_id is None:
+            node_id = self._target.find_id(name)
+            if node_id is None:
+                raise InvalidArgumentError(f"{name!r} is no node of this graph")
+            self._ids[name] = node_id
+        return node_id
 
-    def _key(self, op: str, inputs: Sequence[Input], attrs: Mapping[str, Any]) -> Hashable | None:
-        """What decides the properties of a node; None where that cannot be told without making it."""
-        types: list[Hashable] = []
-        for value in inputs:
-            if isinstance(value, Tensor):
-                types.append(value.dtype)
-            elif isinstance(value, Operation):
-                types.append(value.output_types[0])
-            elif isinstance(value, (list, tuple)) and all(isinstance(item, Tensor) for item in value):
-                types.append(tuple([item.dtype for item in value]))
-            else:
-                return None
-        try:
-            key = op, tuple(types), tuple(attrs.items())
-            hash(key)
-        except TypeError:
-            return None
-        return key
+    def _edge(self, src: int, src_output: int, dst: int, dst_input: int) -> None:
+        for column, value in zip(self._new_edges, (src, src_output, dst, dst_input), strict=True):
+            column.append(value)
+
+    def _device_id(self, device: str) -> int:
+        key = self._device, device
+        if key not in self._device_ids:
+            self._device_ids[key] = self._target.intern_device(self._joined_device(device))
+        return self._device_ids[key]
 
     def _add(
-        self, name: str, properties: NodeProperties, inputs: Sequence[Input], control: Sequence[Input], device: str
+        self, name: str, properties: NodeProperties, inputs: Sequence[Tensor], control: Sequence[Input], device: str
     ) -> Operation:
-        graph = self.target
-        node = graph.add_node_with(name, properties, device=self._joined_device(device))
-        port = 0
-        for value in inputs:
-            for tensor in value if isinstance(value, (list, tuple)) else (value,):
-                source = tensor if isinstance(tensor, Tensor) else tensor[0]
-                if source.node:  # else a back edge, that `close_loop` adds
-                    graph.add_edge(self._node(source.node), source.port, node, port)
-                port += 1
-        for source_name in dict.fromkeys((*self._control, *map(self._node_name, control))):
-            graph.add_control_edge(self._node(source_name), node)
-        return Operation(self, name, properties.op, properties.output_types)
+        ids = self._ids
+        node_id = ids[name] = self._first_new + len(self._new_names)
+        self._new_names.append(name)
+        self._new_properties.append(properties)
+        self._new_devices.append(self._device_id(device))
+        src, src_output, dst, dst_input = self._new_edges
+        for port, tensor in enumerate(inputs):
+            source = tensor.node
+            if source:  # else a back edge, that `close_loop` adds
+                src.append(ids[source] if source in ids else self._id(source))
+                src_output.append(tensor.port)
+                dst.append(node_id)
+                dst_input.append(port)
+        if control or self._control:
+            for source in dict.fromkeys((*self._control, *map(self._node_name, control))):
+                self._edge(self._id(source), CONTROL_SLOT, node_id, CONTROL_SLOT)
+        return Operation(self, name, properties.op_def.name, properties.output_types)
 
 
-def _array_key(value: Any, dtype: DType | None) -> Hashable | None:
+def _types(inputs: Sequence[Input], flat: Flat) -> list[Hashable] | None:
+    """The types of inputs, which go into `flat`; None where one is no tensor yet, so that its type is open."""
+    types: list[Hashable] = []
+    for value in inputs:
+        if isinstance(value, Tensor):
+            types.append(value.dtype)
+            flat.append(value)
+        elif isinstance(value, Operation):
+            types.append(value.output_types[0])
+            flat.append(value[0])
+        elif isinstance(value, (list, tuple)) and all(isinstance(item, Tensor) for item in value):
+            types.append(tuple([item.dtype for item in value]))
+            flat.extend(value)
+        else:
+            return None
+    return types
+
+
+def _hashable(key: tuple[Hashable, ...]) -> Hashable | None:
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _constant_key(value: Any, dtype: DType | None) -> Hashable | None:
+    if isinstance(value, (int, float)):
+        return "Const", type(value), repr(value), dtype
+    if isinstance(value, (list, tuple)) and all(type(item) is int for item in value):
+        return "Const", list, tuple(value), dtype
     if isinstance(value, (np.ndarray, np.generic)) and value.dtype != object and value.nbytes <= _SMALL_BYTES:
         array: Array = np.asarray(value)
         return "Const", array.dtype.str, array.shape, array.tobytes(), dtype

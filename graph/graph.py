@@ -67,9 +67,7 @@ class Graph(Columns):
 
     def find_node(self, name: str) -> Node | None:
         """The node of that name (the last one added, should there be several), or None."""
-        if self._by_name is None:
-            self._by_name = {n: i for i, n in enumerate(self._names) if n is not None}
-        found = self._by_name.get(name)
+        found = self.find_id(name)
         return None if found is None else Node(self, found)
 
     def check_node(self, node: Node) -> None:

@@ -14,17 +14,16 @@ if TYPE_CHECKING:
 @gradient("Add", "AddV2")
 def add(op: Forward, grad: Tensor) -> Gradients:
     """d x = d y = g."""
-    return undo_broadcast(op, grad, grad)
+    return undo_broadcast(op, lambda: grad, lambda: grad)
 
 
 @gradient("Sub")
 def sub(op: Forward, grad: Tensor) -> Gradients:
     """d x = g, d y = -g."""
-    return undo_broadcast(op, grad, -grad)
+    return undo_broadcast(op, lambda: grad, lambda: -grad)
 
 
 @gradient("Mul")
 def mul(op: Forward, grad: Tensor) -> Gradients:
     """d x = g conj(y), d y = conj(x) g."""
-    x, y = op.inputs
-    return undo_broadcast(op, grad * conjugate(op, y), conjugate(op, x) * grad)
+    return undo_broadcast(op, lambda: grad * conjugate(op, op.inputs[1]), lambda: conjugate(op, op.inputs[0]) * grad)

@@ -10,10 +10,11 @@ To add one, write in the module of the op's family
     @gradient("Mul")
     def mul(op: Forward, grad: Tensor) -> Gradients:
         x, y = op.inputs
-        return reduce_to(op, grad * y, x), reduce_to(op, grad * x, y)
+        return undo_broadcast(op, lambda: grad * y, lambda: grad * x)
 
 A rule reads the forward tensors from `op.inputs` and `op.outputs` only, when it needs them: inside a loop they are
-values of the iteration that is being undone, and each that is asked for costs a stack.
+values of the iteration that is being undone, and each that is asked for costs a stack. What is known of their sizes
+before the run costs nothing: `op.input_sizes(i)`, `op.output_sizes(i)`.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ....errors import AlreadyExistsError
-from ...dtypes import DataType
+from ...dtypes import Array, DataType
 
 if TYPE_CHECKING:
     from ...builder import GraphBuilder
     from ...handles import Tensor
+    from ...sizes import Sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +81,41 @@ class Forward:
         """The tensors the node made."""
         raise NotImplementedError
 
+    def wants(self, _port: int) -> bool:
+        """Whether the gradient of an input is of any use; if not, the rule may return None for it."""
+        return True
+
+    def input_sizes(self, _port: int) -> Sizes | None:
+        """What is known of the sizes of an input; None for nothing."""
+        return None
+
+    def output_sizes(self, _port: int) -> Sizes | None:
+        """What is known of the sizes of an output; None for nothing."""
+        return None
+
+    def constant_input(self, _port: int) -> Array | None:
+        """The value of an input that is a Const, else None."""
+        return None
+
 
 Rule = Callable[..., Gradients]
 """takes a `Forward` and one Tensor per output"""
 
 _RULES: dict[str, Rule | None] = {}
+_TAKES_NONE: set[str] = set()
 
 
-def gradient(*ops: str) -> Callable[[Rule], Rule]:
-    """Registers the decorated rule for each of `ops`; AlreadyExistsError if one is taken."""
+def gradient(*ops: str, takes_none: bool = False) -> Callable[[Rule], Rule]:
+    """Registers the decorated rule for each of `ops`; AlreadyExistsError if one is taken.
+
+    An output into which nothing flows back is given to the rule as zeros, or, with `takes_none`, as None.
+    """
 
     def register(rule: Rule) -> Rule:
         for op in ops:
             _store(op, rule)
+        if takes_none:
+            _TAKES_NONE.update(ops)
         return rule
 
     return register
@@ -125,6 +149,11 @@ def lookup(op: str) -> Rule | None:
     """The rule of `op`; None when it is flat. Raises KeyError for ops that are not registered."""
     _register_families()
     return _RULES[op]
+
+
+def takes_none(op: str) -> bool:
+    """Whether the rule of `op` is given None, not zeros, for an output into which nothing flows back."""
+    return op in _TAKES_NONE
 
 
 def registered_ops() -> frozenset[str]:

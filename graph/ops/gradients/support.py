@@ -1,14 +1,17 @@
-"""What rules of several families share: undoing a broadcast, shapes, zeros.
+"""What rules of several families share: shapes, undoing a broadcast, conjugates.
 
-Flows in: handles. Flows out: handles of added nodes. Always holds: no shape is assumed; nodes compute them as they run.
+Flows in: handles and what is known of their sizes. Flows out: handles of added nodes. Always holds: what is not known
+before the run is computed by it; what is known makes no nodes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...dtypes import DataType
-from .registry import Forward
+from ...sizes import static
+from .registry import Forward, Gradients
 
 if TYPE_CHECKING:
     from ...handles import Tensor
@@ -16,23 +19,101 @@ if TYPE_CHECKING:
 COMPLEX = frozenset({DataType.COMPLEX64, DataType.COMPLEX128})
 
 
-def shape_of(op: Forward, tensor: Tensor) -> Tensor:
-    """The shape of a tensor as an int32 tensor."""
-    return op.g.op("Shape", tensor)[0]
+def shape_of(op: Forward, port: int, dtype: DataType = DataType.INT32) -> Tensor:
+    """The shape of input `port` as a tensor of rank 1."""
+    known = static(op.input_sizes(port))
+    if known is not None:
+        return op.g.constant(known, dtype, name="shape")
+    if dtype is DataType.INT32:
+        return op.g.op("Shape", op.inputs[port])[0]
+    return op.g.op("Shape", op.inputs[port], out_type=dtype)[0]
 
 
-def undo_broadcast(op: Forward, dx: Tensor, dy: Tensor) -> tuple[Tensor, Tensor]:
-    """Sums what flows back into the two inputs of an op that broadcasts over the axes each was stretched along."""
-    x, y = op.inputs
-    sx, sy = shape_of(op, x), shape_of(op, y)
-    rx, ry = op.g.op("BroadcastGradientArgs", sx, sy)
-    return _summed(op, dx, rx, sx), _summed(op, dy, ry, sy)
+def rank_of(op: Forward, port: int) -> Tensor:
+    """The rank of input `port` as an int32 scalar."""
+    sizes = op.input_sizes(port)
+    return (
+        op.g.constant(len(sizes), DataType.INT32) if isinstance(sizes, tuple) else op.g.op("Rank", op.inputs[port])[0]
+    )
 
 
-def _summed(op: Forward, grad: Tensor, axes: Tensor, shape: Tensor) -> Tensor:
-    return op.g.op("Reshape", op.g.op("Sum", grad, axes), shape)[0]
+def reshape_like(op: Forward, grad: Tensor, port: int) -> Tensor:
+    """`grad` in the shape of input `port`."""
+    return op.g.op("Reshape", grad, shape_of(op, port))[0]
+
+
+def zeros_like(op: Forward, port: int) -> Tensor:
+    """Zeros of the shape and type of input `port`."""
+    return op.g.op("ZerosLike", op.inputs[port])[0]
+
+
+def number(op: Forward, value: complex, like: Tensor) -> Tensor:
+    """A scalar of the type of `like`."""
+    return op.g.constant(value, like.dtype)
 
 
 def conjugate(op: Forward, tensor: Tensor) -> Tensor:
     """The complex conjugate; of a real tensor itself."""
     return op.g.op("Conj", tensor)[0] if tensor.dtype in COMPLEX else tensor
+
+
+def where(op: Forward, condition: Any, then: Any, otherwise: Any) -> Tensor:
+    """Elementwise choice; the three broadcast."""
+    return op.g.op("SelectV2", condition, then, otherwise)[0]
+
+
+def masked(op: Forward, mask: Any, grad: Tensor) -> Tensor:
+    """`grad` where `mask` holds, 0 elsewhere (a product would make NaN of infinities)."""
+    return where(op, mask, grad, number(op, 0, grad))
+
+
+def undo_broadcast(op: Forward, dx: Callable[[], Tensor], dy: Callable[[], Tensor]) -> Gradients:
+    """What flows back into inputs 0 and 1 of an op that broadcasts: summed over the axes each was stretched along.
+
+    `dx` and `dy` make what flows back into the stretched inputs; neither is called for an input that needs nothing.
+    """
+    axes = [_stretched(op, port) if op.wants(port) else _NOT_STRETCHED for port in (0, 1)]
+    found: Sequence[Tensor | None] = (None, None)
+    if None in axes:
+        found = list(op.g.op("BroadcastGradientArgs", shape_of(op, 0), shape_of(op, 1)))
+    return [
+        _summed(op, make(), port, axes[port], found[port]) if op.wants(port) else None
+        for port, make in enumerate((dx, dy))
+    ]
+
+
+def unstretch(op: Forward, grad: Tensor, port: int) -> Tensor:
+    """Sums `grad`, of the shape of output 0, to that of input `port`, which was broadcast to it."""
+    axes = _stretched(op, port)
+    found = op.g.op("BroadcastGradientArgs", shape_of(op, port), op.g.op("Shape", grad))[0] if axes is None else None
+    return _summed(op, grad, port, axes, found)
+
+
+_NOT_STRETCHED: tuple[int, tuple[int, ...]] = (0, ())
+
+
+def _stretched(op: Forward, port: int) -> tuple[int, tuple[int, ...]] | None:
+    """How many axes input `port` lacks of the output's, and along which others it was stretched; None: not known."""
+    own, full = op.input_sizes(port), op.output_sizes(0)
+    if own is not None and own == full:
+        return _NOT_STRETCHED
+    if not isinstance(own, tuple) or not isinstance(full, tuple):
+        return None
+    new = len(full) - len(own)
+    kept = [(axis, mine) for axis, mine in enumerate(own, new) if mine != full[axis]]
+    if any(mine < 0 for _, mine in kept):
+        return None
+    return new, tuple([axis for axis, _ in kept])
+
+
+def _summed(
+    op: Forward, grad: Tensor, port: int, axes: tuple[int, tuple[int, ...]] | None, found: Tensor | None
+) -> Tensor:
+    g = op.g
+    if axes is None:
+        return reshape_like(op, g.op("Sum", grad, found)[0], port)
+    new, kept = axes
+    if not new and not kept:
+        return grad
+    summed = g.op("Sum", grad, g.constant((*range(new), *kept), DataType.INT32), keep_dims=not new)[0]
+    return reshape_like(op, summed, port) if new and kept else summed

@@ -1,0 +1,45 @@
+"""The data edges of a graph, read at once for a pass that asks for the neighbours of many nodes.
+
+Flows in: a graph. Flows out: per node what it reads, by input port, and who reads it. Always holds: it is the graph as
+it was; control edges, source and sink are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .columns import SINK_ID, SOURCE_ID, EdgeArrays, Ids
+from .graph import Graph
+
+Output = tuple[int, int]
+"""(node id, port)"""
+
+
+class DataEdges:
+    """Neighbours by node id."""
+
+    def __init__(self, graph: Graph) -> None:
+        """Reads all edges of `graph`."""
+        edges = graph.edge_arrays()
+        data = np.flatnonzero((edges.dst_input >= 0) & (edges.src != SOURCE_ID) & (edges.dst != SINK_ID))
+        nodes = np.arange(graph.num_node_ids + 1)
+        by_dst = data[np.lexsort((edges.dst_input[data], edges.dst[data]))]
+        by_src = data[np.argsort(edges.src[data], kind="stable")]
+        self._first_in: list[int] = np.searchsorted(edges.dst[by_dst], nodes).tolist()
+        self._first_out: list[int] = np.searchsorted(edges.src[by_src], nodes).tolist()
+        self._sources = _pairs(edges, edges.src, by_dst)
+        self._readers = _pairs(edges, edges.dst, by_src)
+
+    def sources(self, node: int) -> Sequence[Output]:
+        """What a node reads, by input port."""
+        return self._sources[self._first_in[node] : self._first_in[node + 1]]
+
+    def readers(self, node: int) -> Sequence[Output]:
+        """Who reads which of the node's outputs: (reader, port of this node), one a data edge."""
+        return self._readers[self._first_out[node] : self._first_out[node + 1]]
+
+
+def _pairs(edges: EdgeArrays, nodes: Ids, order: np.typing.NDArray[np.intp]) -> list[Output]:
+    return list(zip(nodes[order].tolist(), edges.src_output[order].tolist(), strict=True))
