@@ -142,7 +142,7 @@ class DeviceActor:
             part.step.fail(blame(part.plan, segment, chunks[: next_chunk + 1], rest, error))
         pacer = self._crew.pacer
         ended = pacer.clock()
-        if ended - now > min(pacer.limits):
+        if ended - now > pacer.limits.notice_s:
             part.plan.learn(segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
 

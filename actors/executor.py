@@ -96,8 +96,9 @@ async def run_alone(
     Kernels that alone would use up the budget run in a thread. `check` is called after each rest; it raises if the step
     must not go on. Raises Cancelled only at a rest.
     """
-    clock, budget_s, chunk_s = pacer.clock, pacer.budget_s, pacer.limits.chunk_s
-    limits = Limits(chunk_s, max(budget_s, pacer.limits.thread_s))
+    clock, budget_s = pacer.clock, pacer.budget_s
+    limits = Limits(pacer.limits.chunk_s, max(budget_s, pacer.limits.thread_s))
+    notice_s = limits.notice_s
     for segment in plan.segments:
         chunks = segment.chunks  # others may split them while this step rests
         for number, chunk in enumerate(chunks):
@@ -109,7 +110,7 @@ async def run_alone(
             else:
                 run_chunk(plan, segment, chunks, number, slots)
             ended = clock()
-            if ended - started > chunk_s or segment.slow:
+            if ended - started > notice_s or segment.slow:
                 plan.learn(segment, chunks, number, ended - started, limits)
             if ended - pacer.since > budget_s:
                 await pacer.rest()

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .instructions import Instruction, Slots
 
 Chunk = list["Instruction"]
+_WORTH_NOTICE_S = 1e-4
+_WORTH_REUSE_S = 5e-6  # an instruction that takes so long makes results that are not tiny
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,11 @@ class Limits(NamedTuple):
     chunk_s: float
     thread_s: float
 
+    @property
+    def notice_s(self) -> float:
+        """From here on `Plan.learn` may have something to do."""
+        return min(_WORTH_NOTICE_S, *self)
+
 
 @dataclass(slots=True)
 class Segment:
@@ -68,7 +75,7 @@ class Segment:
 
     `waits` counts the receives and segments that come first, `unlocks` are the segments that wait for this one, and
     `origins` are the nodes of the instructions. `slow` has the identity of every chunk that is a single kernel and took
-    so long the last time that a worker thread should run it.
+    so long the last time that a worker thread should run it, `reusing` that of every chunk which reuses buffers.
     """
 
     chunks: tuple[Chunk, ...]
@@ -76,6 +83,7 @@ class Segment:
     waits: int = 0
     unlocks: tuple[int, ...] = ()
     slow: frozenset[int] = frozenset()
+    reusing: frozenset[int] = frozenset()
 
     def set_apart(self, positions: list[int]) -> None:
         """Makes chunks of their own of some instructions, and marks them as slow before anybody has waited for them."""
@@ -92,6 +100,8 @@ class Segment:
         if middle:
             halves = chunk[:middle], chunk[middle:]
             self.chunks = tuple(part for c in self.chunks for part in (halves if c is chunk else (c,)))
+            if id(chunk) in self.reusing:
+                self.reusing = (self.reusing - {id(chunk)}) | set(map(id, halves))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +132,12 @@ class Plan:
     def learn(self, segment: Segment, chunks: tuple[Chunk, ...], number: int, took_s: float, limits: Limits) -> None:
         """Takes note of how long a chunk took.
 
-        A long one reuses buffers from now on and is halved; a single kernel is marked or unmarked as slow.
+        One whose instructions take long reuses buffers from now on; one that takes long itself is halved; a single
+        kernel is marked or unmarked as slow.
         """
         chunk = chunks[number]
-        if took_s > limits.thread_s:
+        if took_s > min(_WORTH_REUSE_S, limits.thread_s) * len(chunk) and id(chunk) not in segment.reusing:
+            segment.reusing |= {id(chunk)}
             self._reuse_buffers(segment, chunks, number)
         if len(chunk) > 1:
             if took_s > limits.chunk_s:

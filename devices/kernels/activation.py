@@ -11,9 +11,10 @@ from collections.abc import Callable
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ...graph.dtypes import Array, DataType, base_type, numpy_dtype
+from ...graph.dtypes import Array, numpy_dtype
 from ...graph.ops.shapes.dims import shape_text
 from .exponential import exp_float32
+from .rectifier import rectified
 from .registry import Construction, Kernel, kernel
 from .support import in_float32, is_half
 
@@ -50,11 +51,6 @@ def _constants(node: Construction, *values: float) -> list[np.generic]:
     """`values` in the type that the node computes in, so that they do not widen its results."""
     dtype = numpy_dtype(node.output_types[0])
     return [(np.float32 if is_half(dtype) else dtype.type)(value) for value in values]
-
-
-def _relu(node: Construction) -> Unary:
-    (zero,) = _constants(node, 0)
-    return lambda x: np.maximum(x, zero)
 
 
 def _relu_grad(node: Construction) -> Gradient:
@@ -166,6 +162,4 @@ for _grad_op, _make_grad in {
 @kernel("Relu")
 def relu(node: Construction) -> Kernel:
     """max(x, 0); of signed bytes quantised to qint8 as of any other number."""
-    if base_type(node.output_types[0]) == DataType.QINT8:
-        return lambda x: np.maximum(x, np.int8(0))
-    return in_float32(_relu(node), node.output_types[0])
+    return in_float32(rectified, node.output_types[0])

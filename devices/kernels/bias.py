@@ -13,21 +13,10 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array
 from ...graph.ops.shapes.dims import shape_text
+from .bias_check import check_bias
 from .column_sums import column_sums
 from .registry import Construction, Kernel, kernel
 from .support import in_float32
-
-
-def _check(value: Array, bias: Array, channel_first: bool) -> None:
-    if value.ndim < 2:
-        raise InvalidArgumentError(f"Input tensor must be at least 2D: {shape_text(value.shape)}")
-    if bias.ndim != 1:
-        raise InvalidArgumentError(f"Biases must be 1D: {shape_text(bias.shape)}")
-    if bias.shape[0] != value.shape[1 if channel_first else -1]:
-        raise InvalidArgumentError(
-            "Must provide as many biases as the last dimension of the input tensor: "
-            f"{shape_text(bias.shape)} vs. {shape_text(value.shape)}"
-        )
 
 
 @kernel("BiasAdd", "BiasAddV1")
@@ -36,7 +25,7 @@ def bias_add(node: Construction) -> Kernel:
     channel_first = node.attrs.get("data_format") == b"NCHW"
 
     def add(value: Array, bias: Array) -> Array:
-        _check(value, bias, channel_first)
+        check_bias(value, bias, channel_first=channel_first)
         if channel_first:
             return value + bias.reshape((-1,) + (1,) * (value.ndim - 2))
         return value + bias

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...graph.dtypes import Array, DataType, base_type
+from .bias_check import check_bias
+from .rectifier import rectified
 
 if TYPE_CHECKING:
     from ...graph.properties import NodeProperties
@@ -23,14 +25,16 @@ Into = Callable[..., Array]
 """takes the inputs of a node and `out`, an array of the shape and type of the result; ValueError if it does not fit"""
 
 
-def _relu(x: Array, out: Array) -> Array:
-    result: Array = np.maximum(x, 0, out=out)
+def _bias_add(value: Array, bias: Array, out: Array) -> Array:
+    check_bias(value, bias, channel_first=False)
+    result: Array = np.add(value, bias, out=out)
     return result
 
 
 _FUNCTIONS: Mapping[str, Into] = {
     "Add": np.add,
     "AddV2": np.add,
+    "BiasAdd": _bias_add,
     "Sub": np.subtract,
     "Mul": np.multiply,
     "RealDiv": np.true_divide,
@@ -39,13 +43,15 @@ _FUNCTIONS: Mapping[str, Into] = {
     "Neg": np.negative,
     "Sqrt": np.sqrt,
     "Square": np.square,
-    "Relu": _relu,
+    "Relu": rectified,
 }
 _TYPES = frozenset({DataType.FLOAT, DataType.DOUBLE})
 
 
 def into(properties: NodeProperties) -> Into | None:
-    """The function for nodes of this kind, None where there is none."""
+    """The function for nodes of this kind, None where there is none: channels, for one, have to be the last axis."""
     function = _FUNCTIONS.get(properties.op)
+    if properties.attrs.get("data_format") == b"NCHW":
+        return None
     types = {base_type(t) for t in (*properties.input_types, *properties.output_types)}
     return function if function is not None and len(types) == 1 and types <= _TYPES else None

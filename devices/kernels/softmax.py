@@ -16,9 +16,18 @@ from .registry import Construction, Kernel, kernel
 from .support import in_float32
 
 
+_NARROW = 32  # classes up to which numpy finds the maximum of many rows sooner one class at a time
+
+
 def _shifted(logits: Array) -> Array:
     """`logits` minus the maximum of each row; an empty row stays empty."""
-    return logits - logits.max(axis=-1, keepdims=True, initial=-np.inf) if logits.size else logits
+    if not logits.size:
+        return logits
+    classes = logits.shape[-1]
+    if logits.ndim > 1 and classes <= _NARROW:
+        greatest = np.maximum.reduce(np.ascontiguousarray(logits.reshape(-1, classes).T), axis=0)
+        return np.asarray(logits - greatest.reshape(*logits.shape[:-1], 1))
+    return np.asarray(logits - logits.max(axis=-1, keepdims=True))
 
 
 def _softmax(logits: Array) -> Array:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.devices.kernels import in_place
+from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import Array, DataType
 from partita.graph.graph import Graph
 from partita.graph.properties import NodeProperties
@@ -27,7 +28,7 @@ def properties(op: str, dtype: DataType) -> NodeProperties:
 
 
 def test_each_op_of_the_table_is_tested_here() -> None:
-    assert set(in_place._FUNCTIONS) == {*UNARY, *BINARY}
+    assert set(in_place._FUNCTIONS) == {*UNARY, *BINARY, "BiasAdd"}
 
 
 @pytest.mark.parametrize("op", UNARY)
@@ -59,6 +60,18 @@ def test_two_operands(op: str, operands: tuple[Array, Array], into_first: bool) 
         else:
             with pytest.raises(ValueError, match="broadcast"):
                 function(*values, out=out)
+
+
+def test_a_bias_is_added_in_place_if_there_is_one_per_channel() -> None:
+    function = in_place.into(properties("BiasAdd", DataType.FLOAT))
+    assert function is not None
+    value = np.arange(6, dtype=np.float32).reshape(2, 3)
+    function(value, np.float32([1, 2, 3]), out=value)
+    np.testing.assert_array_equal(value, [[1, 3, 5], [4, 6, 8]])
+    with pytest.raises(InvalidArgumentError, match=r"Biases must be 1D: \[2,3\]"):
+        function(value, value, out=value)
+    channels_first = Graph().add_node("n", "BiasAdd", {"T": DataType.FLOAT, "data_format": "NCHW"}).properties
+    assert in_place.into(channels_first) is None
 
 
 @pytest.mark.parametrize("dtype", [DataType.HALF, DataType.BFLOAT16, DataType.INT32, DataType.STRING])
