@@ -15,7 +15,6 @@ from .exponential import exp_float32
 from .registry import Construction, Kernel, kernel
 from .support import in_float32
 
-
 _NARROW = 32  # classes up to which numpy finds the maximum of many rows sooner one class at a time
 
 
