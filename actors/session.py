@@ -83,6 +83,7 @@ class Session:
         self._actors = {name: DeviceActor(name, Binder(name, DeviceState(seed)), self._crew) for name in cluster.names}
         self._options = PartitionOptions(new_name=name_counter(), get_incarnation=cluster.incarnation)
         self._prepared: dict[Signature, Prepared] = {}
+        self._traced: dict[Signature, Sequence[tuple[Plan, DeviceActor]]] = {}
         self._preparing = trio.Lock()
         self._timeout_ms = timeout_ms
         self._num_steps = 0
@@ -228,11 +229,19 @@ class Session:
         with trio.move_on_after(timeout_ms / 1000 if timeout_ms > 0 else inf):
             if options.trace_level == RunOptions.NO_TRACE or not prepared.work:
                 return await self._run(prepared, fed, number)
-            work = [(traced(plan), actor) for plan, actor in compile_traced(prepared, self._actors)]
+            work = self._traced_work(prepared)
             parts = await self._run_parts(work, fed, number, with_trace=True)
             metadata.step_stats.CopyFrom(step_stats(parts))
             return _fetched(prepared, [(part.plan, part.slots) for part in parts], fed)
         raise DeadlineExceededError(f"the step was not done after timeout_in_ms = {timeout_ms}")
+
+    def _traced_work(self, prepared: Prepared) -> Sequence[tuple[Plan, DeviceActor]]:
+        """The plans of a request with clocks in them, compiled when the first step asks for a trace."""
+        work = self._traced.get(prepared.signature)
+        if work is None:
+            work = [(traced(plan), actor) for plan, actor in compile_traced(prepared, self._actors)]
+            self._traced[prepared.signature] = work
+        return work
 
 
 def _fetched(prepared: Prepared, parts: Sequence[tuple[Plan, Slots]], fed: Sequence[object]) -> list[Array]:

@@ -1,7 +1,7 @@
 """Graphs on disk: GraphDef as binary or text.
 
-Flows in: a path. Flows out: a GraphDef, and back. Always holds: the content decides between binary and text where the
-suffix does not, and a file that is neither is refused with its name.
+Flows in: a path. Flows out: a GraphDef or its bytes, and back. Always holds: the suffix decides between text and
+binary, and a file that is neither is refused with its name.
 """
 
 from __future__ import annotations
@@ -38,19 +38,32 @@ def load_graph_def(path: str | Path) -> GraphDef:
 
     Raises NotFoundError when there is no such file and InvalidArgumentError when it holds no GraphDef.
     """
+    try:
+        return GraphDef.FromString(read_graph_bytes(path))
+    except DecodeError as error:
+        raise no_graph_def(path) from error
+
+
+def read_graph_bytes(path: str | Path) -> bytes:
+    """The GraphDef of a file as binary, which is all that an import needs: a binary file is not even looked at.
+
+    Raises NotFoundError when there is no such file and InvalidArgumentError when it is text and holds no GraphDef.
+    """
     path = Path(path)
     try:
         data = path.read_bytes()
     except OSError as error:
         raise NotFoundError(f"cannot read {str(path)!r}: {error.strerror}; give the path of a GraphDef file") from error
     if path.suffix in _TEXT_SUFFIXES:
-        return graph_def_from_text(data.decode("utf-8", "replace"), repr(str(path)))
-    try:
-        return GraphDef.FromString(data)
-    except DecodeError as error:
-        raise InvalidArgumentError(
-            f"{str(path)!r} holds no GraphDef: damaged, or of another format (a text graph must end in .pbtxt)"
-        ) from error
+        return graph_def_from_text(data.decode("utf-8", "replace"), repr(str(path))).SerializeToString()
+    return data
+
+
+def no_graph_def(path: str | Path) -> InvalidArgumentError:
+    """What to raise for a file whose bytes are no GraphDef."""
+    return InvalidArgumentError(
+        f"{str(path)!r} holds no GraphDef: damaged, or of another format (a text graph must end in .pbtxt)"
+    )
 
 
 def save_graph_def(graph_def: GraphDef, path: str | Path) -> None:

@@ -38,6 +38,15 @@ def cli() -> None:
     """
 
 
+_tags_option = click.option(
+    "--tags",
+    default="serve",
+    show_default=True,
+    metavar="LIST",
+    help="Tags of the graph of a SavedModel, with commas between.",
+)
+
+
 def _placement_options(command: Command) -> Command:
     """The flags that say what is asked of a graph, and where it runs."""
     for option in reversed(
@@ -64,13 +73,7 @@ def _placement_options(command: Command) -> Command:
                 metavar="NAME",
                 help="What to ask of a SavedModel; feeds and fetches go by its names.  [default: serving_default]",
             ),
-            click.option(
-                "--tags",
-                default="serve",
-                show_default=True,
-                metavar="LIST",
-                help="Tags of the graph of a SavedModel, with commas between.",
-            ),
+            _tags_option,
         ]
     ):
         command = option(command)
@@ -151,16 +154,19 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: f
 
 @cli.command()
 @click.argument("graph", type=_FILE)
+@_tags_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-def inspect(graph: Path, as_json: bool) -> None:
+def inspect(graph: Path, tags: str, as_json: bool) -> None:
     """Say what is in GRAPH.
+
+    GRAPH is a GraphDef file or the folder of a SavedModel, whose signatures are listed too.
 
     Counts its ops and the devices they ask for, lists the placeholders it wants fed and what it would fetch, and
     names the ops that Partita has no kernel or no shape function for.
     """
     from .commands.inspect import inspect as execute
 
-    execute(graph, as_json)
+    execute(graph, tags, as_json)
 
 
 @cli.command()

@@ -1,22 +1,24 @@
 """`partita inspect`: what is in a graph, without running or placing it.
 
-Flows in: a graph file. Flows out: counts of ops and devices, the feeds it wants, what it would fetch, and the ops
-that lack a kernel or a shape function; as tables or as one JSON object.
+Flows in: a graph file or a SavedModel. Flows out: counts of ops and devices, the feeds it wants, what it would fetch,
+the signatures of a SavedModel, and the ops that lack a kernel or a shape function; as tables or as one JSON object.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ...graph import Graph, Node
 from ...graph.columns import SINK_ID
 from ...graph.dtypes import base_type, dtype_name
+from ...graph.formats.saved_model import Signature, TensorSpec
 from ...graph.ops.shapes import registry as shapes
 from .feeds import shape_text
-from .request import ends, import_graph, live_nodes, read_graph_def, unsupported
+from .request import ends, import_graph, live_nodes, read_graph, read_saved_model, unsupported
 from .screen import Screen
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
@@ -25,12 +27,33 @@ _LISTED = 40
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """One placeholder; `shape` is None for an unknown rank, a size None when unknown; a default makes it optional."""
+    """One placeholder, or one input of a signature; a default makes it optional.
+
+    `shape` is None for an unknown rank, a size None when unknown.
+    """
 
     name: str
     dtype: str
     shape: list[int | None] | None
     has_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One output of a signature; `shape` as of a `Feed`."""
+
+    name: str
+    dtype: str
+    shape: list[int | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One signature of a SavedModel."""
+
+    name: str
+    inputs: list[Feed]
+    outputs: list[Output]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +71,24 @@ class Findings:
     targets: list[str]
     ops_without_kernel: dict[str, int]
     ops_without_shape_function: dict[str, int]
+    signatures: list[Call]
 
 
-def inspect(path: Path, as_json: bool) -> None:
-    """Prints what is in the graph file; ConfigurationError when it cannot be read."""
+def inspect(path: Path, tags: str, as_json: bool) -> None:
+    """Prints what is in a graph file, or in the graph of a SavedModel with `tags`; raises ConfigurationError."""
     screen = Screen()
-    graph_def = read_graph_def(path, screen)
-    graph = import_graph(graph_def, path, screen)
+    file, saved = read_saved_model(path, tags, screen) if path.is_dir() else (read_graph(path, screen), None)
+    graph = import_graph(file, screen)
     with screen.working("looking at the nodes"):
-        found = findings(graph, len(graph_def.library.function))
+        found = findings(graph, saved.signatures if saved is not None else {})
     if as_json:
         screen.json(json.dumps(asdict(found), indent=2))
     else:
         _print(found, screen)
 
 
-def findings(graph: Graph, functions: int) -> Findings:
-    """Everything there is to say about a graph with so many functions in its library; most frequent first."""
+def findings(graph: Graph, signatures: Mapping[str, Signature]) -> Findings:
+    """Everything there is to say about a graph and the signatures that come with it; most frequent first."""
     ops = Counter(properties.op for _, properties in live_nodes(graph))
     requested, names = graph.requested_device_indices(), graph.device_names()
     devices = Counter(names[requested[node_id]] for node_id, _ in live_nodes(graph))
@@ -73,7 +97,7 @@ def findings(graph: Graph, functions: int) -> Findings:
     return Findings(
         nodes=ops.total(),
         edges=int(((edges.src > SINK_ID) & (edges.dst > SINK_ID)).sum()),
-        functions=functions,
+        functions=len(graph.library.function),
         producer=graph.versions.producer,
         ops=dict(ops.most_common()),
         devices=dict(devices.most_common()),
@@ -86,6 +110,7 @@ def findings(graph: Graph, functions: int) -> Findings:
         ops_without_shape_function=dict(
             Counter({op: n for op, n in ops.items() if shapes.lookup(op) is None}).most_common()
         ),
+        signatures=[_call(name, signature) for name, signature in signatures.items()],
     )
 
 
@@ -99,6 +124,18 @@ def _feed(node: Node) -> Feed:
     )
 
 
+def _call(name: str, signature: Signature) -> Call:
+    return Call(
+        name,
+        [Feed(key, *_type_and_shape(spec), key in signature.defaults) for key, spec in signature.inputs.items()],
+        [Output(key, *_type_and_shape(spec)) for key, spec in signature.outputs.items()],
+    )
+
+
+def _type_and_shape(spec: TensorSpec) -> tuple[str, list[int | None] | None]:
+    return dtype_name(spec.dtype), None if spec.shape is None else list(spec.shape)
+
+
 def _print(found: Findings, screen: Screen) -> None:
     library = f", {found.functions} functions" if found.functions else ""
     screen.line(f"{found.nodes:,} nodes, {found.edges:,} edges{library}, producer {found.producer}")
@@ -108,6 +145,13 @@ def _print(found: Findings, screen: Screen) -> None:
     if found.feeds:
         rows = [[f.name, f.dtype, shape_text(f.shape), "has a default" if f.has_default else ""] for f in found.feeds]
         screen.table(["feeds", "type", "shape", ""], rows, left=4)
+        screen.line()
+    for call in found.signatures:
+        rows = [
+            [x.name, "in", x.dtype, shape_text(x.shape), "has a default" if x.has_default else ""] for x in call.inputs
+        ]
+        rows += [[y.name, "out", y.dtype, shape_text(y.shape), ""] for y in call.outputs]
+        screen.table([f"signature {call.name}", "", "type", "shape", ""], rows, left=5)
         screen.line()
     for heading, names in (("ends, fetched by default", found.fetches), ("ends, run by default", found.targets)):
         if names:

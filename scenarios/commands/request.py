@@ -17,11 +17,14 @@ import numpy as np
 from ...actors.roles import Role, role_of
 from ...devices import Cluster, load_cluster, local_cluster
 from ...devices.kernels import registry as kernels
-from ...graph import Graph, GraphDef, Node, NodeProperties, client_graph, graph_def_to_graph, load_graph_def
+from ...errors import InvalidArgumentError
+from ...graph import Graph, Node, NodeProperties, client_graph, graph_def_to_graph
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
 from ...graph.dtypes import Array, DataType, base_type, dtype_name
+from ...graph.files import no_graph_def, read_graph_bytes
 from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedGraph, Signature, load_saved_model
+from ...graph.importer import parse_lazily
 from .failure import ConfigurationError, configuring
 from .feeds import checked_feeds, read_feeds, shape_text, split_assignment
 from .screen import Screen
@@ -47,6 +50,16 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphFile:
+    """A graph as it is in a file: a GraphDef in bytes, how many nodes it has, and the devices that they ask for."""
+
+    path: Path
+    data: bytes
+    nodes: int
+    devices: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Inputs:
     """The files of a request, read; `feeds` maps names to values, None where a name came without a file.
 
@@ -55,7 +68,7 @@ class Inputs:
 
     request: Request
     cluster: Cluster
-    graph_def: GraphDef
+    graph: GraphFile
     feeds: Mapping[str, Array | None]
     saved: SavedGraph | None = None
     signature: Signature | None = None
@@ -88,19 +101,33 @@ class Loaded:
         return {name: value for name, value in self.feeds.items() if value is not None}
 
 
-def read_graph_def(path: Path, screen: Screen) -> GraphDef:
+def read_graph(path: Path, screen: Screen) -> GraphFile:
     """A graph file; ConfigurationError when there is none, or it is broken or empty."""
     with screen.working(f"reading {path.name}"), configuring():
-        graph_def = load_graph_def(path)
-    if not graph_def.node:
+        return _graph_file(read_graph_bytes(path), path)
+
+
+def read_saved_model(path: Path, tags: str, screen: Screen) -> tuple[GraphFile, SavedGraph]:
+    """The graph of a SavedModel with `tags`, and what comes with it; ConfigurationError as of `read_graph`."""
+    with screen.working(f"reading {path.name}"), configuring():
+        saved = load_saved_model(path, tags.split(","))
+        return _graph_file(saved.graph_def.SerializeToString(), path), saved
+
+
+def _graph_file(data: bytes, path: Path) -> GraphFile:
+    try:
+        lazy = parse_lazily(data)
+    except InvalidArgumentError as error:
+        raise no_graph_def(path) from error
+    if not lazy.node:
         raise ConfigurationError(f"graph {str(path)!r} has no nodes; give a GraphDef (.pb, or .pbtxt for text)")
-    return graph_def
+    return GraphFile(path, data, len(lazy.node), frozenset({node.device for node in lazy.node}))
 
 
-def import_graph(graph_def: GraphDef, path: Path, screen: Screen) -> Graph:
+def import_graph(file: GraphFile, screen: Screen) -> Graph:
     """The graph that a file describes; ConfigurationError where it does not fit together."""
-    with screen.working("importing", len(graph_def.node)) as progress, configuring(f"graph {str(path)!r}"):
-        return graph_def_to_graph(graph_def, add_default_attrs=True, on_read=progress)
+    with screen.working("importing", file.nodes) as progress, configuring(f"graph {str(file.path)!r}"):
+        return graph_def_to_graph(file.data, add_default_attrs=True, on_read=progress)
 
 
 def read(request: Request, screen: Screen) -> Inputs:
@@ -111,12 +138,12 @@ def read(request: Request, screen: Screen) -> Inputs:
     if not request.graph.is_dir():
         if request.signature is not None:
             raise ConfigurationError(f"--signature: {str(request.graph)!r} is no SavedModel folder")
-        graph_def = read_graph_def(request.graph, screen)
-        return Inputs(request, _cluster(request, graph_def), graph_def, feeds)
-    with screen.working(f"reading {request.graph.name}"), configuring():
-        saved = load_saved_model(request.graph, request.tags.split(","))
+        graph = read_graph(request.graph, screen)
+        return Inputs(request, _cluster(request, graph), graph, feeds)
+    graph, saved = read_saved_model(request.graph, request.tags, screen)
+    with configuring():
         signature = _signature(request, saved)
-    return Inputs(request, _cluster(request, saved.graph_def), saved.graph_def, feeds, saved, signature)
+    return Inputs(request, _cluster(request, graph), graph, feeds, saved, signature)
 
 
 def _signature(request: Request, saved: SavedGraph) -> Signature | None:
@@ -149,14 +176,14 @@ def _resolve_signature(inputs: Inputs, signature: Signature, graph: Graph) -> Lo
 def load(request: Request, screen: Screen) -> Loaded:
     """Reads what the request names and imports the graph, without placing it."""
     inputs = read(request, screen)
-    return resolve(inputs, import_graph(inputs.graph_def, request.graph, screen))
+    return resolve(inputs, import_graph(inputs.graph, screen))
 
 
-def _cluster(request: Request, graph_def: GraphDef) -> Cluster:
+def _cluster(request: Request, graph: GraphFile) -> Cluster:
     with configuring("" if request.devices is None else "--devices"):
         if request.cluster is not None:
             return load_cluster(request.cluster)
-        return local_cluster(wanted_devices({node.device for node in graph_def.node}, request.devices))
+        return local_cluster(wanted_devices(graph.devices, request.devices))
 
 
 def wanted_devices(names: Iterable[str], given: str | None = None) -> str:

@@ -33,9 +33,8 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
     screen = Screen()
     inputs = read(request, screen)
     async with AsyncExitStack() as stack:
-        count = len(inputs.graph_def.node)
-        with screen.working("importing", count) as progress, configuring(f"graph {str(request.graph)!r}"):
-            opening = open_session(inputs.graph_def, inputs.cluster, on_read=progress)
+        with screen.working("importing", inputs.graph.nodes) as progress, configuring(f"graph {str(request.graph)!r}"):
+            opening = open_session(inputs.graph.data, inputs.cluster, on_read=progress)
             session = await stack.enter_async_context(opening)
         loaded = resolve(inputs, session.graph)
         if inputs.saved is not None:

@@ -315,6 +315,20 @@ def test_a_trace_has_every_node_but_transfers_and_the_same_values() -> None:
     assert 0 <= stats.op_start_rel_micros <= stats.op_end_rel_micros <= stats.all_end_rel_micros
 
 
+def test_every_traced_step_of_a_request_has_a_trace_of_its_own() -> None:
+    """Though its plans are made once."""
+
+    async def main() -> None:
+        options = RunOptions(trace_level=RunOptions.FULL_TRACE)
+        async with open_session(chain(), "cpu:2") as session:
+            for value in (1.0, 2.0, 3.0):
+                metadata = RunMetadata()
+                assert await session.run("n2", {"x": value}, options=options, metadata=metadata) == [-value]
+                assert sum(len(device.node_stats) for device in metadata.step_stats.dev_stats) == 3
+
+    trio.run(main)
+
+
 def test_a_step_that_takes_longer_than_allowed_fails_and_the_session_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = MockClock()
 

@@ -18,7 +18,7 @@ from tests.strategies import GraphCase, graph_cases
 @given(graph_cases())
 def test_counts_add_up(case: GraphCase) -> None:
     """Every node is counted once by op and once by device; every placeholder is a feed; ends are consumed by nobody."""
-    found = findings(graph_def_to_graph(case.graph_def), 0)
+    found = findings(graph_def_to_graph(case.graph_def), {})
     assert found.ops == dict(Counter(node.op for node in case.graph_def.node))
     assert found.nodes == len(case.graph_def.node) == sum(found.devices.values())
     placeholders = {node.name for node in case.graph_def.node if node.op.startswith("Placeholder")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,17 @@ def test_tags_choose_the_graph(partita: CommandLine, tmp_path: Path) -> None:
     """Several, with commas between."""
     for tags in ("train", "serve,extra"):
         assert "y  float" in partita.done("run", TAGGED, "--tags", tags, "--feed", feed(tmp_path))
+
+
+def test_its_signatures_are_listed(partita: CommandLine) -> None:
+    """With types and shapes, of the graph that has the tags."""
+    text = partita.done("inspect", MODEL)
+    assert "signature serving_default" in text
+    assert "[?,3]" in text
+    found = json.loads(partita.done("inspect", TAGGED, "--tags", "train", "--json"))
+    (y,) = found["signatures"][0]["outputs"]
+    assert (y["name"], y["dtype"]) == ("y", "float")
+    assert "Could not find meta graph" in partita("inspect", MODEL, "--tags", "train").err
 
 
 def test_simulating_needs_no_values(partita: CommandLine, tmp_path: Path) -> None:

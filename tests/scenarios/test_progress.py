@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console
 
 from benchmarks.workloads import drawn
-from partita.graph import GraphDef, graph_def_to_graph
+from partita.graph import graph_def_to_graph
 from partita.scenarios.commands import screen as screen_module
-from partita.scenarios.commands.request import import_graph
+from partita.scenarios.commands.request import GraphFile, import_graph
 from partita.scenarios.commands.screen import Screen
 
 NODES = 10_000
@@ -41,7 +41,7 @@ def test_an_import_shows_how_many_nodes_it_has_read_on_a_terminal_only(
     monkeypatch.setattr(screen_module, "Timer", NoPatience)
     screen, shown = Screen(), StringIO()
     screen.err = Console(file=shown, force_terminal=is_terminal, width=100)
-    import_graph(GraphDef.FromString(drawn(NODES).data), Path("drawn.pb"), screen)
+    import_graph(GraphFile(Path("drawn.pb"), drawn(NODES).data, NODES + 1, frozenset()), screen)
     text = shown.getvalue()
     assert ("importing" in text and f"{NODES + 1}/{NODES + 1}" in text) if is_terminal else not text
 

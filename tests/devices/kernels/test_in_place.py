@@ -66,7 +66,7 @@ def test_a_bias_is_added_in_place_if_there_is_one_per_channel() -> None:
     function = in_place.into(properties("BiasAdd", DataType.FLOAT))
     assert function is not None
     value = np.arange(6, dtype=np.float32).reshape(2, 3)
-    function(value, np.float32([1, 2, 3]), out=value)
+    function(value, np.array([1, 2, 3], np.float32), out=value)
     np.testing.assert_array_equal(value, [[1, 3, 5], [4, 6, 8]])
     with pytest.raises(InvalidArgumentError, match=r"Biases must be 1D: \[2,3\]"):
         function(value, value, out=value)
