@@ -7,6 +7,7 @@ graphs) are made in bulk, column by column; the others one by one.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,11 +16,13 @@ from ..graph.dtypes import is_ref
 from . import instructions as form
 from .binding import is_shared
 from .columns import Flags, Ints
+from .deferred import End
 from .draft import Draft
 from .roles import Role
 
 if TYPE_CHECKING:
-    from ..devices.kernels.registry import Kernel
+    from ..devices.kernels.registry import Kernel, Start
+    from ..graph.properties import NodeProperties
     from .binding import Binder
     from .instructions import Instruction
     from .transfers import Messages
@@ -31,13 +34,19 @@ class Assembler:
     `outgoing` are the messages that it sends, each from its last node.
     """
 
-    def __init__(self, draft: Draft, slots: list[int], binder: Binder, outgoing: Messages) -> None:
+    def __init__(
+        self, draft: Draft, slots: list[int], binder: Binder, outgoing: Messages, run_when_dead: Collection[str] = ()
+    ) -> None:
+        """`run_when_dead` are the frames of loops that run even when nothing alive goes in."""
         self._message = np.full(draft.columns.num_nodes, -1, np.intp)
         self._message[outgoing.last] = np.arange(len(outgoing.keys))
         self.outgoing = outgoing
         self.draft = draft
         self.slots = slots
         self.binder = binder
+        self._run_when_dead = run_when_dead
+        launches = np.flatnonzero(draft.codes == Role.LAUNCH).tolist()
+        self._launch_number = {node: number for number, node in enumerate(launches)}
 
     def assemble(self, program: Ints) -> list[Instruction]:
         """The instructions of the nodes of `program`, in its order."""
@@ -112,19 +121,37 @@ class Assembler:
             return form.merge(inputs, outputs, self._read(node))
         if role is Role.SEND:
             return self._send(node, control)
+        if role is Role.LAUNCH:
+            return self._launch(node, inputs, control)
+        if role is Role.DEFERRED:
+            return form.identity, 0, 0, 0  # a loop in a local loop, which has a place for it
         if role is Role.RECV:
             inputs = [self.slots[draft.arrivals[node]]]
         elif role is Role.RETVAL:
             outputs = [self.slots[draft.result(node)]]
-        if draft.may_die[node]:
+        if draft.may_die[node] and (control or len(outputs) != 1 or not 1 <= len(inputs) <= 2 or self.token(node)):
             step = self._step(node, role, inputs, outputs)
-            return form.guarded(step, [*inputs, *control], outputs, self._token(node))
+            return form.guarded(step, [*inputs, *control], outputs, self.token(node))
         kernel = self._kernel(node, role)
+        if draft.may_die[node] and kernel is not None:
+            return form.if_alive(kernel, inputs, outputs[0])
         if kernel is None:
             return form.whole(self._step(node, role, inputs, outputs))
         return form.plain(kernel, inputs, outputs)
 
-    def _token(self, node: int) -> int:
+    def _launch(self, node: int, inputs: list[int], control: list[int]) -> Instruction:
+        end = self.draft.columns.properties[node]
+        assert isinstance(end, End)  # launches have no other properties
+        number, convert = self._launch_number[node], self._dereferenced(node, form.all_inputs)
+        if self.draft.may_die[node] and end.deferred.frame not in self._run_when_dead:
+            return form.launch_either(number, inputs, control, convert)
+        return form.launch(number, inputs, convert)
+
+    def starter(self, node: int, properties: NodeProperties) -> Start:
+        """What starts a deferred kernel: `node` is its launch, `properties` are its own."""
+        return self.binder.kernel(self.draft.columns.names[node], properties)
+
+    def token(self, node: int) -> int:
         """The slot that says whether the node is dead, 0 when an output does or nobody needs to know."""
         draft = self.draft
         if not draft.may_die[node] or draft.roles[node] is Role.RETVAL:

@@ -7,16 +7,16 @@ gone; an edge's source stands before its destination unless the source is a Next
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InternalError, InvalidArgumentError
-from ..graph.columns import SINK_ID
+from ..graph.columns import CONTROL_SLOT, SINK_ID
 
 if TYPE_CHECKING:
     from ..graph.graph import Graph
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.intp]
 Flags = NDArray[np.bool_]
+Kinds: TypeAlias = "Callable[[NodeProperties], NodeProperties]"
 
 NEXT_ITERATION_OPS = frozenset({"NextIteration", "RefNextIteration"})
 
@@ -142,6 +143,33 @@ def ordered_columns(
         ids, names = list(map(ids.__getitem__, in_order)), list(map(names.__getitem__, in_order))
     properties = list(map(kinds.__getitem__, kind.tolist()))
     return _assemble(ids, names, properties, kinds, kind, src, dst, src_output, dst_input)
+
+
+def with_launches(columns: Columns, is_deferred: Flags, launch: Kinds, arrival: Kinds) -> Columns:
+    """The columns with two nodes in place of each deferred one: one takes its inputs, the next has its outputs.
+
+    `launch` and `arrival` make the properties of these from those of the node.
+    """
+    count = columns.num_nodes
+    shift = np.cumsum(is_deferred)
+    first = np.arange(count) + shift - is_deferred  # where a node stands now, of two the first
+    last = np.arange(count) + shift
+    repeats = 1 + is_deferred.astype(np.intp)
+    old = np.repeat(np.arange(count), repeats)
+    kinds, kind = list(columns.kinds), columns.kind[old]
+    for node in np.flatnonzero(is_deferred).tolist():
+        kind[first[node]], kind[last[node]] = len(kinds), len(kinds) + 1
+        kinds += [launch(columns.properties[node]), arrival(columns.properties[node])]
+    return ordered_columns(
+        [columns.ids[n] for n in old.tolist()],
+        [columns.names[n] for n in old.tolist()],
+        kinds,
+        kind,
+        np.concatenate([last[columns.data_src], last[columns.control_src]]),
+        np.concatenate([columns.data_src_output, np.full(len(columns.control_src), CONTROL_SLOT)]),
+        np.concatenate([first[columns.data_dst], first[columns.control_dst]]),
+        np.concatenate([columns.data_dst_input, np.full(len(columns.control_dst), CONTROL_SLOT)]),
+    )
 
 
 def _assemble(

@@ -1,31 +1,39 @@
 """Compiles the partition graphs of a request to plans.
 
-Flows in: placed partition `Graph`s without loops, the kernels of their devices. Flows out: a `Plan` each. Always
-holds: the program order is topological and the same every time; nodes that cost nothing at run time (constants,
-identities, no-ops) leave no instruction behind, unless `every_node` asks for one instruction a node, as traces do.
+Flows in: placed partition `Graph`s, the kernels of their devices. Flows out: a `Plan` each. Always holds: the program
+order is topological and the same every time; nodes that cost nothing at run time (constants, identities, no-ops) leave
+no instruction behind, unless `every_node` asks for one instruction a node, as traces do.
 
-    columns -> draft (roles, what may be dead) -> segments and messages, of all partitions together
+    levels (loops folded) -> draft (roles, what may be dead) -> segments and messages, of all partitions together
             -> program order -> lifetimes -> slots -> instructions
+
+Loops come before what is around them. One that a device runs by itself becomes a `LocalLoop`; of one that exchanges
+messages, the shares of all devices are compiled together, like a graph of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..devices.kernels.registry import is_waiting_for_files
+from ..devices.kernels.registry import is_deferred, is_waiting_for_files
 from ..graph.dtypes import DataType, base_type, is_ref
 from .assembler import Assembler
 from .binding import check_complete
-from .columns import Ints, columns_of
+from .columns import Columns, Ints, columns_of
+from .deferred import DeferredNode, End, launched
+from .distributed_loops import DistributedLoop
 from .draft import Draft, draft_of
+from .layout import slots_of, template_of
+from .levels import Levels, Loop, levels_of, needs_levels
+from .local_loops import LocalLoop, local_loop
 from .plan import Argument, Arrival, Chunk, Plan, Result, Segment
-from .roles import Role
+from .roles import Role, roles_of
 from .segments import Need
-from .slots import allocate, lifetimes
 from .transfers import Messages, Share, shares_of
 
 if TYPE_CHECKING:
@@ -36,42 +44,95 @@ if TYPE_CHECKING:
 _new_arrival: Callable[[Iterable[object]], Arrival] = partial(tuple.__new__, Arrival)  # a third of the price of a call
 CHUNK = 64  # instructions between two looks at the clock, until a chunk turns out to be slow
 
+Part = tuple["Graph", "Binder"]
+Loops = dict[str, LocalLoop | DistributedLoop]
+"""the compiled loops of a partition, by frame"""
 
-def compile_plans(
-    parts: Sequence[tuple[Graph, Binder]], *, receives_may_be_dead: bool, every_node: bool = False
-) -> list[Plan]:
+
+def compile_plans(parts: Sequence[Part], *, every_node: bool = False) -> list[Plan]:
     """The plans of all partitions of a graph, each on the device of its binder.
 
-    `receives_may_be_dead` says whether any partition has a Switch. With `every_node` every tensor is a message of its
-    own, too. Raises UnimplementedError for loops and for ops without kernel (all of them in one message), and what
-    kernel factories raise.
+    With `every_node` every tensor is a message of its own, too. Raises Unfoldable for loops that only the interpreter
+    can run, UnimplementedError for ops without kernel (all of them in one message), and what kernel factories raise.
     """
-    graphs = [graph for graph, _ in parts]
-    columns = [columns_of(graph) for graph in graphs]
-    references = len(parts) > 1 and any(is_ref(t) for c in columns for kind in c.kinds for t in kind.output_types)
-    drafts = [
-        draft_of(
-            own,
-            receives_may_be_dead=receives_may_be_dead,
-            receives_may_be_references=references,
-            every_node=every_node,
-        )
-        for own in columns
-    ]
-    shares = shares_of(graphs, drafts, bundled=not every_node)
-    plans = [_plan(draft, binder, share) for draft, (_, binder), share in zip(drafts, parts, shares, strict=True)]
+    levels = [_levels(graph) for graph, _ in parts]
+    loops: list[Loops] = [{} for _ in parts]
+    for frame in _inner_first(levels):
+        _compile_loop(frame, parts, levels, loops)
+    plans = _compile_level(parts, [own.root for own in levels], loops, every_node=every_node)
     check_complete(binder for _, binder in parts)
+    if any(_keeps_inputs(loop.columns) for own in levels for loop in own.loops):
+        plans = [replace(plan, keeps_inputs=True) for plan in plans]
     return plans
 
 
-def _plan(draft: Draft, binder: Binder, share: Share) -> Plan:
-    """The plan of one partition, whose share in the transfers is known."""
+def _levels(graph: Graph) -> Levels:
+    return levels_of(graph, is_deferred) if needs_levels(graph, is_deferred) else Levels(columns_of(graph), [])
+
+
+def _inner_first(levels: Sequence[Levels]) -> list[str]:
+    """The frames of all partitions, each after those inside it."""
+    depth = {loop.name: loop.depth for own in levels for loop in own.loops}
+    return sorted(depth, key=lambda name: -depth[name])
+
+
+def _compile_loop(frame: str, parts: Sequence[Part], levels: Sequence[Levels], loops: list[Loops]) -> None:
+    """Compiles the shares that all partitions have in a loop."""
+    together: list[tuple[int, Loop]] = []
+    for number, own in enumerate(levels):
+        for loop in own.loops:
+            if loop.name == frame:
+                alone = local_loop(loop, parts[number][1], loops[number])
+                if alone is None:
+                    together.append((number, loop))
+                else:
+                    loops[number][frame] = alone
+    if together:
+        shares, columns = [parts[number] for number, _ in together], [loop.columns for _, loop in together]
+        plans = _compile_level(shares, columns, [loops[number] for number, _ in together], in_loop=True)
+        for (number, loop), plan in zip(together, plans, strict=True):
+            loops[number][frame] = DistributedLoop.of(loop, plan)
+
+
+def _compile_level(
+    parts: Sequence[Part],
+    levels: Sequence[Columns],
+    loops: Sequence[Loops],
+    *,
+    in_loop: bool = False,
+    every_node: bool = False,
+) -> list[Plan]:
+    """The plans of one level of all partitions: of the graph, or of what an iteration of a loop does."""
+    columns = [launched(own) for own in levels]
+    references = len(parts) > 1 and any(is_ref(t) for c in columns for kind in c.kinds for t in kind.output_types)
+    brings_death = _brings_death(columns, loops, in_loop)
+    drafts = [
+        draft_of(own, brings_death, receives_may_be_references=references, every_node=every_node) for own in columns
+    ]
+    shares = shares_of([graph for graph, _ in parts], drafts, bundled=not every_node, in_loop=in_loop)
+    return [
+        _plan(draft, binder, share, own)
+        for draft, (_, binder), share, own in zip(drafts, parts, shares, loops, strict=True)
+    ]
+
+
+def _brings_death(levels: Sequence[Columns], loops: Sequence[Loops], in_loop: bool) -> set[Role]:
+    """Roles whose outputs may be dead although nothing dead goes into them."""
+    exits_die = any(isinstance(loop, DistributedLoop) for own in loops for loop in own.values())
+    switches = any(role in (Role.SWITCH, Role.SWITCH_N) for own in levels for role in roles_of(own.kinds))
+    found = {Role.ARRIVAL} if exits_die else set()
+    if in_loop:
+        found.add(Role.ARG)
+    return found | {Role.RECV} if found or switches else found
+
+
+def _plan(draft: Draft, binder: Binder, share: Share, loops: Loops) -> Plan:
+    """The plan of one level of a partition, whose share in the transfers is known."""
     program, segment_at = _program(draft, share)
     slots, num_slots = _slots(draft, share, program, segment_at)
-    assembler = Assembler(draft, slots, binder, share.outgoing)
+    assembler = Assembler(draft, slots, binder, share.outgoing, _run_when_dead(loops))
     instructions = assembler.assemble(program)
-    template: list[Any] = [None] * num_slots  # tensors of any type
-    _preload(draft, assembler, template)
+    template = template_of(draft, assembler, num_slots)
     waiting, unlocks = _who_waits(share.grouping.needs, draft.columns.num_nodes)
     segments = _segments(share.grouping.needs, unlocks, program, segment_at, instructions)
     _set_apart(draft, segments)
@@ -84,7 +145,8 @@ def _plan(draft: Draft, binder: Binder, share: Share) -> Plan:
         segments,
         draft.columns.names,
         draft.columns.properties,
-        _keeps_inputs(draft),
+        _keeps_inputs(draft.columns),
+        tuple(_deferred(draft, assembler, loops, waiting)),
     )
 
 
@@ -106,41 +168,13 @@ def _program(draft: Draft, share: Share) -> tuple[Ints, Ints]:
 
 def _slots(draft: Draft, share: Share, program: Ints, segment_at: Ints) -> tuple[list[int], int]:
     """The slot of every value, identities included, and the number of slots; tensors of a message are neighbours."""
-    columns, outgoing = draft.columns, share.outgoing
-    position = np.full(columns.num_nodes, -1, np.intp)
+    outgoing = share.outgoing
+    position = np.full(draft.columns.num_nodes, -1, np.intp)
     position[program] = np.arange(len(program))
     position[outgoing.nodes] = np.repeat(position[outgoing.last], outgoing.sizes)
-    made = np.full(draft.num_values, -1, np.intp)
-    made[1 : columns.num_values] = np.repeat(position, np.diff(columns.first_value))
-    if draft.num_values > columns.num_values:
-        made[columns.num_values : columns.num_values + columns.num_nodes] = position
-    used, at = draft.source[columns.data_value], position[columns.data_dst]
-    read = at >= 0
-    watched, watched_at = _control_uses(draft, position)
-    lives = lifetimes(made, np.concatenate([used[read], watched]), np.concatenate([at[read], watched_at]), segment_at)
-    lives.pinned[[draft.result(node) for node in np.flatnonzero(draft.codes == Role.RETVAL).tolist()]] = True
-    lives.pinned[0] = True
     rank = np.zeros(draft.num_values, np.intp)
     rank[draft.arrivals[share.incoming.nodes]] = np.arange(1, len(share.incoming.nodes) + 1)
-    slots, num_slots = allocate(lives, rank)
-    if draft.aliased.any():
-        slots = np.array(slots, np.intp)[draft.source].tolist()
-    return slots, num_slots
-
-
-def _control_uses(draft: Draft, position: Ints) -> tuple[Ints, Ints]:
-    """Which witnesses are read at which positions."""
-    pairs = [(v, position[node]) for node, witnesses in draft.watched.items() for v in witnesses if position[node] >= 0]
-    uses = np.array(pairs, np.intp).reshape(-1, 2)
-    return uses[:, 0], uses[:, 1]
-
-
-def _preload(draft: Draft, assembler: Assembler, template: list[Any]) -> None:
-    """Stores the constants that need no instruction in the slots that every step starts from."""
-    columns = draft.columns
-    for node in np.flatnonzero((draft.codes == Role.CONST) & ~draft.emits).tolist():
-        value = assembler.binder.constant(columns.names[node], columns.properties[node])
-        template[assembler.slots[draft.first[node]]] = value
+    return slots_of(draft, position, segment_at, rank)
 
 
 def _arguments(draft: Draft, slots: list[int]) -> Iterator[Argument]:
@@ -213,8 +247,23 @@ def _set_apart(draft: Draft, segments: tuple[Segment, ...]) -> None:
             segment.set_apart([at for at, node in enumerate(segment.origins) if waiting[kind[node]]])
 
 
-def _keeps_inputs(draft: Draft) -> bool:
+def _run_when_dead(loops: Loops) -> Collection[str]:
+    """The frames whose loops run even when nothing alive goes in: others wait for what they send."""
+    return {frame for frame, loop in loops.items() if isinstance(loop, DistributedLoop)}
+
+
+def _deferred(
+    draft: Draft, assembler: Assembler, loops: Loops, waiting: Mapping[int, tuple[int, ...]] | list[tuple[int, ...]]
+) -> Iterator[DeferredNode]:
+    """The deferred nodes, in the order of their launches."""
+    for node in np.flatnonzero(draft.codes == Role.LAUNCH).tolist():
+        arrival, end = node + 1, draft.columns.properties[node]
+        assert isinstance(end, End)  # launches have no other properties
+        start = loops[end.deferred.frame].start if end.deferred.frame else assembler.starter(node, end.deferred.node)
+        outputs = assembler.slots[draft.first[arrival] : draft.first[arrival + 1]]
+        yield DeferredNode(start, tuple(outputs), assembler.token(arrival), waiting[arrival], node)
+
+
+def _keeps_inputs(columns: Columns) -> bool:
     """Whether any node has a resource or a reference, where what is fed may be stored."""
-    if draft.is_reference is not None and draft.is_reference.any():
-        return True
-    return any(t is DataType.RESOURCE for p in draft.columns.kinds for t in p.input_types)
+    return any(t is DataType.RESOURCE or is_ref(t) for p in columns.kinds for t in (*p.input_types, *p.output_types))

@@ -25,10 +25,11 @@ import trio
 
 from ..errors import PartitaError
 from .executor import Pacer, blame, run_instructions, run_slow_chunk
-from .messages import Message, RunSegment, Shutdown
+from .messages import GoOn, Message, RunSegment, Shutdown, Work
 
 if TYPE_CHECKING:
     from .binding import Binder
+    from .deferred import PendingCall
     from .plan import Chunk
     from .step import Part
 
@@ -120,6 +121,9 @@ class DeviceActor:
     def serve_one(self, now: float) -> float:
         """Carries out the first message, one chunk of a segment at most; takes and returns the time."""
         message = self.mailbox.popleft()
+        if isinstance(message, GoOn):
+            self.go_on(*message)
+            return self._crew.pacer.clock()
         if isinstance(message, Shutdown):
             self._ended = True
             self.wake()
@@ -142,9 +146,27 @@ class DeviceActor:
             part.step.fail(blame(part.plan, segment, chunks[: next_chunk + 1], rest, error))
         pacer = self._crew.pacer
         ended = pacer.clock()
-        if ended - now > pacer.limits.notice_s:
+        if ended - now > pacer.limits.notice_s or segment.suspects:
             part.plan.learn(segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
+
+    def go_on(self, call: PendingCall, work: Work) -> None:
+        """Has work for a deferred node done until it is finished or the budget is used up; then it goes on later."""
+        if call.is_ended:
+            work.close()
+            return
+        try:
+            next(work)
+        except StopIteration as end:
+            call.done(*end.value)
+        except PartitaError as error:
+            call.fail(error)
+        else:
+            self.post(GoOn(call, work))
+
+    def deadline(self) -> float:
+        """When the event loop is to have its turn again, on the clock of `perf_counter`."""
+        return self._crew.pacer.since + self._crew.pacer.budget_s
 
     def _after_chunk(self, part: Part, number: int, chunk: int, chunks: tuple[Chunk, ...]) -> None:
         """Goes on with the next chunk of a segment before anything else, or finishes the segment."""

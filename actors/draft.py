@@ -10,19 +10,19 @@ arrives for a receive that may itself be dead.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
-from ..errors import UnimplementedError
 from ..graph.dtypes import REF_OFFSET
 from .columns import Columns, Flags, Ints, Rows
 from .liveness import Mortality, mortality
 from .roles import Role, roles_of
 
-_ALWAYS_EMITS = (Role.COMPUTE, Role.SEND, Role.SWITCH, Role.SWITCH_N, Role.MERGE)
-_DIES_WITH_ITS_OUTPUT = (Role.COMPUTE, Role.ALIAS, Role.CONST, Role.MERGE)
+_ALWAYS_EMITS = (Role.COMPUTE, Role.SEND, Role.SWITCH, Role.SWITCH_N, Role.MERGE, Role.DEFERRED, Role.LAUNCH)
+_DIES_WITH_ITS_OUTPUT = (Role.COMPUTE, Role.ALIAS, Role.CONST, Role.MERGE, Role.DEFERRED, Role.ARRIVAL)
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Draft:
         """A value that is dead iff `node`, which may be, is dead."""
         has_outputs = self.first[node] < self.first[node + 1]
         if has_outputs and self.roles[node] in _DIES_WITH_ITS_OUTPUT:
-            return self.first[node]
+            return int(self.source[self.first[node]])
         return self.columns.num_values + node
 
     def result(self, node: int) -> int:
@@ -108,8 +108,12 @@ class Draft:
         return self.columns.data_value[np.searchsorted(self.columns.data_dst, nodes)]
 
     def _aliased(self) -> Flags:
-        """Which nodes need nothing but that their output shares the slot of their input."""
-        aliased: Flags = (self.codes == Role.ALIAS) & ~self.may_die
+        """Which nodes need nothing but that their output shares the slot of their input, dead or alive."""
+        aliased: Flags = self.codes == Role.ALIAS
+        if self.mortal is not None:
+            columns = self.columns
+            by_control = self.may_die[columns.control_src] & (self.codes[columns.control_src] != Role.SEND)
+            aliased[columns.control_dst[by_control]] = False
         if self.every_node:
             aliased[:] = False
         elif self.is_reference is not None:
@@ -155,19 +159,17 @@ class Draft:
 
 def draft_of(
     columns: Columns,
+    brings_death: Collection[Role] = (),
     *,
-    receives_may_be_dead: bool,
     receives_may_be_references: bool = False,
     every_node: bool = False,
 ) -> Draft:
-    """The draft of a partition; UnimplementedError when it has loops."""
+    """The draft of a level; `brings_death` as in `mortality`."""
     role_of_kind = roles_of(columns.kinds)
-    if Role.FRAME in role_of_kind:
-        raise UnimplementedError("loops are no part of a plan; run the partitions in the tagged-frame interpreter")
     roles = list(map(role_of_kind.__getitem__, columns.kind.tolist()))
     is_reference = None
     if receives_may_be_references or any(t > REF_OFFSET for p in columns.kinds for t in p.output_types):
         flags = [False] + [t > REF_OFFSET for p in columns.properties for t in p.output_types]
         is_reference = np.array(flags, bool)
-    mortal = mortality(columns, roles, receives_may_be_dead)
+    mortal = mortality(columns, roles, brings_death)
     return Draft(columns, roles, mortal, is_reference, receives_may_be_references, every_node)

@@ -110,7 +110,7 @@ async def run_alone(
             else:
                 run_chunk(plan, segment, chunks, number, slots)
             ended = clock()
-            if ended - started > notice_s or segment.slow:
+            if ended - started > notice_s or segment.slow or segment.suspects:
                 plan.learn(segment, chunks, number, ended - started, limits)
             if ended - pacer.since > budget_s:
                 await pacer.rest()

@@ -5,9 +5,10 @@ Flows in: kernels and slot numbers. Flows out: tuples `(k, i, j, o)` that the ex
     j > 0           slots[o] = k(slots[i], slots[j]) j == 0, i > 0   slots[o] = k(slots[i]) i == j == 0     k(slots)
     k loads and stores by itself, and returns DEAD if its node was dead
 
-Always holds: slot 0 belongs to nobody, slot 1 holds what the step sends with, slot 2 what a traced step records in; a
-slot holds a value, a `Variable` (the value of a reference), or DEAD. Only instructions made here by `guarded` and its
-kind look for DEAD, so nodes that cannot be dead pay nothing for those that can.
+Always holds: slot 0 belongs to nobody, slot 1 holds what the step sends with, slot 2 what a traced step records in,
+slot 3 a function that returns the part of the step that the slots belong to; a slot holds a value, a `Variable` (the
+value of a reference), or DEAD. Only instructions made here by `guarded` and its kind look for DEAD, so nodes that
+cannot be dead pay nothing for those that can.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ Instruction = tuple[Kernel, int, int, int]
 
 SEND_SLOT: Final = 1
 TRACE_SLOT: Final = 2
-FIRST_FREE_SLOT: Final = 3
+PART_SLOT: Final = 3
+FIRST_FREE_SLOT: Final = 4
 
 
 class _Dead:
@@ -161,6 +163,13 @@ def guarded(step: Step, watched: Sequence[int], outputs: Sequence[int], token: i
     return whole(run_if_alive)
 
 
+def if_alive(kernel: Kernel, inputs: Sequence[int], output: int) -> Instruction:
+    """Computes one output from one or two inputs, a dead one if an input is dead."""
+    if len(inputs) == 1:
+        return lambda x: DEAD if x is DEAD else kernel(x), inputs[0], 0, output
+    return lambda x, y: DEAD if x is DEAD or y is DEAD else kernel(x, y), inputs[0], inputs[1], output
+
+
 def send_either(key: str, value: int, watched: Sequence[int], convert: Kernel = identity) -> Instruction:
     """Sends a value, or the news that it or something `watched` is dead: a send runs in any case."""
     ins = (value, *watched)
@@ -245,3 +254,33 @@ def merge(inputs: Sequence[int], outputs: Sequence[int], convert: Kernel = ident
         return DEAD
 
     return whole(take_first)
+
+
+def launch(number: int, inputs: Sequence[int], convert: Kernel) -> Instruction:
+    """Starts the deferred node of that number with what `convert` makes of its inputs, a tuple."""
+    ins = tuple(inputs)
+
+    def begin(slots: Slots) -> None:
+        slots[PART_SLOT]().launch(number, convert(*[slots[i] for i in ins]))
+
+    return whole(begin)
+
+
+def launch_either(number: int, inputs: Sequence[int], watched: Sequence[int], convert: Kernel) -> Instruction:
+    """Starts a deferred node, or says that it is dead because an input or something `watched` is."""
+    ins, seen = tuple(inputs), (*inputs, *watched)
+
+    def begin(slots: Slots) -> object:
+        part = slots[PART_SLOT]()
+        if any(slots[i] is DEAD for i in seen):
+            part.skip(number)
+            return DEAD
+        part.launch(number, convert(*[slots[i] for i in ins]))
+        return None
+
+    return whole(begin)
+
+
+def all_inputs(*values: Any) -> tuple[Any, ...]:
+    """The kernel of what takes its inputs as they are."""
+    return values

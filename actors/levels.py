@@ -8,8 +8,8 @@ node that is given what enters the loop and gives what leaves it.
     outer level   x -> Enter -> LOOP -> Exit -> y              Enter and Exit only pass on
     its own       _Arg -> Switch -> body -> NextIteration -> _Retval 0                 Switch:0 -> _Retval 1 (the exit)
 
-What is launched and gives its outputs later, a loop or a kernel that waits for something, is two nodes of its level:
-one that takes the inputs, and one where the outputs arrive.
+What gives its outputs some time after it was given its inputs, a loop or a kernel that waits for something, is a
+`Deferred` node.
 
 Only loops built as `tf.while_loop` builds them are folded: each Merge that a NextIteration leads to joins it with
 one Enter; constant Enters lead anywhere else. Others raise `Unfoldable`; the tagged-frame interpreter runs those.
@@ -25,9 +25,8 @@ import numpy as np
 
 from ..graph.columns import SINK_ID
 from ..graph.control_flow import ControlFlowInfo, build_control_flow_info
-from ..graph.ops.registry import OpSignature
+from ..graph.ops.registry import lookup_op, unlisted
 from ..graph.properties import NodeProperties, properties_of
-from ..graph.protos import OpDef
 from .columns import Columns, ordered_columns
 from .roles import Role, role_of
 
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from ..graph.graph import Graph
 
 ROOT = ""
-_LAUNCH, _ARRIVAL = OpSignature(OpDef(name="_Launch")), OpSignature(OpDef(name="_Arrival"))
+_DEFERRED = unlisted("_Deferred")
 _SYNTHETIC = -1  # the id of nodes that the graph does not have
 
 
@@ -44,31 +43,26 @@ class Unfoldable(Exception):
     """A loop that is not built as `tf.while_loop` does it."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Deferred:
-    """A node whose outputs come some time after it was given its inputs: a kernel that waits, or the loop `frame`."""
+class Deferred(NodeProperties):
+    """Properties of a node whose outputs come later: those of `node`, a kernel that waits, or of the loop `frame`."""
 
-    name: str
-    op: str
-    properties: NodeProperties | None
-    frame: str = ROOT
+    __slots__ = ("frame", "node")
 
-
-class DeferredEnd(NodeProperties):
-    """Properties of the two nodes that stand for a deferred one."""
-
-    __slots__ = ("deferred",)
-
-    def __init__(
-        self, op_def: OpSignature, deferred: Deferred, takes: tuple[DataType, ...], gives: tuple[DataType, ...]
-    ):
-        super().__init__(op_def, (), takes, gives)
-        self.deferred = deferred
+    def __init__(self, node: NodeProperties) -> None:
+        super().__init__(_DEFERRED, (), node.input_types, node.output_types)
+        self.node = node
+        self.frame = ROOT
 
     @property
     def op(self) -> str:
         """The op of the node it stands for."""
-        return self.deferred.op
+        return self.node.op
+
+
+def _loop_properties(frame: str, takes: tuple[DataType, ...], gives: tuple[DataType, ...]) -> Deferred:
+    made = Deferred(NodeProperties(lookup_op("While"), (), takes, gives))
+    made.frame = frame
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +75,11 @@ class Loop:
     """
 
     name: str
-    parent: str
+    depth: int
     columns: Columns
     num_variables: int
     num_invariants: int
-    counted: int
+    num_counted: int
     num_exits: int
 
 
@@ -154,7 +148,6 @@ class _Folding:
         self.node: dict[
             int, int
         ] = {}  # where a node stands in the level of its frame; Enter and Exit: in the outer one
-        self.arrival: dict[int, int] = {}  # where the outputs of deferred nodes arrive
         self.inner: dict[int, int] = {}  # Enter and Exit in the level of their own frame; loop merges
         self.taken: dict[int, int] = {}  # by loop merge: where the index of the input it took is
         self.source: dict[tuple[int, int], tuple[int, int]] = {}  # by (node, port): what a node reads
@@ -201,7 +194,7 @@ class _Folding:
         for src, output, dst, port in self._edges():
             if dst in begins:
                 found = {"Enter": self.enter_of, "NextIteration": self.next_of}.get(self.op[src])
-                if port < 0 or found is None or dst in found or self._is_constant(src):
+                if found is None or port != (0 if found is self.enter_of else 1) or self._is_constant(src):
                     raise Unfoldable(self.graph.node_name(dst))
                 found[dst] = src
             elif (self.op[src] == "NextIteration") or (self.op[src] == "Enter" and not self._is_constant(src)):
@@ -230,8 +223,7 @@ class _Folding:
         elif op == "NextIteration":
             self.node[node] = level.add(_SYNTHETIC, name, _passing_on(kind))
         elif self.is_deferred(kind.op_def.name):
-            deferred = Deferred(name, kind.op, kind)
-            self.node[node], self.arrival[node] = _launched(level, deferred, kind.input_types, kind.output_types)
+            self.node[node] = level.add(node, name, Deferred(kind))
         else:
             self.node[node] = level.add(node, name, kind)
 
@@ -271,7 +263,7 @@ class _Folding:
             return (self.taken[src], 0) if output == 1 else (self.inner[src], output)
         if self.op[src] == "Enter":
             return self.inner[src], output
-        return self.arrival.get(src, self.node[src]), output
+        return self.node[src], output
 
     def _fold_into_parent(self, level: _Level) -> None:
         """Adds to the outer level the node that stands for a loop."""
@@ -279,32 +271,24 @@ class _Folding:
         takes = [*(self.enter_of[merge] for merge in level.merges), *(e for e in level.enters if self._is_constant(e))]
         types = tuple(self.kind[enter].output_types[0] for enter in takes)
         gives = tuple(self.kind[exit_].output_types[0] for exit_ in level.exits)
-        launch, arrival = _launched(outer, Deferred(level.name, "While", None, level.name), types, gives)
+        loop = outer.add(_SYNTHETIC, level.name, _loop_properties(level.name, types, gives))
         for port, enter in enumerate(takes):
-            outer.connect(self.node[enter], 0, launch, port)
+            outer.connect(self.node[enter], 0, loop, port)
         for output, exit_ in enumerate(level.exits):
-            outer.connect(arrival, output, self.node[exit_], 0)
+            outer.connect(loop, output, self.node[exit_], 0)
 
     def _loop(self, level: _Level) -> Loop:
         num_invariants = sum(map(self._is_constant, level.enters))
         counted = sum(merge in self.taken for merge in level.merges)
         return Loop(
             level.name,
-            level.parent,
+            level.depth,
             level.columns(),
             len(level.merges),
             num_invariants,
             counted,
             len(level.exits),
         )
-
-
-def _launched(
-    level: _Level, deferred: Deferred, takes: tuple[DataType, ...], gives: tuple[DataType, ...]
-) -> tuple[int, int]:
-    """The two nodes of a deferred one: where it is launched, and where its outputs arrive."""
-    launch = level.add(_SYNTHETIC, deferred.name, DeferredEnd(_LAUNCH, deferred, takes, ()))
-    return launch, level.add(_SYNTHETIC, deferred.name, DeferredEnd(_ARRIVAL, deferred, (), gives))
 
 
 def _passing_on(kind: NodeProperties) -> NodeProperties:

@@ -6,11 +6,16 @@ work, in the order of posting. Always holds: a message never changes; posting ne
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
+    from .deferred import PendingCall
     from .plan import Chunk
     from .step import Part
+
+Work: TypeAlias = "Generator[None, None, Sequence[Any]]"
+"""what takes several turns: it yields between them, and returns outputs, tensors of any type"""
 
 
 class RunSegment(NamedTuple):
@@ -25,8 +30,15 @@ class RunSegment(NamedTuple):
     chunks: tuple[Chunk, ...] | None = None
 
 
+class GoOn(NamedTuple):
+    """A loop that the device runs by itself had to stop because the budget was used up: run it on."""
+
+    call: PendingCall
+    work: Work
+
+
 class Shutdown(NamedTuple):
     """The session is over: finish what was posted before, and end."""
 
 
-Message = RunSegment | Shutdown
+Message = RunSegment | GoOn | Shutdown

@@ -20,11 +20,13 @@ from .roles import Role, role_of
 
 if TYPE_CHECKING:
     from ..graph.properties import NodeProperties
+    from .deferred import DeferredNode
     from .instructions import Instruction, Slots
 
 Chunk = list["Instruction"]
 _WORTH_NOTICE_S = 1e-4
 _WORTH_REUSE_S = 5e-6  # an instruction that takes so long makes results that are not tiny
+_VERY_LONG = 10  # times a limit: no accident
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,8 @@ class Segment:
 
     `waits` counts the receives and segments that come first, `unlocks` are the segments that wait for this one, and
     `origins` are the nodes of the instructions. `slow` has the identity of every chunk that is a single kernel and took
-    so long the last time that a worker thread should run it, `reusing` that of every chunk which reuses buffers.
+    so long the last time that a worker thread should run it, `reusing` that of every chunk which reuses buffers,
+    `suspects` of those that took long once: it may have been the machine.
     """
 
     chunks: tuple[Chunk, ...]
@@ -84,6 +87,7 @@ class Segment:
     unlocks: tuple[int, ...] = ()
     slow: frozenset[int] = frozenset()
     reusing: frozenset[int] = frozenset()
+    suspects: frozenset[int] = frozenset()
 
     def set_apart(self, positions: list[int]) -> None:
         """Makes chunks of their own of some instructions, and marks them as slow before anybody has waited for them."""
@@ -118,6 +122,7 @@ class Plan:
     properties: list[NodeProperties] = field(repr=False)
     keeps_inputs: bool = False
     """whether a node may keep what it is given after the step (variables do), so that feeds must be copied"""
+    deferred: tuple[DeferredNode, ...] = ()
 
     @property
     def num_instructions(self) -> int:
@@ -132,13 +137,18 @@ class Plan:
     def learn(self, segment: Segment, chunks: tuple[Chunk, ...], number: int, took_s: float, limits: Limits) -> None:
         """Takes note of how long a chunk took.
 
-        One whose instructions take long reuses buffers from now on; one that takes long itself is halved; a single
-        kernel is marked or unmarked as slow.
+        One whose instructions take long reuses buffers from now on; one that takes long itself twice running, or very
+        long, is halved; a single kernel is marked or unmarked as slow.
         """
         chunk = chunks[number]
         if took_s > min(_WORTH_REUSE_S, limits.thread_s) * len(chunk) and id(chunk) not in segment.reusing:
             segment.reusing |= {id(chunk)}
             self._reuse_buffers(segment, chunks, number)
+        if took_s <= min(limits):
+            segment.suspects -= {id(chunk)}
+        elif took_s <= _VERY_LONG * min(limits) and id(chunk) not in segment.suspects:
+            segment.suspects |= {id(chunk)}
+            return
         if len(chunk) > 1:
             if took_s > limits.chunk_s:
                 segment.split(chunk)

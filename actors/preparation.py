@@ -22,8 +22,8 @@ from ..graph.validate import check_attrs
 from .binding import check_complete
 from .compiler import compile_plans
 from .interpretation import Interpretation
+from .levels import Unfoldable
 from .requests import Port, Signature, check_names, ports
-from .roles import Role, role_of
 
 if TYPE_CHECKING:
     from ..graph.dtypes import DataType
@@ -33,15 +33,13 @@ if TYPE_CHECKING:
     from .device_actor import DeviceActor
     from .plan import Plan
 
-_BRINGS_DEATH = frozenset({Role.SWITCH, Role.SWITCH_N})
-
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """One request, ready for any number of steps.
 
     `work` is one plan per device that has a part in it; `alone` is the plan when there is only one and it needs nobody
-    else. A graph with loops is not cut: it has an interpretation instead of plans.
+    else. A graph whose loops cannot be compiled has an interpretation instead of plans.
     """
 
     signature: Signature
@@ -66,15 +64,12 @@ def prepare(
     check_names(graph, signature)
     requested = client_graph(graph, signature.feeds, signature.fetches, signature.targets, client)
     kinds = requested.distinct_properties()[0]
-    roles = {role_of(kind.op) for kind in kinds}
-    has_loops = Role.FRAME in roles
-    partitions = {} if has_loops else split_graph(requested, options)
+    partitions = split_graph(requested, options)
     _check_kinds(requested, kinds)
-    work = _compile(partitions, actors, dead=bool(roles & _BRINGS_DEATH))
-    interpretations = (_interpret(requested, actors),) if has_loops else ()
+    work, interpretations = _compile_or_interpret(requested, partitions, actors)
     types = list(_types(graph, signature.feeds))
     _check_call_frame(work, types, len(signature.fetches))
-    alone = work[0][0] if len(work) == 1 and not work[0][0].arrivals else None
+    alone = work[0][0] if len(work) == 1 and not (work[0][0].arrivals or work[0][0].deferred) else None
     keeps_feeds = not work or any(plan.keeps_inputs for plan, _ in work)
     return Prepared(
         signature,
@@ -90,16 +85,25 @@ def prepare(
 
 def compile_traced(prepared: Prepared, actors: Mapping[str, DeviceActor]) -> tuple[tuple[Plan, DeviceActor], ...]:
     """The plans of a prepared request again, with an instruction for every node, as traces want them."""
-    roles = {role for plan, _ in prepared.work for role in {role_of(p.op_def.name) for p in plan.properties}}
-    return _compile(prepared.partitions, actors, dead=bool(roles & _BRINGS_DEATH), every_node=True)
+    return _compile(prepared.partitions, actors, every_node=True)
 
 
 def _compile(
-    partitions: Mapping[str, Graph], actors: Mapping[str, DeviceActor], *, dead: bool, every_node: bool = False
+    partitions: Mapping[str, Graph], actors: Mapping[str, DeviceActor], *, every_node: bool = False
 ) -> tuple[tuple[Plan, DeviceActor], ...]:
     parts = [(part, actors[name].binder) for name, part in partitions.items()]
-    plans = compile_plans(parts, receives_may_be_dead=dead, every_node=every_node)
+    plans = compile_plans(parts, every_node=every_node)
     return tuple(zip(plans, [actors[name] for name in partitions], strict=True))
+
+
+def _compile_or_interpret(
+    graph: Graph, partitions: Mapping[str, Graph], actors: Mapping[str, DeviceActor]
+) -> tuple[tuple[tuple[Plan, DeviceActor], ...], tuple[Interpretation, ...]]:
+    """Plans for the partitions, or, where loops are built in an unusual way, an interpretation of the uncut graph."""
+    try:
+        return _compile(partitions, actors), ()
+    except Unfoldable:
+        return (), (_interpret(graph, actors),)
 
 
 def _interpret(graph: Graph, actors: Mapping[str, DeviceActor]) -> Interpretation:

@@ -36,6 +36,12 @@ class Role(IntEnum):
     """only orders other nodes, and is never dead"""
     FRAME = 12
     """enters, leaves or advances a loop"""
+    DEFERRED = 13
+    """gives its outputs later: a loop, or a kernel that waits for something"""
+    LAUNCH = 14
+    """takes the inputs of a deferred node and starts it"""
+    ARRIVAL = 15
+    """where the outputs of a deferred node arrive; stands right behind its launch"""
 
 
 _ROLES: Final[Mapping[str, Role]] = {
@@ -68,6 +74,9 @@ _ROLES: Final[Mapping[str, Role]] = {
     "RefExit": Role.FRAME,
     "NextIteration": Role.FRAME,
     "RefNextIteration": Role.FRAME,
+    "_Deferred": Role.DEFERRED,
+    "_Launch": Role.LAUNCH,
+    "_Arrival": Role.ARRIVAL,
 }
 
 

@@ -17,15 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 import outcome
 import trio
 
 from ..errors import CancelledError, PartitaError
 from ..rendezvous import Received
+from .deferred import PendingCall
 from .executor import fresh_slots
-from .instructions import DEAD, TRACE_SLOT, Slots
+from .instructions import DEAD, PART_SLOT, TRACE_SLOT, Slots
 from .messages import RunSegment
 
 if TYPE_CHECKING:
@@ -40,12 +42,13 @@ _new_tuple: Callable[..., RunSegment] = tuple.__new__  # half the price of calli
 class Step:
     """See the module. `number` counts the steps of a session from 1."""
 
-    __slots__ = ("_in_threads", "_raise_cancel", "_task", "_unfinished", "error", "number", "rendezvous")
+    __slots__ = ("_in_threads", "_raise_cancel", "_task", "_unfinished", "calls", "error", "number", "rendezvous")
 
     def __init__(self, number: int, rendezvous: Rendezvous) -> None:
         self.number = number
         self.rendezvous = rendezvous
         self.error: PartitaError | None = None
+        self.calls: set[PendingCall] = set()
         self._unfinished = 0
         self._in_threads = 0
         self._task: trio.lowlevel.Task | None = None
@@ -59,7 +62,8 @@ class Step:
         The step itself does not keep its parts, which know it: such a circle would hold every tensor of the step until
         the garbage collector comes by, gigabytes later.
         """
-        parts = [Part(self, plan, actor, feeds) for plan, actor in work]
+        send, done = self.rendezvous.send, self._part_done
+        parts = [Part(self, plan, actor, fresh_slots(plan, feeds, send), done) for plan, actor in work]
         if with_trace:
             for part in parts:
                 part.slots[TRACE_SLOT] = []
@@ -73,6 +77,9 @@ class Step:
         if self.error is None and self._unfinished:
             self.error = error.located(step=self.number)
             self.rendezvous.abort(self.error)
+            calls, self.calls = self.calls, set()
+            for call in calls:
+                call.cancel()
             self._wake_if_settled()
 
     def entered(self) -> None:
@@ -84,8 +91,7 @@ class Step:
         self._in_threads -= 1
         self._wake_if_settled()
 
-    def part_done(self) -> None:
-        """A part has run all its segments."""
+    def _part_done(self, _part: Part) -> None:
         self._unfinished -= 1
         self._wake_if_settled()
 
@@ -117,24 +123,54 @@ class Step:
 
 
 class Part:
-    """What one device does for one step: the slots, and how many things each segment still waits for."""
+    """One plan under way on one device: the slots, and how many things each segment still waits for.
 
-    __slots__ = ("_unfinished", "actor", "pending", "plan", "slots", "step")
+    A step has one per device, and one for every iteration of a loop that devices run together; `frame` is what the keys
+    of its messages end with, "" outside of loops. `ended` is called once all segments have run.
+    """
 
-    def __init__(self, step: Step, plan: Plan, actor: DeviceActor, feeds: list[object]) -> None:
+    __slots__ = ("__weakref__", "_ended", "_unfinished", "actor", "frame", "pending", "plan", "slots", "step")
+
+    def __init__(
+        self, step: Step, plan: Plan, actor: DeviceActor, slots: Slots, ended: Callable[[Part], None], frame: str = ""
+    ) -> None:
         self.step = step
         self.plan = plan
         self.actor = actor
-        self.slots: Slots = fresh_slots(plan, feeds, step.rendezvous.send)
+        self.slots = slots
+        self.frame = frame
         self.pending = [segment.waits for segment in plan.segments]
         self._unfinished = len(self.pending)
+        self._ended = ended
+        if plan.deferred:
+            slots[PART_SLOT] = ref(self)  # a strong one would make a circle
 
     def start(self) -> None:
         """Posts the segment that waits for nothing and asks for everything the others wait for."""
         self._begin(0)
-        receive, arrived = self.step.rendezvous.recv_callback, self._arrived
+        receive, arrived, frame = self.step.rendezvous.recv_callback, self._arrived, self.frame
         for arrival in self.plan.arrivals:
-            receive(arrival.key, partial(arrived, arrival))
+            receive(arrival.key + frame, partial(arrived, arrival))
+
+    def launch(self, number: int, inputs: Sequence[Any]) -> None:  # Any: tensors of any type
+        """Starts a deferred node of the plan."""
+        call = PendingCall(self, number)
+        self.step.calls.add(call)
+        self.plan.deferred[number].start(call, *inputs)
+
+    def skip(self, number: int) -> None:
+        """A deferred node is dead."""
+        node = self.plan.deferred[number]
+        self.arrive(number, (DEAD,) * len(node.outputs), DEAD)
+
+    def arrive(self, number: int, outputs: Sequence[Any], token: object = None) -> None:
+        """The outputs of a deferred node are there."""
+        node = self.plan.deferred[number]
+        for slot, value in zip(node.outputs, outputs, strict=True):
+            self.slots[slot] = value
+        if node.token:
+            self.slots[node.token] = token
+        self._release(node.segments)
 
     def _arrived(self, arrival: Arrival, received: Outcome) -> None:
         if not isinstance(received, Received):
@@ -170,4 +206,4 @@ class Part:
             self._release(unlocks)
         self._unfinished -= 1  # after the segments that this one finished in turn
         if not self._unfinished:
-            self.step.part_done()
+            self._ended(self)

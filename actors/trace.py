@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Record = tuple[int, int, int]
 """node, start and end of its instruction on the clock of `perf_counter_ns`"""
 
-_UNRECORDED = frozenset({Role.SEND, Role.RECV})
+_UNRECORDED = frozenset({Role.SEND, Role.RECV, Role.LAUNCH})
 
 
 def traced(plan: Plan) -> Plan:
@@ -42,12 +42,14 @@ def _traced_segment(plan: Plan, segment: Segment) -> Segment:
 
 
 def _timed(instruction: Instruction, node: int) -> Instruction:
-    step, first_input = instruction[:2]
+    step, first_input, _, output = instruction
 
     def run_and_record(slots: Slots) -> None:
         start = perf_counter_ns()
         if first_input:
             run_instructions(iter((instruction,)), slots)
+            if slots[output] is DEAD:
+                return
         elif step(slots) is DEAD:
             return
         slots[TRACE_SLOT].append((node, start, perf_counter_ns()))

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..devices.kernels.registry import is_waiting_for_files
-from ..graph.partition import transfer_numbers
+from ..graph.partition import ROOT_FRAME, transfer_numbers
 from .columns import Flags, Ints
 from .draft import Draft
 from .roles import Role
@@ -56,6 +56,9 @@ class Messages:
         return found
 
 
+NO_MESSAGES = Messages([], np.zeros(1, np.intp), np.zeros(0, np.intp))
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """The segments of a partition, and its messages; what comes in is awaited by the first node of each message."""
@@ -65,12 +68,15 @@ class Share:
     incoming: Messages
 
 
-def shares_of(graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool) -> list[Share]:
-    """Groups the partitions of one graph; unless `bundled`, every tensor is a message of its own."""
+def shares_of(graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool, in_loop: bool = False) -> list[Share]:
+    """Groups the partitions of one graph; unless `bundled`, every tensor is a message of its own.
+
+    The keys of what goes back and forth `in_loop` lack the frame and the iteration.
+    """
     if not drafts:
         return []
-    groupings = [group(d.columns, d.codes == Role.RECV, d.emits) for d in drafts]
-    ends = _Ends(graphs, drafts)
+    groupings = [group(d.columns, np.isin(d.codes, (Role.RECV, Role.ARRIVAL)), d.emits) for d in drafts]
+    ends = _Ends(graphs, drafts, in_loop)
     message_of = np.arange(len(ends.keys))
     while bundled and len(message_of):
         further = ends.bundles(groupings, message_of)
@@ -93,7 +99,7 @@ class _Ends:
     Ends that have not exactly one counterpart are transfers by themselves.
     """
 
-    def __init__(self, graphs: Sequence[Graph], drafts: Sequence[Draft]) -> None:
+    def __init__(self, graphs: Sequence[Graph], drafts: Sequence[Draft], in_loop: bool) -> None:
         self.drafts = drafts
         found = [[np.flatnonzero(d.codes == role) for d in drafts] for role in (Role.SEND, Role.RECV)]
         ids = [np.array(d.columns.ids, np.intp) for d in drafts]
@@ -102,6 +108,8 @@ class _Ends:
         self.node = np.concatenate([column for nodes in found for column in nodes])
         at = [(g, i[column]) for nodes in found for g, i, column in zip(graphs, ids, nodes, strict=True)]
         numbers, keys = transfer_numbers(at)
+        if in_loop:
+            keys = [key.removesuffix(ROOT_FRAME) for key in keys]
         sends, receives = numbers[: self.num_sends], numbers[self.num_sends :]
         paired = (np.bincount(sends, minlength=len(keys)) == 1) & (np.bincount(receives, minlength=len(keys)) == 1)
         lonely = np.flatnonzero(~paired[numbers])

@@ -285,9 +285,9 @@ class Columns:
         for i in np.argsort(first).tolist():  # in order of appearance
             codes[i] = code_of.setdefault(id(kinds[used[i]]), len(code_of))
         self.extend_nodes(names, list(map(kinds.__getitem__, kind_of.tolist())), requested)
-        added = sorted(zip(codes.tolist(), used.tolist(), strict=True))
-        all_kinds = [*known, *(kinds[kind] for code, kind in added if code >= len(known))]
-        self._kinds = all_kinds, np.concatenate([known_of, codes[used_of.reshape(-1)]])
+        of_code = dict(zip(codes.tolist(), used.tolist(), strict=True))  # `kinds` may name one object twice
+        added = [kinds[of_code[code]] for code in range(len(known), len(code_of))]
+        self._kinds = [*known, *added], np.concatenate([known_of, codes[used_of.reshape(-1)]])
 
     def extend_edges(
         self, src: npt.ArrayLike, src_output: npt.ArrayLike, dst: npt.ArrayLike, dst_input: npt.ArrayLike

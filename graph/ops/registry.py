@@ -75,6 +75,11 @@ class OpSignature:
         return f"<OpSignature {self.name}>"
 
 
+def unlisted(name: str) -> OpSignature:
+    """The signature of an op that stands in no registry and no GraphDef: what a compiler puts in the place of nodes."""
+    return OpSignature(OpDef(name=name))
+
+
 def _arg(message: OpDef.ArgDef) -> ArgDef:
     return ArgDef(
         message.name,

@@ -4,9 +4,10 @@ from .options import PartitionOptions, name_counter
 from .recv_epochs import add_control_edges
 from .split import partition, split_graph
 from .tasks import partition_by_task, partition_within_task
-from .transfer import TRANSFER_OPS, Transfer, transfer_numbers, transfer_of
+from .transfer import ROOT_FRAME, TRANSFER_OPS, Transfer, transfer_numbers, transfer_of
 
 __all__ = [
+    "ROOT_FRAME",
     "TRANSFER_OPS",
     "PartitionOptions",
     "Transfer",

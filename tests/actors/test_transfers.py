@@ -44,7 +44,7 @@ class Crowd:
         whole = graph_def_to_graph(graph_def, add_default_attrs=True)
         whole.assign_devices(whole.requested_device_indices())
         self.graphs: list[Graph] = list(split_graph(whole).values())
-        self.drafts: list[Draft] = [draft_of(columns_of(g), receives_may_be_dead=False) for g in self.graphs]
+        self.drafts: list[Draft] = [draft_of(columns_of(g)) for g in self.graphs]
         self.shares: list[Share] = shares_of(self.graphs, self.drafts, bundled=bundled)
 
     def tensors(self, part: int, messages: Messages) -> dict[str, list[str]]:

@@ -1,0 +1,62 @@
+"""Where the values of a draft live: slots for all of them, and the constants that are there from the beginning.
+
+Flows in: a draft, the position in the program of every node that has an instruction. Flows out: a slot per value, a
+template of slots. Always holds: what `slots.py` says; fetched values and those that somebody names stay until the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .columns import Ints
+from .draft import Draft
+from .roles import Role
+from .slots import allocate, lifetimes
+
+if TYPE_CHECKING:
+    from .assembler import Assembler
+
+
+def slots_of(
+    draft: Draft, position: Ints, segment_at: Ints, rank: Ints | None = None, kept: Iterable[int] = ()
+) -> tuple[list[int], int]:
+    """The slot of every value, identities included, and the number of slots.
+
+    `position` is -1 for nodes without an instruction; values with a rank are neighbours in its order; `kept` are values
+    that must be there when the program has ended, besides those that are fetched.
+    """
+    columns = draft.columns
+    made = np.full(draft.num_values, -1, np.intp)
+    made[1 : columns.num_values] = np.repeat(position, np.diff(columns.first_value))
+    if draft.num_values > columns.num_values:
+        made[columns.num_values : columns.num_values + columns.num_nodes] = position
+    used, at = draft.source[columns.data_value], position[columns.data_dst]
+    read = at >= 0
+    watched, watched_at = _control_uses(draft, position)
+    lives = lifetimes(made, np.concatenate([used[read], watched]), np.concatenate([at[read], watched_at]), segment_at)
+    results = [draft.result(node) for node in np.flatnonzero(draft.codes == Role.RETVAL).tolist()]
+    lives.pinned[[0, *results, *kept]] = True
+    slots, num_slots = allocate(lives, np.zeros(draft.num_values, np.intp) if rank is None else rank)
+    if draft.aliased.any():
+        slots = np.array(slots, np.intp)[draft.source].tolist()
+    return slots, num_slots
+
+
+def _control_uses(draft: Draft, position: Ints) -> tuple[Ints, Ints]:
+    """Which witnesses are read at which positions."""
+    pairs = [(v, position[node]) for node, witnesses in draft.watched.items() for v in witnesses if position[node] >= 0]
+    uses = np.array(pairs, np.intp).reshape(-1, 2)
+    return uses[:, 0], uses[:, 1]
+
+
+def template_of(draft: Draft, assembler: Assembler, num_slots: int) -> list[Any]:  # Any: tensors of any type
+    """What the slots hold before the first instruction: the constants that need none."""
+    template: list[Any] = [None] * num_slots
+    columns = draft.columns
+    for node in np.flatnonzero((draft.codes == Role.CONST) & ~draft.emits).tolist():
+        value = assembler.binder.constant(columns.names[node], columns.properties[node])
+        template[assembler.slots[draft.first[node]]] = value
+    return template
