@@ -16,11 +16,13 @@ from ..graph.collector import collector_paused
 from ..graph.control_flow import build_control_flow_info
 from ..graph.dtypes import base_type, dtype_name, is_ref
 from ..graph.partition import split_graph
+from ..graph.passes.pipeline import Optimisations, optimize
 from ..graph.subgraph import client_graph
 from ..graph.tensor_id import parse_tensor_name
 from ..graph.validate import check_attrs
 from .binding import check_complete
 from .compiler import compile_plans
+from .evaluation import ConstantEvaluator
 from .interpretation import Interpretation
 from .levels import Unfoldable
 from .requests import Port, Signature, check_names, ports
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One request, ready for any number of steps.
+    """One request, ready for any number of steps. `partitions` are as cut, `optimised` as run.
 
     `work` is one plan per device that has a part in it; `alone` is the plan when there is only one and it needs nobody
     else. A graph whose loops cannot be compiled has an interpretation instead of plans.
@@ -46,6 +48,7 @@ class Prepared:
     feeds: tuple[Port, ...]
     fetches: tuple[Port, ...]
     partitions: Mapping[str, Graph]
+    optimised: Mapping[str, Graph]
     work: tuple[tuple[Plan, DeviceActor], ...]
     alone: Plan | None
     interpretations: tuple[Interpretation, ...]
@@ -54,7 +57,12 @@ class Prepared:
 
 @collector_paused()
 def prepare(
-    graph: Graph, signature: Signature, actors: Mapping[str, DeviceActor], client: str, options: PartitionOptions
+    graph: Graph,
+    signature: Signature,
+    actors: Mapping[str, DeviceActor],
+    client: str,
+    options: PartitionOptions,
+    optimisations: Optimisations,
 ) -> Prepared:
     """Prepares a request on a placed graph; `client` is the device that feeds and fetches are on.
 
@@ -66,7 +74,9 @@ def prepare(
     kinds = requested.distinct_properties()[0]
     partitions = split_graph(requested, options)
     _check_kinds(requested, kinds)
-    work, interpretations = _compile_or_interpret(requested, partitions, actors)
+    evaluator = ConstantEvaluator()
+    optimised = {name: optimize(part, optimisations, evaluator) for name, part in partitions.items()}
+    work, interpretations = _compile_or_interpret(requested, optimised, actors)
     types = list(_types(graph, signature.feeds))
     _check_call_frame(work, types, len(signature.fetches))
     alone = work[0][0] if len(work) == 1 and not (work[0][0].arrivals or work[0][0].deferred) else None
@@ -76,6 +86,7 @@ def prepare(
         ports(signature.feeds, types),
         ports(signature.fetches, _types(graph, signature.fetches)),
         partitions,
+        optimised,
         work,
         alone,
         interpretations,
@@ -85,7 +96,7 @@ def prepare(
 
 def compile_traced(prepared: Prepared, actors: Mapping[str, DeviceActor]) -> tuple[tuple[Plan, DeviceActor], ...]:
     """The plans of a prepared request again, with an instruction for every node, as traces want them."""
-    return _compile(prepared.partitions, actors, every_node=True)
+    return _compile(prepared.optimised, actors, every_node=True)
 
 
 def _compile(

@@ -27,6 +27,7 @@ from ..graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ..graph.collector import collector_paused
 from ..graph.importer import Serialisable, graph_def_to_graph
 from ..graph.partition import PartitionOptions, name_counter
+from ..graph.passes.pipeline import Optimisations
 from ..rendezvous import LocalRendezvous
 from .binding import Binder
 from .device_actor import Crew, DeviceActor
@@ -75,6 +76,7 @@ class Session:
         budget_s: float,
         thread_limit_s: float,
         timeout_ms: int,
+        optimisations: Optimisations,
     ) -> None:
         self.graph = graph
         self.cluster = cluster
@@ -86,6 +88,7 @@ class Session:
         self._traced: dict[Signature, Sequence[tuple[Plan, DeviceActor]]] = {}
         self._preparing = trio.Lock()
         self._timeout_ms = timeout_ms
+        self._optimisations = optimisations
         self._num_steps = 0
         self._steps: set[Step] = set()
         self._running = 0
@@ -152,7 +155,8 @@ class Session:
         found = self._prepared.get(signature)
         if found is None:
             with collector_paused():
-                found = prepare(self.graph, signature, self._actors, self.cluster.client.name, self._options)
+                client = self.cluster.client.name
+                found = prepare(self.graph, signature, self._actors, client, self._options, self._optimisations)
             self._prepared[signature] = found
         return found
 
@@ -287,7 +291,8 @@ async def open_session(
 ) -> AsyncIterator[Session]:
     """Imports a graph, places it on `devices` ("cpu:4", "cpu:2,gpu:4", or a `Cluster`) and opens a session on it.
 
-    `config` may allow soft placement and limit the time of every step; `seed` makes random ops that have no seed of
+    `config` may allow soft placement, limit the time of every step and, with `graph_options.optimizer_options`, have
+    the partitions optimised; `seed` makes random ops that have no seed of
     their own repeatable; `budget_s` is how long, in seconds, a step may keep the event loop from its other tasks; a
     kernel that takes more than `thread_limit_s` (on a single device: more than the budget too) is run in a worker
     thread from then on; `on_read` hears of the progress of the import, as in `graph_def_to_graph`, in whatever thread
@@ -307,6 +312,7 @@ async def open_session(
         budget_s=budget_s,
         thread_limit_s=thread_limit_s,
         timeout_ms=settings.operation_timeout_in_ms,
+        optimisations=Optimisations.of(settings.graph_options),
     )
     failure: BaseException | None = None
     async with trio.open_nursery() as nursery:

@@ -84,9 +84,8 @@ _CLASS_OF_OP = {
     "CollectiveBcastSend": NodeClass.COLLECTIVE,
     "CollectiveBcastRecv": NodeClass.COLLECTIVE,
 }
-_CONTROL_FLOW = frozenset(
-    {NodeClass.SWITCH, NodeClass.MERGE, NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION}
-)
+CONTROL_FLOW = frozenset({NodeClass.SWITCH, NodeClass.MERGE, NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION})
+"""classes of the nodes that steer which others run, and how often"""
 
 
 def class_of_op(op: str) -> NodeClass:
@@ -277,7 +276,7 @@ class Node:
     @property
     def is_control_flow(self) -> bool:
         """Whether the op is Switch, Merge, Enter, Exit or NextIteration."""
-        return self.node_class in _CONTROL_FLOW
+        return self.node_class in CONTROL_FLOW
 
     def in_edges(self) -> list[Edge]:
         """Edges that enter the node, in insertion order (an erased edge's place is taken by the last one)."""

@@ -221,3 +221,18 @@ def test_edge_arrays_list_living_edges() -> None:
     arrays = graph.edge_arrays()
     columns = np.stack([arrays.id, arrays.src, arrays.src_output, arrays.dst, arrays.dst_input], axis=1)
     assert list(map(tuple, columns.tolist())) == _edges(graph)
+
+
+@given(st.lists(st.integers(0, 5), max_size=8), st.lists(st.integers(0, 5), max_size=8))
+def test_kinds_stay_right_when_nodes_are_added_in_bulk(first: list[int], second: list[int]) -> None:
+    """Also when one properties object is given as several kinds."""
+    graph = Graph()
+    made = [graph.add_node(f"k{i}", "Const", {"value": float(i), "dtype": DataType.FLOAT}).properties for i in (0, 1)]
+    other = Graph()
+    kinds = [made[0], made[1], made[0], other.source.properties, made[1], other.source.properties]
+    for numbers in (first, second):
+        names = [f"n{other.num_node_ids + i}" for i in range(len(numbers))]
+        other.extend_nodes_of_kinds(names, kinds, np.array(numbers, np.int64), [0] * len(numbers))
+    found, kind_of = other.distinct_properties()
+    assert [found[kind] for kind in kind_of.tolist()] == other.all_properties()
+    assert len({id(kind) for kind in found}) == len(found)

@@ -1,0 +1,161 @@
+"""Constant folding: what has the same value in every step is computed once, before the first.
+
+Flows in: a graph, and somebody who can run a graph of constants. Flows out: a graph in which a Const feeds whoever read
+such a value. Always holds: a Const is named after the node it stands for, with "__cf__" in it, is on its device, and
+waits for whatever the nodes behind it waited for; nodes that nobody reads any more are left to `dead_nodes`; when the
+evaluation fails nothing is folded, so that the step fails where it would have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from ...errors import InvalidArgumentError, PartitaError
+from ..columns import CONTROL_SLOT
+from ..device_name import parse_full_name
+from ..dtypes import Array, DataType
+from ..graph import Graph
+from ..memory_types import memory_types
+from ..node import Node
+from ..ops.kernel_facts import find_kernel
+from ..properties import NodeProperties
+from ..protos import AttrValue
+from ..tensor import numpy_to_tensor
+from .foldable import Foldable, Shapes
+
+MAX_CONSTANT_BYTES = 10 * 1024 * 1024
+_STRING_BYTES = 24  # of a string in a tensor, beside its characters
+_WITHOUT_CONSTANTS = (DataType.RESOURCE, DataType.VARIANT)  # types
+
+Output = tuple[int, int]
+"""(node id, port)"""
+
+
+class Evaluator(Protocol):
+    """Runs graphs of constants, on a CPU."""
+
+    def can_run(self, properties: NodeProperties) -> bool:
+        """Whether there is a kernel for such nodes that can be run apart from any session."""
+
+    def run(self, graph: Graph, fetches: Sequence[str]) -> Sequence[Array]:
+        """The values of tensors of a graph without feeds; raises PartitaError."""
+
+
+def fold_constants(
+    graph: Graph,
+    evaluator: Evaluator,
+    *,
+    shapes: Shapes | None = None,
+    consider: Callable[[Node], bool] | None = None,
+    max_constant_bytes: int = MAX_CONSTANT_BYTES,
+) -> Graph:
+    """The graph with constants in place of what they are computed from, or the very same graph if nothing changes.
+
+    `shapes` (node name -> shape per output) let shape ops be folded too; `consider` may refuse nodes; a value of more
+    than `max_constant_bytes` stays computed.
+    """
+    foldable = Foldable(graph, evaluator.can_run, shapes or {}, consider)
+    outputs = _to_fetch(graph, foldable)
+    if not outputs:
+        return graph
+    try:
+        values = evaluator.run(*_constant_graph(graph, foldable, outputs))
+    except PartitaError:
+        return graph
+    result = graph.clone()
+    number = 0
+    for output, value in zip(outputs, values, strict=True):
+        if _may_replace(graph.node(output[0]), output[1], value, max_constant_bytes):
+            _replace(result, output, value, sorted(foldable.waits_for(output[0])), number)
+            number += 1
+    return result if number else graph
+
+
+def _to_fetch(graph: Graph, foldable: Foldable) -> list[Output]:
+    """The outputs that others than foldable nodes read, by name of the node; constants are what they are already."""
+    edges = graph.edge_arrays()
+    computed = foldable.flags & ~foldable.is_const
+    leaves = computed[edges.src] & ~foldable.flags[edges.dst] & (edges.src_output != CONTROL_SLOT)
+    found = set(zip(edges.src[leaves].tolist(), edges.src_output[leaves].tolist(), strict=True))
+    return sorted(found, key=lambda output: (graph.node_name(output[0]), output[1]))
+
+
+def _constant_graph(graph: Graph, foldable: Foldable, outputs: Sequence[Output]) -> tuple[Graph, list[str]]:
+    """The foldable nodes that lead to some outputs as a graph of their own, and the names of those outputs in it.
+
+    A shape op whose value is known is a constant there, one per output.
+    """
+    made, copies = Graph(), dict[int, list[tuple[Node, int]]]()
+    for node in map(graph.node, _ancestors(graph, foldable, [node for node, _ in outputs])):
+        if node.id in foldable.of_shapes:
+            known = foldable.of_shapes[node.id]
+            constants = [_add_const(made, made.new_name(node.name), node, i, value) for i, value in enumerate(known)]
+            copies[node.id] = [(constant, 0) for constant in constants]
+            continue
+        copy = made.add_node_with(node.name, node.properties)
+        copies[node.id] = [(copy, port) for port in range(node.num_outputs)]
+        for edge in node.input_edges():
+            made.add_edge(*copies[edge.src.id][edge.src_output], copy, edge.dst_input)
+    made.fix_source_and_sink_edges()
+    return made, [f"{node.name}:{port}" for node, port in (copies[node][port] for node, port in outputs)]
+
+
+def _ancestors(graph: Graph, foldable: Foldable, nodes: Sequence[int]) -> list[int]:
+    """Some foldable nodes and all that they are computed from, inputs first."""
+    order: dict[int, None] = {}
+    stack = list(reversed(nodes))
+    while stack:
+        node = stack.pop()
+        if node < 0 or node in order:
+            order.setdefault(abs(node))
+            continue
+        stack.append(-node)
+        if node not in foldable.of_shapes:
+            ends = (graph.edge_ends(edge) for edge in graph.in_edge_ids(node))
+            stack += [src for src, port, _, _ in ends if port != CONTROL_SLOT]
+    return list(order)
+
+
+def _may_replace(node: Node, port: int, value: Array, max_bytes: int) -> bool:
+    """Whether a value may become a Const on the device of the node: it is small, and lies where constants lie."""
+    dtype = node.output_types[port]
+    size = sum(map(len, value.flat)) + _STRING_BYTES * value.size if dtype is DataType.STRING else value.nbytes
+    if size > max_bytes or dtype in _WITHOUT_CONSTANTS:
+        return False
+    kind = _device_type(node)
+    if kind == "CPU":
+        return True
+    on_host = memory_types(node.properties, kind)[1][port]
+    return on_host == (dtype is DataType.INT32) and find_kernel("Const", {"dtype": dtype}, kind) is not None
+
+
+def _device_type(node: Node) -> str:
+    try:
+        return parse_full_name(node.device).type or "CPU"
+    except InvalidArgumentError:
+        return "CPU"
+
+
+def _replace(graph: Graph, output: Output, value: Array, waits_for: Sequence[int], number: int) -> None:
+    """Has a Const feed all that reads an output."""
+    node = graph.node(output[0])
+    constant = _add_const(graph, f"{graph.new_name(node.name)}__cf__{number}", node, output[1], value)
+    for edge in [edge for edge in node.out_edges() if edge.src_output == output[1]]:
+        graph.add_edge(constant, 0, edge.dst, edge.dst_input)
+        graph.remove_edge(edge)
+    for source in map(graph.node, waits_for):
+        graph.add_control_edge(source, constant)
+    if not waits_for:
+        graph.add_control_edge(graph.source, constant, allow_duplicates=True)
+
+
+def _add_const(graph: Graph, name: str, node: Node, port: int, value: Array) -> Node:
+    """A Const of the element type and on the device of an output."""
+    dtype = node.output_types[port]
+    attrs = {"dtype": dtype, "value": AttrValue(tensor=numpy_to_tensor(np.asarray(value), dtype))}
+    constant = graph.add_node(name, "Const", attrs, device=node.requested_device)
+    constant.assigned_device = node.assigned_device
+    return constant

@@ -1,0 +1,47 @@
+"""Identities: nodes that only hand on a tensor are taken out of the way.
+
+Flows in: a graph. Flows out: a graph without Identity nodes whose consumers can as well read what the node reads.
+Always holds: an Identity stays if it waits for other nodes, if it reads a reference (it takes a snapshot then), a
+receive or a Switch (whose dead outputs it may stand for), or if nobody consumes it.
+"""
+
+from __future__ import annotations
+
+from ..dtypes import is_ref
+from ..graph import Graph
+from ..node import Node, NodeClass
+
+_STAYS_AFTER = frozenset({NodeClass.RECV, NodeClass.HOST_RECV, NodeClass.SWITCH})
+
+
+def remove_identity_nodes(graph: Graph) -> Graph:
+    """The graph without needless Identity nodes, or the very same graph when there are none."""
+    if not any(_is_needless(node) for node in graph.op_nodes()):
+        return graph
+    result = graph.clone()
+    for node in [node for node in result.op_nodes() if node.node_class is NodeClass.IDENTITY]:
+        if _is_needless(node):  # by now: its source may have been an Identity that is gone
+            _bypass(result, node)
+    result.fix_source_and_sink_edges()
+    return result
+
+
+def _is_needless(node: Node) -> bool:
+    if node.node_class is not NodeClass.IDENTITY:
+        return False
+    inputs = node.in_edges()
+    if len(inputs) != 1 or inputs[0].is_control or not node.out_edges():
+        return False
+    source = inputs[0].src
+    return source.node_class not in _STAYS_AFTER and not is_ref(source.output_types[inputs[0].src_output])
+
+
+def _bypass(graph: Graph, node: Node) -> None:
+    """Connects the consumers of an Identity to what it reads, and removes it."""
+    (read,) = node.in_edges()
+    for edge in node.out_edges():
+        if edge.is_control and edge.dst.is_op:
+            graph.add_control_edge(read.src, edge.dst)
+        elif not edge.is_control:
+            graph.add_edge(read.src, read.src_output, edge.dst, edge.dst_input)
+    graph.remove_node(node)

@@ -1,0 +1,61 @@
+"""List converters: `_ListToArray` and `_ArrayToList`, which only regroup tensors, become one Identity a tensor.
+
+Flows in: a graph. Flows out: a graph without such nodes. Always holds: consumers of output i read input i; who waited
+for the converter waits for all of its tensors, and what it waited for comes before them; a converter whose ports do not
+match one to one stays.
+"""
+
+from __future__ import annotations
+
+from ..graph import Graph
+from ..node import Node
+
+_CONVERTERS = frozenset({"_ListToArray", "_ArrayToList"})
+_PREFIX = "Func"  # of generated names, as in all that comes from functions
+
+
+def remove_list_converters(graph: Graph) -> Graph:
+    """The graph without list converters, or the very same graph when there are none."""
+    kinds = graph.distinct_properties()[0]
+    if not any(kind.op in _CONVERTERS and kind.input_types == kind.output_types for kind in kinds):
+        return graph
+    result = graph.clone()
+    for node in [node for node in result.op_nodes() if _is_one_to_one(node)]:
+        _replace(result, node)
+    return result
+
+
+def _is_one_to_one(node: Node) -> bool:
+    return node.op in _CONVERTERS and node.input_types == node.output_types
+
+
+def _replace(graph: Graph, node: Node) -> None:
+    """Puts an Identity in the place of every tensor, with NoOp nodes for the control edges if there are any."""
+    identities = [
+        graph.add_node(graph.new_name(_PREFIX), "Identity", {"T": dtype}, device=node.requested_device)
+        for dtype in node.output_types
+    ]
+    for identity in identities:
+        identity.assigned_device = node.assigned_device
+    for edge in node.input_edges():
+        graph.add_edge(edge.src, edge.src_output, identities[edge.dst_input], 0)
+    before = [edge.src for edge in node.in_edges() if edge.is_control and edge.src.is_op]
+    after = [edge.dst for edge in node.out_edges() if edge.is_control and edge.dst.is_op]
+    _order(graph, node, before, identities or after)
+    _order(graph, node, identities, after)
+    for edge in node.out_edges():
+        if not edge.is_control:
+            graph.add_edge(identities[edge.src_output], 0, edge.dst, edge.dst_input)
+    graph.remove_node(node)
+
+
+def _order(graph: Graph, node: Node, first: list[Node], then: list[Node]) -> None:
+    """Has all of `then` wait for all of `first`, by way of a NoOp on the device of `node`."""
+    if not first or not then:
+        return
+    between = graph.add_node(graph.new_name(_PREFIX), "NoOp", device=node.requested_device)
+    between.assigned_device = node.assigned_device
+    for source in first:
+        graph.add_control_edge(source, between)
+    for consumer in then:
+        graph.add_control_edge(between, consumer)

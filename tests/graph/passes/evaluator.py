@@ -1,0 +1,43 @@
+"""What tests of passes share: an evaluator that counts, and the text of a graph.
+
+Flows in: graphs. Flows out: node name -> op and inputs, as tests compare them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from partita.actors.evaluation import ConstantEvaluator
+from partita.graph.dtypes import Array
+from partita.graph.graph import Graph
+
+_FOLD_NUMBER = re.compile(r"(__cf__)\d+")
+
+
+class CountingEvaluator(ConstantEvaluator):
+    """Remembers what it was asked to compute."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def run(self, graph: Graph, fetches: Sequence[str]) -> list[Array]:
+        """As the session's evaluator."""
+        self.asked.append(list(fetches))
+        return super().run(graph, fetches)
+
+
+def without_number(name: str) -> str:
+    """A name without the number that tells folded constants of one process apart."""
+    return _FOLD_NUMBER.sub(r"\1", name)
+
+
+def nodes_of(graph: Graph) -> dict[str, list[str]]:
+    """Node name -> op, data inputs by port, control inputs by name."""
+    found = {}
+    for node in graph.to_graph_def().node:
+        inputs = [without_number(text.removesuffix(":0")) for text in node.input]
+        data = [text for text in inputs if not text.startswith("^")]
+        control = sorted({text for text in inputs if text.startswith("^")})
+        found[without_number(node.name)] = [node.op, *data, *control]
+    return found

@@ -1,0 +1,68 @@
+"""Law 2: an optimised graph gives the values of the plain graph, bit for bit, on any number of devices.
+
+And what is dead stays dead: folded and merged nodes are on the same sides of conditionals as what they stand for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.actors.binding import Binder
+from partita.actors.evaluation import ConstantEvaluator
+from partita.actors.instructions import DEAD
+from partita.actors.reference import run_reference
+from partita.actors.session import open_session
+from partita.devices.state import DeviceState
+from partita.graph.dtypes import Array
+from partita.graph.importer import graph_def_to_graph
+from partita.graph.partition import split_graph
+from partita.graph.passes.pipeline import Optimisations, optimize
+from partita.graph.protos import ConfigProto, GraphDef, GraphOptions, OptimizerOptions
+from partita.graph.subgraph import client_graph
+from tests.actors.graphs import Conditional, conditionals
+from tests.runs import IDLE_TINY_S, assert_same_values, cpus, run_to_the_end, values
+from tests.strategies import GraphCase, cpu, placed_cases
+
+
+def _optimised(graph_def: GraphDef, case: GraphCase, *, inlining: bool) -> list[Array]:
+    """What a session at level L1 gives."""
+    options = GraphOptions(optimizer_options=OptimizerOptions(do_function_inlining=inlining))
+    config = ConfigProto(allow_soft_placement=False, graph_options=options)
+
+    async def main() -> list[Array]:
+        async with open_session(graph_def, cpus(4), config=config) as session:
+            return await session.run(list(case.fetches), dict(case.feeds), list(case.targets))
+
+    return run_to_the_end(main, idle_s=IDLE_TINY_S)
+
+
+@given(placed_cases(max_steps=20), st.booleans())
+def test_optimised_equals_plain(placed: tuple[GraphCase, dict[str, str]], inlining: bool) -> None:
+    """Folding, merging and dropping nodes of every partition changes no fetched value."""
+    case, placement = placed
+    graph_def = case.on(placement)
+    assert_same_values(_optimised(graph_def, case, inlining=inlining), values(graph_def, case))
+
+
+@given(conditionals(), st.booleans())
+def test_what_is_dead_stays_dead(case: Conditional, inlining: bool) -> None:
+    """Fetches of conditionals are alive, and dead, as before."""
+    graph = graph_def_to_graph(case.graph_def, add_default_attrs=True)
+    graph.assign_devices(graph.requested_device_indices())
+    parts = split_graph(client_graph(graph, list(case.feeds), case.fetches, (), cpu(0)))
+    wanted, evaluator = Optimisations(inlining=inlining), ConstantEvaluator()
+    optimised = [optimize(part, wanted, evaluator) for part in parts.values()]
+    binders = {cpu(i): Binder(cpu(i), DeviceState(seed=0)) for i in range(3)}
+    plain, ours = (
+        run_reference(graphs, binders, list(case.feeds.values()), len(case.fetches))
+        for graphs in (parts.values(), optimised)
+    )
+    assert list(map(_bits, ours)) == list(map(_bits, plain))
+
+
+def _bits(value: Any) -> bytes | None:  # Any: a tensor, or DEAD
+    return None if value is DEAD else np.asarray(value).tobytes()
