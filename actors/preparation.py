@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import InternalError, InvalidArgumentError
+from ..errors import InvalidArgumentError
 from ..graph.collector import collector_paused
 from ..graph.control_flow import build_control_flow_info
 from ..graph.dtypes import base_type, dtype_name, is_ref
@@ -21,6 +21,7 @@ from ..graph.subgraph import client_graph
 from ..graph.tensor_id import parse_tensor_name
 from ..graph.validate import check_attrs
 from .binding import check_complete
+from .call_frame import check_call_frame, check_no_call_frame
 from .compiler import compile_plans
 from .evaluation import ConstantEvaluator
 from .interpretation import Interpretation
@@ -70,21 +71,24 @@ def prepare(
     what partitioning raises.
     """
     check_names(graph, signature)
-    requested = client_graph(graph, signature.feeds, signature.fetches, signature.targets, client)
+    requested = client_graph(
+        graph, *signature[:3], client, not signature.is_partial, incarnation=options.get_incarnation(client)
+    )
     kinds = requested.distinct_properties()[0]
     partitions = split_graph(requested, options)
     _check_kinds(requested, kinds)
     evaluator = ConstantEvaluator()
     optimised = {name: optimize(part, optimisations, evaluator) for name, part in partitions.items()}
     work, interpretations = _compile_or_interpret(requested, optimised, actors)
-    types = list(_types(graph, signature.feeds))
-    _check_call_frame(work, types, len(signature.fetches))
+    feeds = ports(signature.feeds, _types(graph, signature.feeds))
+    fetches = ports(signature.fetches, _types(graph, signature.fetches))
+    _check_frame(signature, [plan for plan, _ in work], feeds, fetches)
     alone = work[0][0] if len(work) == 1 and not (work[0][0].arrivals or work[0][0].deferred) else None
     keeps_feeds = not work or any(plan.keeps_inputs for plan, _ in work)
     return Prepared(
         signature,
-        ports(signature.feeds, types),
-        ports(signature.fetches, _types(graph, signature.fetches)),
+        feeds,
+        fetches,
         partitions,
         optimised,
         work,
@@ -143,7 +147,7 @@ def _check_kinds(graph: Graph, kinds: Sequence[NodeProperties]) -> None:
 def _check_references(graph: Graph) -> None:
     """Raises InvalidArgumentError for a feed that takes the place of a variable which a node is to change."""
     for feed in graph.op_nodes():
-        if feed.op != "_Arg":
+        if feed.op not in ("_Arg", "_Recv"):
             continue
         for edge in feed.out_edges():
             node = edge.dst
@@ -156,27 +160,11 @@ def _check_references(graph: Graph) -> None:
                 )
 
 
-def _check_call_frame(work: Sequence[tuple[Plan, DeviceActor]], feeds: Sequence[DataType], num_fetches: int) -> None:
-    """Raises InvalidArgumentError for `_Arg` and `_Retval` nodes of the user that no feed or fetch belongs to.
-
-    Raises InternalError for a second `_Retval` of one fetch.
-    """
-    stored: set[int] = set()
-    for plan, _ in work:
-        for argument in plan.arguments:
-            if not 0 <= argument.index < len(feeds):
-                raise InvalidArgumentError(f"GetArg {argument.index} is not within [0, {len(feeds)})")
-            given, expected = feeds[argument.index], argument.dtype
-            if given != expected:
-                raise InvalidArgumentError(
-                    f"Type mismatch: actual {dtype_name(given)} vs. expect {dtype_name(expected)}"
-                )
-        for result in plan.results:
-            if not 0 <= result.index < num_fetches:
-                raise InvalidArgumentError(f"SetRetval {result.index} is not within [0, {num_fetches})")
-            if result.index in stored:
-                raise InternalError(f"Retval[{result.index}] has already been set.")
-            stored.add(result.index)
+def _check_frame(signature: Signature, plans: Sequence[Plan], feeds: Sequence[Port], fetches: Sequence[Port]) -> None:
+    if signature.is_partial:
+        check_no_call_frame(plans)
+    else:
+        check_call_frame(plans, [port.dtype for port in feeds], [port.dtype for port in fetches])
 
 
 def _types(graph: Graph, names: Sequence[str]) -> Iterator[DataType]:

@@ -29,11 +29,15 @@ _WIDENS_TO = {"b": "b", "i": "iufc", "f": "fc", "c": "c"}  # kinds of Python num
 
 
 class Signature(NamedTuple):
-    """Names as the user wrote them, in the user's order."""
+    """Names as the user wrote them, in the user's order; those of a partial run are full and sorted.
+
+    A partial run meets its client at the rendezvous, other runs read and write a call frame.
+    """
 
     feeds: tuple[str, ...]
     fetches: tuple[str, ...]
     targets: tuple[str, ...]
+    is_partial: bool = False
 
 
 class Port(NamedTuple):

@@ -22,7 +22,7 @@ import trio
 from ..devices.cluster import Cluster, local_cluster
 from ..devices.placement import place
 from ..devices.state import DeviceState
-from ..errors import CancelledError, DeadlineExceededError, PartitaError
+from ..errors import CancelledError, DeadlineExceededError, PartitaError, UnimplementedError
 from ..graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ..graph.collector import collector_paused
 from ..graph.importer import Serialisable, graph_def_to_graph
@@ -34,6 +34,7 @@ from .device_actor import Crew, DeviceActor
 from .executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer, fresh_slots, run_alone
 from .instructions import DEAD
 from .messages import Shutdown
+from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, compile_traced, prepare
 from .reference import Reference
 from .requests import Feeds, Signature, as_names, feed_value, fetched_array, split_feeds
@@ -92,6 +93,8 @@ class Session:
         self._num_steps = 0
         self._steps: set[Step] = set()
         self._running = 0
+        client = cluster.client.name
+        self._partial_runs = PartialRuns(client, cluster.incarnation(client), self._crew, self._steps)
         self._closed = False
 
     @property
@@ -138,6 +141,42 @@ class Session:
         finally:
             self._running -= 1
 
+    async def partial_run_setup(
+        self, fetches: str | Sequence[str], feeds: str | Sequence[str], targets: str | Sequence[str] = ()
+    ) -> str:
+        """Begins a step that is fed and fetched from in several calls; the handle of it for `partial_run`.
+
+        All that will be fed and fetched is named here. The step goes as far as it can without feeds at once. Raises
+        as `run` does for names.
+        """
+        self._check_open()
+        signature = partial_signature(feeds, fetches, targets)
+        prepared = self._prepared.get(signature) or await self._prepare(signature)
+        self._check_open()
+        if prepared.interpretations:
+            raise UnimplementedError("loops built like these are interpreted, and cannot be fed while they run")
+        self._num_steps += 1
+        return self._partial_runs.begin(prepared, self.graph, Step(self._num_steps, LocalRendezvous()))
+
+    async def partial_run(
+        self, handle: str, fetches: str | Sequence[str] = (), feeds: Feeds | None = None
+    ) -> list[Array]:
+        """Goes on with a step that `partial_run_setup` began: sends it `feeds` and waits for `fetches`.
+
+        Returns as `run` does. Raises InvalidArgumentError for a handle that is unknown or over, for names that were not
+        announced or have been used, for values of another type or shape, and for fetches that need what is not fed yet:
+        none of these changes anything. Any other error ends the step: that of a node that failed, a fetch that is dead,
+        DeadlineExceededError, CancelledError once the session is closed; so does a cancellation of the caller.
+        """
+        self._check_open()
+        await trio.lowlevel.checkpoint_if_cancelled()
+        await self._pacer.rest_if_due()
+        try:
+            return await self._partial_runs.run(handle, fetches, feeds, _seconds(self._timeout_ms))
+        except PartitaError as error:
+            error.located(inputs=self._inputs_of(error.node))
+            raise
+
     def prepare(
         self, feeds: str | Sequence[str], fetches: str | Sequence[str], targets: str | Sequence[str] = ()
     ) -> Prepared:
@@ -162,7 +201,8 @@ class Session:
 
     def statistics(self) -> SessionStatistics:
         """What the session has done so far."""
-        return SessionStatistics(self._num_steps, self._running, len(self._prepared), self._closed)
+        running = self._running + len(self._partial_runs)
+        return SessionStatistics(self._num_steps, running, len(self._prepared), self._closed)
 
     def start(self, nursery: trio.Nursery) -> None:
         """Starts the actors; `open_session` does."""
@@ -176,6 +216,7 @@ class Session:
         self._closed = True
         for step in list(self._steps):
             step.fail(_closed())
+        self._partial_runs.clear()
         for actor in self._actors.values():
             actor.post(Shutdown())
 
@@ -230,7 +271,7 @@ class Session:
         if options.output_partition_graphs:
             metadata.partition_graphs.extend(part.to_graph_def() for part in prepared.partitions.values())
         timeout_ms = options.timeout_in_ms if options.timeout_in_ms > 0 else self._timeout_ms
-        with trio.move_on_after(timeout_ms / 1000 if timeout_ms > 0 else inf):
+        with trio.move_on_after(_seconds(timeout_ms)):
             if options.trace_level == RunOptions.NO_TRACE or not prepared.work:
                 return await self._run(prepared, fed, number)
             work = self._traced_work(prepared)
@@ -256,6 +297,11 @@ def _fetched(prepared: Prepared, parts: Sequence[tuple[Plan, Slots]], fed: Seque
 
 def _arrays(prepared: Prepared, found: Mapping[int, Any], fed: Sequence[object]) -> list[Array]:
     return [fetched_array(port, found.get(port.number, DEAD), fed) for port in prepared.fetches]
+
+
+def _seconds(timeout_ms: int) -> float:
+    """A time limit as TensorFlow writes it, 0 for none."""
+    return timeout_ms / 1000 if timeout_ms > 0 else inf
 
 
 def _closed() -> CancelledError:

@@ -50,16 +50,6 @@ class _Endpoint:
         return base_type(self.node.output_types[self.output])
 
 
-def _transfer_attrs(end: _Endpoint, device: str, incarnation: int) -> dict[str, object]:
-    return {
-        "tensor_name": end.text,
-        "send_device": device,
-        "recv_device": device,
-        "send_device_incarnation": incarnation,
-        "client_terminated": True,
-    }
-
-
 class _Rewrite:
     """One rewrite in progress on a graph."""
 

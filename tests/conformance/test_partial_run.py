@@ -1,0 +1,63 @@
+"""Partial runs give TensorFlow's values, and its words where it refuses a call.
+
+Flows in: cases of set-ups, partial runs and ordinary runs, carried out in order in one session. TensorFlow's Python
+checks the shapes of feeds itself, with no status code; which feed is named as missing depends on the order of its
+walk, so only what is said of it is compared.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from partita.actors.session import Session, open_session
+from partita.errors import PartitaError
+from partita.graph.dtypes import Array
+from tests.conformance.corpus import Case, cases
+from tests.conformance.test_values import check_close
+from tests.runs import HARD_PLACEMENT, cpus, run_to_the_end
+
+CASES = cases("partial_run")
+
+
+def said(message: str) -> str:
+    """The part of a message that is the same whichever missing feed is named."""
+    return re.sub(r"^Fetch \S+ can't", "Fetch can't", message)
+
+
+async def act(session: Session, case: Case, handles: dict[str, str], action: dict[str, Any]) -> list[Array]:
+    """Carries out one action of a case; what was fetched."""
+    if action["do"] == "setup":
+        made = await session.partial_run_setup(action["fetches"], action["feeds"], action["targets"])
+        handles[action["handle"]] = made
+        return []
+    feeds = {name: case.feeds[key] for name, key in action["feeds"].items()}
+    if action["do"] == "session_run":
+        return await session.run(action["fetches"], feeds, action["targets"])
+    return await session.partial_run(handles[action["handle"]], action["fetches"], feeds)
+
+
+async def run_case(case: Case) -> None:
+    """Carries out all actions and compares values and errors."""
+    handles: dict[str, str] = {}
+    async with open_session(case.graph_def(), cpus(len(case.devices)), config=HARD_PLACEMENT) as session:
+        for action in case.info["actions"]:
+            expected = action.get("error")
+            if expected is None:
+                values = await act(session, case, handles, action)
+                for name, key, value in zip(action["fetches"], action["expected"], values, strict=False):
+                    check_close(case, name, value, case.expected[key])
+                assert len(values) == len(action["expected"])
+            else:
+                with pytest.raises(PartitaError) as caught:
+                    await act(session, case, handles, action)
+                assert caught.value.code == (expected["code"] or "INVALID_ARGUMENT")
+                assert said(caught.value.message).startswith(said(expected["core"]))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
+def test_partial_runs_equal_tensorflow(case: Case) -> None:
+    """Every action of a case ends as in TensorFlow."""
+    run_to_the_end(run_case, case)
