@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import InvalidArgumentError
 from .builder import DType, GraphBuilder, Input, node_def_builder
 from .columns import CONTROL_SLOT
-from .dtypes import Array
+from .dtypes import Array, base_type
 from .graph import Graph
 from .handles import Operation, Tensor
 from .node import Node
@@ -30,7 +30,7 @@ from .properties import NodeProperties
 
 _SMALL_BYTES = 256  # constants up to this size share properties
 
-Flat = list[Tensor]
+Flat = list[Tensor | int | float]
 
 
 class Extension(GraphBuilder):
@@ -89,10 +89,16 @@ class Extension(GraphBuilder):
             properties = properties_of_node_def(
                 node_def_builder(full_name, signature, tensors, given).finalize(), signature
             )
-            flat = [item for value in tensors for item in (value if isinstance(value, list) else (value,))]
-            if key is not None:
+            made = [item for value in tensors for item in (value if isinstance(value, list) else (value,))]
+            if key is not None and len(made) == len(flat):
                 self._kinds[key] = properties
-        return self._add(full_name, properties, flat, control, device)
+            return self._add(full_name, properties, made, control, device)
+        wanted = properties.input_types
+        made = [
+            item if isinstance(item, Tensor) else self.constant(item, base_type(wanted[port]))
+            for port, item in enumerate(flat)
+        ]
+        return self._add(full_name, properties, made, control, device)
 
     def constant(self, value: Any, dtype: DType | None = None, name: str = "Const", **keywords: Any) -> Tensor:
         """A Const; arguments as in `GraphBuilder.constant`. Equal small ones share properties."""
@@ -187,7 +193,7 @@ class Extension(GraphBuilder):
 
 
 def _types(inputs: Sequence[Input], flat: Flat) -> list[Hashable] | None:
-    """The types of inputs, which go into `flat`; None where one is no tensor yet, so that its type is open."""
+    """The types of inputs, which go into `flat`; None where one is neither tensor nor number."""
     types: list[Hashable] = []
     for value in inputs:
         if isinstance(value, Tensor):
@@ -196,6 +202,9 @@ def _types(inputs: Sequence[Input], flat: Flat) -> list[Hashable] | None:
         elif isinstance(value, Operation):
             types.append(value.output_types[0])
             flat.append(value[0])
+        elif isinstance(value, (int, float)):
+            types.append(type(value).__name__)
+            flat.append(value)
         elif isinstance(value, (list, tuple)) and all(isinstance(item, Tensor) for item in value):
             types.append(tuple([item.dtype for item in value]))
             flat.extend(value)

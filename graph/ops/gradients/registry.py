@@ -29,7 +29,7 @@ from ....errors import AlreadyExistsError
 from ...dtypes import Array, DataType
 
 if TYPE_CHECKING:
-    from ...builder import GraphBuilder
+    from ...builder import GraphBuilder, Input
     from ...handles import Tensor
     from ...sizes import Sizes
 
@@ -80,6 +80,18 @@ class Forward:
     def outputs(self) -> Sequence[Tensor]:
         """The tensors the node made."""
         raise NotImplementedError
+
+    def make(self, op: str, *inputs: Input, **attrs: Any) -> Tensor:  # attr values have any type
+        """Adds a node and returns its first output; arguments as in `GraphBuilder.op`."""
+        return self.g.op(op, *inputs, attrs=attrs)[0]
+
+    def make_all(self, op: str, *inputs: Input, **attrs: Any) -> Sequence[Tensor]:  # attr values have any type
+        """Adds a node and returns all of its outputs."""
+        return tuple(self.g.op(op, *inputs, attrs=attrs))
+
+    def own_attrs(self, *names: str) -> dict[str, Any]:
+        """Some attrs of the node, to be given to another."""
+        return {name: self.attrs[name] for name in names if name in self.attrs}
 
     def wants(self, _port: int) -> bool:
         """Whether the gradient of an input is of any use; if not, the rule may return None for it."""

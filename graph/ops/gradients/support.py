@@ -25,26 +25,24 @@ def shape_of(op: Forward, port: int, dtype: DataType = DataType.INT32) -> Tensor
     if known is not None:
         return op.g.constant(known, dtype, name="shape")
     if dtype is DataType.INT32:
-        return op.g.op("Shape", op.inputs[port])[0]
-    return op.g.op("Shape", op.inputs[port], out_type=dtype)[0]
+        return op.make("Shape", op.inputs[port])
+    return op.make("Shape", op.inputs[port], out_type=dtype)
 
 
 def rank_of(op: Forward, port: int) -> Tensor:
     """The rank of input `port` as an int32 scalar."""
     sizes = op.input_sizes(port)
-    return (
-        op.g.constant(len(sizes), DataType.INT32) if isinstance(sizes, tuple) else op.g.op("Rank", op.inputs[port])[0]
-    )
+    return op.g.constant(len(sizes), DataType.INT32) if isinstance(sizes, tuple) else op.make("Rank", op.inputs[port])
 
 
 def reshape_like(op: Forward, grad: Tensor, port: int) -> Tensor:
     """`grad` in the shape of input `port`."""
-    return op.g.op("Reshape", grad, shape_of(op, port))[0]
+    return op.make("Reshape", grad, shape_of(op, port))
 
 
 def zeros_like(op: Forward, port: int) -> Tensor:
     """Zeros of the shape and type of input `port`."""
-    return op.g.op("ZerosLike", op.inputs[port])[0]
+    return op.make("ZerosLike", op.inputs[port])
 
 
 def number(op: Forward, value: complex, like: Tensor) -> Tensor:
@@ -54,12 +52,12 @@ def number(op: Forward, value: complex, like: Tensor) -> Tensor:
 
 def conjugate(op: Forward, tensor: Tensor) -> Tensor:
     """The complex conjugate; of a real tensor itself."""
-    return op.g.op("Conj", tensor)[0] if tensor.dtype in COMPLEX else tensor
+    return op.make("Conj", tensor) if tensor.dtype in COMPLEX else tensor
 
 
 def where(op: Forward, condition: Any, then: Any, otherwise: Any) -> Tensor:
     """Elementwise choice; the three broadcast."""
-    return op.g.op("SelectV2", condition, then, otherwise)[0]
+    return op.make("SelectV2", condition, then, otherwise)
 
 
 def masked(op: Forward, mask: Any, grad: Tensor) -> Tensor:
@@ -85,7 +83,7 @@ def undo_broadcast(op: Forward, dx: Callable[[], Tensor], dy: Callable[[], Tenso
 def unstretch(op: Forward, grad: Tensor, port: int) -> Tensor:
     """Sums `grad`, of the shape of output 0, to that of input `port`, which was broadcast to it."""
     axes = _stretched(op, port)
-    found = op.g.op("BroadcastGradientArgs", shape_of(op, port), op.g.op("Shape", grad))[0] if axes is None else None
+    found = op.make("BroadcastGradientArgs", shape_of(op, port), op.g.op("Shape", grad)) if axes is None else None
     return _summed(op, grad, port, axes, found)
 
 
