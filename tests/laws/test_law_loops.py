@@ -1,0 +1,54 @@
+"""Law of loops: a program, compiled and cut over devices, computes what the tagged-frame interpreter computes uncut.
+
+Flows in: random programs, loops and conditionals nested in one another, every node somewhere. Compared are values,
+bit for bit, and which fetches are dead.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from partita.actors import open_session
+from partita.actors.binding import Binder
+from partita.actors.instructions import DEAD
+from partita.actors.reference import run_reference
+from partita.devices.state import DeviceState
+from partita.errors import InvalidArgumentError
+from partita.graph.importer import graph_def_to_graph
+from partita.graph.subgraph import client_graph
+from tests.actors.programs import Program, programs
+from tests.runs import IDLE_TINY_S, assert_same_values, run_to_the_end
+from tests.strategies import cpu
+
+DEVICES = [cpu(i) for i in range(4)]
+
+
+def interpreted(case: Program) -> list[Any]:
+    """What the interpreter fetches from the uncut graph; DEAD for what is dead."""
+    graph = graph_def_to_graph(case.graph_def, add_default_attrs=True)
+    graph.assign_devices(graph.requested_device_indices())
+    client = client_graph(graph, list(case.feeds), case.fetches, (), cpu(0))
+    binders = {device: Binder(device, DeviceState(seed=0)) for device in DEVICES}
+    return run_reference([client], binders, list(case.feeds.values()), len(case.fetches))
+
+
+async def check(case: Program) -> None:
+    """All that is alive in one step; what is dead is dead alone, too."""
+    expected = dict(zip(case.fetches, interpreted(case), strict=True))
+    alive = [name for name, value in expected.items() if value is not DEAD]
+    async with open_session(case.graph_def, "cpu:4") as session:
+        for _ in range(2 if alive else 0):
+            assert_same_values(await session.run(alive, case.feeds), [expected[name] for name in alive])
+        for name in expected.keys() - set(alive):
+            with pytest.raises(InvalidArgumentError, match=r"^Retval\[0\] does not have value"):
+                await session.run(name, case.feeds)
+        assert not session.prepare(list(case.feeds), list(expected)).interpretations
+
+
+@given(programs())
+def test_compiled_loops_compute_what_interpreted_ones_do(case: Program) -> None:
+    """Over one to four devices."""
+    run_to_the_end(check, case, idle_s=IDLE_TINY_S)
