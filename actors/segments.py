@@ -80,8 +80,7 @@ class _Combinations:
         needs = set(wanted)
         needs.discard(0)
         if len(needs) > 1:
-            for segment in [need for need in needs if need > 0]:
-                needs -= {need for need in needs if need != segment and self._implies(segment, need)}
+            needs -= self._implied_among(needs)
         if len(needs) > 1:
             return self.combine(frozenset(needs))
         return needs.pop() if needs else 0
@@ -90,6 +89,32 @@ class _Combinations:
         """The segment to be in in order to have waited for all that is wanted."""
         need = self.join(wanted)
         return self.combine(frozenset((need,))) if need < 0 else need
+
+    def _implied_among(self, needs: set[Need]) -> set[Need]:
+        """Those of `needs` that a segment among them implies.
+
+        One pass over the segments, upwards: a node may wait for any number of things. Bit `k` of `open_to` says that
+        something of segment `at - 1 - k` is among the needs and not yet implied.
+        """
+        segments = sorted([need for need in needs if need > 0])
+        found: set[Need] = set()
+        placed: dict[int, list[Need]] = {segment: [segment] for segment in segments}
+        for need in needs:
+            if need < 0 and need in self.first_to_await:
+                placed.setdefault(self.first_to_await[need], []).append(need)
+        open_to, at, wanted = 0, 0, set(segments)
+        for place in sorted(placed):
+            open_to = (open_to << (place - at)) & _MASK if place - at <= _WINDOW else 0
+            if place in wanted:
+                found |= needs & self.needs[place]
+                hits = open_to & self.implied[place]
+                open_to ^= hits
+                while hits:
+                    k = hits.bit_length() - 1
+                    found.update(placed[place - 1 - k])
+                    hits ^= 1 << k
+            open_to, at = open_to << 1 | 1, place + 1
+        return found
 
     def _implies(self, segment: int, need: Need) -> bool:
         """Whether it is known that what waited for `segment` has also waited for `need`."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.actors.columns import Columns
-from partita.actors.segments import group
+from partita.actors.segments import _Combinations, group
 from partita.actors.slots import allocate, lifetimes
 
 NO_INTS = np.zeros(0, np.intp)
@@ -117,3 +117,25 @@ def test_a_segment_follows_the_segments_that_its_nodes_need(
         emitting_before.append(found)
         if emits[node]:
             assert {grouping.segment_of[p] for p in found} <= after[grouping.segment_of[node]]
+
+
+@given(
+    st.lists(st.sets(st.integers(0, 40), min_size=1, max_size=6), min_size=1, max_size=30),
+    st.sets(st.integers(0, 70), min_size=1),
+    st.sampled_from([2, 512]),
+)
+def test_what_other_needs_imply_is_not_waited_for(picks: list[set[int]], wanted: set[int], apart: int) -> None:
+    """All pairs compared give the same as the one pass over them; even numbers are messages, odd ones segments."""
+
+    def need(number: int) -> int:
+        return ~(number // 2) if number % 2 == 0 else (number // 2 % len(made.needs))
+
+    made = _Combinations()
+    for pick in picks:
+        made.join(map(need, pick))
+        for filler in range(apart // 2):
+            made.combine(frozenset((~(100 + filler + apart * len(made.needs)),)))
+    needs = {need(number) for number in wanted} - {0}
+    segments = [need for need in needs if need > 0]
+    implied = {n for n in needs for segment in segments if n != segment and made._implies(segment, n)}
+    assert made._implied_among(needs) == implied
