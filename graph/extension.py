@@ -12,8 +12,9 @@ then nobody else may add nodes to the graph.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -33,6 +34,18 @@ _SMALL_BYTES = 256  # constants up to this size share properties
 Flat = list[Tensor | int | float]
 
 
+class Place(Protocol):
+    """A frame that nodes are put into."""
+
+    pivot: Operation
+    """what nodes without inputs wait for, so that they are in the frame"""
+
+    def adapted(
+        self, op: str, inputs: tuple[Input, ...], attrs: dict[str, Any]
+    ) -> tuple[str, tuple[Input, ...], dict[str, Any]]:
+        """The op, inputs and attrs that do in the frame what is asked for."""
+
+
 class Extension(GraphBuilder):
     """A `GraphBuilder` whose nodes go into `graph`."""
 
@@ -49,6 +62,8 @@ class Extension(GraphBuilder):
         self._new_properties: list[NodeProperties] = []
         self._new_devices: list[int] = []
         self._new_edges: tuple[list[int], list[int], list[int], list[int]] = ([], [], [], [])
+        self.place: Place | None = None
+        """where new nodes go, None for where their inputs are; set by `within`"""
 
     @property
     def target(self) -> Graph:
@@ -78,6 +93,8 @@ class Extension(GraphBuilder):
     ) -> Operation:
         """Adds a node; arguments and errors as in `GraphBuilder.op`."""
         given = {**attrs, **more_attrs} if attrs else more_attrs
+        if self.place is not None:
+            op, inputs, given = self.place.adapted(op, inputs, given)
         full_name = self.unique_name(name or op)
         flat: Flat = []
         types = _types(inputs, flat)
@@ -115,9 +132,25 @@ class Extension(GraphBuilder):
         """Puts the nodes made from now on on `device`, and "scope/" before their names."""
         self._device, self._scope = device, f"{scope}/"
 
+    @contextmanager
+    def within(self, place: Place | None, device: str | None = None) -> Iterator[None]:
+        """Puts all nodes made inside into a place, None for where their inputs are, and on a device."""
+        outer = self.place, self._device, self._scope
+        self.place = place
+        if device is not None:
+            self._device = device
+        try:
+            yield
+        finally:
+            self.place, self._device, self._scope = outer
+
+    def order(self, first: Input, second: Input) -> None:
+        """Lets a node wait for another."""
+        self._edge(self.id_of(self._node_name(first)), CONTROL_SLOT, self.id_of(self._node_name(second)), CONTROL_SLOT)
+
     def operation(self, name: str) -> Operation:
         """The node of that name; InvalidArgumentError when the graph has none."""
-        node_id = self._id(name)
+        node_id = self.id_of(name)
         if node_id >= self._first_new:
             properties = self._new_properties[node_id - self._first_new]
         else:
@@ -132,7 +165,7 @@ class Extension(GraphBuilder):
     def close_loop(self, merge: Operation, value: Input, port: int = 1) -> None:
         """Makes `value`, the output of a NextIteration, input `port` of a Merge that was made with `later`."""
         tensor = self.tensor(value)
-        self._edge(self._id(tensor.node), tensor.port, self._id(merge.name), port)
+        self._edge(self.id_of(tensor.node), tensor.port, self.id_of(merge.name), port)
 
     def unique_name(self, name: str) -> str:
         """`name` in the current scope, with "_1", "_2" ... behind it if the graph has a node of that name."""
@@ -151,7 +184,8 @@ class Extension(GraphBuilder):
         self.target.fix_source_and_sink_edges()
         return self._target
 
-    def _id(self, name: str) -> int:
+    def id_of(self, name: str) -> int:
+        """The id of the node of that name; InvalidArgumentError when the graph has none."""
         node_id = self._ids.get(name)
         if node_id is None:
             node_id = self._target.find_id(name)
@@ -182,13 +216,15 @@ class Extension(GraphBuilder):
         for port, tensor in enumerate(inputs):
             source = tensor.node
             if source:  # else a back edge, that `close_loop` adds
-                src.append(ids[source] if source in ids else self._id(source))
+                src.append(ids[source] if source in ids else self.id_of(source))
                 src_output.append(tensor.port)
                 dst.append(node_id)
                 dst_input.append(port)
+        if not inputs and not control and self.place is not None:
+            control = (self.place.pivot,)
         if control or self._control:
             for source in dict.fromkeys((*self._control, *map(self._node_name, control))):
-                self._edge(self._id(source), CONTROL_SLOT, node_id, CONTROL_SLOT)
+                self._edge(self.id_of(source), CONTROL_SLOT, node_id, CONTROL_SLOT)
         return Operation(self, name, properties.op_def.name, properties.output_types)
 
 

@@ -72,6 +72,16 @@ def values(graph_def: GraphDef, case: GraphCase, devices: int = 4) -> list[Array
     return run_to_the_end(main, idle_s=IDLE_TINY_S)
 
 
+def fetched(graph_def: GraphDef, fetches: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
+    """What one step fetches from a graph on one CPU."""
+
+    async def main() -> list[Array]:
+        async with open_session(graph_def, cpus(1)) as session:
+            return await run_one(session, feeds, fetches, [])
+
+    return run_to_the_end(main, idle_s=IDLE_TINY_S)
+
+
 def assert_same_values(ours: Sequence[Array], theirs: Sequence[Array]) -> None:
     """Equal in number, type, shape and every bit."""
     assert len(ours) == len(theirs)

@@ -6,6 +6,7 @@ from . import activation as activation
 from . import basic as basic
 from . import binary as binary
 from . import complex_parts as complex_parts
+from . import control_flow as control_flow
 from . import conv as conv
 from . import decompositions as decompositions
 from . import einsum as einsum
@@ -25,5 +26,7 @@ from . import slicing as slicing
 from . import softmax as softmax
 from . import sparse as sparse
 from . import special as special
+from . import tensor_arrays as tensor_arrays
+from . import tensor_lists as tensor_lists
 from . import tridiagonal as tridiagonal
 from . import unary as unary

@@ -53,7 +53,7 @@ Gradients: TypeAlias = "Sequence[Gradient]"
 class Forward:
     """A node whose gradient is wanted, as its rule sees it; `g` adds nodes beside it."""
 
-    __slots__ = ("attrs", "g", "input_types", "name", "op", "output_types")
+    __slots__ = ("attrs", "g", "input_types", "name", "op", "output_types", "source")
 
     def __init__(
         self,
@@ -70,6 +70,8 @@ class Forward:
         self.attrs = attrs
         self.input_types = input_types
         self.output_types = output_types
+        self.source = ""
+        """a name for what is asked for at once: gradients asked for separately must not be mixed"""
 
     @property
     def inputs(self) -> Sequence[Tensor]:

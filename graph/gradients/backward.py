@@ -14,33 +14,19 @@ The walk starts from the ys. A node whose pending count is zero adds up what has
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 
-from ..errors import InvalidArgumentError, NotFoundError
-from .data_edges import DataEdges, Output
-from .dtypes import Array, DataType, base_type
-from .extension import Extension
-from .graph import Graph
-from .handles import Tensor
-from .ops.gradients.registry import Forward, Gradient, Gradients, IndexedSlices, is_registered, lookup, takes_none
-from .properties import NodeProperties
-from .sizes import SizeFacts, Sizes, static
-from .tensor_id import parse_tensor_name
-
-DIFFERENTIABLE = frozenset(
-    {
-        DataType.HALF,
-        DataType.BFLOAT16,
-        DataType.FLOAT,
-        DataType.DOUBLE,
-        DataType.COMPLEX64,
-        DataType.COMPLEX128,
-        DataType.RESOURCE,
-        DataType.VARIANT,
-    }
-)
-"""types that something can flow back through; resources and variants stand for what they hold"""
+from ...errors import InvalidArgumentError, NotFoundError
+from ..data_edges import Output
+from ..dtypes import Array, DataType, base_type
+from ..graph import Graph
+from ..handles import Tensor
+from ..ops.gradients.registry import Forward, Gradient, Gradients, IndexedSlices, is_registered, lookup, takes_none
+from ..sizes import Sizes, static
+from ..tensor_id import parse_tensor_name
+from .forward import DIFFERENTIABLE, ForwardGraph
+from .loops import Loop
+from .undo_loop import undo_loop
 
 
 def gradients(
@@ -58,14 +44,17 @@ def gradients(
     made dense. New nodes are on the devices of the nodes they undo.
 
     Raises NotFoundError for names that are not there and for an op between xs and ys that has no gradient,
-    InvalidArgumentError for ys that are not of a floating or complex type and for `grad_ys` that do not fit.
+    InvalidArgumentError for ys that are not of a floating or complex type, for xs and ys inside of loops and for
+    `grad_ys` that do not fit, UnimplementedError for loops that `loops.py` cannot take apart.
     """
-    walk = Backward(graph, [_output(graph, name) for name in ys], [_output(graph, name) for name in xs])
-    walk.stop = {_output(graph, name)[0] for name in stop_gradients}
-    walk.start(grad_ys or [None] * len(ys))
+    outputs, targets = [_output(graph, name) for name in xs], [_output(graph, name) for name in ys]
+    forward = ForwardGraph(graph, outputs, [_output(graph, name)[0] for name in stop_gradients])
+    forward.check_outside([*targets, *outputs])
+    walk = Backward(forward)
+    walk.start(targets, grad_ys or [None] * len(ys))
     walk.run()
-    found = [walk.result(output) for output in walk.xs]
-    walk.extension.graph()
+    found = [walk.result(output) for output in outputs]
+    forward.extension.graph()
     return [None if tensor is None else tensor.name for tensor in found]
 
 
@@ -82,21 +71,24 @@ def _output(graph: Graph, name: str) -> Output:
 class ForwardNode(Forward):
     """A node outside of loops: its tensors are there to be read."""
 
-    __slots__ = ("_inputs", "node", "walk")
+    __slots__ = ("_inputs", "_sources", "node", "walk")
 
     def __init__(self, walk: Backward, node: int) -> None:
-        properties = walk.graph.node_properties(node)
+        graph = walk.graph
+        properties = graph.node_properties(node)
         types = properties.input_types, properties.output_types
-        super().__init__(walk.extension, walk.graph.node_name(node), properties.op_def.name, properties.attrs, *types)
+        super().__init__(walk.extension, graph.node_name(node), properties.op_def.name, properties.attrs, *types)
         self.walk = walk
         self.node = node
+        self.source = walk.forward.source
+        self._sources = walk.forward.sources(node)
         self._inputs: list[Tensor] | None = None
 
     @property
     def inputs(self) -> Sequence[Tensor]:
         """The tensors the node reads."""
         if self._inputs is None:
-            self._inputs = [self.walk.tensor(source) for source in self.walk.edges.sources(self.node)]
+            self._inputs = [self.walk.forward.tensor(source) for source in self._sources]
         return self._inputs
 
     @property
@@ -106,141 +98,130 @@ class ForwardNode(Forward):
 
     def wants(self, port: int) -> bool:
         """Whether an x leads to that input."""
-        source = self.walk.edges.sources(self.node)[port]
-        return source[0] in self.walk.between and self.walk.carries(*source)
+        return self.walk.is_between(self._sources[port])
 
     def input_sizes(self, port: int) -> Sizes | None:
         """What is known of the sizes of an input."""
-        return self.walk.sizes.of(self.walk.edges.sources(self.node)[port])
+        return self.walk.forward.sizes.of(self._sources[port])
 
     def output_sizes(self, port: int) -> Sizes | None:
         """What is known of the sizes of an output."""
-        return self.walk.sizes.of((self.node, port))
+        return self.walk.forward.sizes.of((self.node, port))
 
     def constant_input(self, port: int) -> Array | None:
         """The value of an input that is a Const, else None."""
-        source = self.walk.graph.node_properties(self.walk.edges.sources(self.node)[port][0])
-        if source.op_def.name != "Const":
-            return None
-        value: Array = source.attrs["value"]
-        return value
+        found = self.walk.forward.constant(self._sources[port])
+        return None if found is None else found[0]
 
 
-@dataclass
 class Backward:
-    """One walk from ys to xs. `flowed[output]` is what has flowed back into an output so far."""
+    """One walk back over the nodes of a frame. `flowed[output]` is what has flowed back into an output so far."""
 
-    graph: Graph
-    ys: list[Output]
-    xs: list[Output]
-    stop: set[int] = field(default_factory=set)
-    flowed: dict[Output, list[Gradient]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.extension = Extension(self.graph)
-        self.edges = DataEdges(self.graph)
-        self.sizes = SizeFacts(self.edges.sources, self.graph.node_properties)
-        self._carrying: dict[NodeProperties, tuple[bool, ...]] = {}
+    def __init__(self, forward: ForwardGraph, loop: Loop | None = None) -> None:
+        """A walk over the nodes outside of all loops, or over those of an iteration of `loop`."""
+        self.forward = forward
+        self.graph = forward.graph
+        self.extension = forward.extension
+        self.loop = loop
+        self.flowed: dict[Output, list[Gradient]] = {}
         self.between: set[int] = set()
-        self.pending = self._pending()
+        self.pending: dict[int, int] = {}
         self.ready: deque[int] = deque()
 
-    def tensor(self, output: Output) -> Tensor:
-        """The handle of an output of the graph; of a reference, of the value it refers to."""
-        node, port = output
-        dtype = base_type(self.graph.node_properties(node).output_types[port])
-        return Tensor(self.extension, self.graph.node_name(node), port, dtype)
+    def inside(self, loop: Loop) -> Backward:
+        """A walk over an iteration of a loop."""
+        return Backward(self.forward, loop)
 
-    def start(self, grad_ys: Sequence[str | None]) -> None:
+    def start(self, ys: Sequence[Output], grad_ys: Sequence[str | None]) -> None:
         """Begins with what flows back into the ys: ones, or what is given."""
-        if len(grad_ys) != len(self.ys):
-            raise InvalidArgumentError(f"{len(self.ys)} ys but {len(grad_ys)} grad_ys; give None for ones")
-        for output, given in zip(self.ys, grad_ys, strict=True):
-            y = self.tensor(output)
+        if len(grad_ys) != len(ys):
+            raise InvalidArgumentError(f"{len(ys)} ys but {len(grad_ys)} grad_ys; give None for ones")
+        starts = []
+        for output, given in zip(ys, grad_ys, strict=True):
+            y = self.forward.tensor(output)
             if y.dtype not in DIFFERENTIABLE:
                 raise InvalidArgumentError(
                     f"cannot differentiate {y.name!r}: its type {y.dtype.name.lower()} is neither floating nor complex",
                     node=y.node,
                 )
             self.extension.move_to(self.graph.requested_device(output[0]), "gradients")
-            self.flowed.setdefault(output, []).append(self._first(output, y, given))
-        self.ready.extend(node for node in dict.fromkeys(node for node, _ in self.ys) if not self.pending.get(node))
+            starts.append((output, self._first(output, y, given)))
+        self.begin(starts)
+
+    def begin(self, starts: Iterable[tuple[Output, Gradient]]) -> None:
+        """Begins with what flows back into some outputs."""
+        for output, gradient in starts:
+            self.flowed.setdefault(output, []).append(gradient)
+        makers = list(dict.fromkeys(map(self.forward.maker, self.flowed)))
+        self.pending = self._pending([node for node in makers if self._is_reached(node)])
+        self.ready.extend(node for node in makers if not self.pending.get(node))
 
     def _first(self, output: Output, y: Tensor, given: str | None) -> Tensor:
         g = self.extension
         if given is None:
             return g.op("OnesLike", y, name="grad_ys")[0]
-        tensor = self.tensor(_output(self.graph, given))
+        tensor = self.forward.tensor(_output(self.graph, given))
         if tensor.dtype != y.dtype:
             raise InvalidArgumentError(
                 f"grad_ys {given!r} is of type {tensor.dtype.name.lower()}, y {y.name!r} of {y.dtype.name.lower()}"
             )
-        wanted, found = static(self.sizes.of(output)), static(self.sizes.of(_output(self.graph, given)))
+        wanted, found = static(self.forward.sizes.of(output)), static(self.forward.sizes.of(_output(self.graph, given)))
         if wanted is not None and found is not None and wanted != found:
             raise InvalidArgumentError(f"grad_ys {given!r} is of shape {found}, y {y.name!r} of {wanted}")
         return tensor
 
-    def _pending(self) -> dict[int, int]:
+    def _pending(self, queue: list[int]) -> dict[int, int]:
         """Per node between xs and ys: how many of its consumers between have to be undone before it."""
-        reached = self._reached()
         counts: dict[int, int] = {}
-        queue = [node for node in dict.fromkeys(node for node, _ in self.ys) if node in reached]
         between = self.between = set(queue)
         for node in queue:  # grows
-            for src, port in self.edges.sources(node):
-                if src in reached and self.carries(src, port):
+            for source in self.forward.sources(node):
+                src = self.forward.maker(source)
+                if source[0] in self.forward.reached and self.forward.carries(*source):
                     counts[src] = counts.get(src, 0) + 1
                     if src not in between:
                         between.add(src)
                         queue.append(src)
         return counts
 
-    def _reached(self) -> set[int]:
-        """The nodes that xs lead to by tensors that something can flow back through."""
-        queue = list(dict.fromkeys(node for node, _ in self.xs))
-        reached = set(queue)
-        for node in queue:  # grows
-            for reader, port in self.edges.readers(node):
-                if reader not in reached and self.carries(node, port):
-                    reached.add(reader)
-                    queue.append(reader)
-        return reached
+    def _is_reached(self, node: int) -> bool:
+        return node in self.forward.reached or node in self.forward.loops.of_condition
 
-    def carries(self, node: int, port: int) -> bool:
-        """Whether something can flow back into an output."""
-        properties = self.graph.node_properties(node)
-        carrying = self._carrying.get(properties)
-        if carrying is None:
-            carrying = tuple([base_type(dtype) in DIFFERENTIABLE for dtype in properties.output_types])
-            self._carrying[properties] = carrying
-        return carrying[port]
+    def is_between(self, source: Output) -> bool:
+        """Whether an x leads to an output, and it to a y."""
+        forward = self.forward
+        return source[0] in forward.reached and forward.carries(*source) and forward.maker(source) in self.between
 
     def run(self) -> None:
         """Undoes one node after the other until none is left."""
-        wanted = {node for node, _ in self.xs}
+        stop, wanted = self.forward.stop, self.forward.wanted
         while self.ready:
             node = self.ready.popleft()
-            sources = self.edges.sources(node)
+            sources = self.forward.sources(node)
             into: Gradients = [None] * len(sources)
-            if node in self.between and node not in self.stop and (node not in wanted or self._leads_on(sources)):
+            goes_on = node in self.between and node not in stop and bool(sources)
+            if goes_on and (node not in wanted or any(map(self.is_between, sources))):
                 into = self._undo(node)
             for source, gradient in zip(sources, into, strict=True):
                 self._flow(source, gradient)
 
-    def _leads_on(self, sources: Sequence[Output]) -> bool:
-        return any(src in self.between and self.carries(src, port) for src, port in sources)
-
     def _flow(self, source: Output, gradient: Gradient) -> None:
-        node = source[0]
         if gradient is not None:
             self.flowed.setdefault(source, []).append(gradient)
-        if node in self.between and self.carries(*source):
+        if self.is_between(source):
+            node = self.forward.maker(source)
             self.pending[node] -= 1
             if not self.pending[node]:
                 self.ready.append(node)
 
     def _undo(self, node: int) -> Gradients:
-        """What flows back into the inputs of a node."""
+        """What flows back into the inputs of a node, or into what a loop reads."""
+        loop = self.forward.loops.of_condition.get(node)
+        if loop is not None:
+            self.extension.move_to(self.graph.requested_device(node), f"gradients/{loop.name}_grad")
+            return undo_loop(self, loop)
+        if self.loop is not None and self.forward.loops.is_guard(self.loop, node):
+            return [self.total((node, 1)), None]
         properties = self.graph.node_properties(node)
         op = properties.op_def.name
         self.extension.move_to(self.graph.requested_device(node), "gradients")

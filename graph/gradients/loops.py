@@ -1,0 +1,172 @@
+"""The loops of a graph taken apart: what goes around in each, what stays the same, what leaves it.
+
+Flows in: a graph with frames, its data edges. Flows out: one `Loop` per frame, and for every node inside the loop that
+its outputs are in. Always holds: each loop is of the form
+
+                     +---------------------------------------------------+
+                     v                                                   |
+    x -> Enter -> Merge -> Switch:1 -> body -> following -> NextIteration +        a variable
+                     |     Switch:0 -> Exit -> y
+                     +-> condition -> LoopCond (-> every Switch)
+
+    c -> Enter(is_constant) -> body                                                 an invariant
+
+A variable that every iteration passes on as it is counts as an invariant too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ...errors import UnimplementedError
+from ..columns import SINK_ID
+from ..control_flow import build_control_flow_info
+from ..data_edges import DataEdges, Output
+from ..graph import Graph
+from ..node import NodeClass, class_of_op
+
+
+@dataclass(eq=False, slots=True)
+class Variable:
+    """What goes into a loop by one Enter. `inside` is its value as the body finds it, by Merge or straight by Enter."""
+
+    enter: int
+    inside: Output
+    following: Output | None = None
+    """what the next iteration finds; None for what never changes"""
+    exits: list[int] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Loop:
+    """One frame. Loops are the same only if they are the same object."""
+
+    name: str
+    around: Loop | None
+    parallel_iterations: int
+    condition: int = -1
+    """the LoopCond"""
+    variables: list[Variable] = field(default_factory=list)
+    """one an Enter, in the order of their ids"""
+    invariants: dict[Output, Output] = field(default_factory=dict)
+    """what never changes, as the body finds it: the value around the loop"""
+
+
+class Loops:
+    """All loops of a graph."""
+
+    def __init__(self, graph: Graph, edges: DataEdges) -> None:
+        """Raises what `build_control_flow_info` raises, UnimplementedError for loops of another form."""
+        self.home: dict[int, Loop] = {}
+        """the innermost loop that the outputs of a node are in, for those in any"""
+        self.of_condition: dict[int, Loop] = {}
+        self.of_exit: dict[int, Loop] = {}
+        self._graph = graph
+        self._edges = edges
+        self._first_new = graph.num_node_ids
+        if any(class_of_op(kind.op) is NodeClass.ENTER for kind in graph.distinct_properties()[0]):
+            self._find()
+
+    def _find(self) -> None:
+        graph = self._graph
+        graph.fix_source_and_sink_edges()
+        info = build_control_flow_info(graph)
+        loops: dict[str, Loop] = {}
+        inside = [node for node in graph.node_ids() if node > SINK_ID and info.frame_name[node]]
+        enters = [node for node in inside if self._kind(node) is NodeClass.ENTER]
+        for node in enters:
+            name, parallel = info.frame_name[node], graph.node_properties(node).attrs["parallel_iterations"]
+            loops.setdefault(name, Loop(name, None, parallel))
+        for node in enters:
+            loops[info.frame_name[node]].around = loops.get(info.frame_name[info.parent_frame[node]])
+        for node in inside:
+            self._place(node, loops[info.frame_name[node]])
+        for loop in loops.values():
+            self._take_apart(loop)
+
+    def _place(self, node: int, loop: Loop) -> None:
+        kind = self._kind(node)
+        if kind is NodeClass.EXIT:
+            self.of_exit[node] = loop
+            if loop.around is not None:
+                self.home[node] = loop.around
+            return
+        self.home[node] = loop
+        if kind is NodeClass.LOOP_COND:
+            loop.condition = node
+            self.of_condition[node] = loop
+        elif kind is NodeClass.ENTER:
+            loop.variables.append(Variable(node, (node, 0)))
+
+    def _take_apart(self, loop: Loop) -> None:
+        if loop.condition < 0:
+            raise UnimplementedError(f"loop {loop.name!r} has no LoopCond; gradients know only loops that have one")
+        of_merge: dict[int, Variable] = {}
+        for variable in loop.variables:
+            readers = [reader for reader, _ in self._edges.readers(variable.enter)]
+            merges = [reader for reader in readers if self._kind(reader) is NodeClass.MERGE]
+            if not self._graph.node_properties(variable.enter).attrs["is_constant"] and merges:
+                merge = merges[0]
+                variable.inside, of_merge[merge] = (merge, 0), variable
+                variable.following = self._following(merge)
+        for exit_, its_loop in self.of_exit.items():
+            if its_loop is loop:
+                of_merge[self._merge_of(exit_)].exits.append(exit_)
+        for variable in of_merge.values():
+            if variable.following is not None and self.origin(loop, variable.following) == variable.inside:
+                variable.following = None
+        for variable in loop.variables:
+            if variable.following is None:
+                loop.invariants[variable.inside] = self._edges.sources(variable.enter)[0]
+
+    def _following(self, merge: int) -> Output:
+        """What the NextIteration that leads to a Merge reads."""
+        for src, _ in self._edges.sources(merge):
+            if self._kind(src) is NodeClass.NEXT_ITERATION:
+                return self._edges.sources(src)[0]
+        raise UnimplementedError(
+            "a Merge of an Enter with something else than a NextIteration", node=self._graph.node_name(merge)
+        )
+
+    def _merge_of(self, exit_: int) -> int:
+        """The Merge whose last value an Exit gives."""
+        switch = self._edges.sources(exit_)[0][0]
+        merge = self._edges.sources(switch)[0][0] if self._kind(switch) is NodeClass.SWITCH else switch
+        if self._kind(merge) is not NodeClass.MERGE:
+            raise UnimplementedError(
+                "an Exit of something else than a variable of the loop; gradients know only loops that give variables",
+                node=self._graph.node_name(exit_),
+            )
+        return merge
+
+    def origin(self, loop: Loop, output: Output) -> Output:
+        """Where a value inside a loop comes from when nodes that only pass it on are left out."""
+        while True:
+            kind = self._kind(output[0])
+            if kind is not NodeClass.IDENTITY and not self.is_guard(loop, output[0]):
+                return output
+            output = self._edges.sources(output[0])[0]
+
+    def is_guard(self, loop: Loop, node: int) -> bool:
+        """Whether a node is a Switch by which a loop lets values into its body."""
+        return self._kind(node) is NodeClass.SWITCH and self._edges.sources(node)[1][0] == loop.condition
+
+    def sources(self, node: int) -> Sequence[Output] | None:
+        """What a loop, named by its LoopCond, reads; nothing where an iteration begins; None for all other nodes."""
+        loop = self.of_condition.get(node)
+        if loop is not None:
+            return [self._edges.sources(variable.enter)[0] for variable in loop.variables]
+        kind = self._kind(node)
+        if kind is NodeClass.ENTER or (kind is NodeClass.MERGE and self.begins_iteration(node)):
+            return ()
+        return None
+
+    def begins_iteration(self, merge: int) -> bool:
+        """Whether a Merge is the head of a loop rather than the end of a conditional."""
+        return any(self._kind(src) is NodeClass.NEXT_ITERATION for src, _ in self._edges.sources(merge))
+
+    def _kind(self, node: int) -> NodeClass:
+        if node >= self._first_new:
+            return NodeClass.OTHER
+        return class_of_op(self._graph.node_properties(node).op)

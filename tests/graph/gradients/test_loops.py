@@ -1,0 +1,80 @@
+"""Gradients through loops and conditionals, nested in any way, are the derivatives of what the graph computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.errors import InvalidArgumentError, UnimplementedError
+from partita.graph.builder import GraphBuilder
+from partita.graph.dtypes import Array
+from partita.graph.gradients import gradients
+from partita.graph.graph import Graph
+from tests.graph.gradients.programs import NUM_VARIABLES, If, Statement, Step, While, graph, programs, value
+from tests.runs import fetched
+
+XS = [f"x{number}:0" for number in range(NUM_VARIABLES)]
+_STEP = 1e-30
+
+
+def derivatives(program: Sequence[Statement], inputs: Sequence[Array], even: bool) -> list[Array]:
+    """Of the value of a program by its inputs, by the complex step: all elements at once, for none leads to another."""
+    found = []
+    for number in range(NUM_VARIABLES):
+        moved = [x + 1j * _STEP * (number == other) for other, x in enumerate(inputs)]
+        found.append(value(program, moved, even).imag / _STEP)
+    return found
+
+
+def graph_gradients(built: Graph, feeds: dict[str, Any]) -> list[Array]:
+    """The gradients of y, zeros where nothing leads to it."""
+    found = gradients(built, ["y:0"], XS)
+    names = [name for name in found if name is not None]
+    values = dict(zip(names, fetched(built.to_graph_def(), names, feeds), strict=True))
+    return [np.zeros_like(feeds[x]) if name is None else values[name] for x, name in zip(XS, found, strict=True)]
+
+
+@given(programs, st.integers(0, 2**32 - 1), st.booleans())
+def test_gradients_are_the_derivatives(program: tuple[Statement, ...], seed: int, even: bool) -> None:
+    inputs = list(np.random.default_rng(seed).uniform(-1, 1, (NUM_VARIABLES, 2)))
+    feeds = {**dict(zip(XS, inputs, strict=True)), "even:0": np.bool_(even)}
+    found = graph_gradients(graph(program, (2,)).graph(), feeds)
+    for ours, theirs in zip(found, derivatives(program, inputs, even), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+def test_what_never_changes_is_not_pushed() -> None:
+    built = graph([While(3, (Step("Mul", 0, 0, NUM_VARIABLES + 1),))], (2,)).graph()
+    gradients(built, ["y:0"], [XS[0]])
+    pushed = {node.input_edge(1).src.op for node in built.op_nodes() if node.op == "StackPushV2"}
+    assert pushed <= {"Shape"}
+
+
+def test_a_second_call_does_not_disturb_the_first() -> None:
+    program = (While(3, (If((Step("Mul", 0, 0, 1),), (Step("Mul", 1, 0, 1),)),)),)
+    inputs = [np.array([0.5, -2.0]), np.array([3.0, 0.25]), np.array([1.0, 1.0])]
+    feeds: dict[str, Any] = {**dict(zip(XS, inputs, strict=True)), "even:0": np.bool_(True)}
+    built = graph(program, (2,)).graph()
+    first, second = ([name for name in gradients(built, ["y:0"], XS) if name is not None] for _ in range(2))
+    values = fetched(built.to_graph_def(), first + second, feeds)
+    np.testing.assert_array_equal(values[: len(first)], values[len(first) :])
+
+
+def test_tensors_inside_of_loops_are_refused() -> None:
+    built = graph([While(3, (Step("Mul", 0, 0, 1),))], (2,)).graph()
+    inside = next(node.name for node in built.op_nodes() if node.op == "Merge")
+    with pytest.raises(InvalidArgumentError, match="inside of a loop"):
+        gradients(built, [f"{inside}:0"], XS)
+
+
+def test_loops_of_another_form_are_refused() -> None:
+    builder = GraphBuilder()
+    x = builder.placeholder("x", "float64", ())
+    builder.op("Exit", builder.op("Enter", x, frame_name="loop"), name="y")
+    with pytest.raises(UnimplementedError, match="no LoopCond"):
+        gradients(builder.graph(), ["y:0"], ["x:0"])
