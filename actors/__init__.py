@@ -16,6 +16,7 @@ from ..graph import RunMetadata, RunOptions
 from .blocking import BlockingSession
 from .saved_model import SavedModelSession, open_saved_model
 from .session import Session, open_session
+from .session_callable import SessionCallable
 
 __all__ = [
     "BlockingSession",
@@ -23,6 +24,7 @@ __all__ = [
     "RunOptions",
     "SavedModelSession",
     "Session",
+    "SessionCallable",
     "open_saved_model",
     "open_session",
 ]

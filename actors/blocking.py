@@ -7,11 +7,13 @@ served concurrently.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from threading import Event, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+import numpy.typing as npt
 import trio
 
 from ..errors import CancelledError
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     from ..graph.dtypes import Array
     from ..graph.importer import Serialisable
     from .requests import Feeds
+    from .session_callable import SessionCallable
+
+_Result = TypeVar("_Result")
 
 
 class BlockingSession:
@@ -72,13 +77,45 @@ class BlockingSession:
         metadata: RunMetadata | None = None,
     ) -> list[Array]:
         """Runs one step; see `Session.run`."""
-        session, token = self._session, self._token
-        if session is None or token is None or not self._thread.is_alive():
-            raise CancelledError("Session has been closed.")
+        return self._wait_for(self._open().run, fetches, feeds, targets, options, metadata)
+
+    def make_callable(
+        self,
+        feeds: str | Sequence[str],
+        fetches: str | Sequence[str],
+        targets: str | Sequence[str] = (),
+        options: RunOptions | None = None,
+    ) -> BlockingCallable:
+        """Names a request once; see `Session.make_callable`."""
+        made = self._wait_for(self._open().make_callable, feeds, fetches, targets, options)
+        return BlockingCallable(made, partial(self._wait_for, made))
+
+    def partial_run_setup(
+        self, fetches: str | Sequence[str], feeds: str | Sequence[str], targets: str | Sequence[str] = ()
+    ) -> str:
+        """Begins a step that is fed and fetched from in several calls; see `Session.partial_run_setup`."""
+        return self._wait_for(self._open().partial_run_setup, fetches, feeds, targets)
+
+    def partial_run(self, handle: str, fetches: str | Sequence[str] = (), feeds: Feeds | None = None) -> list[Array]:
+        """Goes on with such a step; see `Session.partial_run`."""
+        return self._wait_for(self._open().partial_run, handle, fetches, feeds)
+
+    def extend(self, graph_def: GraphDef | Serialisable | bytes) -> None:
+        """Adds nodes to the graph; see `Session.extend`."""
+        self._wait_for(self._open().extend, graph_def)
+
+    def _open(self) -> Session:
+        """The session; CancelledError once it is closed."""
+        if self._session is None or not self._thread.is_alive():
+            raise _closed()
+        return self._session
+
+    def _wait_for(self, function: Callable[..., Awaitable[_Result]], *arguments: Any) -> _Result:  # Any: passed on
+        """What an async function of the session returns."""
         try:
-            return trio.from_thread.run(session.run, fetches, feeds, targets, options, metadata, trio_token=token)
+            return trio.from_thread.run(function, *arguments, trio_token=self._token)
         except trio.RunFinishedError:
-            raise CancelledError("Session has been closed.") from None
+            raise _closed() from None
 
     @property
     def devices(self) -> list[str]:
@@ -101,3 +138,23 @@ class BlockingSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class BlockingCallable:
+    """A `SessionCallable` without async. Made by `BlockingSession.make_callable`."""
+
+    def __init__(self, made: SessionCallable, run: Callable[..., list[Array]]) -> None:
+        self._made = made
+        self._run = run
+
+    def __call__(self, *values: npt.ArrayLike) -> list[Array]:
+        """Runs one step on values in the order of the feeds; see `SessionCallable`."""
+        return self._run(*values)
+
+    def release(self) -> None:
+        """Lets go of the request; see `SessionCallable.release`."""
+        self._made.release()
+
+
+def _closed() -> CancelledError:
+    return CancelledError("Session has been closed.")

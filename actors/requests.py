@@ -22,6 +22,7 @@ from .instructions import DEAD, read
 if TYPE_CHECKING:
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
+    from ..graph.protos import RunOptions
 
 Feeds = Mapping[str, npt.ArrayLike] | Iterable[tuple[str, npt.ArrayLike]]
 
@@ -64,6 +65,8 @@ def split_feeds(feeds: Feeds | None) -> tuple[tuple[str, ...], list[Any]]:
 
 def check_names(graph: Graph, signature: Signature) -> None:
     """Raises InvalidArgumentError for a feed or fetch of an unknown node, OutOfRangeError for one of no output."""
+    if not any(True for _ in graph.op_nodes()):
+        raise InvalidArgumentError("Session was not created with a graph before Run()!")
     for text in (*signature.feeds, *signature.fetches):
         tensor = parse_tensor_name(text)
         node = graph.find_node(tensor.node)
@@ -77,6 +80,12 @@ def check_names(graph: Graph, signature: Signature) -> None:
                 f"Node '{node.name}' (type: '{node.op}', num of outputs: {node.num_outputs}) "
                 f"does not have output {tensor.index}"
             )
+
+
+def check_options(options: RunOptions | None, num_pools: int) -> None:
+    """Raises InvalidArgumentError for a thread pool that a session of so many own ones (0: the common one) lacks."""
+    if options is not None and not -1 <= options.inter_op_thread_pool < max(num_pools, 1):
+        raise InvalidArgumentError(f"Invalid inter_op_thread_pool: {options.inter_op_thread_pool}")
 
 
 def ports(names: Sequence[str], dtypes: Iterable[DataType]) -> tuple[Port, ...]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +21,10 @@ import numpy as np
 import trio
 
 from ..devices.cluster import Cluster, local_cluster
-from ..devices.placement import place
 from ..devices.state import DeviceState
 from ..errors import CancelledError, DeadlineExceededError, PartitaError, UnimplementedError
 from ..graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ..graph.collector import collector_paused
-from ..graph.importer import Serialisable, graph_def_to_graph
 from ..graph.partition import PartitionOptions, name_counter
 from ..graph.passes.pipeline import Optimisations
 from ..rendezvous import LocalRendezvous
@@ -37,18 +36,20 @@ from .messages import Shutdown
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, compile_traced, prepare
 from .reference import Reference
-from .requests import Feeds, Signature, as_names, feed_value, fetched_array, split_feeds
+from .requests import Feeds, Signature, as_names, check_options, feed_value, fetched_array, split_feeds
+from .session_callable import SessionCallable
+from .session_graph import GraphReader
 from .step import Part, Step
 from .trace import step_stats, traced
 
 if TYPE_CHECKING:
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
+    from ..graph.importer import Serialisable
     from .instructions import Slots
     from .plan import Plan
 
 _NODES_BETWEEN_RESTS = 100  # of the interpreter: some 500 us
-_LARGE_BYTES = 200_000  # of a serialised graph that takes longer to import than a budget lasts
 _LARGE = 2000  # nodes of a graph whose requests take longer to prepare than a budget lasts
 
 
@@ -72,15 +73,17 @@ class Session:
         self,
         graph: Graph,
         cluster: Cluster,
+        reader: GraphReader,
         *,
         seed: int | None,
         budget_s: float,
         thread_limit_s: float,
-        timeout_ms: int,
-        optimisations: Optimisations,
+        settings: ConfigProto,
     ) -> None:
+        """`reader` made `graph`, and makes those that extend it."""
         self.graph = graph
         self.cluster = cluster
+        self._reader = reader
         self._pacer = Pacer(budget_s, thread_limit_s)
         self._crew = Crew(self._pacer)
         self._actors = {name: DeviceActor(name, Binder(name, DeviceState(seed)), self._crew) for name in cluster.names}
@@ -88,9 +91,11 @@ class Session:
         self._prepared: dict[Signature, Prepared] = {}
         self._traced: dict[Signature, Sequence[tuple[Plan, DeviceActor]]] = {}
         self._preparing = trio.Lock()
-        self._timeout_ms = timeout_ms
-        self._optimisations = optimisations
+        self._timeout_ms = settings.operation_timeout_in_ms
+        self._optimisations = Optimisations.of(settings.graph_options)
+        self._num_pools = len(settings.session_inter_op_thread_pool)
         self._num_steps = 0
+        self._num_callables = 0
         self._steps: set[Step] = set()
         self._running = 0
         client = cluster.client.name
@@ -119,27 +124,35 @@ class Session:
         UnimplementedError for ops without kernel, the error of the first node that failed, CancelledError once the
         session is closed.
         """
-        self._check_open()
-        await trio.lowlevel.checkpoint_if_cancelled()
-        await self._pacer.rest_if_due()
         names, values = split_feeds(feeds)
-        signature = Signature(names, as_names(fetches), as_names(targets))
-        prepared = self._prepared.get(signature) or await self._prepare(signature)
-        self._check_open()  # again: no step may begin once the actors have been told to end
-        copy = prepared.keeps_feeds
-        fed = [feed_value(port, value, copy=copy) for port, value in zip(prepared.feeds, values, strict=True)]
-        self._running += 1
-        self._num_steps += 1
-        number = self._num_steps
-        try:
-            if options is None and metadata is None and not self._timeout_ms:
-                return await self._run(prepared, fed, number)
-            return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
-        except PartitaError as error:
-            error.located(step=number, inputs=self._inputs_of(error.node))
-            raise
-        finally:
-            self._running -= 1
+        self._check_open()
+        prepared = await self._ready(Signature(names, as_names(fetches), as_names(targets)))
+        return await self._call(prepared, options, values, metadata)
+
+    async def make_callable(
+        self,
+        feeds: str | Sequence[str],
+        fetches: str | Sequence[str],
+        targets: str | Sequence[str] = (),
+        options: RunOptions | None = None,
+    ) -> SessionCallable:
+        """Names a request once, to be called with values in the order of `feeds`; raises as `run` does for names."""
+        self._check_open()
+        check_options(options, self._num_pools)
+        prepared = await self._ready(Signature(as_names(feeds), as_names(fetches), as_names(targets)))
+        self._num_callables += 1
+        run = partial(self._call, prepared, options)
+        return SessionCallable(self._num_callables - 1, len(prepared.feeds), run)
+
+    async def extend(self, graph_def: GraphDef | Serialisable | bytes) -> None:
+        """Adds nodes, which may read from those that are there, and functions; the versions become the new ones.
+
+        What is there stays where it is and as it is, and so do requests made before. Raises InvalidArgumentError for a
+        name that is taken, and what `open_session` raises for graphs; then nothing has changed.
+        """
+        self._check_open()
+        async with self._preparing:
+            self.graph = await self._reader.read_more(self.graph, graph_def)
 
     async def partial_run_setup(
         self, fetches: str | Sequence[str], feeds: str | Sequence[str], targets: str | Sequence[str] = ()
@@ -151,8 +164,7 @@ class Session:
         """
         self._check_open()
         signature = partial_signature(feeds, fetches, targets)
-        prepared = self._prepared.get(signature) or await self._prepare(signature)
-        self._check_open()
+        prepared = await self._ready(signature)
         if prepared.interpretations:
             raise UnimplementedError("loops built like these are interpreted, and cannot be fed while they run")
         self._num_steps += 1
@@ -182,6 +194,12 @@ class Session:
     ) -> Prepared:
         """Partitions and compiles a request if that has not been done before; raises as `run` does."""
         return self._prepare_now(Signature(as_names(feeds), as_names(fetches), as_names(targets)))
+
+    async def _ready(self, signature: Signature) -> Prepared:
+        """The request, prepared; the session is still open."""
+        prepared = self._prepared.get(signature) or await self._prepare(signature)
+        self._check_open()  # again: no step may begin once the actors have been told to end
+        return prepared
 
     async def _prepare(self, signature: Signature) -> Prepared:
         """Prepares a new request: one at a time, as names are numbered, and a large one without holding up the loop."""
@@ -228,6 +246,29 @@ class Session:
     def _check_open(self) -> None:
         if self._closed:
             raise _closed()
+
+    async def _call(
+        self, prepared: Prepared, options: RunOptions | None, values: Sequence[Any], metadata: RunMetadata | None
+    ) -> list[Array]:
+        """Runs one step of a request on the values of its feeds."""
+        self._check_open()
+        await trio.lowlevel.checkpoint_if_cancelled()
+        await self._pacer.rest_if_due()
+        check_options(options, self._num_pools)
+        copy = prepared.keeps_feeds
+        fed = [feed_value(port, value, copy=copy) for port, value in zip(prepared.feeds, values, strict=True)]
+        self._running += 1
+        self._num_steps += 1
+        number = self._num_steps
+        try:
+            if options is None and metadata is None and not self._timeout_ms:
+                return await self._run(prepared, fed, number)
+            return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
+        except PartitaError as error:
+            error.located(step=number, inputs=self._inputs_of(error.node))
+            raise
+        finally:
+            self._running -= 1
 
     async def _run(self, prepared: Prepared, fed: list[Any], number: int) -> list[Array]:
         if prepared.alone is not None:
@@ -308,22 +349,6 @@ def _closed() -> CancelledError:
     return CancelledError("Session has been closed.")
 
 
-def _size(graph_def: GraphDef | Serialisable | bytes) -> int:
-    """Bytes of a graph, 0 where that is not known without serialising it."""
-    if isinstance(graph_def, bytes):
-        return len(graph_def)
-    return graph_def.ByteSize() if isinstance(graph_def, GraphDef) else 0
-
-
-def _placed(
-    graph_def: GraphDef | Serialisable | bytes, cluster: Cluster, soft: bool, on_read: Callable[[int], object] | None
-) -> Graph:
-    """The graph of a session, imported and placed."""
-    graph = graph_def_to_graph(graph_def, add_default_attrs=True, on_read=on_read)
-    place(graph, cluster, allow_soft_placement=soft)
-    return graph
-
-
 @asynccontextmanager
 async def open_session(
     graph_def: GraphDef | Serialisable | bytes,
@@ -346,19 +371,15 @@ async def open_session(
     """
     cluster = devices if isinstance(devices, Cluster) else local_cluster(devices)
     settings = ConfigProto() if config is None else config
-    soft = settings.allow_soft_placement
-    if _size(graph_def) > _LARGE_BYTES:
-        graph = await trio.to_thread.run_sync(_placed, graph_def, cluster, soft, on_read)
-    else:
-        graph = _placed(graph_def, cluster, soft, on_read)
+    reader = GraphReader(cluster, settings)
     session = Session(
-        graph,
+        await reader.read(graph_def, on_read),
         cluster,
+        reader,
         seed=seed,
         budget_s=budget_s,
         thread_limit_s=thread_limit_s,
-        timeout_ms=settings.operation_timeout_in_ms,
-        optimisations=Optimisations.of(settings.graph_options),
+        settings=settings,
     )
     failure: BaseException | None = None
     async with trio.open_nursery() as nursery:

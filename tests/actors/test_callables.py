@@ -1,0 +1,152 @@
+"""Callables give what runs give, by position; a released one is refused."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import trio
+from hypothesis import given
+
+from partita.actors import BlockingSession, RunMetadata, RunOptions, Session, open_session
+from partita.errors import CancelledError, InvalidArgumentError, NotFoundError
+from partita.graph.builder import GraphBuilder
+from partita.graph.protos import ConfigProto, GraphDef
+from tests.runs import HARD_PLACEMENT, IDLE_TINY_S, assert_same_values, run_to_the_end
+from tests.strategies import GraphCase, cpu, placed_cases
+
+DEVICES = 3
+
+
+def difference() -> GraphDef:
+    """d = a - b over two devices."""
+    b = GraphBuilder()
+    x, y = (b.placeholder(name, "float32", device=cpu(0)) for name in "ab")
+    b.op("Sub", x, y, name="d", device=cpu(1))
+    b.op("NoOp", name="nothing", control=[x], device=cpu(1))
+    return b.graph_def()
+
+
+@given(placed_cases())
+def test_a_call_equals_a_run(placed: tuple[GraphCase, dict[str, str]]) -> None:
+    """The same request by position, as often as one likes, alone and side by side."""
+    case, placement = placed
+
+    async def main() -> list[Any]:
+        found: list[Any] = []
+        async with open_session(case.on(placement), "cpu:4", config=HARD_PLACEMENT) as session:
+            found.append(await session.run(case.fetches, case.feeds, case.targets))
+            call = await session.make_callable(list(case.feeds), case.fetches, case.targets)
+            found.append(await call(*case.feeds.values()))
+
+            async def again() -> None:
+                found.append(await call(*case.feeds.values()))
+
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(again)
+                nursery.start_soon(again)
+        return found
+
+    whole, *calls = run_to_the_end(main, idle_s=IDLE_TINY_S)
+    assert len(calls) == DEVICES
+    for got in calls:
+        assert_same_values(got, whole)
+
+
+def test_what_is_wrong_with_a_request_is_told_when_it_is_made() -> None:
+    async def main() -> None:
+        async with open_session(difference(), "cpu:2") as session:
+            make = session.make_callable
+            with pytest.raises(InvalidArgumentError, match=r"^Must specify at least one target to fetch or execute\."):
+                await make(["a", "b"], ())
+            with pytest.raises(NotFoundError, match=r"^PruneForTargets: Some target nodes not found: nobody "):
+                await make("a", (), "nobody")
+            with pytest.raises(InvalidArgumentError, match=r"^Invalid inter_op_thread_pool: 5"):
+                await make("a", (), "nothing", RunOptions(inter_op_thread_pool=5))
+
+    trio.run(main)
+
+
+def test_values_are_counted_and_a_released_callable_is_refused() -> None:
+    async def main() -> None:
+        async with open_session(difference(), "cpu:2") as session:
+            call = await session.make_callable(["b:0", "a"], ["d", "d:0"])
+            assert [got.tolist() for got in await call([1.0], [3.0])] == [[2.0], [2.0]]
+            with pytest.raises(InvalidArgumentError, match=r"^Expected 2 feed tensors, but got 1"):
+                await call([1.0])
+            with pytest.raises(InvalidArgumentError, match=r"^Expects arg\[1\] to be float but int32 is provided"):
+                await call([1.0], np.zeros(1, np.int32))
+            second = await session.make_callable(["a"], (), "nothing")
+            assert second.handle == call.handle + 1
+            assert await second([1.0]) == []
+            call.release()
+            call.release()
+            with pytest.raises(InvalidArgumentError, match=r"^Attempted to run callable after handle was released: 0"):
+                await call([1.0], [3.0])
+        with pytest.raises(CancelledError, match=r"^Session has been closed"):
+            await second([1.0])
+
+    trio.run(main)
+
+
+async def runs_in(session: Session, pool: int) -> None:
+    """A step that asks for a thread pool."""
+    await session.run("d", {"a": [1.0], "b": [1.0]}, options=RunOptions(inter_op_thread_pool=pool))
+
+
+@pytest.mark.parametrize("pools", [0, 1, 2])
+def test_only_thread_pools_of_the_session_are_accepted(pools: int) -> None:
+    """Without any of its own there is the common one, 0; -1 asks for none."""
+    config = ConfigProto()
+    for _ in range(pools):
+        config.session_inter_op_thread_pool.add()
+
+    async def main() -> None:
+        async with open_session(difference(), "cpu:2", config=config) as session:
+            for pool in range(-1, max(pools, 1)):
+                await runs_in(session, pool)
+            for pool in (-2, max(pools, 1)):
+                with pytest.raises(InvalidArgumentError, match=rf"^Invalid inter_op_thread_pool: {pool}$"):
+                    await runs_in(session, pool)
+
+    trio.run(main)
+
+
+def test_traces_of_steps_side_by_side_do_not_mix() -> None:
+    """Every trace has each node of its own step once, whatever else is under way."""
+    traced = RunOptions(trace_level=RunOptions.FULL_TRACE)
+
+    async def main() -> list[RunMetadata]:
+        traces = [RunMetadata() for _ in range(4)]
+        async with open_session(difference(), "cpu:2", budget_s=0) as session, trio.open_nursery() as nursery:
+            call = await session.make_callable(["a", "b"], "d", options=traced)
+            for metadata in traces:
+                nursery.start_soon(partial(call, [3.0], [1.0], metadata=metadata))
+                nursery.start_soon(session.run, "d", {"a": [1.0], "b": [1.0]})
+        return traces
+
+    for metadata in trio.run(main):
+        nodes = [node.node_name for device in metadata.step_stats.dev_stats for node in device.node_stats]
+        assert nodes.count("d") == 1
+
+
+def test_a_session_without_event_loop_has_the_same_calls() -> None:
+    with BlockingSession(difference(), "cpu:2") as session:
+        call = session.make_callable(["a", "b"], "d")
+        assert [got.tolist() for got in call([5.0], [3.0])] == [[2.0]]
+        with pytest.raises(InvalidArgumentError, match=r"^Expected 2 feed tensors, but got 0"):
+            call()
+        call.release()
+        with pytest.raises(InvalidArgumentError, match="handle was released"):
+            call([5.0], [3.0])
+        handle = session.partial_run_setup("d", ["a", "b"])
+        assert session.partial_run(handle, (), {"a": [5.0]}) == []
+        assert [got.tolist() for got in session.partial_run(handle, "d", {"b": [1.0]})] == [[4.0]]
+        more = GraphBuilder()
+        more.op("Square", 3.0, name="s")
+        session.extend(more.graph_def())
+        assert session.run("s") == [9.0]
+    with pytest.raises(CancelledError, match=r"^Session has been closed"):
+        session.partial_run_setup("d", ["a", "b"])
