@@ -1,7 +1,7 @@
 """The command: `python -m benchmarks`, or `make bench`.
 
 Flows in: flags. Flows out: progress on stderr, the table on stdout. Always holds: a row that fails is reported where it
-stands, the others are measured all the same, and the exit code is 1.
+stands, the others are measured all the same, and the exit code is 1; figures are saved row by row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,16 @@ import click
 import trio
 from rich.console import Console
 
-from . import bench_import, bench_models, bench_others, bench_process, bench_scale, bench_setup, bench_steps
+from . import (
+    bench_import,
+    bench_loops,
+    bench_models,
+    bench_others,
+    bench_process,
+    bench_scale,
+    bench_setup,
+    bench_steps,
+)
 from .bench import QUICK, Bench, Sizes
 from .peers.process import KNOWN, Peers
 from .rows import Case, Row
@@ -28,6 +37,7 @@ CASES: list[Case] = [
     *bench_setup.CASES,
     *bench_steps.CASES,
     *bench_others.CASES,
+    *bench_loops.CASES,
     *bench_models.CASES,
     *bench_process.CASES,
     *bench_scale.CASES,
@@ -44,7 +54,7 @@ _PATH = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--clock", type=click.Choice(["wall", "cpu"]), default="wall", help="Judge by; CPU time where the machine is busy."
 )
-@click.option("--save", "saved", type=_PATH, metavar="FILE", help="Write the figures as JSON.")
+@click.option("--save", "saved", type=_PATH, metavar="FILE", help="Write the figures as JSON, after each row.")
 @click.option("--baseline", type=_PATH, metavar="FILE", help="Compare with figures saved earlier.")
 def main(
     pythons: Sequence[str], only: Sequence[str], quick: bool, clock: str, saved: Path | None, baseline: Path | None
@@ -55,7 +65,7 @@ def main(
         raise click.UsageError(f"no row begins with {', '.join(only)}; there are: {', '.join(c.key for c in CASES)}")
     earlier = load(baseline) if baseline else None
     with TemporaryDirectory() as folder, Peers(pythons) as peers:
-        rows, failed = measure(cases, Bench(QUICK if quick else Sizes(), peers, Path(folder)))
+        rows, failed = measure(cases, Bench(QUICK if quick else Sizes(), peers, Path(folder)), saved)
         skipped = [name for name in KNOWN if name not in peers.found]
         found = [f"{name} ({python})" for name, python in peers.found.items()]
     Console(width=None if sys.stdout.isatty() else 150).print(table(rows, cpu=clock == "cpu", baseline=earlier))
@@ -63,14 +73,15 @@ def main(
     print(f"peers: {', '.join(found) or 'none'}; skipped, not installed: {', '.join(skipped) or 'none'}")
     if earlier is not None:
         print(f"slower than the baseline: {', '.join(slower(rows, earlier)) or 'none'}")
-    if saved:
-        save(rows, saved)
     if failed:
         sys.exit(f"failed: {', '.join(failed)}")
 
 
-def measure(cases: Sequence[Case], bench: Bench) -> tuple[list[Row], list[str]]:
-    """The rows of some cases, and the keys of those that failed."""
+def measure(cases: Sequence[Case], bench: Bench, saved: Path | None = None) -> tuple[list[Row], list[str]]:
+    """The rows of some cases, and the keys of those that failed.
+
+    The file `saved` has all rows there are after each of them, so that a run which is stopped loses nothing.
+    """
     rows, failed = [], []
     for case in cases:
         try:
@@ -80,6 +91,8 @@ def measure(cases: Sequence[Case], bench: Bench) -> tuple[list[Row], list[str]]:
             failed.append(case.key)
             continue
         rows.append(row)
+        if saved is not None:
+            save(rows, saved)
         print(f"{case.key}: {quantity(row.measured.ours.value, case.unit)}", file=sys.stderr)
     return rows, failed
 

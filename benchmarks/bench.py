@@ -25,6 +25,7 @@ class Sizes:
     many_nodes: int = 1_000_000
     steps: int = 10_000
     program_nodes: int = 10_000
+    iterations: int = 1_000
     few_pairs: int = 1_000
     many_pairs: int = 100_000
     image: int = 224
@@ -39,6 +40,7 @@ QUICK = Sizes(
     many_nodes=800,
     steps=20,
     program_nodes=100,
+    iterations=10,
     few_pairs=20,
     many_pairs=50,
     image=32,

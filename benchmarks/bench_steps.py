@@ -60,14 +60,14 @@ async def _per_step(bench: Bench, devices: int) -> Measured:
 
 
 async def _few_pairs(bench: Bench) -> Measured:
-    return await _pairs(bench, bench.sizes.few_pairs)
+    return await _pairs(bench, bench.sizes.few_pairs, bench.sizes.rounds)
 
 
 async def _many_pairs(bench: Bench) -> Measured:
-    return await _pairs(bench, bench.sizes.many_pairs)
+    return await _pairs(bench, bench.sizes.many_pairs, bench.sizes.rounds_when_slow)
 
 
-async def _pairs(bench: Bench, count: int) -> Measured:
+async def _pairs(bench: Bench, count: int, rounds: int) -> Measured:
     """Values that cross between two devices, all ready at once: a step with them less the same step on one device."""
     apart, together = pairs(count, devices=2), pairs(count, devices=1)
     async with (
@@ -78,7 +78,7 @@ async def _pairs(bench: Bench, count: int) -> Measured:
         for suffix, session, workload in ((" apart", far, apart), (" together", near, together)):
             found = await side_by_side(bench, session, workload)
             runs |= {name + suffix: run for name, run in found.items()}
-        taken = await interleave(runs, bench.sizes.rounds)
+        taken = await interleave(runs, rounds)
     figures = {
         name: Figure.of(taken[f"{name} apart"] - taken[f"{name} together"], count)
         for name in ("ours", "peer")

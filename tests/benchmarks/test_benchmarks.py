@@ -15,7 +15,7 @@ import trio
 from click.testing import CliRunner
 from rich.console import Console
 
-from benchmarks.__main__ import CASES, main
+from benchmarks.__main__ import CASES, main, measure
 from benchmarks.bench import QUICK, Bench
 from benchmarks.models import resnet50
 from benchmarks.peers.process import Peer, PeerError, Peers
@@ -144,6 +144,33 @@ def test_the_command_prints_rows_and_peers(tmp_path: Path) -> None:
     assert "step/1 op" in done.output
     assert "peers: " in done.output
     assert list(load(tmp_path / "figures.json")) == ["step/1 op"]
+
+
+def test_figures_are_saved_row_by_row(bench: Bench, tmp_path: Path) -> None:
+    """A run that is stopped, or fails in a later row, leaves those it has."""
+    file, seen = tmp_path / "figures.json", []
+
+    async def look(_: Bench) -> Measured:
+        seen.append(list(load(file)) if file.exists() else [])
+        if len(seen) > 2:
+            raise ArithmeticError("the last row fails")
+        return Measured(Figure(1.0))
+
+    rows, failed = measure([Case(key, "", None, look) for key in ("a", "b", "c")], bench, file)
+    assert seen == [[], ["a"], ["a", "b"]]
+    assert ([row.case.key for row in rows], failed) == (["a", "b"], ["c"])
+    assert list(load(file)) == ["a", "b"]
+
+
+def test_a_run_is_compared_with_a_baseline(tmp_path: Path) -> None:
+    """A file of figures saved earlier: what is slower than in it is named."""
+    save([row(1e-12, None, None, "step/1 op")], tmp_path / "quick.json")
+    save([row(1e6, None, None, "step/1 op")], tmp_path / "slow.json")
+    for file, said in (("quick.json", "step/1 op"), ("slow.json", "none")):
+        done = CliRunner().invoke(main, ["--quick", "--only", "step/1 op", "--baseline", str(tmp_path / file)])
+        assert done.exit_code == 0
+        assert f"slower than the baseline: {said}" in done.output
+        assert "against baseline" in done.output
 
 
 def test_a_row_that_does_not_exist_is_refused() -> None:

@@ -1,0 +1,71 @@
+"""While loops: what an iteration costs on one device, and on two that have to agree on every one.
+
+Flows in: a loop as `tf.while_loop` writes it, a counter and a sum. Flows out: rows "loop/...", per iteration. Floor:
+the same loop written in Python.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from partita.actors import open_session
+from partita.graph.builder import GraphBuilder
+
+from .bench import Bench
+from .rows import Case, Figure, Measured, speed_up
+from .running import side_by_side
+from .sampling import best_of, interleave
+from .workloads import Workload, device_name
+
+_FRAME: dict[str, Any] = {"frame_name": "while", "parallel_iterations": 10}  # what `tf.while_loop` asks for by default
+
+
+def loop(iterations: int, *, devices: int = 1) -> Workload:
+    """Adds the fed number so many times; the counter is on the first device, the sum on the last."""
+    b = GraphBuilder()
+    first, last = device_name(0), device_name(devices - 1)
+    x = b.placeholder("x", "float32", (), device=last)
+    with b.device(first):
+        limit = b.op("Enter", b.constant(iterations, "int32"), is_constant=True, **_FRAME)[0]
+        counter = b.op("Enter", b.constant(0, "int32"), **_FRAME)[0]
+        counted = b.op("Merge", [counter, b.later("int32")])
+        go_on = b.op("LoopCond", b.op("Less", counted[0], limit))[0]
+        count = b.identity(b.op("Switch", counted[0], go_on)[1])
+        following = b.op("AddV2", count, b.constant(1, "int32", control=[count.node]))
+        b.close_loop(counted, b.op("NextIteration", following)[0])
+    with b.device(last):
+        term = b.op("Enter", x, is_constant=True, **_FRAME)[0]
+        summed = b.op("Merge", [b.op("Enter", x, **_FRAME)[0], b.later("float32")])
+        switch = b.op("Switch", summed[0], go_on)
+        b.close_loop(summed, b.op("NextIteration", b.op("AddV2", b.identity(switch[1]), term))[0])
+        b.op("Exit", switch[0], name="sum")
+    data = b.graph_def().SerializeToString(deterministic=True)
+    return Workload(f"loop {iterations} {devices}", data, iterations, {"x:0": ()}, ("sum:0",), devices=devices)
+
+
+async def _per_iteration(bench: Bench, devices: int) -> Measured:
+    workload = loop(bench.sizes.iterations, devices=devices)
+    async with open_session(workload.data, f"cpu:{devices}") as session:
+        taken = await interleave(await side_by_side(bench, session, workload), bench.sizes.rounds)
+    figures = {name: Figure.of(sample, workload.nodes) for name, sample in taken.items()}
+    return Measured(figures["ours"], figures.get("peer"), _loop_floor(workload.nodes))
+
+
+def _loop_floor(iterations: int) -> float:
+    one, limit, term = np.int32(1), np.int32(iterations), np.float32(0.5)
+
+    def run() -> None:
+        count, total = np.int32(0), np.float32(0.5)
+        while count < limit:
+            count, total = count + one, total + term
+
+    return best_of(run, iterations)
+
+
+CASES = [
+    Case("loop/1 device", "tensorflow", speed_up(0.4, 4), partial(_per_iteration, devices=1)),
+    Case("loop/2 devices", "tensorflow", speed_up(1, 1.5), partial(_per_iteration, devices=2)),
+]
