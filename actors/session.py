@@ -363,11 +363,11 @@ async def open_session(
     """Imports a graph, places it on `devices` ("cpu:4", "cpu:2,gpu:4", or a `Cluster`) and opens a session on it.
 
     `config` may allow soft placement, limit the time of every step and, with `graph_options.optimizer_options`, have
-    the partitions optimised; `seed` makes random ops that have no seed of
-    their own repeatable; `budget_s` is how long, in seconds, a step may keep the event loop from its other tasks; a
-    kernel that takes more than `thread_limit_s` (on a single device: more than the budget too) is run in a worker
-    thread from then on; `on_read` hears of the progress of the import, as in `graph_def_to_graph`, in whatever thread
-    that runs. Raises InvalidArgumentError or NotFoundError for a graph that cannot be imported or placed.
+    calls of functions inlined and the partitions optimised; `seed` makes random ops that have no seed of their own
+    repeatable; `budget_s` is how long, in seconds, a step may keep the event loop from its other tasks; a kernel that
+    takes more than `thread_limit_s` (on a single device: more than the budget too) is run in a worker thread from then
+    on; `on_read` hears of the progress of the import, as in `graph_def_to_graph`, in whatever thread that runs. Raises
+    InvalidArgumentError or NotFoundError for a graph that cannot be imported, lowered or placed.
     """
     cluster = devices if isinstance(devices, Cluster) else local_cluster(devices)
     settings = ConfigProto() if config is None else config

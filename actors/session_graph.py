@@ -1,4 +1,4 @@
-"""How a session comes by its graph: imported and placed, whole at first, with additions later.
+"""How a session comes by its graph: imported, lowered and placed, whole at first, with additions later.
 
 Flows in: GraphDefs, the devices and settings of a session. Flows out: placed graphs. Always holds: a graph handed out
 is not changed by a later addition, which makes a new one; large graphs are read in a worker thread.
@@ -14,6 +14,7 @@ import trio
 from ..devices.placement import place
 from ..graph.extend import extended
 from ..graph.importer import graph_def_to_graph
+from ..graph.passes.lower_functional import lower_functional
 from ..graph.protos import GraphDef
 
 if TYPE_CHECKING:
@@ -32,11 +33,12 @@ class GraphReader:
     def __init__(self, cluster: Cluster, settings: ConfigProto) -> None:
         self._cluster = cluster
         self._settings = settings
+        self._inline_calls = settings.graph_options.optimizer_options.do_function_inlining
 
     async def read(
         self, graph_def: GraphDef | Serialisable | bytes, on_read: Callable[[int], object] | None = None
     ) -> Graph:
-        """The graph of `graph_def`, placed; `on_read` hears of the progress. Raises as importing and placing do."""
+        """The graph of `graph_def`, placed; `on_read` hears of the progress. Raises as those three steps do."""
         if _size(graph_def) > _LARGE_BYTES:
             return await trio.to_thread.run_sync(self._read_now, graph_def, on_read)
         return self._read_now(graph_def, on_read)
@@ -49,6 +51,7 @@ class GraphReader:
 
     def _read_now(self, graph_def: GraphDef | Serialisable | bytes, on_read: Callable[[int], object] | None) -> Graph:
         graph = graph_def_to_graph(graph_def, add_default_attrs=True, on_read=on_read)
+        graph = lower_functional(graph, inline_calls=self._inline_calls)
         place(graph, self._cluster, allow_soft_placement=self._settings.allow_soft_placement)
         return graph
 

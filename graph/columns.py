@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidArgumentError
 from .adjacency import Adjacency
+from .functions.library import FunctionLibrary
 from .ops.registry import PRODUCER
 from .port_table import distinct_properties
 from .properties import NodeProperties, properties_of
@@ -74,7 +75,7 @@ class Columns:
 
     def __init__(self) -> None:
         """Source, sink, and the edge between them."""
-        self.library = FunctionDefLibrary()
+        self.functions = FunctionLibrary(FunctionDefLibrary())
         self.versions = Versions()
         no_op = properties_of("NoOp", {})
         self._names: list[str | None] = ["_SOURCE", "_SINK"]
@@ -98,6 +99,15 @@ class Columns:
         self._kinds: tuple[list[NodeProperties], npt.NDArray[np.int64]] | None = None
         self._details: Details | None = None
         self._rows = array("i")  # of `_details` by node id, -1 for none; may be shorter than the other columns
+
+    @property
+    def library(self) -> FunctionDefLibrary:
+        """The functions that nodes may call, as a message that must not be changed; `functions` finds them by name."""
+        return self.functions.message
+
+    @library.setter
+    def library(self, message: FunctionDefLibrary) -> None:
+        self.functions = FunctionLibrary(message)
 
     @property
     def num_nodes(self) -> int:
@@ -374,5 +384,5 @@ class Columns:
         return other
 
     def _share_with(self, other: Self) -> None:
-        other.library, other.versions, other._details = self.library, self.versions, self._details
+        other.functions, other.versions, other._details = self.functions, self.versions, self._details
         other._devices, other._device_names = dict(self._devices), list(self._device_names)

@@ -8,7 +8,6 @@ again.
 from __future__ import annotations
 
 from ..errors import InvalidArgumentError
-from .functions import merged_library
 from .graph import Graph
 from .importer import Serialisable, parse_lazily
 from .protos import GraphDef
@@ -28,7 +27,7 @@ def extended(graph: Graph, addition: GraphDef | Serialisable | bytes) -> GraphDe
             )
     joined = graph.to_graph_def()
     joined.node.extend(added.node)
-    joined.library.CopyFrom(merged_library(joined.library, added.library))
+    joined.library.CopyFrom(graph.functions.merged(added.library).message)
     if added.HasField("versions"):
         joined.versions.CopyFrom(added.versions)
     return joined

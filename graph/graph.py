@@ -28,7 +28,7 @@ class Graph(Columns):
         """An empty graph: source, sink and the edge between them; `library` holds the functions nodes may call."""
         super().__init__()
         if library is not None and (library.function or library.gradient):
-            self.library.CopyFrom(library)
+            self.library = FunctionDefLibrary.FromString(library.SerializeToString())
             self.versions = Versions(min_consumer=_MIN_CONSUMER_WITH_FUNCTIONS)
 
     @property

@@ -19,16 +19,17 @@ from typing import Protocol
 
 import numpy as np
 
-from ..errors import InvalidArgumentError, NotFoundError
+from ..errors import InvalidArgumentError, NotFoundError, PartitaError
 from .collector import collector_paused
 from .columns import CONTROL_SLOT
-from .functions import merged_library
+from .functions.calls import is_call
+from .functions.library import FunctionLibrary
 from .graph import Graph, Ids, Versions
 from .import_edges import NodeInputs, creation_order, edge_columns
 from .import_inputs import InputTexts
 from .import_names import NameChecks, check_node_names, colocated_with
 from .node import Node
-from .ops.registry import MIN_PRODUCER, PRODUCER, RELEASE, OpSignature, lookup_op
+from .ops.registry import MIN_PRODUCER, PRODUCER, RELEASE
 from .properties import NodeProperties, PropertiesCache, split_entry
 from .protos import FunctionDefLibrary, GraphDef, LazyGraphDef, LazyNodeDef, VersionDef
 from .tensor_id import parse_tensor_name
@@ -104,15 +105,6 @@ def check_versions(versions: VersionDef) -> None:
         )
 
 
-def _lookup_with(library: FunctionDefLibrary) -> Callable[[str], OpSignature]:
-    """Finds the signatures of a library's functions, and of ops.
-
-    A function of its own, not a method: what refers to itself outlives its use, and an import holds the whole file.
-    """
-    functions = {f.signature.name: OpSignature(f.signature) for f in library.function}
-    return lambda op: functions.get(op) or lookup_op(op)
-
-
 class _Constructor:
     """One import: reads and checks everything, then writes it to the graph in one go."""
 
@@ -129,12 +121,12 @@ class _Constructor:
         lazy = parse_lazily(graph_def)
         self.versions = VersionDef.FromString(lazy.versions)
         check_versions(self.versions)
-        self.library = FunctionDefLibrary.FromString(lazy.library)
+        self.library = graph.functions.merged(FunctionDefLibrary.FromString(lazy.library))
         self._nodes: Sequence[LazyNodeDef] = lazy.node
         self.graph = graph
         self.options = options
         self.validate = validate
-        self._lookup = _lookup_with(self.library)
+        self._lookup = self.library.lookup
         self.cache = PropertiesCache(add_defaults=defaults, lookup=self._lookup)
         self._checked: set[int] = set()
         self._on_read = on_read
@@ -199,11 +191,18 @@ class _Constructor:
                     check_op_deprecation(shared.op_def, producer)
                     check_attrs(name, shared.op_def, shared.attrs)
                     self._check_colocation(name, shared, inputs)
+                    self._check_call(shared)
                     self._checked.add(id(shared))
                 if num_data[i] != len(shared.input_types):
                     check_arity(name, shared.op_def, shared.input_types, num_data[i])
-            except (InvalidArgumentError, NotFoundError) as error:
+            except PartitaError as error:
                 raise error.located(node=name, op=shared.op) from None
+
+    def _check_call(self, shared: NodeProperties) -> None:
+        if is_call(shared, self.library):
+            from .functions.checks import check_call  # the body of a function is imported, so not below this module
+
+            check_call(shared, self.library)
 
     def _check_colocation(self, name: str, properties: NodeProperties, inputs: NodeInputs) -> None:
         if not self.options.validate_colocation_constraints:
@@ -226,13 +225,12 @@ class _Constructor:
         renamed = checks.renamed_properties(properties)
         columns = edge_columns(new_id, new_id - first, inputs, checks.control_ids(inputs, created))
         results = self._results(new_id, inputs, properties, checks)
-        library = merged_library(graph.library, self.library)
         interned = [graph.intern_device(name or self.options.default_device) for name in self._device_numbers]
         requested = np.array(interned, np.int32)[np.array(self._devices, np.int32)[created]]
         graph.extend_nodes(names, [renamed[i] for i in created], requested.tolist())
         graph.extend_edges(*columns)
         graph.fix_source_and_sink_edges()
-        graph.library = library
+        graph.functions = self.library
         return results
 
     def _results(
@@ -278,17 +276,21 @@ def graph_def_to_graph(
     add_default_attrs: bool = False,
     allow_internal_names: bool = False,
     expect_device: bool = False,
+    library: FunctionLibrary | None = None,
     on_read: Callable[[int], object] | None = None,
 ) -> Graph:
     """A new graph from a GraphDef, as a session or a worker makes it: no attr is checked that building does not need.
 
     `add_default_attrs` fills in attrs left out; `allow_internal_names` accepts names that begin with "_";
-    `expect_device` wants a device on every node and makes it the assigned one; `on_read` is told of some thousand nodes
+    `expect_device` wants a device on every node and makes it the assigned one; `library` holds functions that nodes may
+    call besides those of the GraphDef; `on_read` is told of some thousand nodes
     at a time how many more have been read, in the thread that reads. Raises InvalidArgumentError (names,
     inputs, cycles, types, versions) or NotFoundError (unknown ops, attrs that decide port types).
     """
     with collector_paused():
         graph = Graph()
+        if library is not None:
+            graph.functions = library
         constructor = _Constructor(
             graph_def, graph, ImportOptions(), validate=False, defaults=add_default_attrs, on_read=on_read
         )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from ..devices import Cluster
 from ..devices.placement import place
 from ..graph import Graph, GraphDef, PartitionOptions, client_graph, graph_def_to_graph, split_graph
+from ..graph.passes.lower_functional import lower_functional
 
 
 def cut(
@@ -21,8 +22,8 @@ def cut(
     fetches: Sequence[str] = (),
     targets: Sequence[str] = (),
 ) -> dict[str, Graph]:
-    """Imports, places, prunes and partitions; raises what a session raises for the same graph and names."""
-    graph = graph_def_to_graph(graph_def, add_default_attrs=True)
+    """Imports, lowers, places, prunes and partitions; raises what a session raises for the same graph and names."""
+    graph = lower_functional(graph_def_to_graph(graph_def, add_default_attrs=True))
     place(graph, cluster)
     wanted = client_graph(graph, list(feeds), list(fetches), list(targets), cluster.client.name)
     parts = split_graph(wanted, PartitionOptions(get_incarnation=cluster.incarnation))

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns import CONTROL_SLOT, SINK_ID, Details
+from ..functions.calls import functions_named_by
 from ..graph import Graph, Ids
 from ..properties import NodeProperties
 
@@ -75,7 +76,10 @@ def _part(
     columns: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
 ) -> Graph:
     part = Graph()
-    part.versions, part.library = whole.versions, whole.library
+    part.versions = whole.versions
+    if whole.functions:
+        kinds = (members.kinds[kind] for kind in np.unique(members.kind_of[chosen]).tolist())
+        part.functions = whole.functions.reachable(name for kind in kinds for name in functions_named_by(kind))
     interned = np.array([part.intern_device(name) for name in whole.device_names()], np.int32)
     numbers = chosen.tolist()
     part.extend_nodes_of_kinds(

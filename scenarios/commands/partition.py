@@ -6,11 +6,13 @@ Always holds: the files are what a session would run for that request, transfers
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ...devices.placement import place
 from ...graph import Graph, PartitionOptions, save_graph_def, split_graph, to_graph_def
 from ...graph.device_name import parse_full_name
+from ...graph.passes.lower_functional import lower_functional
 from .failure import ConfigurationError, configuring
 from .request import Loaded, Request, load
 from .screen import Screen
@@ -37,8 +39,12 @@ def partition(request: Request, out: Path) -> None:
 
 
 def place_and_cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
-    """Places the graph and cuts the request out of it: see `cut`. ConfigurationError for what cannot be placed."""
+    """Lowers and places the graph and cuts the request out of it: see `cut`.
+
+    Raises ConfigurationError for what cannot be lowered or placed.
+    """
     with screen.working("placing"), configuring():
+        loaded = replace(loaded, graph=lower_functional(loaded.graph))
         place(loaded.graph, loaded.cluster)
     return cut(loaded, screen)
 

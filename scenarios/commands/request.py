@@ -159,8 +159,13 @@ def resolve(inputs: Inputs, graph: Graph) -> Loaded:
     if inputs.signature is not None:
         return _resolve_signature(inputs, inputs.signature, graph)
     if not names and not targets:
-        names, targets = ends(graph)
+        names, targets = ends(_as_written(inputs, graph))
     return Loaded(inputs.cluster, graph, checked_feeds(inputs.feeds, graph), names, targets, names)
+
+
+def _as_written(inputs: Inputs, graph: Graph) -> Graph:
+    """The graph as its file has it: lowering leaves nodes behind that nothing hangs on and that nobody means to run."""
+    return graph_def_to_graph(inputs.graph.data) if graph.functions else graph
 
 
 def _resolve_signature(inputs: Inputs, signature: Signature, graph: Graph) -> Loaded:

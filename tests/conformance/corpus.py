@@ -261,6 +261,11 @@ class ErrorCase:
         return str(self.info["session"]["code"])
 
     @property
+    def stage(self) -> str:
+        """Where the session refuses: "extend" when it is made, "run" later."""
+        return str(self.info["session"]["stage"])
+
+    @property
     def core(self) -> str:
         """First line of the session's message, without node decorations."""
         return str(self.info["session"]["core"])

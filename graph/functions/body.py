@@ -1,0 +1,276 @@
+"""What a function is when it is called: a graph of its own.
+
+Flows in: a library, the name of a function and the attrs that a call gives it. Flows out: a `FunctionBody`, the same
+one for the same call. Always holds: nodes come in the order arguments, nodes of the definition, results, as far as
+their inputs allow; an argument or result that stands for several tensors has one node for each; every attr is bound;
+nobody changes the graph of a body.
+
+The errors are those of TensorFlow's `InstantiateFunction`; what it leaves to the import of the nodes (cycles, names
+that are no names) the importer says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ...errors import InternalError, InvalidArgumentError, NotFoundError, PartitaError
+from ..attr_checks import check_type
+from ..attrs import encode
+from ..default_attrs import add_defaults
+from ..dtypes import DataType, base_type, dtype_name
+from ..graph import Graph
+from ..importer import graph_def_to_graph
+from ..node import Node
+from ..ops.registry import ArgDef
+from ..ops.type_inference import Types, arg_types
+from ..protos import AttrValue, FunctionDef, GraphDef, NameAttrList, NodeDef
+from ..summaries import node_for_error, summarize_attr, summarize_op
+from .library import FunctionLibrary
+
+Messages = Mapping[str, AttrValue]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionBody:
+    """One function, instantiated: its graph and the nodes through which values go in and out.
+
+    `arguments` and `results` come by position; `control_results` are nodes that must have run when the call is over,
+    by ascending id.
+    """
+
+    name: str
+    graph: Graph
+    arguments: tuple[Node, ...]
+    results: tuple[Node, ...]
+    control_results: tuple[Node, ...]
+    attrs: Messages
+    """what the definition says about the function as a whole, such as `_noinline`"""
+
+    @property
+    def argument_types(self) -> Types:
+        """Element types of the arguments."""
+        return tuple(base_type(node.output_types[0]) for node in self.arguments)
+
+    @property
+    def result_types(self) -> Types:
+        """Element types of the results."""
+        return tuple(base_type(node.input_types[0]) for node in self.results)
+
+
+def instantiate(library: FunctionLibrary, name: str, attrs: Messages | None = None) -> FunctionBody:
+    """The body of a function for a call that gives it `attrs`; other attrs than it uses make no difference.
+
+    Raises NotFoundError for an unknown function or op or an attr that the call lacks, InvalidArgumentError for a
+    definition that makes no graph, and what importing its nodes raises.
+    """
+    definition = library.find(name)
+    if definition is None:
+        raise NotFoundError(f"Function {name} is not defined.")
+    used = library.attrs_used_by(name)
+    given = {key: value for key, value in (attrs or {}).items() if key in used}
+    key = name, tuple((key, given[key].SerializeToString(deterministic=True)) for key in sorted(given))
+    found = library.bodies.get(key)
+    if found is None:
+        found = library.bodies[key] = _Instantiation(library, definition, given).run()
+    return found
+
+
+def instantiate_call(library: FunctionLibrary, function: NameAttrList) -> FunctionBody:
+    """The body that an attr of type func names; raises as `instantiate` does."""
+    return instantiate(library, function.name, function.attr)
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    """Tensors that a name inside the function stands for: ports of one node, or one port each of several arguments."""
+
+    node: int
+    port: int
+    types: Types
+    is_argument: bool
+
+    def source(self, k: int) -> tuple[int, int]:
+        """Node and port of tensor `k`."""
+        return (self.node + k, 0) if self.is_argument else (self.node, self.port + k)
+
+
+class _Instantiation:
+    """One instantiation: nodes in the order they are listed, and the names that inputs and results may refer to."""
+
+    def __init__(self, library: FunctionLibrary, definition: FunctionDef, attrs: Messages) -> None:
+        self.library = library
+        self.definition = definition
+        self.signature = library.lookup(definition.signature.name)
+        defaults = {name: AttrValue.FromString(value) for name, value in self.signature.defaults.items()}
+        self.attrs = {**defaults, **attrs}
+        self.nodes: list[NodeDef] = []
+        self.values: dict[str, _Value] = {}
+        self._num_results = 0
+        self.numbers: dict[str, int] = {}  # of nodes and arguments, by the name that control inputs use
+
+    def run(self) -> FunctionBody:
+        """Makes the body or raises."""
+        self._check_attrs()
+        for position, argument in enumerate(self.signature.input_args):
+            self._add_arguments(position, argument)
+        first = len(self.nodes)
+        for step in (self._add_node, self._name_outputs, self._connect):
+            for number, written in enumerate(self.definition.node_def, first):
+                try:
+                    step(number, written)
+                except PartitaError as error:
+                    raise error.located(node=written.name, op=written.op) from None
+        last = len(self.nodes)
+        for result in self.signature.output_args:
+            self._add_results(result)
+        return self._body(first, last)
+
+    def _check_attrs(self) -> None:
+        for name, declared in self.signature.attrs.items():
+            if name not in self.attrs:
+                raise NotFoundError(f"Attr {name} is not found from {summarize_op(self.signature)}")
+            try:
+                check_type(self.attrs[name], declared.type)
+            except InvalidArgumentError as error:
+                raise InvalidArgumentError(f"{error.message}\n\tfor attr '{name}'") from None
+
+    def _name(self, name: str, value: _Value) -> None:
+        if name in self.values:
+            raise InvalidArgumentError(f"Duplicated {'arg' if value.is_argument else 'ret'} name: {name}")
+        self.values[name] = value
+        self.numbers.setdefault(name.partition(":")[0], value.node)
+
+    def _add_arguments(self, position: int, argument: ArgDef) -> None:
+        types, first = _types(argument, self.attrs), len(self.nodes)
+        if not types:
+            raise InternalError("Expected a list of at least one dtype")
+        self._name(argument.name, _Value(first, 0, types, is_argument=True))
+        for k, dtype in enumerate(arg_types(argument, self.attrs)):
+            self._name(f"{argument.name}:{k}", _Value(first + k, 0, types[k : k + 1], is_argument=True))
+            node = self._add_end(argument.name, k, len(types), "_Arg", dtype, first + k)
+            for name, value in self.definition.arg_attr[position].attr.items() if self._has_attrs(position) else ():
+                node.attr[name].CopyFrom(value)
+
+    def _has_attrs(self, position: int) -> bool:
+        return position in self.definition.arg_attr  # reading a missing entry of a map would add it
+
+    def _add_end(self, name: str, k: int, count: int, op: str, dtype: DataType, index: int) -> NodeDef:
+        node = NodeDef(name=f"{name}_{k}" if count > 1 else name, op=op)
+        node.attr["T"].CopyFrom(encode(dtype, "type"))
+        node.attr["index"].i = index
+        self.nodes.append(node)
+        return node
+
+    def _add_node(self, _number: int, written: NodeDef) -> None:
+        """A node of the definition with all attrs bound and no inputs yet."""
+        node = NodeDef(name=written.name, op=written.op, device=written.device)
+        for name, value in written.attr.items():
+            node.attr[name].CopyFrom(value)
+            if not _substitute(node.attr[name], self.attrs):
+                raise InvalidArgumentError(f"Failed to bind all placeholders in {summarize_attr(value)}")
+        add_defaults(node, self.library.lookup(written.op))
+        self.nodes.append(node)
+
+    def _name_outputs(self, number: int, _written: NodeDef) -> None:
+        node = self.nodes[number]
+        signature, port = self.library.lookup(node.op), 0
+        if not signature.output_args:
+            self._name(node.name, _Value(number, 0, (), is_argument=False))
+        for output in signature.output_args:
+            types = _types(output, node.attr)
+            self._name(f"{node.name}:{output.name}", _Value(number, port, types, is_argument=False))
+            for k in range(len(types)):
+                value = _Value(number, port + k, types[k : k + 1], is_argument=False)
+                self._name(f"{node.name}:{output.name}:{k}", value)
+            port += len(types)
+
+    def _connect(self, number: int, written: NodeDef) -> None:
+        node, inputs = self.nodes[number], written.input
+        used = 0
+        for argument in self.library.lookup(node.op).input_args:
+            used = self._connect_argument(node, argument, inputs, used)
+        for i, text in enumerate(inputs[used:], used):
+            if not text.startswith("^"):
+                raise InvalidArgumentError(f"Expected input[{i}] == '{text}' to be a control input.")
+            if text[1:] not in self.numbers:
+                raise InvalidArgumentError(f"input[{i}] == '{text}', is not found.")
+            node.input.append(f"^{self.nodes[self.numbers[text[1:]]].name}")
+
+    def _connect_argument(self, node: NodeDef, argument: ArgDef, inputs: Sequence[str], used: int) -> int:
+        """Connects as many inputs as one argument takes tensors; how many inputs are used up by then."""
+        types = _types(argument, node.attr)
+        done = 0
+        while done < len(types):
+            if used >= len(inputs):
+                raise InvalidArgumentError(f"Attempt to access beyond input size: {used} >= {len(inputs)}")
+            text = inputs[used]
+            value = self.values.get(text)
+            if value is None:
+                raise InvalidArgumentError(f"input {text} is not found: {node_for_error(node.name)}")
+            if len(value.types) > len(types) - done:
+                raise InvalidArgumentError(f"Input {text} too long for {argument.name}")
+            for k, dtype in enumerate(value.types):
+                if dtype != types[done + k]:
+                    raise InvalidArgumentError(
+                        f"input {argument.name}[{done + k}] expected type {dtype_name(types[done + k])} != "
+                        f"{dtype_name(dtype)}, the type of {text}[{k}]"
+                    )
+                node.input.append(self._text(value, k))
+            done += len(value.types)
+            used += 1
+        return used
+
+    def _text(self, value: _Value, k: int) -> str:
+        number, port = value.source(k)
+        return f"{self.nodes[number].name}:{port}" if port else self.nodes[number].name
+
+    def _add_results(self, result: ArgDef) -> None:
+        if result.name not in self.definition.ret:
+            raise InvalidArgumentError(f"Return {result.name} missing.")
+        text, types = self.definition.ret[result.name], _types(result, self.attrs)
+        value = self.values.get(text)
+        if value is None:
+            raise InvalidArgumentError(f"Return {result.name} -> {text} is not found.")
+        if types != value.types:
+            listed = [", ".join(map(dtype_name, kinds)) for kinds in (types, value.types)]
+            raise InvalidArgumentError(f"Invalid ret types {result.name} : {' vs. '.join(listed)}")
+        for k, dtype in enumerate(arg_types(result, self.attrs)):
+            source = self._text(value, k)
+            node = self._add_end(f"{result.name}_RetVal", k, len(types), "_Retval", dtype, self._num_results)
+            node.input.append(source)
+            self._num_results += 1
+
+    def _body(self, first: int, last: int) -> FunctionBody:
+        graph = graph_def_to_graph(GraphDef(node=self.nodes), allow_internal_names=True, library=self.library)
+        names = {node.name: node for node in graph.op_nodes()}
+        ordered = [names[node.name] for node in self.nodes]
+        control = set(self.definition.control_ret.values())
+        for name in sorted(control - names.keys()):
+            raise InvalidArgumentError(
+                f"Control return {name!r} of function {self.definition.signature.name!r} is no node"
+            )
+        return FunctionBody(
+            self.definition.signature.name,
+            graph,
+            tuple(ordered[:first]),
+            tuple(ordered[last:]),
+            tuple(node for node in graph.op_nodes() if node.name in control),
+            dict(self.definition.attr),
+        )
+
+
+def _types(argument: ArgDef, attrs: Messages) -> Types:
+    """Element types of the tensors that an argument stands for, references taken for what they refer to."""
+    return tuple(map(base_type, arg_types(argument, attrs)))
+
+
+def _substitute(value: AttrValue, attrs: Messages) -> bool:
+    """Puts attrs of the call in place of the placeholders in `value`; whether all of them could be bound."""
+    if value.HasField("placeholder"):
+        if value.placeholder not in attrs:
+            return False
+        value.CopyFrom(attrs[value.placeholder])
+        return True
+    functions = (value.func,) if value.HasField("func") else value.list.func
+    return all(_substitute(inner, attrs) for function in functions for inner in function.attr.values())

@@ -1,0 +1,128 @@
+"""If and Case as Switch and Merge nodes around calls of their branches.
+
+Flows in: a graph, an If or Case node. Flows out: the same graph with the node replaced. Always holds: every input is
+switched to all branches, by the condition, on the device of what it reads; every result is the merge of the branches';
+what waited for the node waits for `branch_executed`, which fires when the branch taken is done, also one that gives
+no results.
+
+    switch_pred   Switch(pred, pred), the condition of what runs
+    pivot_f, _t   its sides, which the calls of the branches wait for
+    <input>       Switch(input, pred)
+    then, else    calls of the branches
+    output        Merge of their results
+    (the name)    IdentityN of the outputs, or NoOp: what can be fetched, or waited for, by the node's name
+
+Names and devices are those of TensorFlow 2.21, which spells the colocation of a Case's inputs without "loc:@".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ..graph import Graph
+from ..node import Node
+from ..protos import NameAttrList
+from .expansion import Expansion, Output
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """One branch: names of its call and its pivot, the side of the switch it is on, and its function."""
+
+    call: str
+    pivot: str
+    side: int
+    function: NameAttrList
+
+
+def lower_if(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
+    """Replaces an If, in place; the calls of its branches. With `fetchable` its name keeps its outputs.
+
+    Raises InvalidArgumentError where an input or a branch does not fit.
+    """
+    expansion = Expansion(graph, node)
+    branches = [
+        _Branch(expansion.new_name("then"), "pivot_t", 1, expansion.function("then_branch")),
+        _Branch(expansion.new_name("else"), "pivot_f", 0, expansion.function("else_branch")),
+    ]
+    return _Conditional(expansion, branches, "Switch", "switch_pred", "output").lower(fetchable=fetchable)
+
+
+def lower_case(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
+    """Replaces a Case, in place; otherwise as `lower_if`."""
+    expansion = Expansion(graph, node)
+    functions: Sequence[NameAttrList] = node.attr("branches")
+    branches = [
+        _Branch(expansion.new_name(f"branch{k}"), f"pivot_{k}", k, function) for k, function in enumerate(functions)
+    ]
+    return _Conditional(expansion, branches, "_SwitchN", "branch_index", "merge").lower(fetchable=fetchable)
+
+
+class _Conditional:
+    """One conditional being replaced."""
+
+    def __init__(
+        self, expansion: Expansion, branches: Sequence[_Branch], switch_op: str, condition: str, merge: str
+    ) -> None:
+        self.expansion = expansion
+        self.graph = expansion.graph
+        self.branches = branches
+        self.switch_op = switch_op
+        self.condition = condition
+        self.merge = merge
+        self.num_outs: Mapping[str, int] = {"num_outs": len(branches)} if switch_op == "_SwitchN" else {}
+        self.group = b"loc:@" if switch_op == "Switch" else b""
+
+    def lower(self, *, fetchable: bool) -> list[Node]:
+        """Replaces the node; the calls of the branches."""
+        pivots = self._pivots()
+        inputs = [self._switched(*source) for source in self.expansion.sources[1:]]
+        calls = [
+            self.expansion.call(branch.call, branch.function, [(node, branch.side) for node in inputs])
+            for branch in self.branches
+        ]
+        for branch, call in zip(self.branches, calls, strict=True):
+            self.graph.add_control_edge(pivots[branch.side], call)
+        outputs = self._outputs(calls)
+        executed = self.expansion.merge("branch_executed", [(pivots[branch.side], 0) for branch in self.branches])
+        for call in calls:
+            executed.control_input(call)
+        self._finish(outputs, executed.finalize(self.graph), fetchable=fetchable)
+        return calls
+
+    def _pivots(self) -> list[Node]:
+        """Nodes of which one is alive, by side; what the conditional waited for comes before them."""
+        chosen = self.expansion.sources[0]
+        switch = self.expansion.add(self.condition, self.switch_op, chosen, chosen, attrs=self.num_outs)
+        sides = sorted(self.branches, key=lambda branch: branch.side)
+        pivots = [self.expansion.add(branch.pivot, "Identity", (switch, branch.side)) for branch in sides]
+        for edge in self.expansion.node.in_edges():
+            if edge.is_control:
+                self.graph.add_control_edge(edge.src, switch)
+        return pivots
+
+    def _switched(self, source: Node, port: int) -> Node:
+        return self.expansion.add(
+            source.name,
+            self.switch_op,
+            (source, port),
+            self.expansion.sources[0],
+            device=source.requested_device,
+            attrs={"_class": [self.group + source.name.encode()], **self.num_outs},
+        )
+
+    def _outputs(self, calls: Sequence[Node]) -> list[Output]:
+        merges = [
+            self.expansion.merge(self.merge, [(call, port) for call in calls]).finalize(self.graph)
+            for port in range(calls[0].num_outputs)
+        ]
+        return [(merge, 0) for merge in merges]
+
+    def _finish(self, outputs: list[Output], executed: Node, *, fetchable: bool) -> None:
+        expansion = self.expansion
+        kept = expansion.builder(expansion.name, "IdentityN" if fetchable and outputs else "NoOp")
+        if fetchable and outputs:
+            kept.input_list(outputs)
+        kept.control_input(executed).finalize(self.graph)
+        expansion.replace(outputs, executed)

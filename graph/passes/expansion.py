@@ -1,0 +1,85 @@
+"""What replacing one conditional or loop by simpler nodes has in common.
+
+Flows in: a graph and the node to replace. Flows out: new nodes named after it, on its device unless said otherwise.
+Always holds: names are numbered in the order in which they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from ...errors import InvalidArgumentError
+from ..functions.calls import MULTI_DEVICE_ATTR
+from ..graph import Graph
+from ..node import Node
+from ..node_builder import NodeBuilder
+from ..ops.registry import OpSignature
+from ..protos import NameAttrList
+
+Output = tuple[Node, int]
+
+
+class Expansion:
+    """One node being replaced, in place."""
+
+    def __init__(self, graph: Graph, node: Node) -> None:
+        self.graph = graph
+        self.node = node
+        self.name = node.name
+        self.device = node.requested_device
+        self.sources: list[Output] = [(edge.src, edge.src_output) for edge in node.input_edges()]
+
+    def new_name(self, what: str) -> str:
+        """The next name for a node of that role."""
+        return self.graph.new_name(f"{self.name}/{what}")
+
+    def builder(self, name: str, op: str | OpSignature, *inputs: Output, device: str | None = None) -> NodeBuilder:
+        """A node on the device of the one it helps replace, or on `device`."""
+        made = NodeBuilder(name, op).device(self.device if device is None else device)
+        for source in inputs:
+            made.input(*source)
+        return made
+
+    def add(
+        self,
+        what: str,
+        op: str,
+        *inputs: Output,
+        device: str | None = None,
+        attrs: Mapping[str, Any] = MappingProxyType({}),  # values in Python form, whatever the op declares
+    ) -> Node:
+        """Adds a node with the next name for its role."""
+        made = self.builder(self.new_name(what), op, *inputs, device=device)
+        for name, value in attrs.items():
+            made.attr(name, value)
+        return made.finalize(self.graph)
+
+    def merge(self, what: str, values: Sequence[Output], *, device: str | None = None) -> NodeBuilder:
+        """A Merge with the next name for its role."""
+        return self.builder(self.new_name(what), "Merge", device=device).input_list(values)
+
+    def function(self, attr: str) -> NameAttrList:
+        """The function that an attr of the replaced node names."""
+        if attr not in self.node.attrs:
+            raise InvalidArgumentError(f"{attr.replace('_', ' ').capitalize()} function missing", node=self.name)
+        function: NameAttrList = self.node.attrs[attr]
+        return function
+
+    def call(self, name: str, function: NameAttrList, inputs: Sequence[Output]) -> Node:
+        """Adds the call of a function that is then to be put into the graph as one over several devices."""
+        made = self.builder(name, self.graph.functions.signature(function.name) or function.name, *inputs)
+        made.attr(MULTI_DEVICE_ATTR, value=True)
+        for key, value in function.attr.items():
+            made.attr(key, value)
+        return made.finalize(self.graph)
+
+    def replace(self, outputs: Sequence[Output], executed: Node) -> None:
+        """Lets consumers read `outputs`, and what waits for the node wait for `executed`; the node goes."""
+        for edge in self.node.out_edges():
+            if edge.is_control:
+                self.graph.add_control_edge(executed, edge.dst)
+            else:
+                self.graph.add_edge(*outputs[edge.src_output], edge.dst, edge.dst_input)
+        self.graph.remove_node(self.node)

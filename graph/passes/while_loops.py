@@ -1,0 +1,144 @@
+"""While as Enter, Merge, Switch, NextIteration and Exit nodes around calls of its condition and body.
+
+Flows in: a graph, a While node. Flows out: the same graph with the node replaced. Always holds: the frame has the
+node's name; each loop variable has one chain of nodes on the device of its first value; resources never change, so
+they enter as constants of the loop and the node's output is its input; what waited for the node waits for
+`LoopExecuted`, which comes after all exits.
+
+Names and devices are those of TensorFlow 2.21.
+"""
+
+from __future__ import annotations
+
+from ..dtypes import DataType, is_ref
+from ..graph import Graph
+from ..node import Node
+from .expansion import Expansion, Output
+
+
+def lower_while(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
+    """Replaces a While, in place; the calls of its condition and its body. With `fetchable` its name keeps its outputs.
+
+    Raises InvalidArgumentError where condition or body do not fit the loop's variables.
+    """
+    return _Loop(graph, node).lower(fetchable=fetchable)
+
+
+class _Loop:
+    """One While being replaced; lists of nodes are by loop variable, leaving out resources."""
+
+    def __init__(self, graph: Graph, node: Node) -> None:
+        self.graph = graph
+        self.expansion = Expansion(graph, node)
+        self.cond_name, self.body_name = self.expansion.new_name("cond"), self.expansion.new_name("body")
+        self.is_constant = [dtype == DataType.RESOURCE for dtype in node.input_types]
+
+    def lower(self, *, fetchable: bool) -> list[Node]:
+        """Replaces the node; the calls of condition and body."""
+        enters = self._enters()
+        changing = [enter for enter, constant in zip(enters, self.is_constant, strict=True) if not constant]
+        merges = [
+            self.expansion.merge("merge", [(enter, 0)] * 2, device=enter.requested_device).finalize(self.graph)
+            for enter in changing
+        ]
+        cond = self.expansion.call(
+            self.cond_name, self.expansion.function("cond"), self._values(enters, [(merge, 0) for merge in merges])
+        )
+        self.graph.add_control_edge(merges[0], cond)
+        proceed = self.expansion.add("LoopCond", "LoopCond", (cond, 0))
+        switches = self._switches(merges, proceed)
+        body = self._body(enters, switches)
+        outputs, executed = self._exits(switches, fetchable=fetchable)
+        self._close(merges, body)
+        self.expansion.replace(outputs, executed)
+        return [cond, body]
+
+    def _enters(self) -> list[Node]:
+        expansion, attrs = self.expansion, self.expansion.node.attrs
+        enters = [
+            expansion.add(
+                "enter",
+                "Enter",
+                source,
+                device=source[0].requested_device,
+                attrs={
+                    "frame_name": expansion.name,
+                    "parallel_iterations": attrs["parallel_iterations"],
+                    "is_constant": constant,
+                },
+            )
+            for source, constant in zip(expansion.sources, self.is_constant, strict=True)
+        ]
+        waits = [edge.src for edge in expansion.node.in_edges() if edge.is_control and edge.src.is_op]
+        if waits:
+            ready = expansion.builder(expansion.new_name("LoopControlInputs"), "NoOp")
+            for node in waits:
+                ready.control_input(node)
+            gate = ready.finalize(self.graph)
+            for enter in enters:
+                self.graph.add_control_edge(gate, enter)
+        return enters
+
+    def _values(self, enters: list[Node], changing: list[Output]) -> list[Output]:
+        """All loop variables as inputs of a call: constants as they entered, the others as given."""
+        rest = iter(changing)
+        return [
+            (enter, 0) if constant else next(rest) for enter, constant in zip(enters, self.is_constant, strict=True)
+        ]
+
+    def _switches(self, merges: list[Node], proceed: Node) -> list[Node]:
+        names = [
+            source.name
+            for (source, _), constant in zip(self.expansion.sources, self.is_constant, strict=True)
+            if not constant
+        ]
+        return [
+            self.expansion.add(
+                f"{name}_switch",
+                "RefSwitch" if is_ref(merge.output_types[0]) else "Switch",
+                (merge, 0),
+                (proceed, 0),
+                device=merge.requested_device,
+            )
+            for merge, name in zip(merges, names, strict=True)
+        ]
+
+    def _body(self, enters: list[Node], switches: list[Node]) -> Node:
+        inputs = self._values(enters, [(switch, 1) for switch in switches])
+        body = self.expansion.call(self.body_name, self.expansion.function("body"), inputs)
+        identity = "RefIdentity" if is_ref(switches[0].output_types[1]) else "Identity"
+        self.graph.add_control_edge(self.expansion.add("loop_body_control", identity, (switches[0], 1)), body)
+        return body
+
+    def _exits(self, switches: list[Node], *, fetchable: bool) -> tuple[list[Output], Node]:
+        """Exits, and what is left under the node's name; the outputs, and the node after which the loop is over."""
+        expansion = self.expansion
+        exits = [expansion.add("exit", "Exit", (switch, 0), device=switch.requested_device) for switch in switches]
+        rest = iter(exits)
+        outputs = [
+            source if constant else (next(rest), 0)
+            for source, constant in zip(expansion.sources, self.is_constant, strict=True)
+        ]
+        end = expansion.builder(expansion.new_name("LoopExecuted"), "NoOp")
+        for node in exits:
+            end.control_input(node)
+        executed = end.finalize(self.graph)
+        if fetchable:
+            expansion.builder(expansion.name, "IdentityN").input_list(outputs).finalize(self.graph)
+        else:
+            expansion.builder(expansion.name, "NoOp").control_input(executed).finalize(self.graph)
+        return outputs, executed
+
+    def _close(self, merges: list[Node], body: Node) -> None:
+        """The way back: what the body computed is what the next iteration begins with."""
+        ports = [port for port, constant in enumerate(self.is_constant) if not constant]
+        backs = [
+            self.expansion.builder(
+                self.expansion.new_name("next_iteration"), "NextIteration", (body, port), device=merge.requested_device
+            )
+            .control_input(body)
+            .finalize(self.graph)
+            for port, merge in zip(ports, merges, strict=True)
+        ]
+        for back, merge in zip(backs, merges, strict=True):
+            self.graph.update_edge(back, 0, merge, 1)

@@ -1,0 +1,103 @@
+"""Graphs with functions are lowered, inlined and cut as TensorFlow does it.
+
+Flows in: the cases of family "functions", each in two modes: `call` keeps calls of functions, `inline` puts them into
+the graph; conditionals and loops that say so are lowered in both. Always holds: the lowered and placed graph equals
+TensorFlow's node for node, in its order; the graph of a request has its nodes and edges; the partitions agree at L3
+wherever TensorFlow's own names are stable, else at L2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from partita.devices.placement import place
+from partita.graph.graph import Graph
+from partita.graph.importer import graph_def_to_graph
+from partita.graph.partition import PartitionOptions, name_counter, partition
+from partita.graph.passes.lower_functional import lower_functional
+from partita.graph.protos import GraphDef
+from partita.graph.subgraph import client_graph
+from tests.conformance.compare import compare
+from tests.conformance.corpus import Case, cases, load_partitions, read_bytes
+from tests.conformance.test_client_graph import listing, without_ids
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One case in one of its two modes; `suffix` ends the names of its files and keys."""
+
+    case: Case
+    suffix: str
+
+    @property
+    def name(self) -> str:
+        """The case and its mode."""
+        return f"{self.case.name}-{self.suffix.strip('_') or 'call'}"
+
+    @property
+    def level(self) -> str:
+        """The level at which partitions must agree."""
+        return "L3" if self.case.info["stability"][f"L3{self.suffix}"] else "L2"
+
+    @cached_property
+    def theirs(self) -> GraphDef:
+        """The graph that TensorFlow lowered and placed."""
+        return GraphDef.FromString(read_bytes(self.case.folder / f"lowered{self.suffix}.pb.gz"))
+
+    def lowered(self) -> Graph:
+        """The graph that we lower and place."""
+        graph = graph_def_to_graph(self.case.graph_def(), add_default_attrs=True)
+        graph = lower_functional(graph, inline_calls=bool(self.suffix))
+        place(graph, self.case.devices, allow_soft_placement=False)
+        return graph
+
+    def requests(self) -> Iterator[tuple[int, Path, int]]:
+        """Number, folder and counter of each step that was cut anew; none where TensorFlow cannot do the mode."""
+        for number, step in enumerate(self.case.info["steps"]):
+            folder = step.get(f"partitions{self.suffix}")
+            if folder is not None and (number == 0 or folder.endswith(f"_s{number}")):
+                yield number, self.case.folder / folder, step[f"name_counter_start{self.suffix}"] or 0
+
+
+MODES = [Mode(case, suffix) for case in cases("functions") for suffix in ("", "_inline")]
+DONE_BY_TENSORFLOW = [mode for mode in MODES if (mode.case.folder / f"lowered{mode.suffix}.pb.gz").exists()]
+
+
+@pytest.mark.parametrize("mode", DONE_BY_TENSORFLOW, ids=lambda mode: mode.name)
+def test_lowered_graph_equals_tensorflow(mode: Mode) -> None:
+    """Names, ops, inputs, attrs, devices and the order of all nodes are TensorFlow's."""
+    ours = mode.lowered().to_graph_def()
+    assert [node.name for node in ours.node] == [node.name for node in mode.theirs.node]
+    for mine, expected in zip(ours.node, mode.theirs.node, strict=True):
+        assert (mine.op, mine.device, list(mine.input)) == (expected.op, expected.device, list(expected.input))
+        assert mine.attr == expected.attr, mine.name
+
+
+@pytest.mark.parametrize("mode", DONE_BY_TENSORFLOW, ids=lambda mode: mode.name)
+def test_requests_are_cut_as_tensorflow_cuts_them(mode: Mode) -> None:
+    """The graph of every new step, and its partitions, are those of TensorFlow."""
+    graph = mode.lowered()
+    names = {node.name for node in graph.op_nodes()}
+    for number, folder, counter in mode.requests():
+        step = mode.case.steps()[number]
+        client = client_graph(graph, list(step.feeds), step.fetches, step.targets, mode.case.devices[0])
+        nodes, edges = listing(client)
+        expected = read_bytes(folder / "raw" / "client.txt.gz").decode().splitlines()
+        assert nodes == [line for line in expected if line.startswith("N")]
+        assert without_ids(edges) == without_ids([line for line in expected if line.startswith("E")])
+        ours = partition(client, PartitionOptions(new_name=name_counter(counter), get_incarnation=lambda _device: 1))
+        for theirs in (load_partitions(folder), load_partitions(folder / "raw")):
+            result = compare(theirs, ours, names)
+            assert not theirs or result.agrees(mode.level), f"step {number}\n{result.report(mode.level)}"
+
+
+def test_no_case_is_left_out() -> None:
+    """Every case is there in both modes, unless TensorFlow itself cannot do one."""
+    assert len(MODES) == 2 * len(cases("functions")) >= 2 * 11
+    missing = [mode for mode in MODES if mode not in DONE_BY_TENSORFLOW]
+    assert all(mode.case.info["errors"].get("inline") for mode in missing)

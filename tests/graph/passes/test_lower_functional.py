@@ -1,0 +1,215 @@
+"""Lowering and inlining keep what a graph computes, and the names by which it can be asked.
+
+Flows in: random graphs made into functions, and called through every op that calls. Each is run as TensorFlow's session
+runs it, lowered, and compared bit for bit with the graph that has no functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from partita.actors.session import open_session
+from partita.errors import InvalidArgumentError
+from partita.graph.attrs import encode
+from partita.graph.builder import GraphBuilder
+from partita.graph.dtypes import Array, DataType
+from partita.graph.graph import Graph
+from partita.graph.importer import graph_def_to_graph
+from partita.graph.passes.lower_functional import lower_functional
+from partita.graph.protos import AttrValue, ConfigProto, FunctionDef, GraphDef, NameAttrList
+from tests.function_defs import LOWER, calling, func_attr, function_of
+from tests.runs import IDLE_TINY_S, assert_same_values, cpus, run_to_the_end, values
+from tests.strategies import GraphCase, placed_cases
+
+INLINE = ConfigProto(allow_soft_placement=False)
+INLINE.graph_options.optimizer_options.do_function_inlining = True
+TRUE = AttrValue(b=True)
+
+
+def run(
+    graph_def: GraphDef, feeds: Sequence[Array], fetches: Sequence[str], targets: Sequence[str] = ()
+) -> list[Array]:
+    """What a session that inlines everything fetches, with `feeds` for x0, x1, ..."""
+
+    async def main() -> list[Array]:
+        async with open_session(graph_def, cpus(4), config=INLINE) as session:
+            return await session.run(list(fetches), {f"x{k}:0": value for k, value in enumerate(feeds)}, list(targets))
+
+    return run_to_the_end(main, idle_s=IDLE_TINY_S)
+
+
+def as_function(case: GraphCase, placement: dict[str, str], name: str = "F") -> FunctionDef:
+    """The request of a case as a function: feeds are arguments, fetches results, targets must run."""
+    return function_of(name, case.on(placement), list(case.feeds), case.fetches, case.targets)
+
+
+def outputs(count: int) -> list[str]:
+    """The tensors of node `c`."""
+    return [f"c:{k}" for k in range(count)]
+
+
+@given(placed_cases())
+@settings(max_examples=20)
+def test_an_inlined_call_computes_what_the_graph_does(placed: tuple[GraphCase, dict[str, str]]) -> None:
+    """Over any devices, a request and the call of it as a function fetch the same values."""
+    case, placement = placed
+    assume(case.fetches)
+    function = as_function(case, placement)
+    graph_def = calling("PartitionedCall", function, f=func_attr("F")).graph_def()
+    found = run(graph_def, list(case.feeds.values()), outputs(len(case.fetches)), ["c"])
+    assert_same_values(found, values(case.on(placement), case))
+
+
+@given(placed_cases(), placed_cases(), st.booleans())
+@settings(max_examples=20)
+def test_a_lowered_conditional_runs_one_branch(
+    placed: tuple[GraphCase, dict[str, str]], other: tuple[GraphCase, dict[str, str]], taken: bool
+) -> None:
+    """An If computes what the branch taken computes; the other branch may be any function of the same types."""
+    case, placement = placed
+    assume(case.fetches)
+    function = as_function(case, placement)
+    unused = constants_like(function)
+    branches = {"then_branch": func_attr("F"), "else_branch": func_attr("G")}
+    if not taken:
+        branches = {"then_branch": func_attr("G"), "else_branch": func_attr("F")}
+    b = calling("StatelessIf", function, unused, first=[DataType.BOOL], **branches, **{LOWER: TRUE})
+    found = run(b.graph_def(), [np.array(taken), *case.feeds.values()], outputs(len(case.fetches)), ["c"])
+    assert_same_values(found, values(case.on(placement), case))
+
+
+def constants_like(like: FunctionDef) -> FunctionDef:
+    """The function `G` that takes what another takes and gives a constant for each of its results."""
+    function = FunctionDef(signature=like.signature)
+    function.signature.name = "G"
+    del function.signature.control_output[:]
+    for result in function.signature.output_arg:
+        node = function.node_def.add(name=f"const_{result.name}", op="Const")
+        node.attr["dtype"].type = result.type
+        node.attr["value"].tensor.dtype = result.type
+        node.attr["value"].tensor.tensor_shape.SetInParent()
+        node.attr["value"].tensor.float_val.append(7.0)
+        function.ret[result.name] = f"{node.name}:output:0"
+    return function
+
+
+def step() -> FunctionDef:
+    """(i, x) -> (i + 1, x * 2 + i), the body of a loop."""
+    b = GraphBuilder()
+    i, x = b.placeholder("i", "int32"), b.placeholder("x", "float32")
+    b.op("AddV2", i, 1, name="next")
+    with b.device("/device:CPU:1"):
+        b.op("AddV2", b.op("Mul", x, 2.0), b.op("Cast", i, DstT="float32"), name="y")
+    return function_of("Body", b.graph_def(), ["i:0", "x:0"], ["next:0", "y:0"])
+
+
+def below(limit: int) -> FunctionDef:
+    """(i, x) -> i < limit, the condition of a loop."""
+    b = GraphBuilder()
+    i, _ = b.placeholder("i", "int32"), b.placeholder("x", "float32")
+    b.op("Less", i, limit, name="less")
+    return function_of("Cond", b.graph_def(), ["i:0", "x:0"], ["less:0"])
+
+
+def loop(limit: int) -> GraphDef:
+    """A While that counts to `limit`."""
+    b = GraphBuilder()
+    for function in (step(), below(limit)):
+        b.function(function)
+    state = [b.placeholder("x0", "int32"), b.placeholder("x1", "float32")]
+    b.op("StatelessWhile", state, name="c", attrs={"cond": func_attr("Cond"), "body": func_attr("Body"), LOWER: TRUE})
+    return b.graph_def()
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 7])
+def test_a_lowered_loop_runs_its_body(limit: int) -> None:
+    """The body runs as long as the condition holds, with values going round."""
+    expected = np.array([1.0, -2.0], np.float32)
+    for number in range(limit):
+        expected = expected * np.float32(2) + np.float32(number)
+    i, x = run(loop(limit), [np.array(0, np.int32), np.array([1.0, -2.0], np.float32)], ["c:0", "c:1"])
+    assert i == limit
+    np.testing.assert_array_equal(x, expected)
+
+
+@pytest.mark.parametrize("index", [-1, 0, 1, 2, 9])
+def test_a_lowered_case_runs_one_branch(index: int) -> None:
+    """A Case computes the branch of that number, and the last one for numbers that no branch has."""
+    b = GraphBuilder()
+    for k, op in enumerate(("Neg", "Square", "Abs")):
+        inner = GraphBuilder()
+        inner.op(op, inner.placeholder("x", "float32"), name="y")
+        b.function(function_of(f"B{k}", inner.graph_def(), ["x:0"], ["y:0"]))
+    branches = AttrValue()
+    branches.list.func.extend(NameAttrList(name=f"B{k}") for k in range(3))
+    chosen, x = b.placeholder("x0", "int32"), b.placeholder("x1", "float32")
+    b.op("StatelessCase", chosen, [x], name="c", attrs={"branches": branches, "Tout": ["float32"], LOWER: TRUE})
+    (found,) = run(b.graph_def(), [np.array(index, np.int32), np.array(-3.0, np.float32)], ["c"])
+    assert found == [3.0, 9.0, 3.0][{0: 0, 1: 1}.get(index, 2)]
+
+
+def ops_of(graph: Graph) -> dict[str, str]:
+    """Ops by node name."""
+    return {node.name: node.op for node in graph.op_nodes()}
+
+
+def test_what_needs_no_lowering_comes_back_itself() -> None:
+    """Without functions, or with calls that are to stay, the graph is the very same."""
+    b = calling("PartitionedCall", step(), f=func_attr("Body"))
+    graph = graph_def_to_graph(b.graph_def(), add_default_attrs=True)
+    assert lower_functional(graph) is graph
+    assert lower_functional(Graph()).num_nodes == 2
+
+
+def test_a_function_inside_itself_stays_a_call() -> None:
+    """Lowering ends where a function would be put into itself: whether that ends is known when it runs."""
+    b = GraphBuilder()
+    b.op("Neg", b.placeholder("x", "float32"), name="y")
+    function = function_of("F", b.graph_def(), ["x:0"], ["y:0"])
+    function.node_def[0].op = "PartitionedCall"
+    for attr in ("Tin", "Tout"):
+        function.node_def[0].attr[attr].CopyFrom(encode(["float32"], "list(type)"))
+    del function.node_def[0].attr["T"]
+    function.node_def[0].attr["f"].CopyFrom(func_attr("F"))
+    function.ret["r0"] = "y:output:0"
+    graph = graph_def_to_graph(calling("PartitionedCall", function, f=func_attr("F")).graph_def())
+    lowered = lower_functional(graph, inline_calls=True)
+    assert [name for name, op in ops_of(lowered).items() if op == "PartitionedCall"] == ["c/y"]
+
+
+def test_the_body_of_a_function_keeps_names_for_control_only() -> None:
+    """Nobody fetches from the body of a function: its conditionals leave a NoOp, not an IdentityN."""
+    graph = graph_def_to_graph(loop(1), add_default_attrs=True)
+    assert ops_of(lower_functional(graph))["c"] == "IdentityN"
+    graph.add_node("a", "_Arg", {"T": DataType.FLOAT, "index": 0})
+    assert ops_of(lower_functional(graph))["c"] == "NoOp"
+
+
+def test_calls_of_functions_that_are_not_there() -> None:
+    """Every call of the graph must name a function it has, also one that no request needs."""
+    graph_def = calling("PartitionedCall", step(), f=func_attr("Other")).graph_def()
+    with pytest.raises(InvalidArgumentError, match='Failed to find function "Other" in function library'):
+        lower_functional(graph_def_to_graph(graph_def, add_default_attrs=True))
+
+
+def test_conditionals_whose_branches_do_not_fit() -> None:
+    """A branch that takes other types is refused by the name of the call that lowering makes."""
+    b = calling(
+        "If", step(), below(1), first=[DataType.BOOL], then_branch=func_attr("Body"), else_branch=func_attr("Nope")
+    )
+    graph_def = b.graph_def()
+    next(node for node in graph_def.node if node.name == "c").attr[LOWER].b = True
+    with pytest.raises(InvalidArgumentError, match="while building NodeDef 'c/else/_1'"):
+        lower_functional(graph_def_to_graph(graph_def, add_default_attrs=True))
+
+
+def test_lowering_twice_changes_nothing_more() -> None:
+    """What is lowered has nothing left to lower."""
+    lowered = lower_functional(graph_def_to_graph(loop(3), add_default_attrs=True), inline_calls=True)
+    assert lower_functional(lowered, inline_calls=True) is lowered
+    assert {"c", "c/LoopCond/_6", "c/body/_1/next"} <= ops_of(lowered).keys()
