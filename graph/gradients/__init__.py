@@ -7,8 +7,10 @@ holds: what flows back through an op is said by its rule in `ops/gradients`, now
     backward.py    the walk from ys to xs
     loops.py       the loops of a graph taken apart            liveness.py   which branch a value is live in
     undo_loop.py   a loop that goes back through another, with frame.py and history.py: what it recalls and how
+    symbolic.py    gradients that say nothing about ops: a SymbolicGradient node for every node between
 """
 
 from __future__ import annotations
 
 from .backward import gradients as gradients
+from .symbolic import add_symbolic_gradients as add_symbolic_gradients
