@@ -22,13 +22,28 @@ from .carried import sum_of
 from .registry import Construction, Kernel, kernel, simple
 from .support import in_float32, require
 
+
+def _greater(x: Any, y: Any) -> Any:
+    """The greater operand; of numpy scalars by comparison, ten times as fast, the first where they are equal."""
+    if x.__class__ is np.ndarray or y.__class__ is np.ndarray:
+        return np.maximum(x, y)
+    return x if x >= y or x != x else y  # not a number wins, either way round
+
+
+def _smaller(x: Any, y: Any) -> Any:
+    """The smaller operand, as `_greater`."""
+    if x.__class__ is np.ndarray or y.__class__ is np.ndarray:
+        return np.minimum(x, y)
+    return x if x <= y or x != x else y
+
+
 _BARE: dict[str, Callable[[Any, Any], Any]] = {
     "AddV2": operator.add,
     "Sub": operator.sub,
     "Mul": operator.mul,
     "RealDiv": operator.truediv,
-    "Maximum": np.maximum,
-    "Minimum": np.minimum,
+    "Maximum": _greater,
+    "Minimum": _smaller,
     "Atan2": np.arctan2,
     "NextAfter": np.nextafter,
     "BitwiseAnd": operator.and_,

@@ -7,6 +7,8 @@ numpy's function, which is many times as fast.
 
 from __future__ import annotations
 
+from math import floor
+
 import numpy as np
 
 from ...graph.dtypes import Array
@@ -25,6 +27,9 @@ _P2, _P3, _P4, _P5, _P6 = _constants(
     0.49999988079071045, 0.16666518151760101, 4.166965186595917e-2, 8.368944749236107e-3, 1.374496379867196e-3
 )
 _LEAST, _GREATEST = _constants(-88, 88.8)  # at them the result is 0 and infinite
+_SCALARS = [*map(np.float32, (_LOG2_E, _HALF, _LN2_HIGH, _LN2_LOW, _P2, _P3, _P4, _P5, _P6, _ONE))]
+_LIMITS = np.float32(_LEAST), np.float32(_GREATEST)
+_POWERS = [*(np.arange(256, dtype=np.int32) << 23).view(np.float32)]  # 2^(i - 127); zero and infinite at the ends
 _BIAS, _EXPONENT = _constants(127, 2**23)  # 2^n has the bits (n + 127) * 2^23, from n = 128 on those of infinity
 
 
@@ -32,6 +37,8 @@ def exp_float32(x: Array) -> Array:
     """exp(x) of an array; of float32 with TensorFlow's bits unless it is large."""
     if x.dtype != np.float32 or x.size >= _LARGE:
         return np.asarray(np.exp(x))
+    if not x.ndim:
+        return np.asarray(_of_one(np.float32(x)))
     shape = x.shape
     r = np.minimum(x.reshape(-1), _GREATEST)  # a vector even of one number, so that the steps below can work in place
     np.maximum(r, _LEAST, out=r)
@@ -58,3 +65,16 @@ def exp_float32(x: Array) -> Array:
     power *= _EXPONENT
     series *= power.astype(np.int32).view(np.float32)
     return np.asarray(series.reshape(shape))
+
+
+def _of_one(x: np.float32) -> np.float32:
+    """The same steps with numpy's scalars, which for a single number are ten times as fast."""
+    log2_e, half, high, low, p2, p3, p4, p5, p6, one = _SCALARS
+    if x != x:
+        return x
+    r = max(min(x, _LIMITS[1]), _LIMITS[0])
+    power = floor(r * log2_e + half)
+    r = r - np.float32(power) * high - np.float32(power) * low
+    square = r * r
+    series = (square * p6 + p4) * square + p2 + (square * p5 + p3) * r
+    return np.float32((series * square + (r + one)) * _POWERS[power + 127])

@@ -22,13 +22,16 @@ def _constants(*values: float) -> list[Array]:
 _P = _constants(1.394553628e-8, 2.102733560e-5, 3.520756727e-3, 1.340216100e-1)
 _Q = _constants(8.015776984e-7, 3.326951409e-4, 2.597254514e-2, 4.673548340e-1, 1)
 _LEAST, _GREATEST = _constants(-7.90738964080810547, 7.90738964080810547)
+_SCALAR_P, _SCALAR_Q, _LIMITS = ([*map(np.float32, values)] for values in (_P, _Q, (_LEAST, _GREATEST)))
 _LARGE = 1 << 12  # elements from which on speed counts more than the last bit: numpy is ten times as fast
 
 
-def tanh_float32(x: Array) -> Array:
+def tanh_float32(x: Array) -> Array | np.float32:
     """The hyperbolic tangent of a float32 tensor; the order of operations (P = 1 + x^2 p) decides the last bit."""
     if x.size >= _LARGE:
         return np.asarray(np.tanh(x))
+    if not x.ndim:
+        return _of_one(np.float32(x))
     shape = x.shape
     x = x.reshape(-1)  # a vector even of one number, so that the steps below can work in place
     x = np.minimum(x, _GREATEST)
@@ -45,6 +48,18 @@ def tanh_float32(x: Array) -> Array:
     p += x
     p /= q
     return p.reshape(shape)
+
+
+def _of_one(x: np.float32) -> np.float32:
+    """The same steps with numpy's scalars, which for a single number are ten times as fast."""
+    x = min(max(x, _LIMITS[0]), _LIMITS[1])  # not a number stays that
+    square = x * x
+    p, q = _SCALAR_P[0], _SCALAR_Q[0]
+    for coefficient in _SCALAR_P[1:]:
+        p = p * square + coefficient
+    for coefficient in _SCALAR_Q[1:]:
+        q = q * square + coefficient
+    return np.float32((p * (square * x) + x) / q)
 
 
 @kernel("Tanh")

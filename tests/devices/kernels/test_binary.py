@@ -250,3 +250,13 @@ def test_gradient_axes_of_shapes_that_clash() -> None:
     """Are an error."""
     with pytest.raises(InvalidArgumentError, match=r"Incompatible shapes: \[2\] vs\. \[3\]"):
         run("BroadcastGradientArgs", np.array([2]), np.array([3]))
+
+
+@pytest.mark.parametrize("op", ["Maximum", "Minimum"])
+@given(x=st.floats(width=32), y=st.floats(width=32))
+def test_extremes_of_two_numbers_are_those_of_arrays(op: str, x: float, y: float) -> None:
+    """Not a number wins; of two zeros the first is taken, as TensorFlow does."""
+    alone = run(op, np.float32(x), np.float32(y))
+    np.testing.assert_array_equal(alone, run(op, np.full(1, x, np.float32), np.full(1, y, np.float32))[0])
+    if x == y:
+        assert np.signbit(alone) == np.signbit(np.float32(x))

@@ -25,6 +25,15 @@ def test_is_a_unit_off_at_most(x: Array) -> None:
     np.testing.assert_allclose(exp_float32(x), np.exp(x.astype(np.float64)), rtol=2.0**-22)
 
 
+@given(arrays([np.dtype(np.float32)]))
+def test_a_number_alone_has_the_bits_it_has_among_others(x: Array) -> None:
+    """Whatever it is."""
+    with np.errstate(all="ignore"):
+        among = exp_float32(x.reshape(-1))
+        alone = np.array([exp_float32(one) for one in x.reshape(-1)], np.float32)
+    np.testing.assert_array_equal(alone, among)
+
+
 @given(arrays(FLOAT_TYPES))
 def test_keeps_type_and_shape(x: Array) -> None:
     """Other types than float32 take numpy's function."""

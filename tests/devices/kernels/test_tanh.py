@@ -52,6 +52,15 @@ def test_nothing_and_no_number() -> None:
     assert np.signbit(tanh_float32(np.array(-0.0, np.float32)))
 
 
+@given(arrays([np.dtype(np.float32)]))
+def test_a_number_alone_has_the_bits_it_has_among_others(x: Array) -> None:
+    """Whatever it is."""
+    among = np.asarray(tanh_float32(x.reshape(-1)))
+    alone = np.array([tanh_float32(one) for one in x.reshape(-1)], np.float32)
+    np.testing.assert_array_equal(alone.view(np.uint32)[~np.isnan(among)], among.view(np.uint32)[~np.isnan(among)])
+    np.testing.assert_array_equal(np.isnan(alone), np.isnan(among))
+
+
 def test_large_tensors_take_numpys_function() -> None:
     """Where speed counts more than the last bit."""
     x = np.linspace(-9, 9, 1 << 15, dtype=np.float32)
