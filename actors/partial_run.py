@@ -27,9 +27,10 @@ from ..graph.static_shapes import check_fed_shape, static_shapes
 from ..graph.subgraph import reachable_backwards
 from ..graph.tensor_id import parse_tensor_name
 from ..rendezvous import Key
-from .requests import Feeds, Port, Signature, as_names, feed_value, fetched_array, split_feeds
+from .requests import Feeds, Port, Signature, as_names, fed_values, fetched_array, split_feeds
 
 if TYPE_CHECKING:
+    from ..devices.state import SessionTensors
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
     from .device_actor import Crew
@@ -76,7 +77,9 @@ class PartialRun:
         """Whether anything is still to be fed or fetched."""
         return bool(self._unfed or self._unfetched)
 
-    def claim(self, feeds: Feeds | None, fetches: Sequence[str]) -> tuple[dict[str, Any], list[Port]]:
+    def claim(
+        self, feeds: Feeds | None, fetches: Sequence[str], session_tensors: SessionTensors
+    ) -> tuple[dict[str, Any], list[Port]]:
         """Checks a call and takes what it names off the lists; the tensors to send, by name, and what to receive.
 
         Raises InvalidArgumentError, with nothing changed, for names that were not announced or have been used, for
@@ -87,7 +90,7 @@ class PartialRun:
         wanted = dict.fromkeys(map(full_name, fetches))
         fetched = [self._pending_port(name, self._fetches, self._unfetched, "fetch", "fetched") for name in wanted]
         self._check_computable([port.name for port in fetched], self._unfed.difference(port.name for port in fed))
-        tensors = {p.name: feed_value(p, value, copy=True) for p, value in zip(fed, values, strict=True)}
+        tensors = dict(zip([p.name for p in fed], fed_values(fed, values, session_tensors, copy=True), strict=True))
         for port in fed:
             check_fed_shape(port.name, self._shapes[port.name], np.shape(tensors[port.name]))
         self._unfed.difference_update(tensors)
@@ -150,8 +153,11 @@ class PartialRun:
 class PartialRuns:
     """The partial runs of one session, by handle."""
 
-    def __init__(self, client: str, incarnation: int, crew: Crew, steps: set[Step]) -> None:
+    def __init__(
+        self, client: str, incarnation: int, crew: Crew, steps: set[Step], session_tensors: SessionTensors
+    ) -> None:
         """`client` is the device that feeds and fetches are on; `steps` are those under way, kept up to date."""
+        self._session_tensors = session_tensors
         self._route = client, incarnation
         self._crew = crew
         self._steps = steps
@@ -182,7 +188,7 @@ class PartialRuns:
         if run is None:
             raise InvalidArgumentError("Must run 'setup' before performing partial runs!")
         names = as_names(fetches)
-        tensors, ports = run.claim(feeds, names)
+        tensors, ports = run.claim(feeds, names, self._session_tensors)
         run.calls += 1
         try:
             arrays = await self._exchange(run, tensors, ports, timeout_s)

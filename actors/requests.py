@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..devices.kernels.session_tensors import TENSOR_HANDLE
+from ..devices.state import ResourceHandle
 from ..errors import InvalidArgumentError, OutOfRangeError
 from ..graph.dtypes import DataType, dtype_name, from_numpy, numpy_dtype
 from ..graph.tensor_id import TensorId, parse_tensor_name
@@ -20,6 +22,7 @@ from .binding import scalar_form
 from .instructions import DEAD, read
 
 if TYPE_CHECKING:
+    from ..devices.state import SessionTensors
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
     from ..graph.protos import RunOptions
@@ -94,6 +97,28 @@ def ports(names: Sequence[str], dtypes: Iterable[DataType]) -> tuple[Port, ...]:
         Port(number, name, dtype, numpy_dtype(dtype))
         for number, (name, dtype) in enumerate(zip(names, dtypes, strict=True))
     )
+
+
+def fed_values(ports: Sequence[Port], values: Sequence[Any], kept: SessionTensors, *, copy: bool) -> list[Any]:
+    """The values of feeds as tensors, in order, see `feed_value`; a handle of a tensor that is `kept` stands for it.
+
+    Raises InvalidArgumentError for what `feed_value` refuses, and for the handle of a tensor that was deleted.
+    """
+    return [
+        feed_value(port, _session_tensor(value, kept) if _is_of_objects(value) else value, copy=copy)
+        for port, value in zip(ports, values, strict=True)
+    ]
+
+
+def _is_of_objects(value: object) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.hasobject
+
+
+def _session_tensor(value: Array, kept: SessionTensors) -> Array:
+    handle = value.item() if value.size == 1 else None
+    if isinstance(handle, ResourceHandle) and handle.type_name == TENSOR_HANDLE:
+        return kept.get(handle.name)
+    return value
 
 
 def feed_value(port: Port, value: Any, *, copy: bool) -> Any:  # Any: users feed what they like

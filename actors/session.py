@@ -21,7 +21,7 @@ import numpy as np
 import trio
 
 from ..devices.cluster import Cluster, local_cluster
-from ..devices.state import DeviceState
+from ..devices.state import DeviceState, SessionTensors
 from ..errors import CancelledError, DeadlineExceededError, PartitaError, UnimplementedError
 from ..graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ..graph.collector import collector_paused
@@ -36,7 +36,7 @@ from .messages import Shutdown
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, compile_traced, prepare
 from .reference import Reference
-from .requests import Feeds, Signature, as_names, check_options, feed_value, fetched_array, split_feeds
+from .requests import Feeds, Signature, as_names, check_options, fed_values, fetched_array, split_feeds
 from .session_callable import SessionCallable
 from .session_graph import GraphReader
 from .step import Part, Step
@@ -86,7 +86,11 @@ class Session:
         self._reader = reader
         self._pacer = Pacer(budget_s, thread_limit_s)
         self._crew = Crew(self._pacer)
-        self._actors = {name: DeviceActor(name, Binder(name, DeviceState(seed)), self._crew) for name in cluster.names}
+        self._tensors = SessionTensors()
+        self._actors = {
+            name: DeviceActor(name, Binder(name, DeviceState(seed, self._tensors)), self._crew)
+            for name in cluster.names
+        }
         self._options = PartitionOptions(new_name=name_counter(), get_incarnation=cluster.incarnation)
         self._prepared: dict[Signature, Prepared] = {}
         self._traced: dict[Signature, Sequence[tuple[Plan, DeviceActor]]] = {}
@@ -99,7 +103,7 @@ class Session:
         self._steps: set[Step] = set()
         self._running = 0
         client = cluster.client.name
-        self._partial_runs = PartialRuns(client, cluster.incarnation(client), self._crew, self._steps)
+        self._partial_runs = PartialRuns(client, cluster.incarnation(client), self._crew, self._steps, self._tensors)
         self._closed = False
 
     @property
@@ -119,10 +123,10 @@ class Session:
 
         `feeds` maps tensor names to values ("x" means "x:0"), or is a sequence of pairs; `targets` are nodes to run
         for their effect. Arrays are fed with exactly the tensor's element type, Python numbers and lists with a
-        fitting one. The arrays returned are read-only. `options` and `metadata` are as in TensorFlow: traces,
-        partition graphs, a time limit. Raises InvalidArgumentError, NotFoundError or OutOfRangeError for the request,
-        UnimplementedError for ops without kernel, the error of the first node that failed, CancelledError once the
-        session is closed.
+        fitting one, handles that GetSessionHandleV2 gave for their tensors. The arrays returned are read-only.
+        `options` and `metadata` are as in TensorFlow: traces, partition graphs, a time limit. Raises
+        InvalidArgumentError, NotFoundError or OutOfRangeError for the request, UnimplementedError for ops without
+        kernel, the error of the first node that failed, CancelledError once the session is closed.
         """
         names, values = split_feeds(feeds)
         self._check_open()
@@ -255,8 +259,7 @@ class Session:
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._pacer.rest_if_due()
         check_options(options, self._num_pools)
-        copy = prepared.keeps_feeds
-        fed = [feed_value(port, value, copy=copy) for port, value in zip(prepared.feeds, values, strict=True)]
+        fed = fed_values(prepared.feeds, values, self._tensors, copy=prepared.keeps_feeds)
         self._running += 1
         self._num_steps += 1
         number = self._num_steps

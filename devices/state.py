@@ -82,26 +82,68 @@ class Variable:
         return self.value
 
 
+class SessionTensors:
+    """Tensors that a session keeps from step to step under handles; its devices share them."""
+
+    __slots__ = ("_count", "_tensors")
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._tensors: dict[str, Array] = {}
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    def add(self, name: str, device: str, value: Array) -> str:
+        """Keeps a tensor, and gives its handle: name, number and device."""
+        handle = f"{name};{self._count};{device}"
+        self._count += 1
+        self._tensors[handle] = value
+        return handle
+
+    def get(self, handle: str) -> Array:
+        """The tensor of a handle; InvalidArgumentError where there is none."""
+        found = self._tensors.get(handle)
+        if found is None:
+            raise InvalidArgumentError(f"The tensor with handle '{handle}' is not in the session store.")
+        return found
+
+    def delete(self, handle: str) -> None:
+        """Forgets the tensor of a handle; InvalidArgumentError where there is none."""
+        self.get(handle)
+        del self._tensors[handle]
+
+    def forget(self, device: str) -> None:
+        """Forgets all tensors of a device."""
+        self._tensors = {handle: value for handle, value in self._tensors.items() if not handle.endswith(f";{device}")}
+
+
 class DeviceState:
-    """The resources and generators of one device.
+    """The resources and generators of one device, and the tensors that the session keeps for all devices.
 
     `seed` makes the ops that ask for no seed of their own repeatable: what they draw then depends on it and on the name
     of the node, not on the device or on who comes first. None takes one from the operating system.
     """
 
-    __slots__ = ("containers", "generators", "resources", "seed")
+    __slots__ = ("_private", "containers", "generators", "resources", "seed", "session_tensors")
 
-    def __init__(self, seed: int | None = None) -> None:
+    def __init__(self, seed: int | None = None, session_tensors: SessionTensors | None = None) -> None:
         self.seed = secrets.randbits(63) if seed is None else seed
+        self.session_tensors = SessionTensors() if session_tensors is None else session_tensors
         self.resources: dict[ResourceKey, object] = {}
         self.containers: set[str] = set()  # those that ever held something: only messages tell the difference
         self.generators: dict[str, object] = {}
+        self._private: dict[str, str] = {}
 
     def random_words(self, name: str) -> tuple[int, int]:
         """Two numbers of 63 bits that a node of that name may seed a generator with."""
         words = np.random.SeedSequence([self.seed, *name.encode()]).generate_state(2, np.uint64)
         first, second = (int(word) >> 1 for word in words)
         return first, second
+
+    def private_name(self, node: str) -> str:
+        """What the resource is called that only the node of that name asks for: its name with a number before it."""
+        return self._private.setdefault(node, f"_{len(self._private)}_{node}")
 
     def reset(self, container: str | None = None) -> None:
         """Forgets what `container` holds, or, without one, everything including the random generators."""

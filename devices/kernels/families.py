@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from . import accumulator_ops as accumulator_ops
 from . import activation as activation
+from . import barriers as barriers
 from . import basic as basic
 from . import bias as bias
 from . import binary as binary
@@ -33,6 +35,7 @@ from . import partitioning as partitioning
 from . import pool as pool
 from . import projection as projection
 from . import quantization as quantization
+from . import queue_ops as queue_ops
 from . import ragged as ragged
 from . import random_ops as random_ops
 from . import recurrent as recurrent
@@ -45,6 +48,7 @@ from . import scatter as scatter
 from . import segment as segment
 from . import select as select
 from . import selection as selection
+from . import session_tensors as session_tensors
 from . import set_operations as set_operations
 from . import sets as sets
 from . import shape_ops as shape_ops

@@ -23,6 +23,13 @@ def shape_text(shape: Sequence[int | None] | None) -> str:
     return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
 
 
+def fits(shape: Sequence[int], expected: Shape) -> bool:
+    """Whether a tensor of that shape is what was expected."""
+    return expected is None or (
+        len(shape) == len(expected) and all(b in (None, a) for a, b in zip(shape, expected, strict=True))
+    )
+
+
 def integers(c: ShapeContext, index: int) -> list[int] | None:
     """The values of an integer vector (or scalar) input in order, None where they are not known before the run."""
     value = c.constant(index)

@@ -27,6 +27,7 @@ from . import partitioning as partitioning
 from . import pool as pool
 from . import projection as projection
 from . import quantization as quantization
+from . import queues as queues
 from . import ragged as ragged
 from . import random_ops as random_ops
 from . import recurrent as recurrent

@@ -1,4 +1,4 @@
-"""Shape functions of the ops that keep tensors by handle: tensor arrays, stacks and queues.
+"""Shape functions of the ops that keep tensors by handle: tensor arrays and stacks.
 
 Flows in: shapes of handles, indices and elements. Flows out: shapes of handles and of flows, which carry the order of
 writes. Always holds: a handle of version 3 of the tensor arrays, and of stacks, is a vector of two; what is read has a
@@ -10,12 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...dtypes import Shape
-from .registry import ShapeContext, merge_dims, scalar, shape_fn, unknown, with_rank
+from .registry import ShapeContext, merge_dims, shape_fn, unknown, with_rank
 
-shape_fn("QueueSizeV2", "QueueIsClosedV2")(scalar)
-for _op in ("FIFOQueueV2", "RandomShuffleQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2"):
-    shape_fn(_op)(scalar)
-shape_fn("QueueDequeueV2", "QueueDequeueUpToV2", "StackPopV2")(unknown)
+shape_fn("StackPopV2")(unknown)
 
 
 def _handle(shape: Shape) -> Shape:
@@ -23,7 +20,7 @@ def _handle(shape: Shape) -> Shape:
     return (merge_dims(with_rank(shape, 1)[0], 2),)
 
 
-@shape_fn("QueueEnqueueV2", "QueueEnqueueManyV2", "QueueCloseV2", "StackCloseV2", "TensorArrayCloseV3")
+@shape_fn("StackCloseV2", "TensorArrayCloseV3")
 def nothing(c: ShapeContext) -> Sequence[Shape]:
     """No output."""
     return ()
@@ -88,10 +85,3 @@ def stack(c: ShapeContext) -> Sequence[Shape]:
 def stack_push(c: ShapeContext) -> Sequence[Shape]:
     """The element that was pushed."""
     return (c.inputs[1],)
-
-
-@shape_fn("QueueDequeueManyV2")
-def dequeue_many(c: ShapeContext) -> Sequence[Shape]:
-    """Unknown: only the queue knows the shape of its elements."""
-    with_rank(c.inputs[1], 0)
-    return (None,) * len(c.output_types)

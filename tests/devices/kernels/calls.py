@@ -1,0 +1,101 @@
+"""Calls of deferred kernels without an executor.
+
+Flows in: what a kernel tells its call. Flows out: `outcome`, which is None while the call waits. Always holds: a call
+ends once, and a step that is cancelled hears nothing any more.
+
+    step = FakeStep()                 call = step.call()
+    start(call, *inputs)              call.outcome: None | ("done", outputs) | ("failed", error)
+    step.cancel()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from partita.devices.kernels.registry import is_deferred
+from partita.devices.kernels.registry import lookup as find_kernel
+from partita.devices.state import DeviceState
+from partita.errors import PartitaError
+from tests.devices.kernels.harness import construct, flatten
+
+
+class FakeStep:
+    """A step with any number of calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[FakeCall] = []
+        self.is_over = False
+
+    def call(self) -> FakeCall:
+        """A new call of this step."""
+        self.calls.append(FakeCall(self))
+        return self.calls[-1]
+
+    def cancel(self) -> None:
+        """Ends the step before its calls."""
+        self.is_over = True
+        for call in self.calls:
+            if call.outcome is None:
+                for callback in call.callbacks:
+                    callback()
+
+
+class FakeCall:
+    """See the module."""
+
+    def __init__(self, step: FakeStep) -> None:
+        self.step: object = step
+        self._step = step
+        self.callbacks: list[Callable[[], None]] = []
+        self.outcome: tuple[str, Any] | None = None
+
+    def done(self, *outputs: Any) -> None:
+        """The outputs are there."""
+        self._end("done", outputs)
+
+    def fail(self, error: PartitaError) -> None:
+        """The node has failed."""
+        self._end("failed", error)
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        """Has `callback` called when the step is cancelled."""
+        self.callbacks.append(callback)
+
+    def _end(self, how: str, what: Any) -> None:
+        assert self.outcome is None, "a call ends once"
+        assert not self._step.is_over, "nobody hears what is said to a step that has ended"
+        self.outcome = how, what
+
+    @property
+    def outputs(self) -> tuple[Any, ...]:
+        """What the call was given; raises what it failed with."""
+        assert self.outcome is not None, "the call is still waiting"
+        how, what = self.outcome
+        if how == "failed":
+            raise what
+        return tuple(what)
+
+
+def start(op: str, *inputs: Any, state: DeviceState, step: FakeStep | None = None, **attrs: Any) -> FakeCall:
+    """Starts one node of its own step, or of `step`."""
+    assert is_deferred(op), f"{op} is not a deferred op"
+    factory = find_kernel(op)
+    assert factory is not None
+    call = (step or FakeStep()).call()
+    try:
+        with np.errstate(all="ignore"):
+            factory(construct(op, *inputs, state=state, **attrs))(call, *flatten(inputs))
+    except PartitaError as error:
+        call.fail(error)
+    return call
+
+
+def assert_refused(call: FakeCall, error: type[PartitaError], message: str) -> None:
+    """Asserts that a call has failed with these words."""
+    with pytest.raises(error) as caught:
+        call.outputs  # noqa: B018 - the property raises
+    assert caught.value.message == message
