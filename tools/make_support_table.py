@@ -13,6 +13,7 @@ from pathlib import Path
 from partita.devices.kernels import registry as kernels
 from partita.devices.timing import op_cost
 from partita.graph.dtypes import DataType, base_type, dtype_name
+from partita.graph.ops.kernel_facts import types_with_kernel
 from partita.graph.ops.registry import OpSignature, lookup_op
 from partita.graph.ops.shapes import registry as shapes
 
@@ -21,12 +22,13 @@ HEAD = """# Supported ops
 
 Made by `tools/make_support_table.py` from the tables in the code; do not edit.
 
-*Types* are those that the op's declaration allows for its attr T, or else for its first output; a kernel computes in
-the type of its inputs, half types in float32 where TensorFlow does so. *Kernel*: the op runs. *Shapes*: there is a
-shape function. *Cost* in a simulation: `free` takes no time, `view` also shares its input's buffer, `matrix` is counted
-by a formula and runs on the units for matrix products, `formula` is counted by one, `elements` is one operation per
-output element.
+*Types* are those in which a node is placed on a CPU, as in TensorFlow: of its attr T, or else of its first output. A
+kernel computes in the type of its inputs, half types in float32 where TensorFlow does so. *Kernel*: the op runs.
+*Shapes*: there is a shape function. *Cost* in a simulation: `free` takes no time, `view` also shares its input's
+buffer, `matrix` is counted by a formula and runs on the units for matrix products, `formula` is counted by one,
+`elements` is one operation per output element.
 """
+ALL = frozenset(DataType)
 GROUPS = {
     "all floats": {DataType.HALF, DataType.BFLOAT16, DataType.FLOAT, DataType.DOUBLE},
     "all complex": {DataType.COMPLEX64, DataType.COMPLEX128},
@@ -46,15 +48,18 @@ def types_text(types: frozenset[DataType]) -> str:
 
 
 def types_of(signature: OpSignature) -> str:
-    """The types that the attr T allows; of ops without it those of the first output, or input."""
+    """The types of the attr T that nodes may have on a CPU; of ops without it those of the first output, or input."""
     args = [*signature.output_args, *signature.input_args]
     if not args:
         return "-"
     attr = "T" if "T" in signature.attrs else args[0].type_attr or args[0].type_list_attr
     if not attr:
         return dtype_name(base_type(args[0].type))
-    allowed = signature.attrs[attr].allowed
-    return types_text(frozenset(allowed)) if allowed else "any"
+    allowed = frozenset(signature.attrs[attr].allowed or ())
+    placed = types_with_kernel(signature.name, attr, "CPU")
+    if placed is None:
+        return types_text(allowed) if allowed else "any"
+    return types_text(frozenset(map(DataType, placed)) & (allowed or ALL)) or "-"
 
 
 def cost_of(op: str) -> str:

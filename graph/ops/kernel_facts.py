@@ -93,6 +93,22 @@ def find_kernel(op: str, attrs: Mapping[str, Any], device_type: str) -> KernelFa
     return None if op in _data()[0] else _ASSUMED
 
 
+def types_with_kernel(op: str, attr: str, device_type: str) -> frozenset[int] | None:
+    """The element types of `attr` that some kernel takes; None where kernels take whatever the op's declaration allows.
+
+    None too for an op whose kernels are not all known.
+    """
+    if op not in _data()[0]:
+        return None
+    found: set[int] = set()
+    for entry in _entries(op, _kind(device_type)):
+        values = dict(entry.constraints).get(attr)
+        if values is None:
+            return None
+        found |= values
+    return frozenset(found)
+
+
 @cache
 def deciding_attrs(op: str, device_type: str) -> tuple[str, ...]:
     """Names of the attrs that `find_kernel` looks at for this op, sorted: equal values give equal kernels."""

@@ -6,7 +6,7 @@ import pytest
 
 from partita.graph.dtypes import DataType
 from partita.graph.memory_types import memory_types
-from partita.graph.ops.kernel_facts import KernelFacts, deciding_attrs, find_kernel
+from partita.graph.ops.kernel_facts import KernelFacts, deciding_attrs, find_kernel, types_with_kernel
 from partita.graph.ops.registry import OpSignature, lookup_op, op_names
 from partita.graph.properties import make_properties, properties_of
 from partita.graph.protos import OpDef
@@ -96,3 +96,13 @@ def test_facts_name_real_arguments() -> None:
         declared = lookup_op(op).attrs.keys() | {"_kernel"} | ({"Tmultiples"} if op == "TileGrad" else set())
         for device_type in ("CPU", "GPU"):
             assert declared.issuperset(deciding_attrs(op, device_type)), op
+
+
+def test_types_with_a_kernel_are_those_that_one_is_found_for() -> None:
+    """Where the types of one attr alone decide; nothing is claimed of ops whose kernels are not all known."""
+    for op in ("AdjustHue", "ApproximateEqual", "AddN", "Cumsum"):
+        found = types_with_kernel(op, "T", "CPU")
+        assert found
+        others = {name: DataType.INT32 for name in deciding_attrs(op, "CPU") if name not in ("T", "_kernel")}
+        assert found == {t for t in DataType if find_kernel(op, {"T": t, **others}, "CPU") is not None}
+    assert types_with_kernel("ApplyFtrl", "T", "CPU") is None
