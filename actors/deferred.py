@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import trio
 
 from ..graph.ops.registry import OpSignature, unlisted
 from ..graph.properties import NodeProperties
@@ -108,6 +109,19 @@ class PendingCall:
             node = plan.deferred[self._number].node
             name, op = plan.names[node], plan.properties[node].op
             self.part.step.fail(error.located(node=name, op=op, device=plan.device))
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> None:
+        """Has `callback` called when so much time has passed, unless the step ends before."""
+        scope = trio.CancelScope(deadline=trio.current_time() + seconds)
+
+        async def wait() -> None:
+            with scope:
+                await trio.sleep_forever()
+            if not self.is_ended:
+                callback()
+
+        self.on_cancel(scope.cancel)
+        trio.lowlevel.spawn_system_task(wait, name=f"timer of step {self.step.number}")
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """Has `callback` called if the step ends before the call."""

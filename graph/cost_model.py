@@ -278,13 +278,3 @@ def min_tensor_memory(shape: Shape, dtype: DataType) -> int:
         elements = elements * (_WORD - 1 if size is None else max(size, 1)) % _WORD
     size = elements * item_size(dtype) % _WORD
     return size - _WORD if size >= _WORD >> 1 else size
-
-
-def copy_time_estimate(size: int, latency_ms: float, gbps: float) -> int:
-    """Microseconds to copy some bytes over a link of that latency and speed (10**9 bits a second), rounded down."""
-    return int(size / (gbps * 1000 / 8) + latency_ms * 1000)
-
-
-def computation_time_estimate(num_operations: int) -> int:
-    """Microseconds for some arithmetic operations, of which a device is taken to do 1000 in one."""
-    return num_operations // 1000

@@ -41,6 +41,7 @@ from . import random_ops as random_ops
 from . import recurrent as recurrent
 from . import reduction as reduction
 from . import regex as regex
+from . import rejection as rejection
 from . import reversing as reversing
 from . import scale_translate as scale_translate
 from . import scan as scan
@@ -69,6 +70,7 @@ from . import tanh as tanh
 from . import tensor_array_ops as tensor_array_ops
 from . import tensor_list as tensor_list
 from . import tensor_list_whole as tensor_list_whole
+from . import testing_ops as testing_ops
 from . import unary as unary
 from . import unicode_text as unicode_text
 from . import variable_scatter as variable_scatter

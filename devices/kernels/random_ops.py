@@ -22,7 +22,7 @@ from .support import require
 
 # (place in the stream, how many numbers) -> that many numbers
 Draw = Callable[[Position, int], Array]
-_RESERVED = 256  # blocks that a stateful node puts aside per number, as TensorFlow does
+RESERVED = 256  # blocks that a stateful node puts aside per number, as TensorFlow does
 
 
 class Generator:
@@ -40,7 +40,7 @@ class Generator:
         return here
 
 
-def _generator(node: Construction) -> Callable[[], Generator]:
+def generator_of(node: Construction) -> Callable[[], Generator]:
     """The node's generator: seeded by its attrs, or by the device where both seeds are zero."""
     seed, seed2 = int(node.attrs["seed"]), int(node.attrs["seed2"])
 
@@ -52,7 +52,8 @@ def _generator(node: Construction) -> Callable[[], Generator]:
     return lambda: node.state.generator(node.name, make)
 
 
-def _as_shape(shape: Array) -> tuple[int, ...]:
+def as_shape(shape: Array) -> tuple[int, ...]:
+    """The value of a shape input; InvalidArgumentError unless it is a vector of sizes."""
     if shape.ndim != 1:
         raise InvalidArgumentError(f"shape must be a vector of {{int32,int64}}, got shape {shape_text(shape.shape)}")
     sizes = tuple(int(size) for size in shape)
@@ -112,14 +113,14 @@ _DISTRIBUTIONS: dict[str, Callable[[np.dtype[Any]], Draw]] = {
 @kernel(*_DISTRIBUTIONS)
 def random(node: Construction) -> Kernel:
     """Numbers of one distribution; each run of the node draws later ones."""
-    draw, generator = _DISTRIBUTIONS[node.op](numpy_dtype(node.output_types[0])), _generator(node)
+    draw, generator = _DISTRIBUTIONS[node.op](numpy_dtype(node.output_types[0])), generator_of(node)
 
     def sample(shape: Array) -> Array:
-        sizes = _as_shape(shape)
+        sizes = as_shape(shape)
         count = _count(sizes)
         if count == 0:
             return draw(Position(0, 0), 0).reshape(sizes)
-        return draw(generator().reserve(count * _RESERVED), count).reshape(sizes)
+        return draw(generator().reserve(count * RESERVED), count).reshape(sizes)
 
     return sample
 
@@ -127,15 +128,15 @@ def random(node: Construction) -> Kernel:
 @kernel("RandomUniformInt")
 def random_uniform_int(node: Construction) -> Kernel:
     """Integers in [minval, maxval); each run of the node draws later ones."""
-    dtype, generator = numpy_dtype(node.output_types[0]), _generator(node)
+    dtype, generator = numpy_dtype(node.output_types[0]), generator_of(node)
 
     def sample(shape: Array, low: Array, high: Array) -> Array:
-        sizes = _as_shape(shape)
+        sizes = as_shape(shape)
         count = _count(sizes)
         if count == 0:
             return np.zeros(sizes, dtype)
         draw = _integers(dtype, low, high)
-        return draw(generator().reserve(count * _RESERVED), count).reshape(sizes)
+        return draw(generator().reserve(count * RESERVED), count).reshape(sizes)
 
     return sample
 
@@ -143,7 +144,7 @@ def random_uniform_int(node: Construction) -> Kernel:
 @kernel("RandomShuffle")
 def random_shuffle(node: Construction) -> Kernel:
     """The rows in random order, by Fisher and Yates' shuffle from the front."""
-    generator = _generator(node)
+    generator = generator_of(node)
 
     def shuffle(value: Array) -> Array:
         if value.ndim == 0 or value.shape[0] <= 1:
@@ -187,7 +188,7 @@ def stateless_random(node: Construction) -> Kernel:
     draw = _STATELESS[node.op](numpy_dtype(node.output_types[0]))
 
     def sample(shape: Array, seed: Array) -> Array:
-        sizes = _as_shape(shape)
+        sizes = as_shape(shape)
         return draw(scrambled(seed), _count(sizes)).reshape(sizes)
 
     return sample
@@ -199,7 +200,7 @@ def stateless_random_uniform_int(node: Construction) -> Kernel:
     dtype = numpy_dtype(node.output_types[0])
 
     def sample(shape: Array, seed: Array, low: Array, high: Array) -> Array:
-        sizes = _as_shape(shape)
+        sizes = as_shape(shape)
         count = _count(sizes)
         if count == 0:
             return np.zeros(sizes, dtype)
@@ -234,7 +235,7 @@ def stateless_random_v2(node: Construction) -> Kernel:
     draw = _STATELESS[node.op.removesuffix("V2")](dtype)
 
     def sample(shape: Array, key: Array, counter: Array, algorithm: Array) -> Array:
-        sizes = _as_shape(shape)
+        sizes = as_shape(shape)
         count = _count(sizes)
         if count == 0:
             return np.zeros(sizes, dtype)
@@ -249,7 +250,7 @@ def stateless_random_uniform_int_v2(node: Construction) -> Kernel:
     dtype = numpy_dtype(node.output_types[0])
 
     def sample(shape: Array, key: Array, counter: Array, algorithm: Array, low: Array, high: Array) -> Array:
-        sizes = _as_shape(shape)
+        sizes = as_shape(shape)
         count = _count(sizes)
         if count == 0:
             return np.zeros(sizes, dtype)

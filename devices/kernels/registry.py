@@ -97,6 +97,9 @@ class Call(Protocol):
     def fail(self, error: PartitaError) -> None:
         """The node has failed, and the step with it."""
 
+    def after(self, seconds: float, callback: Callable[[], None]) -> None:
+        """Has `callback` called when so much time has passed, unless the step ends before."""
+
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """Has `callback` called if the step ends before the call, so that nobody keeps waiting for it."""
 

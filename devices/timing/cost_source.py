@@ -28,6 +28,7 @@ from .op_cost import (
     is_free,
     is_matrix,
     output_bytes,
+    waits_ns,
 )
 
 Provenance = Literal["measured", "fitted", "roofline", "assumed", "free"]
@@ -115,7 +116,8 @@ class RooflineSource:
         return (
             f"{c.op} on {spec.name}: {cost.time_ns} ns = max({cost.flops} operations / "
             f"{spec.achieved_flops_per_s(dtype, matrix=matrix)} per s ({family}, from {dtype_name(dtype)}), "
-            f"{cost.bytes} bytes / {spec.achieved_bytes_per_s} per s) + {spec.launch_overhead_ns} ns launch; roofline"
+            f"{cost.bytes} bytes / {spec.achieved_bytes_per_s} per s) + {spec.launch_overhead_ns} ns launch"
+            f"{f' + {wait} ns waiting' if (wait := waits_ns(c)) else ''}; roofline"
         )
 
 
@@ -146,7 +148,7 @@ def roofline(c: CostContext, spec: DeviceSpec) -> OpCost:
         flops, moved, provenance = elements_written(c), input_bytes(c) + output_bytes(c), "assumed"
     compute_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=is_matrix(c.op)))
     memory_ns = ceil_ns(moved, spec.achieved_bytes_per_s)
-    return OpCost(max(compute_ns, memory_ns) + spec.launch_overhead_ns, flops, moved, provenance)
+    return OpCost(max(compute_ns, memory_ns) + spec.launch_overhead_ns + waits_ns(c), flops, moved, provenance)
 
 
 def copy_time_estimate(size_bytes: int, network_latency_millis: float, estimated_gbps: float) -> int:

@@ -1,13 +1,13 @@
 """Ops that cost no device time: they bring values into being before the step, or pass them on under another name.
 
-Flows in: nothing. Flows out: registrations. Always holds: a view's outputs are the very bytes of its first input (of
-the variable behind it, for a read through a handle); what is free but no view has no input bytes worth counting. Sends
-and receives are here because the links are charged, not they.
+And Delay, whose time no device changes. Flows in: nothing. Flows out: registrations. Always holds: a view's outputs are
+the very bytes of its first input (of the variable behind it, for a read through a handle); what is free but no view has
+no input bytes worth counting. Sends and receives are here because the links are charged, not they.
 """
 
 from __future__ import annotations
 
-from .op_cost import free, view
+from .op_cost import CostContext, free, view, waits
 
 view(
     "Bitcast",
@@ -69,3 +69,9 @@ free(
     "_Recv",
     "_Send",
 )
+
+
+@waits("Delay")
+def delay(c: CostContext) -> int:
+    """What the node says, in microseconds."""
+    return int(c.attrs["micros"]) * 1000

@@ -1,9 +1,9 @@
 """The table of op costs: how many operations an op does and how many bytes it moves, from shapes alone.
 
 Flows in: registrations by the `costs_*` modules beside this one, then a `CostContext` with concrete shapes. Flows out:
-an operation count and a byte count, both integers. Always holds: counts depend on nothing but op, attrs, types and
-shapes, so they may be memoised; an op nobody registered costs one operation per output element and reads its inputs and
-writes its outputs once.
+an operation count and a byte count, both integers, and for ops that just wait a time. Always holds: counts depend on
+nothing but op, attrs, types and shapes, so they may be memoised; an op nobody registered costs one operation per output
+element and reads its inputs and writes its outputs once.
 
 An operation is one addition, multiplication or comparison: a fused multiply-add is two, as in datasheets.
 """
@@ -53,6 +53,7 @@ Count = Callable[[CostContext], int]
 
 _FLOPS: dict[str, Count] = {}
 _BYTES: dict[str, Count] = {}
+_WAITS: dict[str, Count] = {}
 _MATRIX: set[str] = set()
 _FREE: set[str] = set()
 _VIEWS: set[str] = set()
@@ -82,6 +83,11 @@ def flops(*ops: str, matrix: bool = False) -> Callable[[Count], Count]:
 def bytes_moved(*ops: str) -> Callable[[Count], Count]:
     """Registers the decorated count of bytes read and written for each of `ops`; AlreadyExistsError if one is taken."""
     return _register(_BYTES, ops, "bytes")
+
+
+def waits(*ops: str) -> Callable[[Count], Count]:
+    """Registers the decorated count of nanoseconds that `ops` take on any device, besides what they compute."""
+    return _register(_WAITS, ops, "nanoseconds")
 
 
 def free(*ops: str) -> None:
@@ -121,6 +127,12 @@ def flops_of(c: CostContext) -> int:
         return 0
     count = _FLOPS.get(c.op)
     return _counted(count, c) if count is not None else elements_written(c)
+
+
+def waits_ns(c: CostContext) -> int:
+    """Nanoseconds that one run of the op waits, whatever the device; 0 for nearly all ops."""
+    count = _WAITS.get(c.op)
+    return count(c) if count is not None else 0
 
 
 def bytes_of(c: CostContext) -> int:

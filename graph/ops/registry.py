@@ -16,6 +16,7 @@ from ...errors import AlreadyExistsError, NotFoundError
 from ..attrs import decode
 from ..dtypes import DataType
 from ..protos import OpDef, OpList
+from .testing_ops import testing_ops
 
 PRODUCER = 2474  # the GraphDef version of the TensorFlow whose registry this is
 MIN_PRODUCER = 0
@@ -104,7 +105,7 @@ def _attr(message: OpDef.AttrDef) -> AttrDef:
 @cache
 def _messages() -> dict[str, OpDef]:
     data = files(__package__).joinpath("registry.pb").read_bytes()
-    return {op.name: op for op in OpList.FromString(data).op}
+    return {op.name: op for op in (*OpList.FromString(data).op, *testing_ops())}
 
 
 _signatures: dict[str, OpSignature] = {}

@@ -12,8 +12,6 @@ from partita.graph.cost_model import (
     MIN_TIME_US,
     UNKNOWN,
     CostModel,
-    computation_time_estimate,
-    copy_time_estimate,
     min_tensor_memory,
 )
 from partita.graph.dtypes import DataType
@@ -187,10 +185,3 @@ def test_a_node_keeps_its_number_of_outputs() -> None:
         model.record_size(s, 2, 1)
     with pytest.raises(InternalError):
         CostModel(is_global=False).record_count(n, 1)
-
-
-def test_estimates_of_copies_and_arithmetic() -> None:
-    """Bytes over a link in microseconds, rounded down; a thousand operations a microsecond."""
-    assert copy_time_estimate(32000, 0.02, 8.0) == 32 + 20
-    assert copy_time_estimate(1, 0.0, 8.0) == 0
-    assert computation_time_estimate(123000) == 123

@@ -46,5 +46,6 @@ from . import strings as strings
 from . import tables as tables
 from . import tensor_arrays as tensor_arrays
 from . import tensor_lists as tensor_lists
+from . import testing_ops as testing_ops
 from . import unary as unary
 from . import variables as variables

@@ -57,3 +57,11 @@ def key_counter_algorithm(c: ShapeContext) -> Sequence[Shape]:
     """One key, two counters, one number."""
     merge(c.inputs[0], (2,))
     return ((1,), (2,), ())
+
+
+@shape_fn("RandomGamma", "RandomPoisson", "RandomPoissonV2")
+def per_parameter(c: ShapeContext) -> Sequence[Shape]:
+    """The shape that the first input spells out, and for each of its places that of the parameters."""
+    with_rank(c.inputs[0], 1)
+    sizes, parameters = shape_from(c, 0), c.inputs[1]
+    return (None if sizes is None or parameters is None else (*sizes, *parameters),)

@@ -90,3 +90,12 @@ def test_copy_time_estimate(size_bytes: int, latency_ms: float, gbps: float, mic
 def test_computation_time_estimate(operations: int, micros: int) -> None:
     """A thousand operations a microsecond, cut towards zero."""
     assert computation_time_estimate(operations) == micros
+
+
+def test_a_delay_takes_what_it_says_besides_what_moving_its_tensor_takes() -> None:
+    """On any device."""
+    node = properties_of("Delay", {"T": DataType.FLOAT, "micros": 7})
+    for device in (spec(), spec(flops=10**15, memory=10**15)):
+        source, plain = RooflineSource(), RooflineSource().cost(NEG, ((3,),), ((3,),), device)
+        assert source.cost(node, ((3,),), ((3,),), device).time_ns == plain.time_ns + 7000
+        assert "7000 ns waiting" in source.explain(node, ((3,),), ((3,),), device)
