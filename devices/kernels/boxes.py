@@ -17,7 +17,7 @@ from .registry import Construction, Kernel, kernel
 from .support import require, widen
 
 
-def _sources(first: Array, last: Array, size: int, new: int) -> Array:
+def sample_places(first: Array, last: Array, size: int, new: int) -> Array:
     """Per box, where each of `new` samples lies on an axis of `size` cells."""
     if new == 1:
         return (0.5 * (first + last) * (size - 1))[:, None].astype(np.float32)
@@ -27,7 +27,8 @@ def _sources(first: Array, last: Array, size: int, new: int) -> Array:
     )
 
 
-def _check_crop(images: Array, boxes: Array, owners: Array, size: Array) -> None:
+def check_crop(images: Array, boxes: Array, owners: Array, size: Array) -> None:
+    """Raises InvalidArgumentError or OutOfRangeError for images, boxes, image numbers or sizes that do not fit."""
     require(images.ndim == 4, f"input image must be 4-D{shape_text(images.shape)}")
     require(images.shape[1] > 0 and images.shape[2] > 0, "image dimensions must be positive")
     require(boxes.ndim == 2 and boxes.shape[1] == 4, f"boxes must be 2-D{shape_text(boxes.shape)}")
@@ -44,10 +45,10 @@ def crop_and_resize(node: Construction) -> Kernel:
     nearest, fill = node.attrs["method"] == b"nearest", np.float32(node.attrs["extrapolation_value"])
 
     def crop(images: Array, boxes: Array, owners: Array, size: Array) -> Array:
-        _check_crop(images, boxes, owners, size)
+        check_crop(images, boxes, owners, size)
         height, width = images.shape[1:3]
-        y = _sources(boxes[:, 0], boxes[:, 2], height, int(size[0]))
-        x = _sources(boxes[:, 1], boxes[:, 3], width, int(size[1]))
+        y = sample_places(boxes[:, 0], boxes[:, 2], height, int(size[0]))
+        x = sample_places(boxes[:, 1], boxes[:, 3], width, int(size[1]))
         inside = ((y >= 0) & (y <= height - 1))[:, :, None] & ((x >= 0) & (x <= width - 1))[:, None, :]
         sample = _nearest_samples if nearest else _linear_samples
         values = sample(images, owners, np.clip(y, 0, height - 1), np.clip(x, 0, width - 1))

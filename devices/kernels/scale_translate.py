@@ -88,9 +88,9 @@ def _check(images: Array, size: Array, scale: Array, move: Array) -> None:
     require(bool((scale > 0).all()), "Scale must be greater than zero.")
 
 
-@kernel("ScaleAndTranslate")
+@kernel("ScaleAndTranslate", "ScaleAndTranslateGrad")
 def scale_and_translate(node: Construction) -> Kernel:
-    """The images at the new size."""
+    """The images at the new size; of its gradient what flows back along the same weights."""
     name, antialias = node.attrs["kernel_type"].lower(), node.attrs["antialias"]
     if name not in _KERNELS:
         raise InvalidArgumentError(f"Unrecognized kernel type: {name.decode()}")
@@ -105,4 +105,13 @@ def scale_and_translate(node: Construction) -> Kernel:
         result: Array = np.einsum("yh,bhwc,xw->byxc", rows, wide, columns, optimize=True)
         return result.astype(np.float32, copy=False)
 
-    return run
+    def back(grads: Array, images: Array, scale: Array, move: Array) -> Array:
+        _check(images, np.array(grads.shape[1:3]), scale, move)
+        rows, columns = (
+            _weights((images.shape[1 + i], grads.shape[1 + i]), float(scale[i]), float(move[i]), name, antialias)
+            for i in (0, 1)
+        )
+        result: Array = np.einsum("yh,byxc,xw->bhwc", rows, grads, columns, optimize=True)
+        return result.astype(np.float32, copy=False)
+
+    return back if node.op == "ScaleAndTranslateGrad" else run

@@ -155,8 +155,8 @@ def sparse_softmax(indices: Array, values: Array, shape: Array) -> Array:
 simple("SparseSoftmax", sparse_softmax)
 
 
-def sparse_dense_cwise_mul(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
-    """The values times the elements of a dense array (broadcast to the shape) at the same places."""
+def _dense_at(indices: Array, shape: Array, dense: Array) -> Array:
+    """The elements of a dense array (broadcast to the shape) at the places of values."""
     try:
         wide = np.broadcast_to(dense, tuple(shape.tolist()))
     except ValueError:
@@ -165,10 +165,23 @@ def sparse_dense_cwise_mul(indices: Array, values: Array, shape: Array, dense: A
             f"[{','.join(map(str, shape.tolist()))}] vs. {shape_text(dense.shape)}"
         ) from None
     picked: Array = wide[tuple(indices.T)]
-    return values * picked
+    return picked
 
 
-simple("SparseDenseCwiseMul", sparse_dense_cwise_mul)
+simple("SparseDenseCwiseMul", lambda indices, values, shape, dense: values * _dense_at(indices, shape, dense))
+
+
+def sparse_dense_cwise_div(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
+    """The values divided by the elements at the same places; integers towards zero."""
+    divisor = _dense_at(indices, shape, dense)
+    if values.dtype.kind not in "iu":
+        return np.asarray(values / divisor)
+    if not divisor.all():
+        raise InvalidArgumentError("Integer division by zero")
+    return np.asarray((values - np.fmod(values, divisor)) // divisor)
+
+
+simple("SparseDenseCwiseDiv", sparse_dense_cwise_div)
 
 
 def sparse_fill_empty_rows_grad(reverse_index_map: Array, grad_values: Array) -> tuple[Array, Array]:

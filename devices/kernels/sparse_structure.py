@@ -60,6 +60,31 @@ def sparse_add(*inputs: Array) -> Parts:
 simple("SparseAdd", sparse_add)
 
 
+def _bounds(*indices: Array) -> tuple[int, ...]:
+    """The smallest shape that has all of these index tuples."""
+    ends = [x.max(axis=0, initial=-1) + 1 for x in indices]
+    return tuple(np.max(ends, axis=0).tolist())
+
+
+def sparse_add_grad(grad: Array, a_indices: Array, b_indices: Array, sum_indices: Array) -> tuple[Array, Array]:
+    """To each element of the two terms what its sum got; 0 where the sum was dropped."""
+    sizes = _bounds(a_indices, b_indices, sum_indices)
+    places = flat_places(sum_indices, sizes)
+
+    def back(indices: Array) -> Array:
+        wanted = flat_places(indices, sizes)
+        found = np.searchsorted(places, wanted)
+        there = np.isin(wanted, places)
+        made = np.zeros(wanted.size, grad.dtype)
+        made[there] = grad[found[there]]
+        return made
+
+    return back(a_indices), back(b_indices)
+
+
+simple("SparseAddGrad", sparse_add_grad)
+
+
 def sparse_reshape(indices: Array, shape: Array, new_shape: Array) -> tuple[Array, Array]:
     """The same elements, in row-major order, under another shape, one size of which may be -1."""
     old, new = shape.tolist(), new_shape.tolist()
@@ -99,6 +124,18 @@ def sparse_slice(indices: Array, values: Array, shape: Array, start: Array, size
 
 
 simple("SparseSlice", sparse_slice)
+
+
+def sparse_slice_grad(grad: Array, indices: Array, start: Array, out_indices: Array) -> Array:
+    """To each element what it got where it was cut out, 0 where not; both lists of tuples are in one order."""
+    kept = out_indices + start
+    sizes = _bounds(indices, kept)
+    made = np.zeros(len(indices), grad.dtype)
+    made[np.isin(flat_places(indices, sizes), flat_places(kept, sizes))] = grad
+    return made
+
+
+simple("SparseSliceGrad", sparse_slice_grad)
 
 
 @kernel("SparseConcat")

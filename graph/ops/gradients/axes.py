@@ -6,6 +6,7 @@ stretched back to them. Always holds: what is known makes constants only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -90,3 +91,8 @@ def span(op: Forward, vector: Tensor, begin: int | Tensor, end: int | Tensor | N
 
     last = bound(0 if end is None else end)
     return op.make("StridedSlice", vector, bound(begin), last, bound(1), end_mask=int(end is None))
+
+
+def joined(op: Forward, parts: Sequence[Tensor], axis: Tensor | int = 0) -> Tensor:
+    """Tensors one behind the other along an axis; a single one itself."""
+    return parts[0] if len(parts) == 1 else op.make("ConcatV2", list(parts), axis)

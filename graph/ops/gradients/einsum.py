@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...dtypes import DataType
-from .axes import element, span
+from .axes import element, joined, span
 from .registry import Forward, Gradients, gradient
 from .support import conjugate, shape_of
 
@@ -70,8 +70,8 @@ def _stretched(op: Forward, tensor: Tensor, own: str, there: str, labels: str, p
     outer = [span(op, shape, 0, -len(there) if there else None)]
     one = op.g.constant([1], DataType.INT32)
     sizes = _sizes_of_labels(op, own, labels, port)
-    kept = op.make("ConcatV2", [*outer, *(s if a in there else one for a, s in zip(labels, sizes, strict=True))], 0)
-    return op.make("BroadcastTo", op.make("Reshape", tensor, kept), op.make("ConcatV2", [*outer, *sizes], 0))
+    kept = joined(op, [*outer, *(s if a in there else one for a, s in zip(labels, sizes, strict=True))])
+    return op.make("BroadcastTo", op.make("Reshape", tensor, kept), joined(op, [*outer, *sizes]))
 
 
 def _summed_batch(op: Forward, tensor: Tensor, own: str, labels: str, port: int) -> Tensor:
@@ -83,4 +83,4 @@ def _summed_batch(op: Forward, tensor: Tensor, own: str, labels: str, port: int)
     batch = span(op, shape, len(before), -len(after) if after else None) if found else span(op, shape, 0, 0)
     axes = op.make("BroadcastGradientArgs", batch, wide)
     summed = op.make("Sum", tensor, axes)
-    return op.make("Reshape", summed, op.make("ConcatV2", [batch, *_sizes_of_labels(op, own, labels, port)], 0))
+    return op.make("Reshape", summed, joined(op, [batch, *_sizes_of_labels(op, own, labels, port)]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...dtypes import DataType
+from .axes import joined
 from .registry import Forward, Gradients, gradient
 from .support import rank_of, shape_of, zeros_like
 
@@ -33,13 +34,13 @@ def unpack(op: Forward, *grads: Tensor) -> Gradients:
 @gradient("Split")
 def split(op: Forward, *grads: Tensor) -> Gradients:
     """Joined."""
-    return None, op.make("ConcatV2", list(grads), op.inputs[0])
+    return None, joined(op, grads, op.inputs[0])
 
 
 @gradient("SplitV")
 def split_v(op: Forward, *grads: Tensor) -> Gradients:
     """Joined."""
-    return op.make("ConcatV2", list(grads), op.inputs[2]), None, None
+    return joined(op, grads, op.inputs[2]), None, None
 
 
 @gradient("Concat")

@@ -47,16 +47,11 @@ def cross_entropy(op: Forward, of_loss: Tensor | None, of_slope: Tensor | None) 
     dx = dlabels = None
     if of_loss is not None:
         dx = _times_rows(op, of_loss, op.outputs[1])
-        dlabels = _unstretched(op, -_times_rows(op, of_loss, op.make("LogSoftmax", logits)), 1)
+        dlabels = unstretch(op, -_times_rows(op, of_loss, op.make("LogSoftmax", logits)), 1, 1)
     if of_slope is not None:
         second = _through_softmax(op, op.make("Softmax", logits), of_slope)
         dx = second if dx is None else dx + second
-    return None if dx is None else _unstretched(op, dx, 0), dlabels
-
-
-def _unstretched(op: Forward, grad: Tensor, port: int) -> Tensor:
-    """Sums over the axes along which logits or labels were stretched to the shape of the other."""
-    return grad if op.input_sizes(0) == op.input_sizes(1) else unstretch(op, grad, port)
+    return None if dx is None else unstretch(op, dx, 0, 1), dlabels
 
 
 @gradient("SparseSoftmaxCrossEntropyWithLogits", takes_none=True)

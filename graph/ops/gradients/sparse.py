@@ -29,12 +29,12 @@ def reorder(op: Forward, _indices: None, grad: Tensor) -> Gradients:
 @gradient("SparseToDense")
 def to_dense(op: Forward, grad: Tensor) -> Gradients:
     """To each value what its element got, to the default the rest."""
-    indices, _, values, _ = op.inputs
+    indices = op.inputs[0]
     taken = op.make("GatherNd", grad, indices)
     rest = _sum(op, grad) - _sum(op, taken)
-    if op.input_sizes(2) == ():
-        return None, None, _sum(op, taken), rest
-    return None, None, op.make("Reshape", taken, op.make("Shape", values)), rest
+    shape = shape_of(op, 2)  # one value may stand for all
+    stretched = op.make("BroadcastGradientArgs", shape, op.make("Shape", taken))
+    return None, None, op.make("Reshape", op.make("Sum", taken, stretched), shape), rest
 
 
 def _sum(op: Forward, tensor: Tensor) -> Tensor:

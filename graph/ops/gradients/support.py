@@ -80,9 +80,9 @@ def undo_broadcast(op: Forward, dx: Callable[[], Tensor], dy: Callable[[], Tenso
     ]
 
 
-def unstretch(op: Forward, grad: Tensor, port: int) -> Tensor:
-    """Sums `grad`, of the shape of output 0, to that of input `port`, which was broadcast to it."""
-    axes = _stretched(op, port)
+def unstretch(op: Forward, grad: Tensor, port: int, output: int = 0) -> Tensor:
+    """Sums `grad`, of the shape of an output, to that of input `port`, which was broadcast to it."""
+    axes = _stretched(op, port, output)
     found = op.make("BroadcastGradientArgs", shape_of(op, port), op.g.op("Shape", grad)) if axes is None else None
     return _summed(op, grad, port, axes, found)
 
@@ -90,9 +90,9 @@ def unstretch(op: Forward, grad: Tensor, port: int) -> Tensor:
 _NOT_STRETCHED: tuple[int, tuple[int, ...]] = (0, ())
 
 
-def _stretched(op: Forward, port: int) -> tuple[int, tuple[int, ...]] | None:
+def _stretched(op: Forward, port: int, output: int = 0) -> tuple[int, tuple[int, ...]] | None:
     """How many axes input `port` lacks of the output's, and along which others it was stretched; None: not known."""
-    own, full = op.input_sizes(port), op.output_sizes(0)
+    own, full = op.input_sizes(port), op.output_sizes(output)
     if own is not None and own == full:
         return _NOT_STRETCHED
     if not isinstance(own, tuple) or not isinstance(full, tuple):

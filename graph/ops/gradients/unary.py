@@ -19,20 +19,19 @@ Derivative = Callable[[Forward, "Tensor"], "Tensor"]
 
 flat("Floor", "Ceil", "Round", "Rint")
 
-_FUSED = {  # ops that take y and g, and know of conjugates
-    "Tanh": "TanhGrad",
-    "Sigmoid": "SigmoidGrad",
-    "Sqrt": "SqrtGrad",
-    "Rsqrt": "RsqrtGrad",
-    "Inv": "ReciprocalGrad",
-    "Reciprocal": "ReciprocalGrad",
-}
+_CONJUGATING = {"Sqrt": "SqrtGrad", "Rsqrt": "RsqrtGrad", "Inv": "ReciprocalGrad", "Reciprocal": "ReciprocalGrad"}
 
 
-@gradient(*_FUSED)
+@gradient("Tanh", "Sigmoid")
 def fused(op: Forward, grad: Tensor) -> Gradients:
     """By the op that computes it from y and g."""
-    return (op.make(_FUSED[op.op], op.outputs[0], grad),)
+    return (op.make(f"{op.op}Grad", conjugate(op, op.outputs[0]), grad),)
+
+
+@gradient(*_CONJUGATING)
+def fused_and_conjugated(op: Forward, grad: Tensor) -> Gradients:
+    """By the op that computes it from y, which it takes the conjugate of, and g."""
+    return (op.make(_CONJUGATING[op.op], op.outputs[0], grad),)
 
 
 @gradient("Neg")
@@ -115,39 +114,40 @@ def acosh(op: Forward, grad: Tensor) -> Gradients:
     return (grad / op.make("Sinh", conjugate(op, op.outputs[0])),)
 
 
-# Gradients of the fused ops above: z = h(y, g), so d y and d g.
+# Gradients of the fused ops above: z = h(y, g), so d y and d g. The last three are functions of conj(y), by which a
+# derivative flows back as conj(g) times it.
 
 
 @gradient("TanhGrad")
 def tanh_grad(op: Forward, grad: Tensor) -> Gradients:
     """Of g (1 - y^2)."""
     y, g = (conjugate(op, tensor) for tensor in op.inputs)
-    return grad * g * y * -2, op.make("TanhGrad", op.inputs[0], grad)
+    return grad * g * y * -2, op.make("TanhGrad", y, grad)
 
 
 @gradient("SigmoidGrad")
 def sigmoid_grad(op: Forward, grad: Tensor) -> Gradients:
     """Of g y (1 - y)."""
     y, g = (conjugate(op, tensor) for tensor in op.inputs)
-    return grad * g * (1 - y * 2), op.make("SigmoidGrad", op.inputs[0], grad)
+    return grad * g * (1 - y * 2), op.make("SigmoidGrad", y, grad)
 
 
 @gradient("SqrtGrad")
 def sqrt_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of g / 2y."""
-    over_y = grad / conjugate(op, op.inputs[0])
-    return -over_y * conjugate(op, op.outputs[0]), over_y * 0.5
+    """Of g / 2 conj(y)."""
+    over_y = grad / op.inputs[0]
+    return -conjugate(op, over_y) * op.outputs[0], over_y * 0.5
 
 
 @gradient("RsqrtGrad")
 def rsqrt_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of -g y^3 / 2."""
-    y, g = (conjugate(op, tensor) for tensor in op.inputs)
-    return grad * g * op.make("Square", y) * -1.5, op.make("RsqrtGrad", op.inputs[0], grad)
+    """Of -g conj(y)^3 / 2."""
+    y, g = conjugate(op, op.inputs[0]), op.inputs[1]
+    return conjugate(op, grad) * g * op.make("Square", y) * -1.5, op.make("RsqrtGrad", y, grad)
 
 
 @gradient("InvGrad", "ReciprocalGrad")
 def reciprocal_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of -g y^2."""
-    y, g = (conjugate(op, tensor) for tensor in op.inputs)
-    return grad * g * y * -2, op.make("ReciprocalGrad", op.inputs[0], grad)
+    """Of -g conj(y)^2."""
+    y, g = conjugate(op, op.inputs[0]), op.inputs[1]
+    return conjugate(op, grad) * g * y * -2, op.make("ReciprocalGrad", y, grad)

@@ -22,6 +22,18 @@ def crop_and_resize(c: ShapeContext) -> Sequence[Shape]:
     return ((count, *spelled_out(c, 3, 2), images[3]),)
 
 
+@shape_fn("CropAndResizeGradImage")
+def crop_and_resize_grad_image(c: ShapeContext) -> Sequence[Shape]:
+    """The shape that input 3 holds."""
+    return (spelled_out(c, 3, 4),)
+
+
+@shape_fn("CropAndResizeGradBoxes")
+def crop_and_resize_grad_boxes(c: ShapeContext) -> Sequence[Shape]:
+    """That of the boxes."""
+    return (with_rank(c.inputs[2], 2),)
+
+
 shape_fn("DrawBoundingBoxesV2")(lambda c: (with_rank_at_least(c.inputs[0], 3),))
 
 

@@ -33,7 +33,7 @@ def resize(c: ShapeContext) -> Sequence[Shape]:
     return ((images[0], *_size(c, 1), images[3]),)
 
 
-@shape_fn("ResizeBilinearGrad", "ResizeBicubicGrad")
+@shape_fn("ResizeBilinearGrad", "ResizeBicubicGrad", "ScaleAndTranslateGrad")
 def resize_grad(c: ShapeContext) -> Sequence[Shape]:
     """That of the original image."""
     return (c.inputs[1],)

@@ -46,7 +46,7 @@ def sparse_reduce_sum(c: ShapeContext) -> Sequence[Shape]:
     return (tuple(size for i, size in enumerate(sizes) if i not in dropped),)
 
 
-@shape_fn("SparseDenseCwiseMul")
+@shape_fn("SparseDenseCwiseMul", "SparseDenseCwiseDiv")
 def sparse_dense_product(c: ShapeContext) -> Sequence[Shape]:
     """As many values as there are tuples."""
     return ((merge_dims(with_rank(c.inputs[0], 2)[0], length(c, 1)),),)
@@ -84,6 +84,18 @@ def sparse_slice(c: ShapeContext) -> Sequence[Shape]:
     """An unknown number of elements, of the same rank."""
     rank = length(c, 2)
     return ((None, rank), (None,), (rank,))
+
+
+@shape_fn("SparseAddGrad")
+def sparse_add_grad(c: ShapeContext) -> Sequence[Shape]:
+    """As many values as each term has tuples."""
+    return tuple((with_rank(c.inputs[port], 2)[0],) for port in (1, 2))
+
+
+@shape_fn("SparseSliceGrad")
+def sparse_slice_grad(c: ShapeContext) -> Sequence[Shape]:
+    """As many values as there are tuples."""
+    return ((with_rank(c.inputs[1], 2)[0],),)
 
 
 @shape_fn("SparseConcat")

@@ -1,0 +1,168 @@
+"""Checks gradients against differences of values.
+
+Flows in: what builds ys from xs, and where. Flows out: an AssertionError where the slope along a random direction is
+not what the gradient says. Always holds: the loss is Re(sum(conj(w) y)) with random weights w, which are fed as
+`grad_ys`; so a step d of x changes it by Re(sum(conj(d x) d)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import trio
+
+from partita.actors import Session, open_session
+from partita.graph.builder import GraphBuilder
+from partita.graph.dtypes import Array
+from partita.graph.extension import Extension
+from partita.graph.gradients import gradients
+from partita.graph.graph import Graph
+from partita.graph.handles import Operation, Tensor
+
+Build = Callable[..., Any]
+"""takes a builder and one tensor per x; returns one or more tensors"""
+
+
+@dataclass
+class Slopes:
+    """ys, xs and gradients of a graph, by name, and what to feed."""
+
+    graph: Graph
+    ys: list[str]
+    xs: dict[str, Array]
+    weights: dict[str, Array]
+    grads: list[str | None]
+
+
+def check(
+    build: Build,
+    *xs: Array,
+    step: float = 1e-5,
+    rtol: float = 1e-5,
+    atol: float = 1e-7,
+    twice: bool = False,
+    flat: Sequence[int] = (),
+    open_shapes: bool = False,
+) -> set[str]:
+    """Compares the gradients of `build` at `xs`; with `twice` those of the gradients too.
+
+    `flat` are the xs whose gradient has to be None. With `open_shapes` no size is known before the run. Returns the ops
+    of the graph that is differentiated.
+    """
+    return trio.run(_check, build, xs, (step, rtol, atol), twice, flat, open_shapes)
+
+
+async def _check(
+    build: Build, xs: Sequence[Array], exact: tuple[float, float, float], twice: bool, flat: Sequence[int], open_: bool
+) -> set[str]:
+    random = np.random.default_rng(len(xs))
+    b = GraphBuilder()
+    feeds = {f"x{i}:0": np.asarray(x) for i, x in enumerate(xs)}
+    placed = [b.placeholder(f"x{i}", x.dtype.name, None if open_ else x.shape) for i, x in enumerate(feeds.values())]
+    made = build(b, *placed)
+    ys = [made] if isinstance(made, (Tensor, Operation)) else list(made)
+    graph = b.graph()
+    ops = {node.op for node in graph.op_nodes()}
+    slopes = await _slopes(graph, [b.tensor(y).name for y in ys], feeds, random)
+    assert [i for i, name in enumerate(slopes.grads) if name is None] == list(flat)
+    names = [name for name in slopes.grads if name is not None]
+    if names:
+        await _compare(slopes, exact, random)
+    if twice:
+        feeds = slopes.xs | slopes.weights
+        await _compare(await _slopes(slopes.graph, names, feeds, random), exact, random)
+    return ops
+
+
+async def _slopes(graph: Graph, ys: list[str], feeds: dict[str, Array], random: np.random.Generator) -> Slopes:
+    """Adds weights of the shapes of the ys, and the gradients."""
+    async with open_session(graph.to_graph_def()) as session:
+        values = await session.run(ys, feeds)
+    extension = Extension(graph)
+    weights = {}
+    for value in values:
+        weight = extension.placeholder("weight", value.dtype.name, value.shape)
+        weights[weight.name] = _random(random, value)
+    read = [extension.identity(weight).name for weight in weights]  # what is fed cannot be fetched as well
+    extension.flush()
+    return Slopes(graph, ys, feeds, weights, gradients(graph, ys, list(feeds), read))
+
+
+def _random(random: np.random.Generator, like: Array) -> Array:
+    found = random.standard_normal(like.shape)
+    if like.dtype.kind == "c":
+        found = found + 1j * random.standard_normal(like.shape)
+    return np.asarray(found, like.dtype)
+
+
+async def _compare(slopes: Slopes, exact: tuple[float, float, float], random: np.random.Generator) -> None:
+    step, rtol, atol = exact
+    feeds = slopes.xs | slopes.weights
+    async with open_session(slopes.graph.to_graph_def()) as session:
+        named = [(x, name) for x, name in zip(slopes.xs, slopes.grads, strict=True) if name is not None]
+        found = await session.run([name for _, name in named], feeds)
+        for (x, _), grad in zip(named, found, strict=True):
+            value = feeds[x]
+            assert (grad.shape, grad.dtype) == (value.shape, value.dtype), x
+            for _ in range(2):
+                direction = _random(random, value)
+                moved = [await _loss(session, slopes, {**feeds, x: value + s * direction}) for s in (step, -step)]
+                expected = np.vdot(grad, direction).real
+                np.testing.assert_allclose((moved[0] - moved[1]) / (2 * step), expected, rtol, atol, err_msg=x)
+
+
+async def _loss(session: Session, slopes: Slopes, feeds: dict[str, Array]) -> float:
+    values = await session.run(slopes.ys, feeds)
+    weights = slopes.weights.values()
+    return sum(float(np.vdot(w.astype(np.complex128), y).real) for w, y in zip(weights, values, strict=True))
+
+
+@dataclass(frozen=True)
+class Example:
+    """What `check` takes, as a row of a table; the ops it is about are its own."""
+
+    build: Build
+    xs: tuple[Array, ...]
+    options: dict[str, Any]  # keywords of `check`, whose types differ
+
+    def check(self, **more: Any) -> set[str]:  # keywords of `check`
+        """Runs it."""
+        return check(self.build, *self.xs, **{**self.options, **more})
+
+
+def example(build: Build, *xs: Array, **options: Any) -> Example:  # keywords of `check`
+    """A row of a table."""
+    return Example(build, xs, options)
+
+
+SINGLE = {"step": 1e-2, "rtol": 2e-2, "atol": 2e-3}
+"""options of ops that know float32 only"""
+
+
+def normal(*shape: int, seed: int = 0) -> Array:
+    """Random numbers around 0."""
+    return np.random.default_rng(seed + sum(shape)).standard_normal(shape)
+
+
+def between(low: float, high: float, *shape: int, seed: int = 0) -> Array:
+    """Random numbers from `low` to `high`."""
+    return np.random.default_rng(seed + sum(shape)).uniform(low, high, shape)
+
+
+def complex_normal(*shape: int, seed: int = 0) -> Array:
+    """Random complex numbers around 0."""
+    return normal(*shape, seed=seed) + 1j * normal(*shape, seed=seed + 1)
+
+
+def single(array: Array) -> Array:
+    """As float32."""
+    return array.astype(np.float32)
+
+
+def distinct(*shape: int) -> Array:
+    """Numbers at least 0.1 apart, shuffled: no step makes two equal."""
+    count = int(np.prod(shape))
+    return np.random.default_rng(count).permutation(count).reshape(shape) * 0.1 + 0.05

@@ -1,0 +1,379 @@
+"""Slopes of the ops of neural networks are what their gradients say: convolutions, pools, norms, losses, images."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partita.errors import NotFoundError
+from partita.graph.builder import GraphBuilder
+from partita.graph.dtypes import Array
+from partita.graph.handles import Tensor
+from tests.graph.gradients.numeric import SINGLE, Example, between, check, distinct, example, normal, single
+
+
+def window(**more: object) -> dict[str, object]:
+    """Attrs of a pool."""
+    return {"ksize": [1, 2, 2, 1], "strides": [1, 2, 1, 1], "padding": "SAME", **more}
+
+
+def convolution(op: str, x: Array, f: Array, **attrs: object) -> Example:
+    """A convolution."""
+    return example(lambda b, x, f: b.op(op, x, f, attrs=attrs), x, f, twice=True, rtol=1e-4)
+
+
+STRIDES = {"strides": [1, 2, 1, 1], "padding": "SAME", "dilations": [1, 1, 2, 1]}
+PADDED = {"strides": [1, 1, 2, 1], "padding": "EXPLICIT", "explicit_paddings": [0, 0, 1, 0, 2, 1, 0, 0]}
+CUBES = {"strides": [1, 1, 2, 1, 1], "padding": "SAME"}
+
+CONVOLUTIONS = {
+    "conv": convolution("Conv2D", normal(2, 5, 6, 2), normal(3, 2, 2, 3), **STRIDES),
+    "conv padded": convolution("Conv2D", normal(2, 5, 6, 2), normal(3, 2, 2, 3), **PADDED),
+    "conv 3d": convolution("Conv3D", normal(1, 4, 5, 4, 2), normal(2, 2, 3, 2, 2), **CUBES),
+    "depthwise": convolution(
+        "DepthwiseConv2dNative", normal(2, 5, 6, 2), normal(3, 2, 2, 2), strides=[1, 2, 2, 1], padding="VALID"
+    ),
+    "dilation": example(
+        lambda b, x, f: b.op("Dilation2D", x, f, strides=[1, 1, 1, 1], rates=[1, 1, 1, 1], padding="VALID"),
+        normal(1, 4, 5, 2),
+        normal(2, 2, 2),
+    ),
+    "bias": example(lambda b, x, y: b.op("BiasAdd", x, y), normal(2, 3, 4), normal(4), twice=True),
+    "bias first": example(lambda b, x, y: b.op("BiasAdd", x, y, data_format="NCHW"), normal(2, 3, 4, 2), normal(3)),
+    "bias old": example(lambda b, x, y: b.op("BiasAddV1", x, y), normal(2, 3, 4), normal(4)),
+    "bias gradient": example(lambda b, g: b.op("BiasAddGrad", g, data_format="NCHW"), normal(2, 3, 4, 2)),
+}
+
+POOLS = {
+    "max": example(lambda b, x: b.op("MaxPool", x, attrs=window()), distinct(1, 4, 5, 2), twice=True),
+    "max v2": example(
+        lambda b, x: b.op("MaxPoolV2", x, b.constant([1, 2, 2, 1]), b.constant([1, 2, 1, 1]), padding="SAME"),
+        distinct(1, 4, 5, 2),
+    ),
+    "max 3d": example(
+        lambda b, x: b.op("MaxPool3D", x, ksize=[1, 2, 2, 2, 1], strides=[1, 1, 2, 1, 1], padding="VALID"),
+        single(distinct(1, 3, 4, 4, 2)),
+        **SINGLE,
+    ),
+    "max and where": example(lambda b, x: b.op("MaxPoolWithArgmax", x, attrs=window())[0], distinct(1, 4, 5, 2)),
+    "average": example(lambda b, x: b.op("AvgPool", x, attrs=window()), normal(1, 4, 5, 2)),
+    "average 3d": example(
+        lambda b, x: b.op("AvgPool3D", x, ksize=[1, 2, 2, 2, 1], strides=[1, 1, 2, 1, 1], padding="SAME"),
+        single(normal(1, 3, 4, 4, 2)),
+        **SINGLE,
+    ),
+    "average gradient": example(
+        lambda b, g: b.op("AvgPoolGrad", b.constant([1, 4, 5, 2]), g, attrs=window()), normal(1, 2, 5, 2)
+    ),
+    "average gradient 3d": example(
+        lambda b, g: b.op(
+            "AvgPool3DGrad",
+            b.constant([1, 3, 4, 4, 2]),
+            g,
+            ksize=[1, 1, 2, 2, 1],
+            strides=[1, 1, 2, 1, 1],
+            padding="VALID",
+        ),
+        single(normal(1, 3, 2, 3, 2)),
+        **SINGLE,
+    ),
+}
+
+
+def pool_gradient(op: str, rank: int) -> Example:
+    """An op that moves elements between pool and image; where from is fixed."""
+    image = distinct(*[1, 4, 4, 4, 2][: rank - 1], 2)
+    sizes = {"ksize": [1] + [2] * (rank - 2) + [1], "strides": [1] + [2] * (rank - 2) + [1], "padding": "VALID"}
+    back = "GradGrad" not in op
+
+    def build(b: GraphBuilder, g: Tensor) -> Tensor:
+        x = b.constant(single(image))
+        forward = "MaxPool3D" if rank == 5 else "MaxPool"
+        y = b.op(forward, x, attrs=sizes)[0]
+        if op.endswith("V2"):
+            windows = b.constant(sizes["ksize"]), b.constant(sizes["strides"])
+            return b.op(op, x, y, g, *windows, padding="VALID")[0]
+        return b.op(op, x, y, g, attrs=sizes)[0]
+
+    pooled = [1] + [2] * (rank - 2) + [2]
+    return example(build, single(normal(*(pooled if back else image.shape))), **SINGLE)
+
+
+POOL_GRADIENTS = {
+    op: pool_gradient(op, 5 if "3D" in op else 4)
+    for op in (
+        "MaxPoolGrad",
+        "MaxPoolGradGrad",
+        "MaxPoolGradV2",
+        "MaxPoolGradGradV2",
+        "MaxPool3DGrad",
+        "MaxPool3DGradGrad",
+    )
+}
+
+
+def batch_norm(op: str, x: Array, *, training: bool, layout: str = "NHWC", twice: bool = True) -> Example:
+    """A batch norm of float32 images; given statistics get no gradient."""
+    channels = x.shape[layout.index("C")]
+    given = np.zeros(0) if training else between(1, 2, channels)
+    types = {} if op == "FusedBatchNorm" else {"U": "float32"}
+
+    def build(b: GraphBuilder, x: Tensor, scale: Tensor, offset: Tensor) -> Tensor:
+        statistics = b.constant(single(given)), b.constant(single(given))
+        attrs = {"is_training": training, "data_format": layout, "epsilon": 0.1, **types}
+        return b.op(op, x, scale, offset, *statistics, attrs=attrs)[0]
+
+    xs = single(x), single(between(1, 2, channels)), single(normal(channels))
+    return example(build, *xs, twice=twice, **{**SINGLE, "rtol": 4e-2, "atol": 2e-2})
+
+
+NORMS = {
+    "training": batch_norm("FusedBatchNormV3", normal(3, 2, 4, 3), training=True),
+    "training, channels first": batch_norm("FusedBatchNormV3", normal(3, 2, 4, 3), training=True, layout="NCHW"),
+    "given": batch_norm("FusedBatchNormV3", normal(3, 2, 4, 3), training=False),
+    "v2": batch_norm("FusedBatchNormV2", normal(3, 2, 4, 3), training=True),
+    "v1": batch_norm("FusedBatchNorm", normal(3, 2, 4, 3), training=False),
+    "global": example(
+        lambda b, *args: b.op(
+            "BatchNormWithGlobalNormalization", *args, variance_epsilon=0.1, scale_after_normalization=True
+        ),
+        *map(single, (normal(2, 3, 3, 2), normal(2), between(1, 2, 2), normal(2), between(1, 2, 2))),
+        **SINGLE,
+    ),
+    "local response": example(
+        lambda b, x: b.op("LRN", x, depth_radius=1, beta=0.7, alpha=0.3), single(normal(1, 2, 2, 5)), **SINGLE
+    ),
+}
+
+LABELS = np.array([[0.2, 0.5, 0.3], [1.0, 0.0, 0.0]])
+LOSSES = {
+    "softmax": example(lambda b, x: b.op("Softmax", x), normal(2, 3, 4), twice=True),
+    "log softmax": example(lambda b, x: b.op("LogSoftmax", x), normal(2, 4), twice=True),
+    "cross entropy": example(lambda b, x, y: b.op("SoftmaxCrossEntropyWithLogits", x, y)[0], normal(2, 3), LABELS),
+    "cross entropy twice": example(
+        lambda b, x: b.op("SoftmaxCrossEntropyWithLogits", x, b.constant(LABELS, "float64"))[0],
+        normal(2, 3),
+        twice=True,
+    ),
+    "cross entropy of a stretched row": example(
+        lambda b, x: b.op("SoftmaxCrossEntropyWithLogits", x, b.constant(LABELS, "float64"))[0], normal(1, 3)
+    ),
+    "sparse cross entropy": example(
+        lambda b, x: b.op("SparseSoftmaxCrossEntropyWithLogits", x, b.constant([2, 0]))[0], normal(2, 3), twice=True
+    ),
+    "ctc": example(
+        lambda b, x: b.op(
+            "CTCLoss", x, b.constant(np.array([[0, 0], [0, 1], [1, 0]])), b.constant([0, 1, 1]), b.constant([4, 3])
+        )[0],
+        normal(4, 2, 3),
+        rtol=1e-4,
+    ),
+}
+
+IMAGES = {
+    **{
+        f"{op} {how}": example(
+            lambda b, x, op=op, how=how: b.op(op, x, b.constant([5, 3]), attrs={how: True}),
+            normal(1, 3, 4, 2).astype(dtype),
+            **SINGLE,
+        )
+        for op, dtype in (("ResizeBilinear", "f4"), ("ResizeBicubic", "f4"), ("ResizeNearestNeighbor", "f4"))
+        for how in ("align_corners", "half_pixel_centers")
+    },
+    "patches": example(
+        lambda b, x: b.op(
+            "ExtractImagePatches", x, ksizes=[1, 2, 3, 1], strides=[1, 2, 1, 1], rates=[1, 1, 2, 1], padding="SAME"
+        ),
+        normal(2, 4, 5, 2),
+    ),
+    "volumes": example(
+        lambda b, x: b.op("ExtractVolumePatches", x, ksizes=[1, 2, 1, 3, 1], strides=[1, 1, 2, 1, 1], padding="VALID"),
+        normal(2, 3, 4, 5, 2),
+    ),
+    **{
+        f"scaled {kind}": example(
+            lambda b, x, kind=kind: b.op(
+                "ScaleAndTranslate",
+                x,
+                b.constant([5, 3]),
+                b.constant(np.float32([1.5, 0.6])),
+                b.constant(np.float32([0.2, 0.1])),
+                kernel_type=kind,
+            ),
+            single(normal(1, 3, 4, 2)),
+            **SINGLE,
+        )
+        for kind in ("lanczos3", "triangle")
+    },
+    **{
+        f"crops {size}": example(
+            lambda b, x, boxes, size=size: b.op(
+                "CropAndResize", x, boxes, b.constant([1, 0, 1]), b.constant(size), extrapolation_value=0.5
+            ),
+            single(normal(2, 5, 4, 2)),
+            single(np.array([[0.1, 0.22, 0.7, 0.9], [0.03, -0.2, 1.2, 0.81], [0.93, 0.7, 0.13, 0.29]])),
+            **{**SINGLE, "step": 1e-3},
+        )
+        for size in ([3, 4], [1, 2])
+    },
+    "crops, nearest": example(
+        lambda b, x: b.op(
+            "CropAndResize",
+            x,
+            b.constant(np.float32([[0.1, 0.2, 0.7, 0.9]])),
+            b.constant([1]),
+            b.constant([3, 4]),
+            method="nearest",
+        ),
+        single(normal(2, 5, 4, 2)),
+        **SINGLE,
+    ),
+    "colour": example(lambda b, x: b.op("RGBToHSV", x), between(0.05, 0.95, 20, 3), rtol=1e-4),
+    **{
+        f"moved {version}": example(
+            lambda b, x, version=version: b.op(
+                f"ImageProjectiveTransform{version}",
+                x,
+                b.constant(single(np.array([[1, 0, 1, 0, 1, -1, 0, 0.0]]))),
+                b.constant([4, 5]),
+                *([b.constant(0.0)] if version == "V3" else []),
+                interpolation="NEAREST",
+            ),
+            single(normal(1, 4, 5, 2)),
+            **SINGLE,
+        )
+        for version in ("V2", "V3")
+    },
+}
+
+INDICES = np.array([[1, 0], [0, 1], [0, 2]])
+ORDERED = np.array([[0, 1], [0, 2], [1, 0]])
+SIZES = np.array([2, 3])
+SPARSE = {
+    "reorder": example(lambda b, v: b.op("SparseReorder", b.constant(INDICES), v, b.constant(SIZES))[1], normal(3)),
+    "to dense": example(
+        lambda b, v, d: b.op("SparseToDense", b.constant(ORDERED), b.constant(SIZES), v, d), normal(3), normal()
+    ),
+    "to dense of one value": example(
+        lambda b, v, d: b.op("SparseToDense", b.constant(ORDERED), b.constant(SIZES), v, d), normal(), normal(seed=1)
+    ),
+    "reduce": example(
+        lambda b, v: b.op("SparseReduceSum", b.constant(ORDERED), v, b.constant(SIZES), b.constant([-1])), normal(3)
+    ),
+    "reduce, kept": example(
+        lambda b, v: b.op(
+            "SparseReduceSum", b.constant(ORDERED), v, b.constant(SIZES), b.constant([0]), keep_dims=True
+        ),
+        normal(3),
+    ),
+    "fill": example(
+        lambda b, v, d: b.op("SparseFillEmptyRows", b.constant(ORDERED), v, b.constant(np.array([4, 3])), d)[1],
+        normal(3),
+        normal(),
+    ),
+    "softmax": example(lambda b, v: b.op("SparseSoftmax", b.constant(ORDERED), v, b.constant(SIZES)), normal(3)),
+    **{
+        f"{op} {dense.shape}": example(
+            lambda b, v, d, op=op: b.op(op, b.constant(ORDERED), v, b.constant(SIZES), d), normal(3), dense
+        )
+        for op in ("SparseDenseCwiseMul", "SparseDenseCwiseDiv")
+        for dense in (between(1, 2, 2, 3), between(1, 2, 3), between(1, 2, 2, 1))
+    },
+    "add": example(
+        lambda b, v, w: b.op(
+            "SparseAdd",
+            b.constant(ORDERED),
+            v,
+            b.constant(SIZES),
+            b.constant(np.array([[0, 0], [0, 2]])),
+            w,
+            b.constant(SIZES),
+            b.constant(0.0, "float64"),
+        )[1],
+        normal(3),
+        normal(2),
+    ),
+    "slice": example(
+        lambda b, v: b.op(
+            "SparseSlice",
+            b.constant(ORDERED),
+            v,
+            b.constant(SIZES),
+            b.constant(np.array([0, 1])),
+            b.constant(np.array([2, 1])),
+        )[1],
+        normal(3),
+    ),
+    "ragged": example(
+        lambda b, v, d: b.op(
+            "RaggedTensorToTensor",
+            b.constant(np.array([3, 3])),
+            v,
+            d,
+            [b.constant(np.array([0, 2, 2, 6]))],
+            row_partition_types=["ROW_SPLITS"],
+        ),
+        normal(6),
+        normal(),
+    ),
+    "ragged rows": example(
+        lambda b, v, d: b.op(
+            "RaggedTensorToTensor",
+            b.constant(np.array([-1, -1, 2])),
+            v,
+            d,
+            [b.constant(np.array([0, 2, 3]))],
+            row_partition_types=["ROW_SPLITS"],
+        ),
+        normal(3, 2),
+        normal(2),
+    ),
+}
+
+GRID = single(np.array([[-3.0, -0.31, 0.2], [0.77, 1.4, 2.9]]))
+ROUNDED = {
+    "args": ("FakeQuantWithMinMaxArgs", (), {"min": -1.0, "max": 1.0}),
+    "vars": ("FakeQuantWithMinMaxVars", (-1.0, 1.0), {}),
+    "channels": ("FakeQuantWithMinMaxVarsPerChannel", ([-1.0, -2, -1], [1.0, 2, 1]), {}),
+    "v2": ("QuantizeAndDequantizeV2", (-1.0, 1.0), {"range_given": True}),
+    "v4": ("QuantizeAndDequantizeV4", (-1.0, 1.0), {"range_given": True}),
+    "v4 axis": ("QuantizeAndDequantizeV4", ([-1.0, -2, -1], [1.0, 2, 1]), {"range_given": True, "axis": 1}),
+}
+
+EXAMPLES = CONVOLUTIONS | POOLS | POOL_GRADIENTS | NORMS | LOSSES | IMAGES
+SPARSE = {f"sparse {name}": found for name, found in SPARSE.items()}
+
+
+@pytest.mark.parametrize("name", EXAMPLES | SPARSE)
+def test_networks(name: str) -> None:
+    """Once, and where it says so once again."""
+    (EXAMPLES | SPARSE)[name].check()
+
+
+@pytest.mark.parametrize("name", [*CONVOLUTIONS, *LOSSES, *SPARSE, "patches", "colour", "average", "max"])
+def test_networks_of_open_shapes(name: str) -> None:
+    """Shapes that are not known before the run."""
+    (EXAMPLES | SPARSE)[name].check(open_shapes=True, twice=False)
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_rounding_is_passed_through(name: str) -> None:
+    """Inside of the range the gradient is that of the identity, whatever the steps."""
+    op, bounds, attrs = ROUNDED[name]
+
+    def build(b: GraphBuilder, x: Tensor) -> Tensor:
+        rounded = b.op(op, x, *(b.constant(np.float32(bound)) for bound in bounds), attrs=attrs)[0]
+        inside = b.op("SelectV2", b.constant(np.abs(GRID) < 1), rounded, b.constant(0.0))
+        return b.op(
+            "Sub",
+            inside,
+            b.op("StopGradient", b.op("Sub", inside, b.op("Mul", x, b.constant(single(np.abs(GRID) < 1))))),
+        )[0]
+
+    check(build, GRID, **SINGLE)
+
+
+def test_a_loss_that_cannot_be_differentiated_twice_says_so() -> None:
+    """The gradient of a CTC loss has none."""
+    with pytest.raises(NotFoundError, match="CTC"):
+        LOSSES["ctc"].check(twice=True)
