@@ -196,8 +196,8 @@ IMAGES = {
                 "ScaleAndTranslate",
                 x,
                 b.constant([5, 3]),
-                b.constant(np.float32([1.5, 0.6])),
-                b.constant(np.float32([0.2, 0.1])),
+                b.constant(single(np.array([1.5, 0.6]))),
+                b.constant(single(np.array([0.2, 0.1]))),
                 kernel_type=kind,
             ),
             single(normal(1, 3, 4, 2)),
@@ -220,7 +220,7 @@ IMAGES = {
         lambda b, x: b.op(
             "CropAndResize",
             x,
-            b.constant(np.float32([[0.1, 0.2, 0.7, 0.9]])),
+            b.constant(single(np.array([[0.1, 0.2, 0.7, 0.9]]))),
             b.constant([1]),
             b.constant([3, 4]),
             method="nearest",
@@ -331,7 +331,7 @@ SPARSE = {
 }
 
 GRID = single(np.array([[-3.0, -0.31, 0.2], [0.77, 1.4, 2.9]]))
-ROUNDED = {
+ROUNDED: dict[str, tuple[str, tuple[object, ...], dict[str, object]]] = {
     "args": ("FakeQuantWithMinMaxArgs", (), {"min": -1.0, "max": 1.0}),
     "vars": ("FakeQuantWithMinMaxVars", (-1.0, 1.0), {}),
     "channels": ("FakeQuantWithMinMaxVarsPerChannel", ([-1.0, -2, -1], [1.0, 2, 1]), {}),
@@ -362,7 +362,7 @@ def test_rounding_is_passed_through(name: str) -> None:
     op, bounds, attrs = ROUNDED[name]
 
     def build(b: GraphBuilder, x: Tensor) -> Tensor:
-        rounded = b.op(op, x, *(b.constant(np.float32(bound)) for bound in bounds), attrs=attrs)[0]
+        rounded = b.op(op, x, *(b.constant(single(np.array(bound))) for bound in bounds), attrs=attrs)[0]
         inside = b.op("SelectV2", b.constant(np.abs(GRID) < 1), rounded, b.constant(0.0))
         return b.op(
             "Sub",
