@@ -1,7 +1,8 @@
 """Makes `docs/support.md`: for every op with a kernel or a shape function its types, and what Partita knows of it.
 
-Flows in: the tables of kernels, shape functions and costs, and the declarations of ops. Flows out: a page in Markdown.
-Always holds: the same tables give the same bytes; `tests/test_support_table.py` compares them with the committed page.
+Flows in: the tables of kernels, shape functions, gradients and costs, and the declarations of ops. Flows out: a page in
+Markdown. Always holds: the same tables give the same bytes; `tests/test_support_table.py` compares them with the
+committed page.
 
     python tools/make_support_table.py
 """
@@ -13,6 +14,7 @@ from pathlib import Path
 from partita.devices.kernels import registry as kernels
 from partita.devices.timing import op_cost
 from partita.graph.dtypes import DataType, base_type, dtype_name
+from partita.graph.ops.gradients import registry as gradients
 from partita.graph.ops.kernel_facts import types_with_kernel
 from partita.graph.ops.registry import OpSignature, lookup_op
 from partita.graph.ops.shapes import registry as shapes
@@ -24,9 +26,10 @@ Made by `tools/make_support_table.py` from the tables in the code; do not edit.
 
 *Types* are those in which a node is placed on a CPU, as in TensorFlow: of its attr T, or else of its first output. A
 kernel computes in the type of its inputs, half types in float32 where TensorFlow does so. *Kernel*: the op runs.
-*Shapes*: there is a shape function. *Cost* in a simulation: `free` takes no time, `view` also shares its input's
-buffer, `matrix` is counted by a formula and runs on the units for matrix products, `formula` is counted by one,
-`elements` is one operation per output element.
+*Shapes*: there is a shape function. *Gradient*: `yes` for a rule, `flat` where nothing flows back through the op; asked
+to go through any other op, `gradients` raises. *Cost* in a simulation: `free` takes no time, `view` also shares its
+input's buffer, `matrix` is counted by a formula and runs on the units for matrix products, `formula` is counted by
+one, `elements` is one operation per output element.
 """
 ALL = frozenset(DataType)
 GROUPS = {
@@ -71,14 +74,21 @@ def cost_of(op: str) -> str:
     return "matrix" if op_cost.is_matrix(op) else "formula" if op_cost.has_formula(op) else "elements"
 
 
+def gradient_of(op: str) -> str:
+    """Whether there is a gradient."""
+    if not gradients.is_registered(op):
+        return ""
+    return "flat" if gradients.lookup(op) is None else "yes"
+
+
 def page() -> str:
     """The page."""
     ops = sorted(kernels.registered_ops() | shapes.registered_ops())
     runs, shaped = kernels.registered_ops(), shapes.registered_ops()
     lines = [HEAD, f"{len(runs)} ops have a kernel, {len(shaped)} a shape function.\n"]
-    lines += ["| op | types | kernel | shapes | cost |", "|---|---|---|---|---|"]
+    lines += ["| op | types | kernel | shapes | gradient | cost |", "|---|---|---|---|---|---|"]
     for op in ops:
-        marks = ("yes" if op in table else "" for table in (runs, shaped))
+        marks = [*("yes" if op in table else "" for table in (runs, shaped)), gradient_of(op)]
         lines.append(f"| {op} | {types_of(lookup_op(op))} | {' | '.join(marks)} | {cost_of(op)} |")
     return "\n".join(lines) + "\n"
 
