@@ -193,7 +193,9 @@ def attr_values_equal(a: AttrValue, b: AttrValue) -> bool:
     """Whether two attr values mean the same; tensors are compared by decoded value, whatever their encoding."""
     if a.HasField("tensor") and b.HasField("tensor"):
         x, y = tensor_to_numpy(a.tensor), tensor_to_numpy(b.tensor)
-        return x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
+        if x.dtype != y.dtype or x.shape != y.shape:
+            return False
+        return x.tolist() == y.tolist() if x.dtype == object else x.tobytes() == y.tobytes()
     return a == b
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from partita.errors import InvalidArgumentError, UnimplementedError
@@ -99,6 +100,10 @@ def test_equal_attrs_may_be_given_twice() -> None:
     """Setting an attr again to the same value is fine, tensors compared by value."""
     builder = NodeDefBuilder("n", "Const").attr("dtype", F).attr("dtype", "float32").attr("value", [1.0, 1.0])
     assert DataType(builder.attr("value", [1.0, 1.0]).finalize().attr["dtype"].type) == F
+    strings = NodeDefBuilder("s", "Const").attr("dtype", "string").attr("value", np.array([b"one", b"two"], object))
+    assert strings.attr("value", np.array([b"one", b"two"], object)).finalize().name == "s"
+    with pytest.raises(InvalidArgumentError, match="Inconsistent values"):
+        strings.attr("value", np.array([b"one", b"too"], object)).finalize()
 
 
 def test_node_with_edges() -> None:
