@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..devices.kernels.registry import Construction, Kernel, lookup
+from ..devices.kernels.registry import Construction, Kernel, is_deferred, lookup
 from ..errors import InvalidArgumentError, PartitaError, UnimplementedError, of_kernel
 from ..graph.dtypes import dtype_name, from_numpy, numpy_dtype
+from .call_kernels import call_kernel, calls_functions, is_deferred_call
 
 if TYPE_CHECKING:
     from ..devices.state import DeviceState
     from ..graph.dtypes import Array
     from ..graph.properties import NodeProperties
+    from .calls import Functions
 
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 _NAMED_IN_ERROR = 10
@@ -39,6 +41,7 @@ class Binder:
     def __init__(self, device: str, state: DeviceState) -> None:
         self.device = device
         self.state = state
+        self.functions: Functions | None = None
         self._shared: dict[NodeProperties, Kernel] = {}
         self.missing: list[tuple[str, str]] = []
 
@@ -54,6 +57,8 @@ class Binder:
         if op in PLACEHOLDERS:
             return _unfed(name, properties)
         factory = lookup(op)
+        if factory is None and self.functions is not None and calls_functions(properties, self.functions):
+            return call_kernel(properties, self.functions, self.device)
         if factory is None:
             self.missing.append((name, op))
             return _stand_in
@@ -67,6 +72,14 @@ class Binder:
         if is_shared(properties):
             self._shared[properties] = made
         return made
+
+    def is_deferred(self, properties: NodeProperties) -> bool:
+        """Whether the outputs of a node come later than its kernel returns; then `kernel` gives what starts it."""
+        if is_deferred(properties.op_def.name):
+            return True
+        if self.functions is None or not calls_functions(properties, self.functions):
+            return False
+        return is_deferred_call(properties, self.functions, self.device)
 
     def constant(self, name: str, properties: NodeProperties) -> Any:  # Any: only the graph knows the element type
         """The value of a Const node, in the form that kernels like best.

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..devices.kernels.registry import is_deferred, is_waiting_for_files
+from ..devices.kernels.registry import is_waiting_for_files
 from ..graph.dtypes import DataType, base_type, is_ref
 from .assembler import Assembler
 from .binding import check_complete
@@ -49,24 +49,26 @@ Loops = dict[str, LocalLoop | DistributedLoop]
 """the compiled loops of a partition, by frame"""
 
 
-def compile_plans(parts: Sequence[Part], *, every_node: bool = False) -> list[Plan]:
+def compile_plans(parts: Sequence[Part], *, every_node: bool = False, called: bool = False) -> list[Plan]:
     """The plans of all partitions of a graph, each on the device of its binder.
 
-    With `every_node` every tensor is a message of its own, too. Raises Unfoldable for loops that only the interpreter
-    can run, UnimplementedError for ops without kernel (all of them in one message), and what kernel factories raise.
+    With `every_node` every tensor is a message of its own, too. The keys of a function that is `called` lack the frame.
+    Raises Unfoldable for loops that only the interpreter can run, UnimplementedError for ops without kernel (all of
+    them in one message), and what kernel factories raise.
     """
-    levels = [_levels(graph) for graph, _ in parts]
+    levels = [_levels(graph, binder) for graph, binder in parts]
     loops: list[Loops] = [{} for _ in parts]
     for frame in _inner_first(levels):
         _compile_loop(frame, parts, levels, loops)
-    plans = _compile_level(parts, [own.root for own in levels], loops, every_node=every_node)
+    plans = _compile_level(parts, [own.root for own in levels], loops, framed=called, every_node=every_node)
     check_complete(binder for _, binder in parts)
     if any(_keeps_inputs(loop.columns) for own in levels for loop in own.loops):
         plans = [replace(plan, keeps_inputs=True) for plan in plans]
     return plans
 
 
-def _levels(graph: Graph) -> Levels:
+def _levels(graph: Graph, binder: Binder) -> Levels:
+    is_deferred = binder.is_deferred
     return levels_of(graph, is_deferred) if needs_levels(graph, is_deferred) else Levels(columns_of(graph), [])
 
 
@@ -89,7 +91,7 @@ def _compile_loop(frame: str, parts: Sequence[Part], levels: Sequence[Levels], l
                     loops[number][frame] = alone
     if together:
         shares, columns = [parts[number] for number, _ in together], [loop.columns for _, loop in together]
-        plans = _compile_level(shares, columns, [loops[number] for number, _ in together], in_loop=True)
+        plans = _compile_level(shares, columns, [loops[n] for n, _ in together], framed=True, in_loop=True)
         for (number, loop), plan in zip(together, plans, strict=True):
             loops[number][frame] = DistributedLoop.of(loop, plan)
 
@@ -99,17 +101,21 @@ def _compile_level(
     levels: Sequence[Columns],
     loops: Sequence[Loops],
     *,
+    framed: bool,
     in_loop: bool = False,
     every_node: bool = False,
 ) -> list[Plan]:
-    """The plans of one level of all partitions: of the graph, or of what an iteration of a loop does."""
+    """The plans of one level of all partitions: of the graph, or of what an iteration of a loop does.
+
+    The keys of what is `framed` lack frame and iteration.
+    """
     columns = [launched(own) for own in levels]
     references = len(parts) > 1 and any(is_ref(t) for c in columns for kind in c.kinds for t in kind.output_types)
     brings_death = _brings_death(columns, loops, in_loop)
     drafts = [
         draft_of(own, brings_death, receives_may_be_references=references, every_node=every_node) for own in columns
     ]
-    shares = shares_of([graph for graph, _ in parts], drafts, bundled=not every_node, in_loop=in_loop)
+    shares = shares_of([graph for graph, _ in parts], drafts, bundled=not every_node, framed=framed)
     return [
         _plan(draft, binder, share, own)
         for draft, (_, binder), share, own in zip(drafts, parts, shares, loops, strict=True)

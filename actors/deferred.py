@@ -84,11 +84,11 @@ class DeferredNode:
 class PendingCall:
     """One run of a deferred node in a step; see the module and `devices.kernels.registry.Call`."""
 
-    __slots__ = ("_number", "_on_cancel", "is_ended", "part")
+    __slots__ = ("_on_cancel", "is_ended", "number", "part")
 
     def __init__(self, part: Part, number: int) -> None:
         self.part = part
-        self._number = number
+        self.number = number
         self.is_ended = False
         self._on_cancel: list[Callable[[], None]] = []
 
@@ -100,13 +100,13 @@ class PendingCall:
     def done(self, *outputs: Any) -> None:  # Any: tensors of any type
         """The outputs are there."""
         if self._end():
-            self.part.arrive(self._number, outputs)
+            self.part.arrive(self.number, outputs)
 
     def fail(self, error: PartitaError) -> None:
         """The node has failed, and the step with it."""
         if self._end():
             plan = self.part.plan
-            node = plan.deferred[self._number].node
+            node = plan.deferred[self.number].node
             name, op = plan.names[node], plan.properties[node].op
             self.part.step.fail(error.located(node=name, op=op, device=plan.device))
 

@@ -25,11 +25,9 @@ import numpy as np
 
 from ..errors import UnimplementedError
 from .instructions import DEAD, SEND_SLOT
-from .step import Part
+from .step import Part, send_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from .deferred import PendingCall
     from .levels import Loop
     from .plan import Plan
@@ -78,15 +76,16 @@ class _Run:
 
     def begin(self, variables: Sequence[Any]) -> None:
         """Begins an iteration with these values of the variables."""
-        loop, step = self._loop, self._call.part.step
+        loop, caller = self._loop, self._call.part
+        step = caller.step
         frame = f"{self._frame_id}:{self._iteration}"
         slots = loop.plan.template.copy()
-        slots[SEND_SLOT] = partial(_send_in, step.rendezvous.send, frame)
+        slots[SEND_SLOT] = partial(send_in, step.rendezvous.send, frame)
         for slot, value in zip(loop.arguments, (*variables, *self._invariants), strict=True):
             slots[slot] = value
         for slot in loop.counted:
             slots[slot] = np.int32(self._iteration > 0)
-        Part(step, loop.plan, self._call.part.actor, slots, self._ended, frame).start()
+        Part(step, loop.plan, caller.actor, slots, self._ended, frame, caller.depth).start()
 
     def _ended(self, part: Part) -> None:
         """An iteration has ended: goes on, or hands over what has left the loop."""
@@ -110,7 +109,3 @@ class _Run:
                     frame=loop.frame,
                 )
             )
-
-
-def _send_in(send: Callable[..., None], frame: str, key: str, value: Any, is_dead: bool = False) -> None:
-    send(key + frame, value, is_dead)

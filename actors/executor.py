@@ -7,7 +7,7 @@ until each is a single kernel; an error leaves with the node, op and device it b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import length_hint
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -122,7 +122,7 @@ def nowhere_to_send(key: str, _value: object, _is_dead: bool = False) -> None:
     raise PartitaError(f"{key!r} leaves a partition that has no counterpart; partition the whole graph again")
 
 
-def fresh_slots(plan: Plan, feeds: list[object], send: Callable[..., None] = nowhere_to_send) -> Slots:
+def fresh_slots(plan: Plan, feeds: Sequence[object], send: Callable[..., None] = nowhere_to_send) -> Slots:
     """The slots a step starts from: constants, `feeds` by index, and what to send with."""
     slots = plan.template.copy()
     slots[SEND_SLOT] = send

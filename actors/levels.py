@@ -91,14 +91,14 @@ class Levels:
     loops: list[Loop]
 
 
-def needs_levels(graph: Graph, is_deferred: Callable[[str], bool]) -> bool:
+def needs_levels(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> bool:
     """Whether a partition has loops or nodes that wait for something."""
     kinds, _ = graph.distinct_properties()
-    return any(role_of(kind.op_def.name) is Role.FRAME or is_deferred(kind.op_def.name) for kind in kinds)
+    return any(role_of(kind.op_def.name) is Role.FRAME or is_deferred(kind) for kind in kinds)
 
 
-def levels_of(graph: Graph, is_deferred: Callable[[str], bool]) -> Levels:
-    """The levels of a partition; `is_deferred` says of an op whether its kernels wait.
+def levels_of(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> Levels:
+    """The levels of a partition; `is_deferred` says of a node whether its outputs come later.
 
     Raises Unfoldable, and what `build_control_flow_info` and `columns_of` raise.
     """
@@ -138,7 +138,7 @@ class _Level:
 
 
 class _Folding:
-    def __init__(self, graph: Graph, is_deferred: Callable[[str], bool]) -> None:
+    def __init__(self, graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> None:
         self.graph = graph
         self.is_deferred = is_deferred
         self.info: ControlFlowInfo = build_control_flow_info(graph)
@@ -222,7 +222,9 @@ class _Folding:
                 level.exits.append(node)
         elif op == "NextIteration":
             self.node[node] = level.add(_SYNTHETIC, name, _passing_on(kind))
-        elif self.is_deferred(kind.op_def.name):
+        elif level.name and role_of(kind.op_def.name) is Role.RETVAL:
+            raise Unfoldable(name)  # a fetch that an iteration sets, and the next one sets again
+        elif self.is_deferred(kind):
             self.node[node] = level.add(node, name, Deferred(kind))
         else:
             self.node[node] = level.add(node, name, kind)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..devices.state import SessionTensors
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
-    from ..graph.protos import RunOptions
+    from ..graph import RunOptions
 
 Feeds = Mapping[str, npt.ArrayLike] | Iterable[tuple[str, npt.ArrayLike]]
 

@@ -29,6 +29,7 @@ from ..graph.partition import PartitionOptions, name_counter
 from ..graph.passes.pipeline import Optimisations
 from ..rendezvous import LocalRendezvous
 from .binding import Binder
+from .calls import Functions
 from .device_actor import Crew, DeviceActor
 from .executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer, fresh_slots, run_alone
 from .instructions import DEAD
@@ -91,6 +92,8 @@ class Session:
             name: DeviceActor(name, Binder(name, DeviceState(seed, self._tensors)), self._crew)
             for name in cluster.names
         }
+        self._soft_placement = settings.allow_soft_placement
+        self._bind_functions()
         self._options = PartitionOptions(new_name=name_counter(), get_incarnation=cluster.incarnation)
         self._prepared: dict[Signature, Prepared] = {}
         self._traced: dict[Signature, Sequence[tuple[Plan, DeviceActor]]] = {}
@@ -157,6 +160,13 @@ class Session:
         self._check_open()
         async with self._preparing:
             self.graph = await self._reader.read_more(self.graph, graph_def)
+            self._bind_functions()
+
+    def _bind_functions(self) -> None:
+        """Lets the kernels of all devices call the functions of the graph."""
+        functions = Functions(self.graph, self.cluster, self._actors, soft=self._soft_placement)
+        for actor in self._actors.values():
+            actor.binder.functions = functions
 
     async def partial_run_setup(
         self, fetches: str | Sequence[str], feeds: str | Sequence[str], targets: str | Sequence[str] = ()
@@ -202,7 +212,7 @@ class Session:
     async def _ready(self, signature: Signature) -> Prepared:
         """The request, prepared; the session is still open."""
         prepared = self._prepared.get(signature) or await self._prepare(signature)
-        self._check_open()  # again: no step may begin once the actors have been told to end
+        self._check_open()
         return prepared
 
     async def _prepare(self, signature: Signature) -> Prepared:
@@ -255,9 +265,9 @@ class Session:
         self, prepared: Prepared, options: RunOptions | None, values: Sequence[Any], metadata: RunMetadata | None
     ) -> list[Array]:
         """Runs one step of a request on the values of its feeds."""
-        self._check_open()
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._pacer.rest_if_due()
+        self._check_open()  # after the last chance to close it: no step may begin once the actors have been told to end
         check_options(options, self._num_pools)
         fed = fed_values(prepared.feeds, values, self._tensors, copy=prepared.keeps_feeds)
         self._running += 1

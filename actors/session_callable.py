@@ -16,7 +16,7 @@ from ..errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from ..graph.dtypes import Array
-    from ..graph.protos import RunMetadata
+    from ..graph import RunMetadata
 
 
 class SessionCallable:

@@ -15,7 +15,7 @@ from ..devices.placement import place
 from ..graph.extend import extended
 from ..graph.importer import graph_def_to_graph
 from ..graph.passes.lower_functional import lower_functional
-from ..graph.protos import GraphDef
+from ..graph import GraphDef
 
 if TYPE_CHECKING:
     from ..devices.cluster import Cluster

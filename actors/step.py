@@ -23,7 +23,7 @@ from weakref import ref
 import outcome
 import trio
 
-from ..errors import CancelledError, PartitaError
+from ..errors import CancelledError, PartitaError, of_kernel
 from ..rendezvous import Received
 from .deferred import PendingCall
 from .executor import fresh_slots
@@ -125,20 +125,29 @@ class Step:
 class Part:
     """One plan under way on one device: the slots, and how many things each segment still waits for.
 
-    A step has one per device, and one for every iteration of a loop that devices run together; `frame` is what the keys
-    of its messages end with, "" outside of loops. `ended` is called once all segments have run.
+    A step has one per device, one for every iteration of a loop that devices run together, and those of the functions
+    it calls, `depth` calls deep. `frame` is what the keys of its messages end with, "" for those of the graph itself.
+    `ended` is called once all segments have run.
     """
 
-    __slots__ = ("__weakref__", "_ended", "_unfinished", "actor", "frame", "pending", "plan", "slots", "step")
+    __slots__ = ("__weakref__", "_ended", "_unfinished", "actor", "depth", "frame", "pending", "plan", "slots", "step")
 
     def __init__(
-        self, step: Step, plan: Plan, actor: DeviceActor, slots: Slots, ended: Callable[[Part], None], frame: str = ""
+        self,
+        step: Step,
+        plan: Plan,
+        actor: DeviceActor,
+        slots: Slots,
+        ended: Callable[[Part], None],
+        frame: str = "",
+        depth: int = 0,
     ) -> None:
         self.step = step
         self.plan = plan
         self.actor = actor
         self.slots = slots
         self.frame = frame
+        self.depth = depth
         self.pending = [segment.waits for segment in plan.segments]
         self._unfinished = len(self.pending)
         self._ended = ended
@@ -156,7 +165,10 @@ class Part:
         """Starts a deferred node of the plan."""
         call = PendingCall(self, number)
         self.step.calls.add(call)
-        self.plan.deferred[number].start(call, *inputs)
+        try:
+            self.plan.deferred[number].start(call, *inputs)
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            call.fail(of_kernel(self.plan.properties[self.plan.deferred[number].node].op, error))
 
     def skip(self, number: int) -> None:
         """A deferred node is dead."""
@@ -207,3 +219,8 @@ class Part:
         self._unfinished -= 1  # after the segments that this one finished in turn
         if not self._unfinished:
             self._ended(self)
+
+
+def send_in(send: Callable[..., None], frame: str, key: str, value: Any, is_dead: bool = False) -> None:
+    """Sends by a key that lacks the frame."""
+    send(key + frame, value, is_dead)

@@ -68,15 +68,15 @@ class Share:
     incoming: Messages
 
 
-def shares_of(graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool, in_loop: bool = False) -> list[Share]:
+def shares_of(graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool, framed: bool = False) -> list[Share]:
     """Groups the partitions of one graph; unless `bundled`, every tensor is a message of its own.
 
-    The keys of what goes back and forth `in_loop` lack the frame and the iteration.
+    The keys of what is `framed`, part of a loop or a call, lack frame and iteration.
     """
     if not drafts:
         return []
     groupings = [group(d.columns, np.isin(d.codes, (Role.RECV, Role.ARRIVAL)), d.emits) for d in drafts]
-    ends = _Ends(graphs, drafts, in_loop)
+    ends = _Ends(graphs, drafts, framed)
     message_of = np.arange(len(ends.keys))
     while bundled and len(message_of):
         further = ends.bundles(groupings, message_of)
@@ -99,7 +99,7 @@ class _Ends:
     Ends that have not exactly one counterpart are transfers by themselves.
     """
 
-    def __init__(self, graphs: Sequence[Graph], drafts: Sequence[Draft], in_loop: bool) -> None:
+    def __init__(self, graphs: Sequence[Graph], drafts: Sequence[Draft], framed: bool) -> None:
         self.drafts = drafts
         found = [[np.flatnonzero(d.codes == role) for d in drafts] for role in (Role.SEND, Role.RECV)]
         ids = [np.array(d.columns.ids, np.intp) for d in drafts]
@@ -108,7 +108,7 @@ class _Ends:
         self.node = np.concatenate([column for nodes in found for column in nodes])
         at = [(g, i[column]) for nodes in found for g, i, column in zip(graphs, ids, nodes, strict=True)]
         numbers, keys = transfer_numbers(at)
-        if in_loop:
+        if framed:
             keys = [key.removesuffix(ROOT_FRAME) for key in keys]
         sends, receives = numbers[: self.num_sends], numbers[self.num_sends :]
         paired = (np.bincount(sends, minlength=len(keys)) == 1) & (np.bincount(receives, minlength=len(keys)) == 1)

@@ -269,6 +269,10 @@ class Columns:
         """Sets the assigned device of every node id from indices that `intern_device` gave."""
         self._assigned = _column(indices)
 
+    def request_devices(self, indices: Ids) -> None:
+        """Sets the requested device of every node id from indices that `intern_device` gave."""
+        self._requested = _column(indices)
+
     # Changes in bulk
 
     def extend_nodes(

@@ -12,13 +12,16 @@ import pytest
 
 from partita.actors.session import open_session
 from partita.graph.dtypes import Array, dtype_name, from_numpy
+from partita.graph.protos import ConfigProto
 from tests.conformance.corpus import Case, Step, cases, optional_cases
-from tests.runs import HARD_PLACEMENT, can_run, cpus, run_one, run_to_the_end
+from tests.runs import HARD_PLACEMENT, cpus, run_one, run_to_the_end
 
-FAMILIES = ("elementary", "random", "models")
-ELSEWHERE = ("ops", "stateful")
+FAMILIES = ("elementary", "random", "models", "control_flow")
+ELSEWHERE = ("ops", "stateful", "functions")
 CASES = [case for family in FAMILIES for case in cases(family)]
-CASES += [case for family in ELSEWHERE for case in optional_cases(family) if can_run(case.ops)]
+CASES += [case for family in ELSEWHERE for case in optional_cases(family)]
+INLINED = ConfigProto(allow_soft_placement=False)
+INLINED.graph_options.optimizer_options.do_function_inlining = True
 _INEXACT = ("f", "c", "V")  # numpy's kind of bfloat16 is V
 
 
@@ -46,10 +49,10 @@ def fed(case: Case, step: Step) -> dict[str, Array]:
     return {name: case.feeds[key] for name, key in step.feeds.items() if key is not None}
 
 
-async def run_case(case: Case) -> int:
+async def run_case(case: Case, config: ConfigProto) -> int:
     """Runs all steps, checks what they fetch, and returns how many arrays were compared."""
     compared = 0
-    async with open_session(case.graph_def(), cpus(len(case.devices)), config=HARD_PLACEMENT) as session:
+    async with open_session(case.graph_def(), cpus(len(case.devices)), config=config) as session:
         for step in case.steps():
             values = await run_one(session, fed(case, step), step.fetches, step.targets)
             assert len(values) == len(step.expected)
@@ -62,7 +65,13 @@ async def run_case(case: Case) -> int:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
 def test_values_equal_tensorflow(case: Case) -> None:
     """Every fetch of every step has TensorFlow's value."""
-    assert run_to_the_end(run_case, case) == sum(len(step.fetches) for step in case.steps())
+    assert run_to_the_end(run_case, case, HARD_PLACEMENT) == sum(len(step.fetches) for step in case.steps())
+
+
+@pytest.mark.parametrize("case", optional_cases("functions"), ids=lambda case: case.path)
+def test_values_are_the_same_when_functions_are_inlined(case: Case) -> None:
+    """Where a function runs makes no difference to what it computes."""
+    assert run_to_the_end(run_case, case, INLINED) == sum(len(step.fetches) for step in case.steps())
 
 
 def test_every_case_has_steps_and_most_fetch() -> None:

@@ -1,0 +1,226 @@
+"""The kernels of nodes that call functions: calls, conditionals, loops, maps.
+
+Flows in: a node's properties, the functions that its session can call. Flows out: a kernel where all it may call is
+short, else what starts a deferred node. Always holds: functions get the node's data inputs, less a conditional's
+predicate and a remote call's target; an error inside is located at the node inside.
+
+A predicate is true, if it is a scalar, when it is a number other than zero, a string other than "", or True; if it is
+none, when it has elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..devices.kernels.registry import Kernel, Start, outputs
+from ..errors import InvalidArgumentError
+from ..graph.functions.calls import called_function
+
+if TYPE_CHECKING:
+    from ..graph.properties import NodeProperties
+    from ..graph import NameAttrList
+    from .calls import Callee, Functions
+    from .deferred import PendingCall
+
+Values = Sequence[Any]  # tensors of any type
+_CONDITIONALS = ("If", "StatelessIf")
+_CASES = ("Case", "StatelessCase")
+_LOOPS = ("While", "StatelessWhile")
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "MapDefun")
+_ALWAYS_DEFERRED = (*_LOOPS, "RemoteCall")  # a loop may be long; which device is called, the run decides
+
+
+def calls_functions(node: NodeProperties, functions: Functions) -> bool:
+    """Whether a node calls functions of the library."""
+    op = node.op_def.name
+    return op in _CONDITIONALS or op in _CASES or op in _LOOPS or op in _CALLS or op in functions.library
+
+
+def is_deferred_call(node: NodeProperties, functions: Functions, device: str) -> bool:
+    """Whether a node that calls functions is a deferred one; functions that cannot call themselves are compiled."""
+    named = _functions_of(node, functions)
+    if node.op_def.name in _ALWAYS_DEFERRED or any(functions.may_call_itself(f.name) for f in named):
+        return True
+    return not all(functions.callee(function, device).is_short for function in named)
+
+
+def call_kernel(node: NodeProperties, functions: Functions, device: str) -> Kernel | Start:
+    """The kernel of a node, or what starts it if it is deferred. Raises as `Functions.callee`."""
+    op = node.op_def.name
+    callees = [_Lazy(functions, function, device) for function in _functions_of(node, functions)]
+    deferred = is_deferred_call(node, functions, device)
+    if op in _LOOPS:
+        return _While(*callees).start
+    if op == "RemoteCall":
+        return _remote(functions, _functions_of(node, functions)[0])
+    if op == "MapDefun":
+        mapped = _Map(callees[0], len(node.attrs["Targuments"]), len(node.output_types))
+        return mapped.start if deferred else mapped.run
+    choose = _Choice(op, callees)
+    return choose.start if deferred else choose.run
+
+
+def _functions_of(node: NodeProperties, functions: Functions) -> list[NameAttrList]:
+    op = node.op_def.name
+    if op in _CONDITIONALS:
+        return [node.attrs["then_branch"], node.attrs["else_branch"]]
+    if op in _CASES:
+        return list(node.attrs["branches"])
+    if op in _LOOPS:
+        return [node.attrs["cond"], node.attrs["body"]]
+    if op in ("RemoteCall", "MapDefun"):
+        return [node.attrs["f"]]
+    called = called_function(node, functions.library)
+    assert called is not None  # `calls_functions` holds
+    return [called]
+
+
+@dataclass(frozen=True, slots=True)
+class _Lazy:
+    """A function that is compiled when it is first called, if not before."""
+
+    functions: Functions
+    function: NameAttrList
+    device: str
+
+    def __call__(self) -> Callee:
+        return self.functions.callee(self.function, self.device)
+
+
+def _truth(value: Any) -> bool:
+    """See the module."""
+    if np.ndim(value):
+        return bool(np.size(value))
+    scalar = value.item() if isinstance(value, (np.ndarray, np.generic)) else value
+    return bool(scalar)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Calls one of several functions, chosen by the first input, or the only one."""
+
+    op: str
+    callees: Sequence[_Lazy]
+
+    def run(self, *inputs: Any) -> Any:
+        callee, arguments = self._chosen(inputs)
+        return outputs(callee.run(*arguments))
+
+    def start(self, call: PendingCall, *inputs: Any) -> None:
+        callee, arguments = self._chosen(inputs)
+        callee.start(call, arguments, lambda results: call.done(*results))
+
+    def _chosen(self, inputs: Values) -> tuple[Callee, Values]:
+        if self.op in _CONDITIONALS:
+            return self.callees[0 if _truth(inputs[0]) else 1](), inputs[1:]
+        if self.op in _CASES:
+            index, last = int(inputs[0]), len(self.callees) - 1
+            return self.callees[index if 0 <= index <= last else last](), inputs[1:]
+        return self.callees[0](), inputs
+
+
+@dataclass(frozen=True, slots=True)
+class _While:
+    """Calls `body` with its own results for as long as `cond` of them is true."""
+
+    cond: _Lazy
+    body: _Lazy
+
+    def start(self, call: PendingCall, *inputs: Any) -> None:
+        cond, body = self.cond(), self.body()
+        if cond.num_results != 1:
+            raise InvalidArgumentError(
+                f"Expected a single scalar return value from cond, got {cond.num_results} values"
+            )
+        if cond.is_short and body.is_short:
+            call.part.actor.go_on(call, _turns(cond, body, inputs, call.part.actor.deadline))
+        else:
+            _LongWhile(call, cond, body).decide(inputs)
+
+
+def _turns(cond: Callee, body: Callee, values: Values, deadline: Callable[[], float]) -> Generator[None, None, Values]:
+    """Runs the loop, one call after the other; yields when it is time for others."""
+    end = deadline()
+    while _truth(cond.run(*values)[0]):
+        values = body.run(*values)
+        if perf_counter() > end:
+            yield
+            end = deadline()
+    return values
+
+
+class _LongWhile:
+    """A loop whose functions take several turns: each goes on where the one before has ended."""
+
+    __slots__ = ("body", "call", "cond", "count")
+
+    def __init__(self, call: PendingCall, cond: Callee, body: Callee) -> None:
+        self.call = call
+        self.cond = cond
+        self.body = body
+        self.count = 0
+
+    def decide(self, values: Values) -> None:
+        """Asks whether to go on with these values."""
+
+        def decided(results: Values) -> None:
+            if not _truth(results[0]):
+                self.call.done(*values)
+                return
+            self.count += 1
+            self.body.start(self.call, values, self.decide, f":{self.count}b")
+
+        self.cond.start(self.call, values, decided, f":{self.count}c")
+
+
+@dataclass(frozen=True, slots=True)
+class _Map:
+    """Calls a function with each slice, along axis 0, of the first `num_arguments` inputs and with the others whole."""
+
+    callee: _Lazy
+    num_arguments: int
+    num_results: int
+
+    def run(self, *inputs: Any) -> Any:
+        callee = self.callee()
+        return outputs(self._stacked([callee.run(*arguments) for arguments in self._slices(inputs)]))
+
+    def start(self, call: PendingCall, *inputs: Any) -> None:
+        callee, slices = self.callee(), self._slices(inputs)
+        found: list[Values | None] = [None] * len(slices)
+        if not slices:
+            call.done(*self._stacked([]))
+
+        def keep(number: int, results: Values) -> None:
+            found[number] = results
+            if None not in found:
+                call.done(*self._stacked([values for values in found if values is not None]))
+
+        for number, arguments in enumerate(slices):
+            callee.start(call, arguments, lambda results, number=number: keep(number, results), f":{number}")  # type: ignore[misc]  # the default only binds the number
+
+    def _slices(self, inputs: Values) -> list[Values]:
+        mapped, captured = inputs[: self.num_arguments], inputs[self.num_arguments :]
+        sizes = {np.shape(value)[0] if np.ndim(value) else -1 for value in mapped}
+        if len(sizes) != 1 or -1 in sizes:
+            raise InvalidArgumentError("All inputs must have the same dimension 0.")
+        return [[*(value[row] for value in mapped), *captured] for row in range(sizes.pop())]
+
+    def _stacked(self, rows: Sequence[Values]) -> list[Any]:
+        return [np.stack([np.asarray(row[output]) for row in rows]) for output in range(self.num_results)]
+
+
+def _remote(functions: Functions, function: NameAttrList) -> Start:
+    """Calls a function from the device that the first input names."""
+
+    def start(call: PendingCall, target: Any, *arguments: Any) -> None:
+        name = target.item() if isinstance(target, np.ndarray) else target
+        callee = functions.callee(function, functions.device(name.decode()))
+        callee.start(call, arguments, lambda results: call.done(*results))
+
+    return start

@@ -1,0 +1,215 @@
+"""Functions when they run: bodies placed, cut and compiled like graphs of their own, and called by the nodes of others.
+
+Flows in: calls and the functions they name, the library of the session's graph. Flows out: a `Callee` per function and
+device that calls it. Always holds: a body's nodes are where they ask to be, and else with the caller; what has effects
+in it runs, whether its results are used or not; a function that may call itself is compiled when it is first called,
+one level at a time.
+
+A short function that needs nobody else runs as one instruction of its caller. Any other is a deferred node: its parts
+run on the actors of their devices, their messages go by keys of the call's own frame.
+
+    caller:  launch --> Part on device 0 <--messages--> Part on device 1        (all started at once)
+                            `---------- all ended: results ---------'--> arrival
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from ..devices.placement import place
+from ..errors import InvalidArgumentError, PartitaError, ResourceExhaustedError
+from ..graph.device_name import is_specification, parse_full_name
+from ..graph.functions.body import FunctionBody, instantiate_call
+from ..graph.partition import PartitionOptions, name_counter, split_graph
+from ..graph.passes.lower_functional import lower_functional
+from ..graph.subgraph import prune_for_reverse_reachability
+from .compiler import compile_plans
+from .executor import fresh_slots, run_chunk
+from .instructions import DEAD
+from .step import Part, send_in
+
+if TYPE_CHECKING:
+    from ..devices.cluster import Cluster
+    from ..graph.graph import Graph
+    from ..graph import NameAttrList
+    from .deferred import PendingCall
+    from .device_actor import DeviceActor
+    from .plan import Plan
+
+MAX_DEPTH = 500  # calls inside calls, through functions that may call themselves
+_AT_ONCE = 64  # instructions of a function that its caller runs as one
+
+Values = Sequence[Any]  # tensors of any type
+Done = Callable[[Values], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A function, compiled for calls from one device."""
+
+    name: str
+    work: tuple[tuple[Plan, DeviceActor], ...]
+    num_arguments: int
+    num_results: int
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a call runs as one instruction."""
+        if not self.work:
+            return True
+        plan = self.work[0][0]
+        alone = len(self.work) == 1 and not plan.arrivals and not plan.deferred
+        return alone and plan.num_instructions <= _AT_ONCE
+
+    def run(self, *arguments: Any) -> list[Any]:
+        """Calls a short function. Raises InvalidArgumentError for other than its number of arguments."""
+        self._check(arguments)
+        found: list[Any] = [DEAD] * self.num_results
+        for plan, _ in self.work:
+            slots = fresh_slots(plan, arguments)
+            for segment in plan.segments:
+                for number in range(len(segment.chunks)):
+                    run_chunk(plan, segment, segment.chunks, number, slots)
+            for result in plan.results:
+                found[result.index] = slots[result.slot]
+        return self._alive(found)
+
+    def start(self, call: PendingCall, arguments: Values, done: Done, turn: str = "") -> None:
+        """Calls the function for a deferred node; `done` gets the results. `turn` tells calls by one node apart."""
+        self._check(arguments)
+        caller = call.part
+        if caller.depth >= MAX_DEPTH:
+            raise ResourceExhaustedError(
+                f"function {self.name!r} is called {MAX_DEPTH} calls deep; let its recursion end earlier"
+            )
+        instance = f"{caller.frame};{self.name};{call.number}{turn}".encode()
+        frame = f"{int.from_bytes(blake2b(instance, digest_size=8).digest(), 'big')}:0"
+        send = partial(send_in, call.part.step.rendezvous.send, frame)
+        ended = _Gathering(self, call, done)
+        if not self.work:
+            done([])
+        parts = [
+            Part(caller.step, plan, actor, fresh_slots(plan, arguments, send), ended, frame, caller.depth + 1)
+            for plan, actor in self.work
+        ]
+        for part in parts:
+            part.start()
+
+    def _check(self, arguments: Values) -> None:
+        if len(arguments) != self.num_arguments:
+            raise InvalidArgumentError(
+                f"Expects {self.num_arguments} arguments, but {len(arguments)} is provided: function {self.name!r}"
+            )
+
+    def _alive(self, results: list[Any]) -> list[Any]:
+        for index, value in enumerate(results):
+            if value is DEAD:
+                raise InvalidArgumentError(f"Retval[{index}] does not have value: function {self.name!r}")
+        return results
+
+
+class _Gathering:
+    """Waits for all parts of a call, and hands over what they have computed."""
+
+    __slots__ = ("_call", "_callee", "_done", "_found", "_left")
+
+    def __init__(self, callee: Callee, call: PendingCall, done: Done) -> None:
+        self._callee = callee
+        self._call = call
+        self._done = done
+        self._found: list[Any] = [DEAD] * callee.num_results
+        self._left = len(callee.work)
+
+    def __call__(self, part: Part) -> None:
+        for result in part.plan.results:
+            self._found[result.index] = part.slots[result.slot]
+        self._left -= 1
+        if self._left:
+            return
+        try:
+            results = self._callee._alive(self._found)
+        except InvalidArgumentError as error:
+            self._call.fail(error)
+            return
+        try:
+            self._done(results)
+        except PartitaError as error:
+            self._call.fail(error)
+
+
+class Functions:
+    """What a session's nodes can call, compiled as far as it has been asked for."""
+
+    def __init__(self, graph: Graph, cluster: Cluster, actors: Mapping[str, DeviceActor], *, soft: bool) -> None:
+        """`graph` has the library; `soft` says whether nodes of functions are placed softly."""
+        self.library = graph.functions
+        self._cluster = cluster
+        self._actors = actors
+        self._soft = soft
+        self._callees: dict[tuple[FunctionBody, str], Callee] = {}
+        self._recursive: dict[str, bool] = {}
+
+    def may_call_itself(self, name: str) -> bool:
+        """Whether a function can lead to a call of itself."""
+        found = self._recursive.get(name)
+        if found is None:
+            reached: set[str] = set()
+            waiting = list(self.library.needs(name))
+            while waiting:
+                need = waiting.pop()
+                if need not in reached:
+                    reached.add(need)
+                    waiting += self.library.needs(need)
+            found = self._recursive[name] = name in reached
+        return found
+
+    def callee(self, function: NameAttrList, device: str) -> Callee:
+        """The function, compiled for calls from a device.
+
+        Raises what `instantiate`, `place` and `compile_plans` raise.
+        """
+        body = instantiate_call(self.library, function)
+        found = self._callees.get((body, device))
+        if found is None:
+            found = self._callees[body, device] = self.compile(body, device)
+        return found
+
+    def device(self, name: str) -> str:
+        """The full name of a device of the session that fits `name`; InvalidArgumentError when there is none."""
+        wanted = parse_full_name(name)
+        for full in self._actors:
+            if is_specification(wanted, parse_full_name(full)):
+                return full
+        raise InvalidArgumentError(f"no device {name!r} among {list(self._actors)}")
+
+    def compile(self, body: FunctionBody, device: str) -> Callee:
+        """A body, compiled for calls from a device."""
+        graph = _runnable(body, device)
+        place(graph, self._cluster, allow_soft_placement=self._soft)
+        parts = split_graph(graph, PartitionOptions(new_name=name_counter(), get_incarnation=self._cluster.incarnation))
+        work = [(part, self._actors[name].binder) for name, part in parts.items()]
+        plans = compile_plans(work, called=True)
+        used = tuple(zip(plans, [self._actors[name] for name in parts], strict=True))
+        return Callee(body.name, used, len(body.arguments), len(body.results))
+
+
+def _runnable(body: FunctionBody, device: str) -> Graph:
+    """The part of a body that a call runs, conditionals and loops lowered; the caller's device where none is asked."""
+    graph = lower_functional(body.graph)
+    if graph is body.graph:
+        graph = graph.clone()
+    names = [node.name for node in (*body.results, *body.control_results)]
+    wanted = [node for name in names if (node := graph.find_node(name)) is not None]
+    wanted += [node for node in graph.op_nodes() if node.properties.op_def.is_stateful]
+    prune_for_reverse_reachability(graph, wanted)
+    graph.fix_source_and_sink_edges()
+    requested, default = graph.requested_device_indices(), graph.intern_device(device)
+    for node in graph.op_nodes():
+        if not node.requested_device or node.op in ("_Arg", "_Retval"):
+            requested[node.id] = default
+    graph.request_devices(requested)
+    return graph

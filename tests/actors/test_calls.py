@@ -1,0 +1,220 @@
+"""Functions run where their nodes are, as often as they are called, and leave nothing behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import trio
+
+from partita.actors import Session, open_session
+from partita.errors import CancelledError, InvalidArgumentError, PartitaError, ResourceExhaustedError
+from partita.graph.builder import GraphBuilder
+from partita.graph.protos import FunctionDef, GraphDef, NameAttrList
+from tests.function_defs import function_of, library_of
+from tests.runs import HARD_PLACEMENT, cpus, run_to_the_end
+from tests.strategies import cpu
+
+
+def named(name: str) -> NameAttrList:
+    return NameAttrList(name=name)
+
+
+def add_on(devices: list[str]) -> FunctionDef:
+    """x + len(devices), one added on each of `devices`."""
+    b = GraphBuilder()
+    value = b.placeholder("x", "float32", ())
+    for number, device in enumerate(devices):
+        value = b.op("AddV2", value, b.constant(1.0, device=device), name=f"add{number}", device=device)[0]
+    return function_of("add_on", b.graph_def(), ["x:0"], [value.name])
+
+
+def below(limit: float) -> FunctionDef:
+    b = GraphBuilder()
+    less = b.op("Less", b.placeholder("x", "float32", ()), b.constant(limit))
+    return function_of("below", b.graph_def(), ["x:0"], [less[0].name])
+
+
+def run(graph_def: GraphDef, x: float, devices: int = 1, **settings: Any) -> Any:
+    async def main() -> Any:
+        async with open_session(graph_def, cpus(devices), config=HARD_PLACEMENT, **settings) as session:
+            first = await session.run("y:0", {"x": np.float32(x)})
+            second = await session.run("y:0", {"x": np.float32(x)})
+            np.testing.assert_array_equal(first, second)
+            return first[0]
+
+    return run_to_the_end(main)
+
+
+def call(*functions: FunctionDef, name: str = "add_on") -> GraphDef:
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (), device=cpu(0))
+    attrs = {"Tin": ["float32"], "Tout": ["float32"], "f": named(name)}
+    b.op("StatefulPartitionedCall", [x], name="y", device=cpu(0), attrs=attrs)
+    graph_def = b.graph_def()
+    graph_def.library.CopyFrom(library_of(*functions))
+    return graph_def
+
+
+@pytest.mark.parametrize("devices", [[""], ["", ""], [cpu(1)], [cpu(1), cpu(2), ""], [cpu(0), cpu(2)] * 60])
+def test_a_call_gives_the_same_wherever_its_nodes_are(devices: list[str]) -> None:
+    """With the caller, on another device, on several, in long chains back and forth."""
+    assert run(call(add_on(devices)), 1.0, devices=3) == 1.0 + len(devices)
+
+
+def test_a_loop_calls_its_functions_until_the_condition_is_false() -> None:
+    """Short ones in turns, within the budget; ones on several devices by messages."""
+    for devices in ([""], [cpu(1), ""]):
+        b = GraphBuilder()
+        x = b.placeholder("x", "float32", (), device=cpu(0))
+        attrs = {"T": ["float32"], "cond": named("below"), "body": named("add_on")}
+        b.op("While", [x], name="y", device=cpu(0), attrs=attrs)
+        graph_def = b.graph_def()
+        graph_def.library.CopyFrom(library_of(below(100.0), add_on(devices)))
+        assert run(graph_def, 0.5, devices=2, budget_s=0) == 100.5
+
+
+def recursive(limit: float) -> list[FunctionDef]:
+    """down(x) = x if x < limit else down(x - 1)."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", ())
+    attrs = {"Tin": ["float32"], "Tout": ["float32"], "then_branch": named("stop"), "else_branch": named("again")}
+    ended = b.op("If", b.op("Less", x, b.constant(limit))[0], [x], name="if", attrs=attrs, Tcond="bool")
+    down = function_of("down", b.graph_def(), ["x:0"], [ended[0].name])
+    b = GraphBuilder()
+    stopped = b.identity(b.placeholder("x", "float32", ()))
+    stop = function_of("stop", b.graph_def(), ["x:0"], [stopped.name])
+    b = GraphBuilder()
+    less = b.op("Sub", b.placeholder("x", "float32", ()), b.constant(1.0))
+    called = b.op(
+        "StatefulPartitionedCall", [less], attrs={"Tin": ["float32"], "Tout": ["float32"], "f": named("down")}
+    )
+    again = function_of("again", b.graph_def(), ["x:0"], [called[0].name])
+    return [down, stop, again]
+
+
+def test_a_function_may_call_itself_as_long_as_it_ends() -> None:
+    assert run(call(*recursive(1.0), name="down"), 20.5) == 0.5
+
+
+def test_recursion_without_an_end_is_stopped() -> None:
+    """With an error that names the function and says what to do; the session goes on."""
+
+    async def main() -> None:
+        async with open_session(call(*recursive(-1e9), name="down")) as session:
+            for _ in range(2):
+                with pytest.raises(ResourceExhaustedError, match="calls deep; let its recursion end earlier"):
+                    await session.run("y:0", {"x": np.float32(0)})
+
+    run_to_the_end(main)
+
+
+def test_an_error_inside_names_the_node_inside() -> None:
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", ())
+    checked = b.op("CheckNumerics", x, name="check", message="bad")
+    graph_def = call(function_of("add_on", b.graph_def(), ["x:0"], [checked[0].name]))
+    with pytest.raises(PartitaError) as caught:
+        run(graph_def, float("inf"))
+    assert (caught.value.node, caught.value.op) == ("check", "CheckNumerics")
+
+
+def test_a_case_out_of_range_takes_the_last_branch() -> None:
+    """As TensorFlow has it; others are taken by their number."""
+    branches = []
+    for number in range(3):
+        b = GraphBuilder()
+        value = b.op("AddV2", b.placeholder("x", "float32", ()), b.constant(float(number)))
+        branches.append(function_of(f"branch{number}", b.graph_def(), ["x:0"], [value[0].name]))
+    for index, expected in ((0, 0.0), (1, 1.0), (2, 2.0), (7, 2.0), (-1, 2.0)):
+        b = GraphBuilder()
+        x = b.placeholder("x", "float32", (), device=cpu(0))
+        attrs = {"Tin": ["float32"], "Tout": ["float32"], "branches": [named(f"branch{n}") for n in range(3)]}
+        chosen = b.constant(np.int32(index), device=cpu(0))
+        b.op("Case", chosen, [x], name="y", device=cpu(0), attrs=attrs)
+        graph_def = b.graph_def()
+        graph_def.library.CopyFrom(library_of(*branches))
+        assert run(graph_def, 0.0) == expected
+
+
+def test_a_map_calls_once_for_every_slice() -> None:
+    """The results are stacked; what is captured is given to every call."""
+    b = GraphBuilder()
+    product = b.op("Mul", b.placeholder("x", "float32", ()), b.placeholder("c", "float32", ()))
+    function = function_of("times", b.graph_def(), ["x:0", "c:0"], [product[0].name])
+    b = GraphBuilder()
+    rows = b.constant(np.arange(4, dtype=np.float32), device=cpu(0))
+    x = b.placeholder("x", "float32", (), device=cpu(0))
+    attrs = {
+        "Targuments": ["float32"],
+        "Tcaptured": ["float32"],
+        "output_types": ["float32"],
+        "output_shapes": [()],
+        "f": named("times"),
+    }
+    b.op("MapDefun", [rows], [x], name="y", device=cpu(0), attrs=attrs)
+    graph_def = b.graph_def()
+    graph_def.library.CopyFrom(library_of(function))
+    np.testing.assert_array_equal(run(graph_def, 3.0), [0, 3, 6, 9])
+
+
+def test_a_remote_call_runs_on_the_device_it_names() -> None:
+    """A device that is not there is refused by name."""
+    for target, fine in ((cpu(1), True), ("/device:CPU:1", True), ("/device:CPU:9", False)):
+        b = GraphBuilder()
+        x = b.placeholder("x", "float32", (), device=cpu(0))
+        attrs = {"Tin": ["float32"], "Tout": ["float32"], "f": named("add_on")}
+        b.op(
+            "RemoteCall",
+            b.constant(target.encode(), "string", device=cpu(0)),
+            [x],
+            name="y",
+            device=cpu(0),
+            attrs=attrs,
+        )
+        graph_def = b.graph_def()
+        graph_def.library.CopyFrom(library_of(add_on([""])))
+        if fine:
+            assert run(graph_def, 1.0, devices=2) == 2.0
+        else:
+            with pytest.raises(InvalidArgumentError, match="CPU:9"):
+                run(graph_def, 1.0, devices=2)
+
+
+def test_a_cancelled_call_leaves_nothing_and_the_next_is_right() -> None:
+    """A loop that never ends, over two devices, can be cancelled at any time."""
+
+    async def main() -> None:
+        b = GraphBuilder()
+        x = b.placeholder("x", "float32", (), device=cpu(0))
+        attrs = {"T": ["float32"], "cond": named("below"), "body": named("add_on")}
+        b.op("While", [x], name="y", device=cpu(0), attrs=attrs)
+        graph_def = b.graph_def()
+        graph_def.library.CopyFrom(library_of(below(float("inf")), add_on([cpu(1), ""])))
+        async with open_session(graph_def, cpus(2), config=HARD_PLACEMENT, budget_s=0) as session:
+            for _ in range(5):
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(session.run, "y:0", {"x": np.float32(0)})
+                    for _ in range(20):
+                        await trio.lowlevel.checkpoint()
+                    nursery.cancel_scope.cancel()
+                assert session.statistics().steps_running == 0
+            assert (await session.run("y:0", {"x": np.float32("inf")}))[0] == np.inf
+
+    run_to_the_end(main)
+
+
+def test_closing_a_session_ends_its_calls() -> None:
+    async def wait(session: Session) -> None:
+        with pytest.raises((CancelledError, ResourceExhaustedError)):
+            await session.run("y:0", {"x": np.float32(0)})
+
+    async def main() -> None:
+        graph_def = call(*recursive(-1e9), name="down")
+        async with open_session(graph_def, budget_s=0) as session, trio.open_nursery() as nursery:
+            nursery.start_soon(wait, session)
+            await trio.lowlevel.checkpoint()
+            session.close()
+
+    run_to_the_end(main)
