@@ -22,8 +22,8 @@ from ..errors import InvalidArgumentError
 from ..graph.functions.calls import called_function
 
 if TYPE_CHECKING:
-    from ..graph.properties import NodeProperties
     from ..graph import NameAttrList
+    from ..graph.properties import NodeProperties
     from .calls import Callee, Functions
     from .deferred import PendingCall
 

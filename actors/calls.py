@@ -34,8 +34,8 @@ from .step import Part, send_in
 
 if TYPE_CHECKING:
     from ..devices.cluster import Cluster
-    from ..graph.graph import Graph
     from ..graph import NameAttrList
+    from ..graph.graph import Graph
     from .deferred import PendingCall
     from .device_actor import DeviceActor
     from .plan import Plan

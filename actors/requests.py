@@ -23,9 +23,9 @@ from .instructions import DEAD, read
 
 if TYPE_CHECKING:
     from ..devices.state import SessionTensors
+    from ..graph import RunOptions
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
-    from ..graph import RunOptions
 
 Feeds = Mapping[str, npt.ArrayLike] | Iterable[tuple[str, npt.ArrayLike]]
 

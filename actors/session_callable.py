@@ -15,8 +15,8 @@ import numpy.typing as npt
 from ..errors import InvalidArgumentError
 
 if TYPE_CHECKING:
-    from ..graph.dtypes import Array
     from ..graph import RunMetadata
+    from ..graph.dtypes import Array
 
 
 class SessionCallable:

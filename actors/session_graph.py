@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import trio
 
 from ..devices.placement import place
+from ..graph import GraphDef
 from ..graph.extend import extended
 from ..graph.importer import graph_def_to_graph
 from ..graph.passes.lower_functional import lower_functional
-from ..graph import GraphDef
 
 if TYPE_CHECKING:
     from ..devices.cluster import Cluster
