@@ -22,8 +22,8 @@ from .candidates import Constraint
 
 CLASS_ATTR = "_class"
 _GROUP_PREFIX = b"loc:@"
-# A called function may use its resources from several devices.
-_EXEMPT = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
+# A called function may use its resources from several devices, and what only passes many tensors on has no home.
+_EXEMPT = frozenset({"PartitionedCall", "StatefulPartitionedCall", "IdentityN"})
 
 
 def needs_source_device(properties: NodeProperties, port: int) -> bool:

@@ -6,8 +6,8 @@ those, so that a hundred thousand constants share one entry.
 
 The rules, those of TensorFlow 2.21: the arguments that the node's kernel names, strings and resource handles
 anywhere, and the ports that the attrs `_input_hostmem` and `_output_hostmem` number. A node without a kernel there
-(and a call of a function, whose kernel nobody asks) has int32, strings and resource handles on the host, whatever its
-attrs say.
+(and the call of a function, or a functional loop, whose kernel nobody asks) has int32, strings and resource handles on
+the host, whatever its attrs say.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .properties import NodeProperties
 
 MemoryTypes = tuple[tuple[bool, ...], tuple[bool, ...]]
 
-_CALLS = frozenset({"SymbolicGradient", "PartitionedCall", "StatefulPartitionedCall"})
+_CALLS = frozenset({"SymbolicGradient", "PartitionedCall", "StatefulPartitionedCall", "While", "StatelessWhile"})
 _FORCED = ("_input_hostmem", "_output_hostmem")
 _memo: dict[tuple[object, ...], MemoryTypes] = {}
 

@@ -76,8 +76,14 @@ class _Conditional:
 
     def lower(self, *, fetchable: bool) -> list[Node]:
         """Replaces the node; the calls of the branches."""
-        pivots = self._pivots()
+        chosen = self.expansion.sources[0]
+        switch = self.expansion.add(self.condition, self.switch_op, chosen, chosen, attrs=self.num_outs)
+        sides = sorted(self.branches, key=lambda branch: branch.side)
+        pivots = [self.expansion.add(branch.pivot, "Identity", (switch, branch.side)) for branch in sides]
         inputs = [self._switched(*source) for source in self.expansion.sources[1:]]
+        for edge in self.expansion.node.in_edges():
+            if edge.is_control:
+                self.graph.add_control_edge(edge.src, switch)
         calls = [
             self.expansion.call(branch.call, branch.function, [(node, branch.side) for node in inputs])
             for branch in self.branches
@@ -90,17 +96,6 @@ class _Conditional:
             executed.control_input(call)
         self._finish(outputs, executed.finalize(self.graph), fetchable=fetchable)
         return calls
-
-    def _pivots(self) -> list[Node]:
-        """Nodes of which one is alive, by side; what the conditional waited for comes before them."""
-        chosen = self.expansion.sources[0]
-        switch = self.expansion.add(self.condition, self.switch_op, chosen, chosen, attrs=self.num_outs)
-        sides = sorted(self.branches, key=lambda branch: branch.side)
-        pivots = [self.expansion.add(branch.pivot, "Identity", (switch, branch.side)) for branch in sides]
-        for edge in self.expansion.node.in_edges():
-            if edge.is_control:
-                self.graph.add_control_edge(edge.src, switch)
-        return pivots
 
     def _switched(self, source: Node, port: int) -> Node:
         return self.expansion.add(

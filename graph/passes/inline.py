@@ -70,9 +70,13 @@ class _Devices:
         own, caller = find_full_name(requested), find_full_name(self.caller) if self.caller else None
         return requested if own is None or caller is None else str(complete(own, caller))
 
+    def of_argument(self, source: Node) -> str:
+        """Device of what stands for an argument: in a function over several devices that of what it reads."""
+        return source.requested_device if self.multi else self.caller
+
     @property
-    def of_identities(self) -> str:
-        """Device of what stands for arguments and results; in a function over several devices it follows its input."""
+    def of_result(self) -> str:
+        """Device of what stands for a result: in a function over several devices the placer follows what it reads."""
         return "" if self.multi else self.caller
 
 
@@ -91,7 +95,7 @@ class _Inlining:
     def run(self, *, fetchable: bool) -> list[Node]:
         """Inlines, and returns the copied nodes."""
         sources = self._sources()
-        inputs = [self._identity("input", *source) for source in sources]
+        inputs = [self._identity("input", *source, self.devices.of_argument(source[0])) for source in sources]
         made = self._copy_nodes(inputs)
         self._copy_edges()
         self._connect_inputs(inputs)
@@ -121,12 +125,12 @@ class _Inlining:
         name = self.graph.new_name(f"Func/{self.name}/{what}")
         return self.graph.add_node(name, "NoOp", device=self.devices.caller)
 
-    def _identity(self, what: str, source: Node, port: int) -> Node:
+    def _identity(self, what: str, source: Node, port: int, device: str) -> Node:
         attrs: dict[str, object] = {"T": base_type(source.output_types[port])}
         if self.devices.multi:
             attrs[_CLASS] = [_GROUP + source.name.encode()]
         name = self.graph.new_name(f"Func/{self.name}/{what}")
-        node = self.graph.add_node(name, "Identity", attrs, device=self.devices.of_identities)
+        node = self.graph.add_node(name, "Identity", attrs, device=device)
         self.graph.add_edge(source, port, node, 0)
         return node
 
@@ -187,7 +191,7 @@ class _Inlining:
         for result in self.body.results:
             copy = self.copies[result.id]
             value = copy.input_edge(0)
-            identity = self._identity("output", value.src, value.src_output)
+            identity = self._identity("output", value.src, value.src_output, self.devices.of_result)
             for edge in copy.in_edges():
                 if edge.is_control:
                     self.graph.add_control_edge(edge.src, identity, allow_duplicates=True)

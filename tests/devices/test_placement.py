@@ -181,6 +181,16 @@ def test_references_and_resources_tie_to_their_source() -> None:
     assert [where[n] for n in ("handle", "write", "value")] == ["CPU:1"] * 3
 
 
+def test_what_passes_many_tensors_on_is_not_tied_to_resources() -> None:
+    """An IdentityN stays where it asks to be, whatever handles go through it; an Identity goes with its handle."""
+    b = GraphBuilder()
+    handle = b.op("VarHandleOp", name="handle", dtype="float32", shape=(), device="/cpu:1")
+    b.op("IdentityN", [handle], name="many", device="/cpu:2")
+    b.op("Identity", handle, name="one", device="/cpu:2")
+    where = placed(b, CPUS)
+    assert [where[n] for n in ("handle", "many", "one")] == ["CPU:1", "CPU:2", "CPU:1"]
+
+
 def test_groups_take_the_types_all_members_have() -> None:
     """A group with a node that runs on CPUs only goes to a CPU."""
     b = GraphBuilder()

@@ -60,6 +60,8 @@ def test_calls_have_no_kernel_of_their_own() -> None:
     """A call of a function has int32 on the host, be it a call op or the function's own name."""
     types = {"Tin": (D.INT32, D.FLOAT), "Tout": (D.INT32,), "f": "F"}
     assert memory_types(properties_of("PartitionedCall", types), "GPU") == ((HOST, DEVICE), (HOST,))
+    loop = properties_of("StatelessWhile", {"T": [D.INT32, D.FLOAT], "cond": "C", "body": "B"})
+    assert memory_types(loop, "CPU") == ((HOST, DEVICE), (HOST, DEVICE))
     arg, ret = OpDef.ArgDef(name="a", type="DT_INT32"), OpDef.ArgDef(name="r", type="DT_FLOAT")
     function = OpSignature(OpDef(name="Neg", input_arg=[arg], output_arg=[ret]))
     assert memory_types(make_properties(function, ()), "GPU") == ((HOST,), (DEVICE,))

@@ -90,15 +90,16 @@ def test_what_waits_for_what() -> None:
 
 
 def test_devices_of_a_function_over_several_devices() -> None:
-    """A node goes where it asks to, open parts as the call; identities stay with what they read."""
+    """A node goes where it asks to, open parts as the call; identities go with what they read."""
     function = scaled(two="/device:CPU:1", mul=f"{TASK}/device:CPU:2")
     graph_def = calling_on(f"{TASK}/device:CPU:0", function)
+    graph_def.node[0].device = "/device:CPU:3"
     graph = lower_functional(graph_def_to_graph(graph_def, add_default_attrs=True), inline_calls=True)
     requested = {node.name: node.requested_device for node in graph.op_nodes()}
     assert requested["c/two"] == f"{TASK}/device:CPU:1"
     assert requested["c/mul"] == f"{TASK}/device:CPU:2"
     assert requested["c/effect"] == requested["c"] == f"{TASK}/device:CPU:0"
-    assert requested["Func/c/input/_1"] == requested["Func/c/output/_2"] == ""
+    assert (requested["Func/c/input/_1"], requested["Func/c/output/_2"]) == ("/device:CPU:3", "")
     assert find(graph, "Func/c/output/_2").attr("_class") == (b"loc:@c/mul",)
 
 
