@@ -314,10 +314,16 @@ def import_graph_def(
 ) -> ImportResults:
     """Adds a GraphDef to `graph`: default attrs filled in, every node validated against its op, versions merged.
 
+    Shapes that are written down as `_output_shapes` must agree with the graph, and are then left out.
+
     Raises InvalidArgumentError, NotFoundError or UnimplementedError (removed ops), and then `graph` is as it was.
     """
+    options = options or ImportOptions()
+    data = graph_def if isinstance(graph_def, bytes) else graph_def.SerializeToString()
     with collector_paused():
-        constructor = _Constructor(graph_def, graph, options or ImportOptions(), validate=True, defaults=True)
+        if b"_output_shapes" in data:
+            data = _with_shapes_checked(data, graph, options)
+        constructor = _Constructor(data, graph, options, validate=True, defaults=True)
         results = constructor.run(internal_names=False)
     theirs, ours = constructor.versions, graph.versions
     graph.versions = Versions(
@@ -326,3 +332,17 @@ def import_graph_def(
         tuple(sorted({*ours.bad_consumers, *theirs.bad_consumers})),
     )
     return results
+
+
+def _with_shapes_checked(data: bytes, graph: Graph, options: ImportOptions) -> bytes:
+    """The GraphDef without the shapes written in it, which a trial import has shown to agree with `graph`."""
+    # Here, since shape inference reads partitions, and partitions are imported.
+    from .import_shapes import check_output_shapes, without_output_shapes
+
+    rest = without_output_shapes(parse_lazily(data))
+    if rest is None:
+        return data
+    trial, first = graph.copy(), graph.num_node_ids
+    _Constructor(data, trial, options, validate=True, defaults=True).run(internal_names=False)
+    check_output_shapes(trial, first)
+    return rest

@@ -11,7 +11,7 @@ what all of its iterations have in common; assuming, it is that of the first ite
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from re import compile as pattern
 
@@ -37,6 +37,7 @@ _NO_VALUES: Mapping[int, tuple[int | None, ...]] = {}
 
 Shapes = tuple[Shape, ...]
 Feeds = Mapping[str, Shape | Array]
+Refine = Callable[[str, NodeProperties, Shapes], Shapes]
 
 
 @dataclass(slots=True)
@@ -53,23 +54,30 @@ class InferredShapes:
         return dict(zip(self.graph.names, self.shapes, strict=True))
 
 
-def infer_shapes(graph: Graph, feeds: Feeds | None = None) -> dict[str, Shapes]:
+def infer_shapes(graph: Graph, feeds: Feeds | None = None, refine: Refine | None = None) -> dict[str, Shapes]:
     """Node name -> one shape per output, None in a shape for a size and None for a shape that depends on the run.
 
-    `feeds` maps tensor names to shapes (or arrays) that take the place of what the graph computes there. Raises
-    InvalidArgumentError, naming the node, where shapes contradict an op, and for a feed of a node that does not exist.
+    `feeds` maps tensor names to shapes (or arrays) that take the place of what the graph computes there; `refine` is
+    shown the properties, name and shapes of every node, and what it returns counts. Raises InvalidArgumentError, naming
+    the node, where shapes contradict an op, and for a feed of a node that does not exist.
     """
-    return infer_joined(JoinedGraph({"": graph}), feeds).by_name()
+    return infer_joined(JoinedGraph({"": graph}), feeds, refine=refine).by_name()
 
 
-def infer_joined(graph: JoinedGraph, feeds: Feeds | None = None, *, assumed_size: int | None = None) -> InferredShapes:
-    """Shapes of all nodes of joined graphs.
+def infer_joined(
+    graph: JoinedGraph,
+    feeds: Feeds | None = None,
+    *,
+    assumed_size: int | None = None,
+    refine: Refine | None = None,
+) -> InferredShapes:
+    """Shapes of all nodes of joined graphs; `feeds` and `refine` as of `infer_shapes`.
 
     With `assumed_size` no size stays open: an unknown size gets that number, an unknown shape becomes that of the op's
     first input, or a scalar without one, and a feed of nothing is told among the assumptions. Raises
     InvalidArgumentError as `infer_shapes` does.
     """
-    inference = _Inference(graph, feeds or {}, assumed_size)
+    inference = _Inference(graph, feeds or {}, assumed_size, refine)
     inference.run()
     values = {output: value for output, value in inference.values.items() if not is_partial(value)}
     return InferredShapes(graph, inference.shapes, values, inference.told())
@@ -78,8 +86,9 @@ def infer_joined(graph: JoinedGraph, feeds: Feeds | None = None, *, assumed_size
 class _Inference:
     """One walk in topological order, repeated while loops widen."""
 
-    def __init__(self, graph: JoinedGraph, feeds: Feeds, assumed_size: int | None) -> None:
+    def __init__(self, graph: JoinedGraph, feeds: Feeds, assumed_size: int | None, refine: Refine | None) -> None:
         self.graph = graph
+        self.refine = refine
         self.assumed_size = assumed_size
         self.shapes: list[Shapes] = [()] * len(graph)
         self.values: dict[tuple[int, int], Array] = {}
@@ -132,6 +141,8 @@ class _Inference:
         fed = self.fed.get(n)
         if fed is not None:
             shapes = self._with_feeds(n, list(shapes), fed)
+        if self.refine is not None:
+            shapes = self.refine(self.graph.names[n], self.graph.properties[n], shapes)
         if self.assumed_size is not None and shapes not in self._closed:
             if any(shape is None or None in shape for shape in shapes):
                 shapes = tuple(self._assumed(n, shape) for shape in shapes)
