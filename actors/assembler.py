@@ -129,9 +129,14 @@ class Assembler:
             inputs = [self.slots[draft.arrivals[node]]]
         elif role is Role.RETVAL:
             outputs = [self.slots[draft.result(node)]]
-        if draft.may_die[node] and (control or len(outputs) != 1 or not 1 <= len(inputs) <= 2 or self.token(node)):
+        token = self.token(node)
+        if role is Role.SWITCH and not (control or token or any(self._marks(node))):
+            return form.switch_to(inputs, outputs)
+        if role is Role.CONST and 1 <= len(control) <= 2 and not token:
+            return form.if_alive(form.always(self._constant(node)), control, outputs[0])
+        if draft.may_die[node] and (control or len(outputs) != 1 or not 1 <= len(inputs) <= 2 or token):
             step = self._step(node, role, inputs, outputs)
-            return form.guarded(step, [*inputs, *control], outputs, self.token(node))
+            return form.guarded(step, [*inputs, *control], outputs, token)
         kernel = self._kernel(node, role)
         if draft.may_die[node] and kernel is not None:
             return form.if_alive(kernel, inputs, outputs[0])
@@ -157,7 +162,7 @@ class Assembler:
         if not draft.may_die[node] or draft.roles[node] is Role.RETVAL:
             return 0
         witness = draft.witness(node)
-        return self.slots[witness] if witness >= draft.columns.num_values else 0
+        return self.slots[witness] if witness in draft.tokens else 0
 
     def _send(self, node: int, control: list[int]) -> Instruction:
         """Sends a message; a tensor of it is dead if the input of its send is, or something that this waits for."""
@@ -177,10 +182,13 @@ class Assembler:
     def _step(self, node: int, role: Role, inputs: list[int], outputs: list[int]) -> form.Step:
         """What a node does when it is alive."""
         if role is Role.CONST:
-            columns = self.draft.columns
-            return form.store(self.binder.constant(columns.names[node], columns.properties[node]), outputs[0])
+            return form.store(self._constant(node), outputs[0])
         kernel = self._kernel(node, role)
         return form.nothing if kernel is None else form.step_of(kernel, inputs, outputs)
+
+    def _constant(self, node: int) -> Any:
+        columns = self.draft.columns
+        return self.binder.constant(columns.names[node], columns.properties[node])
 
     def _kernel(self, node: int, role: Role) -> Kernel | None:
         """The kernel of a node, with variables read for it; None for nodes that compute nothing."""

@@ -92,12 +92,9 @@ class Callee:
         ended = _Gathering(self, call, done)
         if not self.work:
             done([])
-        parts = [
-            Part(caller.step, plan, actor, fresh_slots(plan, arguments, send), ended, frame, caller.depth + 1)
-            for plan, actor in self.work
-        ]
-        for part in parts:
-            part.start()
+        for plan, actor in self.work:
+            part = Part(caller.step, plan, actor, ended, caller.depth + 1)
+            part.start(fresh_slots(plan, arguments, send), frame)
 
     def _check(self, arguments: Values) -> None:
         if len(arguments) != self.num_arguments:

@@ -117,7 +117,7 @@ def _compile_level(
     ]
     shares = shares_of([graph for graph, _ in parts], drafts, bundled=not every_node, framed=framed)
     return [
-        _plan(draft, binder, share, own)
+        replace(_plan(draft, binder, share, own), repeats=in_loop)
         for draft, (_, binder), share, own in zip(drafts, parts, shares, loops, strict=True)
     ]
 

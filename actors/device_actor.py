@@ -30,8 +30,6 @@ from .messages import GoOn, Message, RunSegment, Shutdown, Work
 if TYPE_CHECKING:
     from .binding import Binder
     from .deferred import PendingCall
-    from .plan import Chunk
-    from .step import Part
 
 
 class Crew:
@@ -121,13 +119,8 @@ class DeviceActor:
     def serve_one(self, now: float) -> float:
         """Carries out the first message, one chunk of a segment at most; takes and returns the time."""
         message = self.mailbox.popleft()
-        if isinstance(message, GoOn):
-            self.go_on(*message)
-            return self._crew.pacer.clock()
-        if isinstance(message, Shutdown):
-            self._ended = True
-            self.wake()
-            return now
+        if not isinstance(message, RunSegment):
+            return self._serve_other(message, now)
         part, number, next_chunk, chunks = message
         if part.step.error is not None:
             return now
@@ -141,14 +134,25 @@ class DeviceActor:
         rest = iter(chunks[next_chunk])
         try:
             run_instructions(rest, part.slots)
-            self._after_chunk(part, number, next_chunk, chunks)
+            if next_chunk + 1 < len(chunks):
+                self.mailbox.appendleft(RunSegment(part, number, next_chunk + 1, chunks))
+            else:
+                part.finished(number)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything; it ends the step, not the session
             part.step.fail(blame(part.plan, segment, chunks[: next_chunk + 1], rest, error))
         pacer = self._crew.pacer
         ended = pacer.clock()
-        if ended - now > pacer.limits.notice_s or segment.suspects:
+        if ended - now > pacer.notice_s or segment.suspects:
             part.plan.learn(segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
+
+    def _serve_other(self, message: GoOn | Shutdown, now: float) -> float:
+        if isinstance(message, GoOn):
+            self.go_on(*message)
+            return self._crew.pacer.clock()
+        self._ended = True
+        self.wake()
+        return now
 
     def go_on(self, call: PendingCall, work: Work) -> None:
         """Has work for a deferred node done until it is finished or the budget is used up; then it goes on later."""
@@ -168,13 +172,6 @@ class DeviceActor:
         """When the event loop is to have its turn again, on the clock of `perf_counter`."""
         return self._crew.pacer.since + self._crew.pacer.budget_s
 
-    def _after_chunk(self, part: Part, number: int, chunk: int, chunks: tuple[Chunk, ...]) -> None:
-        """Goes on with the next chunk of a segment before anything else, or finishes the segment."""
-        if chunk + 1 < len(chunks):
-            self.mailbox.appendleft(RunSegment(part, number, chunk + 1, chunks))
-        else:
-            part.finished(number)
-
     async def _work_in_thread(self, work: RunSegment) -> None:
         """Runs a slow chunk while others go on; the device itself does nothing else meanwhile."""
         part, number, chunk, chunks = work
@@ -185,8 +182,10 @@ class DeviceActor:
         try:
             await run_slow_chunk(part.plan, segment, chunks, chunk, part.slots, self.limiter)
             part.plan.learn(segment, chunks, chunk, pacer.clock() - started, pacer.limits)
-            if step.error is None:
-                self._after_chunk(part, number, chunk, chunks)
+            if step.error is None and chunk + 1 < len(chunks):
+                self.mailbox.appendleft(RunSegment(part, number, chunk + 1, chunks))
+            elif step.error is None:
+                part.finished(number)
         except PartitaError as error:
             step.fail(error)
         finally:

@@ -17,32 +17,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import UnimplementedError
-from .instructions import DEAD, SEND_SLOT
-from .step import Part, send_in
+from .instructions import DEAD, SEND_SLOT, picker
+from .step import Part
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .deferred import PendingCall
+    from .instructions import Slots
     from .levels import Loop
     from .plan import Plan
+
+_FIRST, _LATER = np.int32(0), np.int32(1)  # the input that a Merge took
 
 
 @dataclass(frozen=True, slots=True)
 class DistributedLoop:
-    """A device's share in a loop. Slots are those of `plan`; see `levels.Loop` for what goes in and out."""
+    """A device's share in a loop. Slots are those of `plan`; see `levels.Loop` for what goes in and out.
+
+    `arguments` are where the variables, then the invariants are put; `next_values` picks what an iteration leaves for
+    the next; `exits` are, by number, where it leaves what leaves the loop.
+    """
 
     frame: str
     plan: Plan
     num_variables: int
     arguments: tuple[int, ...]
     counted: tuple[int, ...]
-    results: tuple[int, ...]
+    next_values: Callable[[Slots], Sequence[Any]]
+    exits: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, loop: Loop, plan: Plan) -> DistributedLoop:
@@ -52,60 +61,72 @@ class DistributedLoop:
         arguments = tuple(slot_of[index] for index in range(entering))
         counted = tuple(slot_of[index] for index in range(entering, entering + loop.num_counted))
         results = {result.index: result.slot for result in plan.results}
-        in_order = tuple(results[index] for index in range(loop.num_variables + loop.num_exits))
-        return cls(loop.name, plan, loop.num_variables, arguments, counted, in_order)
+        variables = [results[index] for index in range(loop.num_variables)]
+        exits = tuple((number, results[loop.num_variables + number]) for number in range(loop.num_exits))
+        return cls(loop.name, plan, loop.num_variables, arguments, counted, picker(variables), exits)
 
     def start(self, call: PendingCall, *inputs: Any) -> None:  # Any: tensors of any type
         """Begins the first iteration."""
-        _Run(self, call, inputs).begin(inputs[: self.num_variables])
+        caller, run = call.part, _Run(self, call, inputs)
+        part = Part(caller.step, self.plan, caller.actor, run.ended, caller.depth)
+        run.begin(part, inputs[: self.num_variables])
 
 
 class _Run:
-    """One execution of a loop on one device."""
+    """One execution of a loop on one device. It does not know its part, which knows it: that would be a circle."""
 
-    __slots__ = ("_call", "_exits", "_frame_id", "_invariants", "_iteration", "_loop")
+    __slots__ = ("_call", "_exits", "_frame", "_frame_id", "_iteration", "_loop", "_send", "_template")
 
     def __init__(self, loop: DistributedLoop, call: PendingCall, inputs: Sequence[Any]) -> None:
         self._loop = loop
         self._call = call
-        self._invariants = inputs[loop.num_variables :]
-        self._exits = [DEAD] * (len(loop.results) - loop.num_variables)
+        self._send = call.part.step.rendezvous.send
+        self._template = loop.plan.template.copy()
+        for slot, value in zip(loop.arguments[loop.num_variables :], inputs[loop.num_variables :], strict=True):
+            self._template[slot] = value
+        self._exits: list[Any] = [DEAD] * len(loop.exits)
         self._iteration = 0
         instance = f"{call.part.frame};{loop.frame}"
-        self._frame_id = int.from_bytes(blake2b(instance.encode(), digest_size=8).digest(), "big")
+        self._frame_id = f"{int.from_bytes(blake2b(instance.encode(), digest_size=8).digest(), 'big')}:"
+        self._frame = ""
 
-    def begin(self, variables: Sequence[Any]) -> None:
+    def begin(self, part: Part, variables: Sequence[Any]) -> None:
         """Begins an iteration with these values of the variables."""
-        loop, caller = self._loop, self._call.part
-        step = caller.step
-        frame = f"{self._frame_id}:{self._iteration}"
-        slots = loop.plan.template.copy()
-        slots[SEND_SLOT] = partial(send_in, step.rendezvous.send, frame)
-        for slot, value in zip(loop.arguments, (*variables, *self._invariants), strict=True):
+        loop, iteration = self._loop, self._iteration
+        self._iteration = iteration + 1
+        self._frame = frame = self._frame_id + str(iteration)
+        slots = self._template.copy()
+        slots[SEND_SLOT] = self.send
+        for slot, value in zip(loop.arguments, variables, strict=False):
             slots[slot] = value
         for slot in loop.counted:
-            slots[slot] = np.int32(self._iteration > 0)
-        Part(step, loop.plan, caller.actor, slots, self._ended, frame, caller.depth).start()
+            slots[slot] = _LATER if iteration else _FIRST
+        part.start(slots, frame)
 
-    def _ended(self, part: Part) -> None:
+    def send(self, key: str, value: Any, is_dead: bool = False) -> None:
+        """Sends something of the iteration that is under way."""
+        self._send(key + self._frame, value, is_dead)
+
+    def ended(self, part: Part) -> None:
         """An iteration has ended: goes on, or hands over what has left the loop."""
-        loop = self._loop
-        results = [part.slots[slot] for slot in loop.results]
-        variables = results[: loop.num_variables]
-        for number, value in enumerate(results[loop.num_variables :]):
-            if value is not DEAD:
-                self._exits[number] = value
-        num_alive = sum(value is not DEAD for value in variables)
-        if not num_alive:
+        loop, slots = self._loop, part.slots
+        variables = loop.next_values(slots)
+        for number, slot in loop.exits:
+            if slots[slot] is not DEAD:
+                self._exits[number] = slots[slot]
+        num_dead = 0
+        for value in variables:
+            if value is DEAD:
+                num_dead += 1
+        if not num_dead:
+            self.begin(part, variables)
+        elif num_dead == len(variables):
             self._call.done(*self._exits)
-        elif num_alive == len(variables):
-            self._iteration += 1
-            self.begin(variables)
         else:
             self._call.fail(
                 UnimplementedError(
-                    f"some variables of loop {loop.frame!r} go on after iteration {self._iteration} and some do not; "
-                    "let the same predicate decide for all",
+                    f"some variables of loop {loop.frame!r} go on after iteration {self._iteration - 1} and some do "
+                    "not; let the same predicate decide for all",
                     frame=loop.frame,
                 )
             )

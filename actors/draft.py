@@ -103,6 +103,11 @@ class Draft:
                 found.setdefault(node, []).append(self.witness(source))
         return found
 
+    @cached_property
+    def tokens(self) -> set[int]:
+        """The tokens that somebody reads."""
+        return {v for witnesses in self.watched.values() for v in witnesses if v >= self.columns.num_values}
+
     def first_input(self, nodes: Ints) -> Ints:
         """The value on input 0 of each of `nodes`, identities not seen through."""
         return self.columns.data_value[np.searchsorted(self.columns.data_dst, nodes)]

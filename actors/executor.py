@@ -28,7 +28,7 @@ DEFAULT_THREAD_LIMIT_S = 0.001
 class Pacer:
     """Knows how long the event loop has been kept waiting by those who share this pacer."""
 
-    __slots__ = ("budget_s", "clock", "limits", "since")
+    __slots__ = ("budget_s", "clock", "limits", "notice_s", "since")
 
     def __init__(
         self,
@@ -39,6 +39,7 @@ class Pacer:
         """`thread_limit_s` is how long a kernel must take to be worth a thread (which costs some 100 us)."""
         self.budget_s = budget_s
         self.limits = Limits(budget_s / 2, thread_limit_s)
+        self.notice_s = self.limits.notice_s
         self.clock = clock
         self.since = clock()
 

@@ -38,12 +38,20 @@ class _Dead:
     """The type of DEAD."""
 
     __slots__ = ()
+    nbytes = 0
 
     def __repr__(self) -> str:
         return "DEAD"
 
 
 DEAD: Final = _Dead()
+
+
+def picker(slots: Sequence[int]) -> Callable[[Slots], Sequence[Any]]:
+    """A function that takes the values of `slots`."""
+    if len(slots) > 1:
+        return itemgetter(*slots)
+    return lambda values: [values[slot] for slot in slots]
 
 
 def whole(step: Step) -> Instruction:
@@ -56,6 +64,11 @@ def plain(kernel: Kernel, inputs: Sequence[int], outputs: Sequence[int]) -> Inst
     if len(outputs) == 1 and 1 <= len(inputs) <= 2:
         return kernel, inputs[0], inputs[1] if len(inputs) == 2 else 0, outputs[0]
     return whole(step_of(kernel, inputs, outputs))
+
+
+def always(value: Any) -> Kernel:
+    """The kernel of a constant that waits for something, whatever that is."""
+    return lambda *_inputs: value
 
 
 def step_of(kernel: Kernel, inputs: Sequence[int], outputs: Sequence[int]) -> Step:
@@ -172,6 +185,15 @@ def if_alive(kernel: Kernel, inputs: Sequence[int], output: int) -> Instruction:
 
 def send_either(key: str, value: int, watched: Sequence[int], convert: Kernel = identity) -> Instruction:
     """Sends a value, or the news that it or something `watched` is dead: a send runs in any case."""
+    if not watched:
+
+        def hand_over_either(tensor: Any, send: Callable[..., None]) -> None:
+            if tensor is DEAD:
+                send(key, None, True)
+            else:
+                send(key, convert(tensor))
+
+        return hand_over_either, value, SEND_SLOT, 0
     ins = (value, *watched)
 
     def hand_over(slots: Slots) -> None:
@@ -196,12 +218,12 @@ class Bundle(tuple[Any, ...]):
         """The sizes of the tensors together, as a rendezvous counts them."""
         try:
             return sum(map(_NBYTES, self))
-        except AttributeError:  # a variable and DEAD have no size
+        except AttributeError:  # a variable has no size
             return sum(getattr(value, "nbytes", 0) for value in self)
 
 
 def send_bundle(key: str, values: Sequence[int]) -> Instruction:
-    """Sends two or more values that cannot be dead as one message."""
+    """Sends two or more values, dead or alive, as one message."""
     gather = itemgetter(*values)
 
     def hand_over(slots: Slots) -> None:
@@ -212,6 +234,8 @@ def send_bundle(key: str, values: Sequence[int]) -> Instruction:
 
 def send_bundle_either(key: str, values: Sequence[int], watched: Sequence[Sequence[int]]) -> Instruction:
     """Sends values as one message, those as DEAD that are dead or watch something dead."""
+    if not any(watched):
+        return send_bundle(key, values)
     sources = [(value, tuple(others)) for value, others in zip(values, watched, strict=True)]
 
     def hand_over(slots: Slots) -> None:
@@ -223,10 +247,30 @@ def send_bundle_either(key: str, values: Sequence[int], watched: Sequence[Sequen
 
 def switch(value: Any, predicate: Any) -> tuple[Any, Any]:
     """The kernel of Switch: the value goes to output 1 if the predicate holds and to output 0 otherwise."""
-    if np.ndim(predicate):
+    if type(predicate) is not np.bool_ and np.ndim(predicate):
         shape = ",".join(map(str, np.shape(predicate)))
         raise InvalidArgumentError(f"The second input must be a scalar, but it has shape [{shape}]")
     return (DEAD, value) if predicate else (value, DEAD)
+
+
+def switch_to(inputs: Sequence[int], outputs: Sequence[int]) -> Instruction:
+    """A Switch that waits for nothing but its inputs, and of which only the outputs say whether it is dead."""
+    value, predicate = inputs
+    when_false, when_true = outputs
+
+    def choose(slots: Slots) -> object:
+        data, chooses = slots[value], slots[predicate]
+        if data is DEAD or chooses is DEAD:
+            slots[when_false] = slots[when_true] = DEAD
+            return DEAD
+        if chooses is np.True_:  # there is but one
+            slots[when_false] = DEAD
+            slots[when_true] = data
+        else:
+            slots[when_false], slots[when_true] = switch(data, chooses)
+        return None
+
+    return whole(choose)
 
 
 def switch_n(count: int) -> Kernel:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .columns import Ints
+from .columns import Flags, Ints
 from .draft import Draft
 from .roles import Role
-from .slots import allocate, lifetimes
+from .slots import Lifetimes, allocate, lifetimes
 
 if TYPE_CHECKING:
     from .assembler import Assembler
@@ -39,10 +39,24 @@ def slots_of(
     lives = lifetimes(made, np.concatenate([used[read], watched]), np.concatenate([at[read], watched_at]), segment_at)
     results = [draft.result(node) for node in np.flatnonzero(draft.codes == Role.RETVAL).tolist()]
     lives.pinned[[0, *results, *kept]] = True
-    slots, num_slots = allocate(lives, np.zeros(draft.num_values, np.intp) if rank is None else rank)
-    if draft.aliased.any():
-        slots = np.array(slots, np.intp)[draft.source].tolist()
-    return slots, num_slots
+    rank = np.zeros(draft.num_values, np.intp) if rank is None else rank
+    placed = np.flatnonzero(_has_slot(draft, results))
+    compact = Lifetimes(lives.made[placed], lives.last_use[placed], lives.pinned[placed])
+    found, num_slots = allocate(compact, rank[placed])
+    slots = np.zeros(draft.num_values, np.intp)
+    slots[placed] = found
+    return slots[draft.source].tolist(), num_slots
+
+
+def _has_slot(draft: Draft, results: list[int]) -> Flags:
+    """Which values live in a slot of their own: not those behind identities, and of the extra ones those in use."""
+    has_slot: Flags = draft.source == np.arange(draft.num_values)
+    has_slot[draft.columns.num_values :] = False
+    has_slot[results] = True
+    if draft.num_values > draft.columns.num_values:
+        has_slot[list(draft.tokens)] = True
+        has_slot[draft.arrivals[np.flatnonzero((draft.codes == Role.RECV) & draft.emits)]] = True
+    return has_slot
 
 
 def _control_uses(draft: Draft, position: Ints) -> tuple[Ints, Ints]:

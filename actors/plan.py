@@ -123,6 +123,8 @@ class Plan:
     keeps_inputs: bool = False
     """whether a node may keep what it is given after the step (variables do), so that feeds must be copied"""
     deferred: tuple[DeferredNode, ...] = ()
+    repeats: bool = False
+    """whether this is what a loop does in an iteration"""
 
     @property
     def num_instructions(self) -> int:
@@ -138,7 +140,8 @@ class Plan:
         """Takes note of how long a chunk took.
 
         One whose instructions take long reuses buffers from now on; one that takes long itself twice running, or very
-        long, is halved; a single kernel is marked or unmarked as slow.
+        long, is halved; a single kernel is marked or unmarked as slow. What a loop runs again and again cannot be very
+        long by accident once in a while: that is the machine.
         """
         chunk = chunks[number]
         if took_s > min(_WORTH_REUSE_S, limits.thread_s) * len(chunk) and id(chunk) not in segment.reusing:
@@ -146,7 +149,7 @@ class Plan:
             self._reuse_buffers(segment, chunks, number)
         if took_s <= min(limits):
             segment.suspects -= {id(chunk)}
-        elif took_s <= _VERY_LONG * min(limits) and id(chunk) not in segment.suspects:
+        elif (self.repeats or took_s <= _VERY_LONG * min(limits)) and id(chunk) not in segment.suspects:
             segment.suspects |= {id(chunk)}
             return
         if len(chunk) > 1:

@@ -63,13 +63,13 @@ class Step:
         the garbage collector comes by, gigabytes later.
         """
         send, done = self.rendezvous.send, self._part_done
-        parts = [Part(self, plan, actor, fresh_slots(plan, feeds, send), done) for plan, actor in work]
-        if with_trace:
-            for part in parts:
-                part.slots[TRACE_SLOT] = []
+        parts = [Part(self, plan, actor, done) for plan, actor in work]
         self._unfinished = len(work)
         for part in parts:
-            part.start()
+            slots = fresh_slots(part.plan, feeds, send)
+            if with_trace:
+                slots[TRACE_SLOT] = []
+            part.start(slots)
         return parts
 
     def fail(self, error: PartitaError) -> None:
@@ -125,40 +125,57 @@ class Step:
 class Part:
     """One plan under way on one device: the slots, and how many things each segment still waits for.
 
-    A step has one per device, one for every iteration of a loop that devices run together, and those of the functions
-    it calls, `depth` calls deep. `frame` is what the keys of its messages end with, "" for those of the graph itself.
-    `ended` is called once all segments have run.
+    A step has one per device, one for every loop that devices run together, which is started again for each iteration,
+    and those of the functions it calls, `depth` calls deep. `frame` is what the keys of its messages end with, "" for
+    those of the graph itself. `ended` is called once all segments have run.
     """
 
-    __slots__ = ("__weakref__", "_ended", "_unfinished", "actor", "depth", "frame", "pending", "plan", "slots", "step")
+    __slots__ = (
+        "__weakref__",
+        "_ended",
+        "_pending",
+        "_unfinished",
+        "_waits",
+        "actor",
+        "depth",
+        "frame",
+        "plan",
+        "slots",
+        "step",
+    )
 
     def __init__(
-        self,
-        step: Step,
-        plan: Plan,
-        actor: DeviceActor,
-        slots: Slots,
-        ended: Callable[[Part], None],
-        frame: str = "",
-        depth: int = 0,
+        self, step: Step, plan: Plan, actor: DeviceActor, ended: Callable[[Part], None], depth: int = 0
     ) -> None:
         self.step = step
         self.plan = plan
         self.actor = actor
+        self.depth = depth
+        self.slots: Slots = []
+        self.frame = ""
+        self._waits = [segment.waits for segment in plan.segments]
+        self._pending = self._waits
+        self._unfinished = 0
+        self._ended = ended
+
+    def start(self, slots: Slots, frame: str = "") -> None:
+        """Begins with the segment that waits for nothing and asks for everything the others wait for.
+
+        A part that has ended may be started again.
+        """
+        plan = self.plan
         self.slots = slots
         self.frame = frame
-        self.depth = depth
-        self.pending = [segment.waits for segment in plan.segments]
-        self._unfinished = len(self.pending)
-        self._ended = ended
+        self._pending = self._waits.copy()
+        self._unfinished = len(self._pending)
         if plan.deferred:
             slots[PART_SLOT] = ref(self)  # a strong one would make a circle
-
-    def start(self) -> None:
-        """Posts the segment that waits for nothing and asks for everything the others wait for."""
-        self._begin(0)
-        receive, arrived, frame = self.step.rendezvous.recv_callback, self._arrived, self.frame
-        for arrival in self.plan.arrivals:
+        if plan.segments[0].chunks:
+            self.actor.post(_new_tuple(RunSegment, (self, 0, 0, None)))
+        else:
+            self.finished(0)
+        receive, arrived = self.step.rendezvous.recv_callback, self._arrived
+        for arrival in plan.arrivals:
             receive(arrival.key + frame, partial(arrived, arrival))
 
     def launch(self, number: int, inputs: Sequence[Any]) -> None:  # Any: tensors of any type
@@ -196,20 +213,17 @@ class Part:
         self._release(arrival.segments)
 
     def _release(self, segments: tuple[int, ...]) -> None:
-        """One of the things that each of `segments` waits for is there."""
-        pending = self.pending
+        """One of the things that `segments` wait for is there; a segment without instructions is finished at once."""
+        pending = self._pending
         for segment in segments:
             left = pending[segment] - 1
             pending[segment] = left
-            if not left:
-                self._begin(segment)
-
-    def _begin(self, segment: int) -> None:
-        """Posts a segment; one without instructions is finished at once."""
-        if self.plan.segments[segment].chunks:
-            self.actor.post(_new_tuple(RunSegment, (self, segment, 0, None)))
-        else:
-            self.finished(segment)
+            if left:
+                continue
+            if self.plan.segments[segment].chunks:
+                self.actor.post(_new_tuple(RunSegment, (self, segment, 0, None)))
+            else:
+                self.finished(segment)
 
     def finished(self, segment: int) -> None:
         """A segment has run to its end."""
