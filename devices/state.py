@@ -19,8 +19,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
-from ..graph.dtypes import Array, DataType, Shape
+from ..errors import FailedPreconditionError, InternalError, InvalidArgumentError, NotFoundError
+from ..graph.dtypes import Array, DataType, Shape, dtype_name, make_ref
 
 DEFAULT_CONTAINER = "localhost"
 VARIABLE_TYPE = "N10tensorflow3VarE"  # what TensorFlow calls the class of resource variables in messages
@@ -158,14 +158,14 @@ class DeviceState:
     def variable(self, container: str, name: str, dtype: DataType, shape: Shape = None) -> Variable:
         """The reference variable of that name, made on first use and uninitialised then.
 
-        Raises InvalidArgumentError when it exists with another element type.
+        Raises InternalError, as TensorFlow does, when it exists with another element type.
         """
         key = (container or DEFAULT_CONTAINER, REFERENCE_VARIABLE_TYPE, name)
         found = cast(Variable, self.resource(key, lambda: Variable(name, dtype, shape=shape)))
         if found.dtype != dtype:
-            raise InvalidArgumentError(
-                f"variable {name!r} holds {found.dtype.name}, but a node asks for {dtype.name}; "
-                "give the nodes different names"
+            raise InternalError(
+                f"Output 0 of type {dtype_name(make_ref(found.dtype))} does not match declared output type "
+                f"{dtype_name(make_ref(dtype))}; give variables of different types different names"
             )
         return found
 

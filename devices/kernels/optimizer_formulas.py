@@ -112,6 +112,18 @@ def adagrad_v2(attrs: Attrs) -> Formula:
     return step
 
 
+def adagrad_da(attrs: Attrs) -> Formula:
+    """Adagrad with dual averaging (Duchi et al., 2011, section 1.2), with l1 and l2 penalties."""
+
+    def step(v: Values) -> tuple[Array, ...]:
+        total, squares = v["gradient_accumulator"] + v["grad"], v["gradient_squared_accumulator"] + np.square(v["grad"])
+        steps = v["global_step"].astype(v["var"].dtype)
+        shrunk = np.sign(total) * np.maximum(np.abs(total) - v["l1"] * steps, 0) if v["l1"] > 0 else total
+        return -v["lr"] * shrunk / (v["l2"] * steps * v["lr"] + np.sqrt(squares)), total, squares
+
+    return step
+
+
 def adadelta(attrs: Attrs) -> Formula:
     """Adadelta (Zeiler, 2012, algorithm 1)."""
 
@@ -157,10 +169,10 @@ def ftrl(attrs: Attrs) -> Formula:
         accum = v["accum"] + np.square(v["grad"])
         grown = accum**power - v["accum"] ** power
         if scaled:  # everything times lr, for learning rates that are close to zero
-            linear = v["linear"] + shrunk * lr - grown * var
+            linear = v["linear"] + (shrunk * lr - grown * var)
             curvature, threshold = accum**power + 2 * v["l2"] * lr, v["l1"] * lr
         else:
-            linear = v["linear"] + shrunk - grown / lr * var
+            linear = v["linear"] + (shrunk - grown / lr * var)
             curvature, threshold = accum**power / lr + 2 * v["l2"], v["l1"]
         clipped = np.clip(linear, -threshold, threshold)
         return (clipped - linear) / curvature, accum, linear

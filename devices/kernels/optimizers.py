@@ -1,8 +1,8 @@
 """Optimiser steps: new values of a variable and its slots from a gradient.
 
 Flows in: the variable, its slots, hyperparameters, a gradient. Flows out: the variable (reference ops) or nothing.
-Always holds: an op and its Resource form compute the same; half types are computed in float32 and rounded once per
-step.
+Always holds: an op and its Resource form compute the same; half types are rounded after each operation of a formula,
+as in TensorFlow; a refused step leaves all variables as they were.
 
 Each optimiser is a table row: the op's inputs in order, of which the first few are variables, and a formula. A formula
 gets the values by name and returns the new values of the variables.
@@ -10,7 +10,7 @@ gets the values by name and returns the new values of the variables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +21,8 @@ from ...graph.ops.shapes.dims import shape_text
 from ..state import Variable
 from . import optimizer_formulas as formulas
 from .registry import Construction, Kernel, kernel
-from .support import is_half, widen
 from .variable_scatter import check_rows
-from .variables import initialised_variable_of
+from .variables import initialised_variable_of, updating
 
 Formula = Callable[[Mapping[str, Array]], tuple[Array, ...]]
 
@@ -55,6 +54,9 @@ OPTIMIZERS = {
     "AdaMax": _row("var m v", "beta1_power lr beta1 beta2 epsilon grad", formulas.adamax),
     "Adagrad": _row("var accum", "lr grad", formulas.adagrad),
     "AdagradV2": _row("var accum", "lr epsilon grad", formulas.adagrad_v2),
+    "AdagradDA": _row(
+        "var gradient_accumulator gradient_squared_accumulator", "grad lr l1 l2 global_step", formulas.adagrad_da
+    ),
     "Adadelta": _row("var accum accum_update", "lr rho epsilon grad", formulas.adadelta),
     "RMSProp": _row("var ms mom", "lr rho momentum epsilon grad", formulas.rms_prop),
     "CenteredRMSProp": _row("var mg ms mom", "lr rho momentum epsilon grad", formulas.centered_rms_prop),
@@ -66,91 +68,52 @@ OPTIMIZERS = {
     "PowerSign": _row("var m", "lr logbase sign_decay beta grad", formulas.power_sign),
 }
 _RESOURCE_ONLY = {"KerasMomentum", "AdamWithAmsgrad"}
-_REFERENCE_OPS = [f"Apply{name}" for name in OPTIMIZERS if name not in _RESOURCE_ONLY]
 # These have a form for gradients of some rows only; the row numbers come right after the gradient.
 _SPARSE = [
-    "Adadelta", "Adagrad", "AdagradV2", "CenteredRMSProp", "Ftrl", "FtrlV2", "KerasMomentum", "Momentum",
+    "Adadelta", "Adagrad", "AdagradDA", "AdagradV2", "CenteredRMSProp", "Ftrl", "FtrlV2", "KerasMomentum", "Momentum",
     "ProximalAdagrad", "ProximalGradientDescent", "RMSProp",
 ]  # fmt: skip
 
 
-def _check(optimizer: Optimizer, values: Mapping[str, Array]) -> None:
+def _check_shapes(optimizer: Optimizer, values: Mapping[str, Array]) -> None:
+    """InvalidArgumentError unless all slots are as large as the variable, and the other inputs scalars."""
     var = values["var"]
-    for index, name in enumerate(optimizer.inputs[1:], 1):
+    for index, name in enumerate(optimizer.inputs):
         shape = values[name].shape
-        if index < optimizer.variables or name == optimizer.gradient:
-            if shape != var.shape:
-                raise InvalidArgumentError(
-                    f"var and {name} do not have the same shape{shape_text(var.shape)} {shape_text(shape)}"
-                )
-        elif shape:
+        if index < optimizer.variables:
+            _check_same(var, name, shape)
+        elif name != optimizer.gradient and shape:
             raise InvalidArgumentError(f"{name} is not a scalar: {shape_text(shape)}")
 
 
-def _step(optimizer: Optimizer, node: Construction) -> Callable[[list[Variable], tuple[Array, ...]], None]:
-    """One step on initialised variables: all values are read, checked, computed, and only then stored."""
-    formula = optimizer.formula(node.attrs)
-
-    def step(variables: list[Variable], others: tuple[Array, ...]) -> None:
-        given = [*(variable.read() for variable in variables), *others]
-        values = dict(zip(optimizer.inputs, given, strict=True))
-        _check(optimizer, values)
-        dtype = given[0].dtype
-        if is_half(dtype):
-            values = {name: widen(value) for name, value in values.items()}
-        for variable, new in zip(variables, formula(values), strict=True):
-            variable.value = np.asarray(new, dtype)
-
-    return step
+def _check_same(var: Array, name: str, shape: tuple[int, ...]) -> None:
+    if shape != var.shape:
+        raise InvalidArgumentError(
+            f"var and {name} do not have the same shape{shape_text(var.shape)} {shape_text(shape)}"
+        )
 
 
-@kernel(*_REFERENCE_OPS)
+def _ops(prefix: str, names: Iterable[str]) -> list[str]:
+    """The ops of these optimisers, for reference and for resource variables."""
+    reference = [f"{prefix}{name}" for name in names if name not in _RESOURCE_ONLY]
+    return [*reference, *(f"Resource{prefix}{name}" for name in names)]
+
+
+@kernel(*_ops("Apply", OPTIMIZERS))
 def apply_optimizer(node: Construction) -> Kernel:
-    """One step of an optimiser on reference variables; puts out the variable."""
-    optimizer = OPTIMIZERS[node.op.removeprefix("Apply")]
-    step, count = _step(optimizer, node), optimizer.variables
-
-    def apply(*inputs: object) -> Variable:
-        variables = [value for value in inputs[:count] if isinstance(value, Variable)]
-        step(variables, tuple(np.asarray(value) for value in inputs[count:]))
-        return variables[0]
-
-    return apply
-
-
-@kernel(*(f"ResourceApply{name}" for name in OPTIMIZERS))
-def resource_apply_optimizer(node: Construction) -> Kernel:
-    """One step of an optimiser on resource variables."""
-    optimizer = OPTIMIZERS[node.op.removeprefix("ResourceApply")]
-    step, count, find = _step(optimizer, node), optimizer.variables, initialised_variable_of(node)
-
-    def apply(*inputs: Array) -> None:
-        step([find(handle) for handle in inputs[:count]], inputs[count:])
-
-    return apply
-
-
-def _sparse_step(optimizer: Optimizer, node: Construction) -> Callable[[list[Variable], tuple[Array, ...]], None]:
-    """A step on the rows that the gradient is for; a row that occurs twice takes two steps, in order."""
+    """One step of an optimiser: all values are read, checked, computed, and only then stored."""
+    optimizer = OPTIMIZERS[node.op.removeprefix("Resource").removeprefix("Apply")]
     formula = optimizer.formula(node.attrs)
-    names = list(optimizer.inputs)
-    names.insert(names.index(optimizer.gradient) + 1, "indices")
 
-    def step(variables: list[Variable], others: tuple[Array, ...]) -> None:
-        stored = [variable.read().copy() for variable in variables]
-        values = dict(zip(names, [*stored, *others], strict=True))
-        grad, indices = values[optimizer.gradient], values.pop("indices")
-        _check_sparse(values["var"], grad, indices)
-        for rows in _rounds(indices):
-            part = values | dict(zip(names, (array[indices[rows]] for array in stored), strict=False))
-            part[optimizer.gradient] = grad[rows]
-            computed = formula({name: widen(np.asarray(value)) for name, value in part.items()})
-            for array, new in zip(stored, computed, strict=True):
-                array[indices[rows]] = new
-        for variable, array in zip(variables, stored, strict=True):
-            variable.value = array
+    def step(variables: Sequence[Variable], others: Sequence[Array]) -> None:
+        given = [*(variable.read() for variable in variables), *map(np.asarray, others)]
+        values = dict(zip(optimizer.inputs, given, strict=True))
+        _check_shapes(optimizer, values)
+        _check_same(given[0], optimizer.gradient, values[optimizer.gradient].shape)
+        for variable, new in zip(variables, formula(values), strict=True):
+            variable.value = np.asarray(new, given[0].dtype)
 
-    return step
+    return updating(node, step, count=optimizer.variables, find=initialised_variable_of)
 
 
 def _check_sparse(var: Array, grad: Array, indices: Array) -> None:
@@ -177,27 +140,26 @@ def _rounds(indices: Array) -> list[Array]:
     return [np.sort(order[occurrence == k]) for k in range(int(lengths.max(initial=0)))]
 
 
-@kernel(*(f"SparseApply{name}" for name in _SPARSE if name not in _RESOURCE_ONLY))
+@kernel(*_ops("SparseApply", _SPARSE))
 def sparse_apply_optimizer(node: Construction) -> Kernel:
-    """One step of an optimiser on rows of reference variables; puts out the variable."""
-    optimizer = OPTIMIZERS[node.op.removeprefix("SparseApply")]
-    step, count = _sparse_step(optimizer, node), optimizer.variables
+    """A step on the rows that the gradient is for; a row that occurs twice takes two steps, in order."""
+    optimizer = OPTIMIZERS[node.op.removeprefix("Resource").removeprefix("SparseApply")]
+    formula = optimizer.formula(node.attrs)
+    names = list(optimizer.inputs)
+    names.insert(names.index(optimizer.gradient) + 1, "indices")
 
-    def apply(*inputs: object) -> Variable:
-        variables = [value for value in inputs[:count] if isinstance(value, Variable)]
-        step(variables, tuple(np.asarray(value) for value in inputs[count:]))
-        return variables[0]
+    def step(variables: Sequence[Variable], others: Sequence[Array]) -> None:
+        stored = [variable.read().copy() for variable in variables]
+        values = dict(zip(names, [*stored, *map(np.asarray, others)], strict=True))
+        grad, indices = values[optimizer.gradient], values.pop("indices")
+        _check_shapes(optimizer, values)
+        _check_sparse(values["var"], grad, indices)
+        for rows in _rounds(indices):
+            part = values | dict(zip(names, (array[indices[rows]] for array in stored), strict=False))
+            part[optimizer.gradient] = grad[rows]
+            for array, new in zip(stored, formula(part), strict=True):
+                array[indices[rows]] = new
+        for variable, array in zip(variables, stored, strict=True):
+            variable.value = array
 
-    return apply
-
-
-@kernel(*(f"ResourceSparseApply{name}" for name in _SPARSE))
-def resource_sparse_apply_optimizer(node: Construction) -> Kernel:
-    """One step of an optimiser on rows of resource variables."""
-    optimizer = OPTIMIZERS[node.op.removeprefix("ResourceSparseApply")]
-    step, count, find = _sparse_step(optimizer, node), optimizer.variables, initialised_variable_of(node)
-
-    def apply(*inputs: Array) -> None:
-        step([find(handle) for handle in inputs[:count]], inputs[count:])
-
-    return apply
+    return updating(node, step, count=optimizer.variables, find=initialised_variable_of)

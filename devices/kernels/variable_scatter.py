@@ -1,8 +1,8 @@
 """Reading and updating rows of variables: gathers and scatters on reference and resource variables.
 
 Flows in: a variable, row numbers or element positions, updates. Flows out: the variable (reference ops), rows, or
-nothing. Always holds: every index is checked before anything changes; the update makes a new array, so earlier
-readers keep theirs.
+nothing. Always holds: every index is checked before anything changes, so a refused update leaves the variable as it
+was (TensorFlow applies what comes before the bad index); the update makes a new array, so earlier readers keep theirs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...graph.ops.shapes.dims import shape_text
 from ..state import Variable
 from .registry import Construction, Kernel, kernel
 from .support import BFLOAT16
-from .variables import variable_of
+from .variables import updating, variable_of
 
 Index = Array | tuple[Array, ...]
 # changes rows of its first argument in place: (target, index into it, updates)
@@ -94,33 +94,22 @@ def _scattered(old: Array, indices: Array, updates: Array, apply: Apply) -> Arra
     return result
 
 
-@kernel(*(f"Scatter{name}" for name in _OPERATIONS))
+@kernel(*(f"{form}Scatter{name}" for form in ("", "Resource") for name in _OPERATIONS))
 def scatter(node: Construction) -> Kernel:
-    """Updates rows of a reference variable."""
-    apply = _OPERATIONS[node.op.removeprefix("Scatter")]
+    """Updates rows of a variable."""
+    is_resource, name = node.op.startswith("Resource"), node.op.removeprefix("Resource").removeprefix("Scatter")
+    apply = _OPERATIONS[name]
 
-    def update(variable: Variable, indices: Array, updates: Array) -> Variable:
-        variable.value = _scattered(variable.read(), indices, updates, apply)
-        return variable
-
-    return update
-
-
-@kernel(*(f"ResourceScatter{name}" for name in _OPERATIONS))
-def resource_scatter(node: Construction) -> Kernel:
-    """Updates rows of a resource variable."""
-    apply, find = _OPERATIONS[node.op.removeprefix("ResourceScatter")], variable_of(node)
-
-    def update(handle: Array, indices: Array, updates: Array) -> None:
-        variable = find(handle)
-        if updates.ndim and updates.shape[: indices.ndim] != indices.shape:
+    def update(variables: Sequence[Variable], others: Sequence[Array]) -> None:
+        (variable,), (indices, updates) = variables, others
+        if is_resource and updates.ndim and updates.shape[: indices.ndim] != indices.shape:
             raise InvalidArgumentError(
                 f"The shape of indices ({shape_text(indices.shape)}) must be a prefix of "
                 f"the shape of updates ({shape_text(updates.shape)})"
             )
         variable.value = _scattered(variable.read(), indices, updates, apply)
 
-    return update
+    return updating(node, update)
 
 
 def _check_positions(indices: Array, shape: Sequence[int]) -> None:
@@ -156,28 +145,16 @@ def _scattered_nd(old: Array, indices: Array, updates: Array, apply: Apply) -> A
 _ND = ("Update", "Add", "Sub", "Min", "Max")
 
 
-@kernel(*(f"ScatterNd{name}" for name in _ND))
+@kernel(*(f"{form}ScatterNd{name}" for form in ("", "Resource") for name in _ND))
 def scatter_nd(node: Construction) -> Kernel:
-    """Updates slices of a reference variable, each at a position of its own."""
-    apply = _OPERATIONS[node.op.removeprefix("ScatterNd")]
+    """Updates slices of a variable, each at a position of its own."""
+    apply = _OPERATIONS[node.op.removeprefix("Resource").removeprefix("ScatterNd")]
 
-    def update(variable: Variable, indices: Array, updates: Array) -> Variable:
-        variable.value = _scattered_nd(variable.read(), indices, updates, apply)
-        return variable
-
-    return update
-
-
-@kernel(*(f"ResourceScatterNd{name}" for name in _ND))
-def resource_scatter_nd(node: Construction) -> Kernel:
-    """Updates slices of a resource variable, each at a position of its own."""
-    apply, find = _OPERATIONS[node.op.removeprefix("ResourceScatterNd")], variable_of(node)
-
-    def update(handle: Array, indices: Array, updates: Array) -> None:
-        variable = find(handle)
+    def update(variables: Sequence[Variable], others: Sequence[Array]) -> None:
+        (variable,), (indices, updates) = variables, others
         variable.value = _scattered_nd(variable.read(), indices, updates, apply)
 
-    return update
+    return updating(node, update)
 
 
 @kernel("ResourceGather")

@@ -7,18 +7,22 @@ keeps it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ...errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, OutOfRangeError
-from ...graph.dtypes import Array, DataType, base_type, dtype_name, numpy_dtype
+from ...graph.dtypes import Array, DataType, Shape, base_type, dtype_name, is_ref, numpy_dtype
 from ...graph.ops.shapes.dims import shape_text
 from ..state import DEFAULT_CONTAINER, VARIABLE_TYPE, ResourceHandle, Variable, handle_array, handle_of
 from .registry import Construction, Kernel, kernel
 from .slicing import empty_of
+from .support import require
 
 VariableOf = Callable[[Array], Variable]
+FindVariable = Callable[[Construction], VariableOf]
+Update = Callable[[Sequence[Variable], Sequence[Array]], None]
 Combine = Callable[[Array, Array], Array]
 
 
@@ -29,7 +33,13 @@ def reference_variable(node: Construction) -> Kernel:
     container = node.attrs["container"].decode()
     dtype = base_type(node.output_types[0])
     state, shape = node.state, node.attrs["shape"]
+    _check_known(shape)
     return lambda: state.variable(container, name, dtype, shape)
+
+
+def _check_known(shape: Shape) -> None:
+    """InvalidArgumentError for a declared shape that leaves sizes open."""
+    require(None not in (shape or ()), f"Shape {shape_text(shape)} is not fully defined")
 
 
 @kernel("TemporaryVariable")
@@ -38,13 +48,8 @@ def temporary_variable(node: Construction) -> Kernel:
     name, shape = node.attrs["var_name"].decode() or node.name, node.attrs["shape"]
     dtype = base_type(node.output_types[0])
 
-    def make() -> Variable:
-        sizes = tuple(size for size in shape or () if size is not None)
-        if shape is None or len(sizes) != len(shape):
-            raise InvalidArgumentError(f"the shape of temporary variable {name!r} is not fully known")
-        return Variable(name, dtype, empty_of(sizes, numpy_dtype(dtype)), shape)
-
-    return make
+    _check_known(shape)
+    return lambda: Variable(name, dtype, empty_of(shape or (), numpy_dtype(dtype)), shape)
 
 
 @kernel("DestroyTemporaryVariable")
@@ -66,16 +71,9 @@ def is_variable_initialized(node: Construction) -> Kernel:
     return lambda variable: np.bool_(variable.value is not None)
 
 
-def _known_shape(variable: Variable) -> tuple[int, ...] | None:
-    """The shape an assignment has to keep: the value's, else the declared one if all its sizes are known.
-
-    An unknown rank counts as none, as TensorFlow has it.
-    """
-    if variable.value is not None:
-        return tuple(variable.value.shape)
-    shape = variable.shape or ()
-    sizes = [size for size in shape if size is not None]
-    return tuple(sizes) if len(sizes) == len(shape) else None
+def _shape(variable: Variable) -> Shape:
+    """The shape an assignment has to keep: the value's, else the declared one; an unknown rank is a scalar's."""
+    return (variable.shape or ()) if variable.value is None else tuple(variable.value.shape)
 
 
 @kernel("Assign")
@@ -85,8 +83,8 @@ def assign(node: Construction) -> Kernel:
 
     def store(variable: Variable, value: Array) -> Variable:
         if validate:
-            expected = _known_shape(variable)
-            if expected is not None and expected != value.shape:
+            expected = _shape(variable)
+            if expected != value.shape:
                 raise InvalidArgumentError(
                     "Assign requires shapes of both tensors to match. "
                     f"lhs shape= {shape_text(expected)} rhs shape= {shape_text(value.shape)}"
@@ -143,8 +141,11 @@ def _counted(old: Array, limit: int) -> Array:
 
 @kernel("VarHandleOp")
 def var_handle(node: Construction) -> Kernel:
-    """The handle of the resource variable of this container and name; always the same array."""
-    name = node.attrs["shared_name"].decode() or node.name
+    """The handle of the resource variable of this container and name; always the same array.
+
+    All nodes of a container that give no name share one variable, as in TensorFlow.
+    """
+    name = node.attrs["shared_name"].decode()
     container = node.attrs["container"].decode() or DEFAULT_CONTAINER
     handle = handle_array(ResourceHandle(node.device, container, name, VARIABLE_TYPE))
     return lambda: handle
@@ -184,6 +185,28 @@ def initialised_variable_of(node: Construction) -> VariableOf:
             ) from None
 
     return found
+
+
+def updating(node: Construction, update: Update, *, count: int = 1, find: FindVariable | None = None) -> Kernel:
+    """The kernel of an op that updates the variables that its first `count` inputs are references or handles of.
+
+    `update` gets the variables and the other inputs. What the op puts out is the first reference, or, of handles,
+    nothing. `find` makes the function that looks handles up.
+    """
+    if is_ref(node.input_types[0]):
+
+        def update_references(*inputs: Any) -> Variable:
+            update(inputs[:count], inputs[count:])
+            first: Variable = inputs[0]
+            return first
+
+        return update_references
+    variable = (find or variable_of)(node)
+
+    def update_resources(*inputs: Array) -> None:
+        update([variable(handle) for handle in inputs[:count]], inputs[count:])
+
+    return update_resources
 
 
 @kernel("VarIsInitializedOp")

@@ -23,6 +23,7 @@ _DENSE = {
     "AdaMax": "vvvsssssg",
     "Adagrad": "vvsg",
     "AdagradV2": "vvssg",
+    "AdagradDA": "vvvgssss",
     "Adadelta": "vvvsssg",
     "RMSProp": "vvvssssg",
     "CenteredRMSProp": "vvvvssssg",
@@ -60,7 +61,7 @@ def resource_apply_dense(c: ShapeContext) -> Sequence[Shape]:
 
 
 _SPARSE_NAMES = (
-    "Adadelta", "Adagrad", "AdagradV2", "CenteredRMSProp", "Ftrl", "FtrlV2", "KerasMomentum", "Momentum",
+    "Adadelta", "Adagrad", "AdagradDA", "AdagradV2", "CenteredRMSProp", "Ftrl", "FtrlV2", "KerasMomentum", "Momentum",
     "ProximalAdagrad", "ProximalGradientDescent", "RMSProp",
 )  # fmt: skip
 _SPARSE = {name: _DENSE[name].replace("g", "gi") for name in _SPARSE_NAMES}

@@ -21,7 +21,7 @@ from tests.devices.kernels.harness import run, shapes
 HYPER = {
     "alpha": 0.1, "lr": 0.1, "momentum": 0.9, "beta1_power": 0.5, "beta2_power": 0.6, "beta1": 0.9, "beta2": 0.99,
     "epsilon": 0.1, "rho": 0.9, "l1": 0.05, "l2": 0.03, "lr_power": -0.5, "sign_decay": 0.7,
-    "beta": 0.8, "logbase": 0.5,
+    "beta": 0.8, "logbase": 0.5, "global_step": 3,
 }  # fmt: skip
 Numbers = tuple[float, ...]
 
@@ -56,6 +56,11 @@ def adadelta(g: float, var: float, accum: float, update: float) -> Numbers:
     return var - 0.1 * change, accum, 0.9 * update + 0.1 * change * change
 
 
+def adagrad_da(g: float, var: float, total: float, squares: float) -> Numbers:
+    total, squares = total + g, squares + g * g
+    return -0.1 * sign(total) * max(abs(total) - 0.05 * 3, 0) / (0.03 * 3 * 0.1 + sqrt(squares)), total, squares
+
+
 def rms_prop(g: float, var: float, ms: float, mom: float) -> Numbers:
     ms = 0.9 * ms + 0.1 * g * g
     mom = 0.9 * mom + 0.1 * g / sqrt(ms + 0.1)
@@ -87,6 +92,7 @@ FORMULAS: dict[str, tuple[Callable[..., Numbers], dict[str, Any]]] = {
     "AdaMax": (adamax, {}),
     "Adagrad": (lambda g, var, a: (var - 0.1 * g / sqrt(a + g * g), a + g * g), {}),
     "AdagradV2": (lambda g, var, a: (var - 0.1 * g / (sqrt(a + g * g) + 0.1), a + g * g), {}),
+    "AdagradDA": (adagrad_da, {}),
     "Adadelta": (adadelta, {}),
     "RMSProp": (rms_prop, {}),
     "Ftrl": (ftrl, {}),
@@ -100,7 +106,10 @@ def arguments(name: str, gradient: np.ndarray, dtype: type = np.float64) -> list
     """The inputs after the variables."""
     optimizer = OPTIMIZERS[name]
     names = optimizer.inputs[optimizer.variables :]
-    return [gradient if n == optimizer.gradient else np.asarray(dtype(HYPER[n])) for n in names]
+    return [
+        gradient if n == optimizer.gradient else np.asarray(HYPER[n], np.int64 if n == "global_step" else dtype)
+        for n in names
+    ]
 
 
 def variables(name: str, values: list[np.ndarray]) -> list[Variable]:
@@ -140,7 +149,7 @@ def test_a_step_is_the_published_formula(label: str, cases: list[tuple[float, fl
         np.testing.assert_array_equal(other, variable.read())
 
 
-@pytest.mark.parametrize("name", ["Adagrad", "Momentum", "RMSProp", "Ftrl", "Adadelta"])
+@pytest.mark.parametrize("name", ["Adagrad", "AdagradDA", "Momentum", "RMSProp", "Ftrl", "Adadelta"])
 @given(st.lists(st.integers(0, 3), max_size=5), st.integers(0, 99))
 def test_a_sparse_step_is_dense_steps_on_its_rows(name: str, indices: list[int], seed: int) -> None:
     """One after the other where a row occurs twice; other rows stay."""
@@ -172,6 +181,16 @@ def test_a_step_keeps_the_element_type(dtype: type[np.generic]) -> None:
     np.testing.assert_array_equal(variable.read(), np.full(2, 0.5, dtype))
 
 
+def test_half_types_are_rounded_after_each_operation() -> None:
+    """As TensorFlow does; a float32 step that is rounded once gives other numbers."""
+    variable = Variable("v", DataType.BFLOAT16, np.ones(1, ml_dtypes.bfloat16))
+    alpha, delta = np.asarray(0.1, ml_dtypes.bfloat16), np.full(1, 1.0078125, ml_dtypes.bfloat16)
+    run("ApplyGradientDescent", variable, alpha, delta)
+    product = np.asarray(np.float32(alpha) * np.float32(delta)).astype(ml_dtypes.bfloat16)
+    expected = np.asarray(1 - product.astype(np.float32)).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(variable.read(), expected)
+
+
 def test_what_does_not_fit_is_named_and_changes_nothing() -> None:
     """Shapes, scalars, and slots that were never assigned."""
     one, half = np.ones(3), np.asarray(0.5)
@@ -191,6 +210,9 @@ def test_what_does_not_fit_is_named_and_changes_nothing() -> None:
             np.ones(1),
             np.array([3], np.int32),
         )
+    rows = np.ones(1), np.array([0], np.int32)
+    with pytest.raises(InvalidArgumentError, match=r"var and accum do not have the same shape\[3\] \[2\]"):
+        run("SparseApplyAdagrad", variable, Variable("a", DataType.DOUBLE, np.ones(2)), half, *rows)
     np.testing.assert_array_equal(variable.read(), one)
 
 

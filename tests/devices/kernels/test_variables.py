@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.devices.state import DeviceState, ResourceHandle, Variable, handle_array, handle_of
-from partita.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, OutOfRangeError
+from partita.errors import FailedPreconditionError, InternalError, InvalidArgumentError, NotFoundError, OutOfRangeError
 from partita.graph.dtypes import Array, DataType
 from tests.devices.kernels.harness import run, shapes
 
@@ -35,6 +35,29 @@ def test_a_reference_variable_is_one_object_per_name() -> None:
     run("Assign", first, np.array([1, 2], np.float32))
     state.reset()
     assert run("VariableV2", state=state, name="a", **attrs).value is None
+
+
+def test_variables_of_one_name_are_of_one_type() -> None:
+    state = DeviceState()
+    run("VariableV2", state=state, dtype=DataType.FLOAT, shape=(), shared_name="v")
+    with pytest.raises(InternalError, match="Output 0 of type float_ref does not match declared output type int32_ref"):
+        run("VariableV2", state=state, dtype=DataType.INT32, shape=(), shared_name="v")
+
+
+@pytest.mark.parametrize("op", ["VariableV2", "TemporaryVariable"])
+def test_declared_shapes_are_known_and_an_unknown_rank_is_a_scalar(op: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"Shape \[\?,3\] is not fully defined"):
+        run(op, dtype=DataType.FLOAT, shape=(None, 3))
+    variable = run(op, dtype=DataType.FLOAT, shape=None)
+    with pytest.raises(InvalidArgumentError, match=r"lhs shape= \[\] rhs shape= \[1\]"):
+        run("Assign", variable, np.ones(1, np.float32))
+
+
+def test_resource_variables_without_a_name_are_one() -> None:
+    state = DeviceState()
+    first, second = (run("VarHandleOp", state=state, name=n, dtype=DataType.FLOAT, shape=()) for n in "ab")
+    run("AssignVariableOp", first, np.float32(3), state=state)
+    assert run("ReadVariableOp", second, state=state, dtype=DataType.FLOAT) == 3
 
 
 def test_an_unassigned_variable_cannot_be_read() -> None:
