@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .instructions import Instruction, Slots
 
 Chunk = list["Instruction"]
+_FAST_AGAIN = 0.75  # of the limit: below, a kernel that was slow once, on a busy machine perhaps, leaves its thread
 _WORTH_NOTICE_S = 1e-4
 _WORTH_REUSE_S = 5e-6  # an instruction that takes so long makes results that are not tiny
 _VERY_LONG = 10  # times a limit: no accident
@@ -155,7 +156,7 @@ class Plan:
         if len(chunk) > 1:
             if took_s > limits.chunk_s:
                 segment.split(chunk)
-        elif took_s < limits.thread_s / 2:
+        elif took_s < limits.thread_s * _FAST_AGAIN:
             segment.slow -= {id(chunk)}
         elif took_s > limits.thread_s and self._may_run_in_thread(segment.origins[sum(map(len, chunks[:number]))]):
             segment.slow |= {id(chunk)}
