@@ -49,18 +49,22 @@ Loops = dict[str, LocalLoop | DistributedLoop]
 """the compiled loops of a partition, by frame"""
 
 
-def compile_plans(parts: Sequence[Part], *, every_node: bool = False, called: bool = False) -> list[Plan]:
+def compile_plans(
+    parts: Sequence[Part], *, every_node: bool = False, called: bool = False, from_elsewhere: bool = False
+) -> list[Plan]:
     """The plans of all partitions of a graph, each on the device of its binder.
 
     With `every_node` every tensor is a message of its own, too. The keys of a function that is `called` lack the frame.
+    With `from_elsewhere` there are partitions that are not among `parts`, and nothing is known of what comes from them.
     Raises Unfoldable for loops that only the interpreter can run, UnimplementedError for ops without kernel (all of
     them in one message), and what kernel factories raise.
     """
     levels = [_levels(graph, binder) for graph, binder in parts]
     loops: list[Loops] = [{} for _ in parts]
     for frame in _inner_first(levels):
-        _compile_loop(frame, parts, levels, loops)
-    plans = _compile_level(parts, [own.root for own in levels], loops, framed=called, every_node=every_node)
+        _compile_loop(frame, parts, levels, loops, from_elsewhere)
+    root = [own.root for own in levels]
+    plans = _compile_level(parts, root, loops, framed=called, every_node=every_node, from_elsewhere=from_elsewhere)
     check_complete(binder for _, binder in parts)
     if any(_keeps_inputs(loop.columns) for own in levels for loop in own.loops):
         plans = [replace(plan, keeps_inputs=True) for plan in plans]
@@ -78,7 +82,9 @@ def _inner_first(levels: Sequence[Levels]) -> list[str]:
     return sorted(depth, key=lambda name: -depth[name])
 
 
-def _compile_loop(frame: str, parts: Sequence[Part], levels: Sequence[Levels], loops: list[Loops]) -> None:
+def _compile_loop(
+    frame: str, parts: Sequence[Part], levels: Sequence[Levels], loops: list[Loops], from_elsewhere: bool
+) -> None:
     """Compiles the shares that all partitions have in a loop."""
     together: list[tuple[int, Loop]] = []
     for number, own in enumerate(levels):
@@ -91,7 +97,8 @@ def _compile_loop(frame: str, parts: Sequence[Part], levels: Sequence[Levels], l
                     loops[number][frame] = alone
     if together:
         shares, columns = [parts[number] for number, _ in together], [loop.columns for _, loop in together]
-        plans = _compile_level(shares, columns, [loops[n] for n, _ in together], framed=True, in_loop=True)
+        inner = [loops[number] for number, _ in together]
+        plans = _compile_level(shares, columns, inner, framed=True, in_loop=True, from_elsewhere=from_elsewhere)
         for (number, loop), plan in zip(together, plans, strict=True):
             loops[number][frame] = DistributedLoop.of(loop, plan)
 
@@ -104,6 +111,7 @@ def _compile_level(
     framed: bool,
     in_loop: bool = False,
     every_node: bool = False,
+    from_elsewhere: bool,
 ) -> list[Plan]:
     """The plans of one level of all partitions: of the graph, or of what an iteration of a loop does.
 
@@ -111,7 +119,10 @@ def _compile_level(
     """
     columns = [launched(own) for own in levels]
     references = len(parts) > 1 and any(is_ref(t) for c in columns for kind in c.kinds for t in kind.output_types)
+    references |= from_elsewhere
     brings_death = _brings_death(columns, loops, in_loop)
+    if from_elsewhere:
+        brings_death.add(Role.RECV)
     drafts = [
         draft_of(own, brings_death, receives_may_be_references=references, every_node=every_node) for own in columns
     ]

@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ..devices.kernels.registry import is_deferred, is_waiting_for_files, lookup
-from ..devices.state import DeviceState
-from ..graph.subgraph import client_graph
-from .binding import PLACEHOLDERS, Binder
-from .reference import run_reference
+from .binding import PLACEHOLDERS
+from .graph_runner import GraphRunner
 from .roles import Role, role_of
 
 if TYPE_CHECKING:
@@ -23,8 +19,6 @@ if TYPE_CHECKING:
     from ..graph.graph import Graph
     from ..graph.properties import NodeProperties
 
-_DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
-_SEED = 0  # nothing that is random is ever evaluated here
 _ROLES = frozenset({Role.COMPUTE, Role.CONST, Role.ALIAS, Role.NOTHING})
 
 
@@ -40,8 +34,4 @@ class ConstantEvaluator:
 
     def run(self, graph: Graph, fetches: Sequence[str]) -> list[Array]:
         """The values of tensors, in the order asked; raises the error of a node that fails."""
-        binder = Binder(_DEVICE, DeviceState(_SEED))
-        requested = client_graph(graph, (), fetches, (), _DEVICE)
-        requested.assign_devices(np.full(requested.num_node_ids, requested.intern_device(_DEVICE)))
-        values = run_reference([requested], {_DEVICE: binder}, (), len(fetches))
-        return [np.asarray(value) for value in values]
+        return GraphRunner().run(graph, None, fetches)

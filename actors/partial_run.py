@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..graph.graph import Graph
     from .device_actor import Crew
     from .preparation import Prepared
-    from .step import Step
+    from .step import Part, Step
 
 
 def full_name(name: str) -> str:
@@ -62,6 +62,7 @@ class PartialRun:
         """`graph` is the session's, uncut; `key` makes the rendezvous key of a feed or fetch."""
         self.handle = handle
         self.step = step
+        self.parts: Sequence[Part] = ()  # kept here, as the step does not keep them
         self.calls = 0
         self.is_over = False
         self._graph = graph
@@ -173,10 +174,10 @@ class PartialRuns:
         feeds, fetches, targets, _ = prepared.signature
         handle = f"{','.join(feeds)}->{','.join(fetches)}/{','.join(sorted(targets))}/1/;{self._num_begun}"
         self._num_begun += 1
-        self._runs[handle] = PartialRun(handle, graph, prepared, step, self._key)
+        run = self._runs[handle] = PartialRun(handle, graph, prepared, step, self._key)
         self._steps.add(step)
         with np.errstate(all="ignore"):
-            step.start(prepared.work, [])
+            run.parts = step.start(prepared.work, [])
             self._crew.work()
         return handle
 

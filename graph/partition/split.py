@@ -206,14 +206,17 @@ class _Cut:
         return gating
 
     def _gates(self, pairs: Pairs, gating: Numbers) -> npt.NDArray[np.int32]:
-        """Gating edges, moved from a consumer to the receives made for it while there are any of them left."""
+        """Gating edges, moved from a consumer to the receives made for it, each of which gets one.
+
+        A consumer has as many as receives, but for a worker, whose import has dropped all but the first.
+        """
         rows: list[tuple[int, int, int, int]] = []
         edges = pairs.edges
         gated = self.edges.dst[gating].tolist()
         gate_of, left = dict(zip(gated, self.edges.src[gating].tolist(), strict=True)), Counter(gated)
         remote = ~edges.local[pairs.first]
         for consumer, recv in zip(edges.dst[pairs.first][remote].tolist(), pairs.recv[remote].tolist(), strict=True):
-            if left[consumer]:
+            if consumer in gate_of:
                 left[consumer] -= 1
                 rows.append((gate_of[consumer], CONTROL_SLOT, recv, CONTROL_SLOT))
         rows += [(gate_of[node], CONTROL_SLOT, node, CONTROL_SLOT) for node in left.elements()]

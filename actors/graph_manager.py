@@ -1,0 +1,263 @@
+"""The graphs of one worker: registered as GraphDefs, cut by device, run under handles as often as a master likes.
+
+Flows in: the share that a master has cut out for this worker's task, the rendezvous of each step, tensors by key. Flows
+out: handles, tensors by key, errors. Always holds: handles, generated names and local step numbers come from one
+counter, so none is given twice; a graph that is deregistered while it runs goes on to the end of that run.
+
+    register -> handle --execute--> a step on the actors of this worker, which meets others at the master's rendezvous
+                  `--deregister--> unknown: ABORTED, the master's cue to register again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import trio
+
+from ..devices.state import DeviceState
+from ..errors import AbortedError, InvalidArgumentError, PartitaError
+from ..graph import CostGraphDef, GraphDef, StepStats
+from ..graph.cost_graph import CostModels
+from ..graph.device_name import find_full_name
+from ..graph.importer import graph_def_to_graph, parse_lazily
+from ..graph.partition import PartitionOptions, add_control_edges, partition_within_task
+from ..graph.partition.tasks import WORKER_SEPARATOR, task_of
+from ..rendezvous import Received
+from .binding import Binder
+from .compiler import compile_plans
+from .device_actor import Crew, DeviceActor
+from .executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
+from .messages import Shutdown
+from .step import Part, Step
+from .trace import step_stats, traced
+
+if TYPE_CHECKING:
+    from ..devices.device import Device
+    from ..graph.graph import Graph
+    from ..rendezvous import Outcome, Rendezvous
+    from .plan import Plan
+
+Outputs = dict[str, Any]  # Any: tensors of any type, by key
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """A registered graph: what each device has to do. Whoever runs it holds it."""
+
+    handle: str
+    partitions: Mapping[str, Graph]
+    work: tuple[tuple[Plan, DeviceActor], ...]
+
+
+class GraphManager:
+    """See the module. One per worker, with an actor for each of its devices."""
+
+    def __init__(
+        self,
+        devices: Iterable[Device],
+        *,
+        seed: int | None = None,
+        budget_s: float = DEFAULT_BUDGET_S,
+        thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
+    ) -> None:
+        """`devices` are those of one task; the other arguments are as in `open_session`."""
+        self._devices = {device.name: device for device in devices}
+        self.task = task_of(next(iter(self._devices)))
+        self._crew = Crew(Pacer(budget_s, thread_limit_s))
+        self._actors = {name: DeviceActor(name, Binder(name, DeviceState(seed)), self._crew) for name in self._devices}
+        self._items: dict[str, _Item] = {}
+        self._cost_models = CostModels()
+        self._next_number = 0
+        self._steps: set[Step] = set()
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Starts the actors of the worker."""
+        for actor in self._actors.values():
+            nursery.start_soon(actor.run, name=f"actor of {actor.name}")
+
+    def shut_down(self, error: PartitaError) -> None:
+        """Fails the steps under way with `error`, forgets all graphs and ends the actors."""
+        for step in list(self._steps):
+            step.fail(error)
+        self.deregister_all()
+        for actor in self._actors.values():
+            actor.post(Shutdown())
+
+    def register(self, graph_def: GraphDef | bytes, *, recv_scheduling: bool = False) -> str:
+        """Takes over a graph whose nodes are all on devices of this worker; its handle.
+
+        With `recv_scheduling` receives wait until they are needed soon, which wants `_start_time` on every node. Raises
+        InvalidArgumentError for devices that are malformed, missing or not of this worker, and what importing,
+        partitioning and compiling raise.
+        """
+        share = GraphDef.FromString(parse_lazily(graph_def).SerializeToString())
+        self._check_devices(share)
+        options = PartitionOptions(
+            new_name=self._new_name, get_incarnation=self._incarnation, scheduling_for_recvs=recv_scheduling
+        )
+        parts = partition_within_task(share, self.task, options)
+        if recv_scheduling:
+            add_control_edges(parts, options)
+        graphs = {device: self._imported(part) for device, part in parts.items()}
+        plans = compile_plans(
+            [(graph, self._actors[device].binder) for device, graph in graphs.items()], from_elsewhere=True
+        )
+        handle = f"{self._number():016x}"
+        actors = [self._actors[device] for device in graphs]
+        self._items[handle] = _Item(handle, graphs, tuple(zip(plans, actors, strict=True)))
+        return handle
+
+    def deregister(self, handle: str) -> None:
+        """Forgets a graph; runs of it that are under way go on. Raises AbortedError for an unknown handle."""
+        if handle not in self._items:
+            raise AbortedError(f"Graph handle is not found: {handle}. Possibly, this worker just restarted.")
+        self._forget(handle)
+
+    def deregister_all(self) -> None:
+        """Forgets all graphs, as a restart does."""
+        for handle in list(self._items):
+            self._forget(handle)
+
+    def partitions(self, handle: str) -> list[GraphDef]:
+        """What each device runs of a graph, as GraphDefs. Raises AbortedError for an unknown handle."""
+        return [part.to_graph_def() for part in self._item(handle).partitions.values()]
+
+    async def execute(
+        self, handle: str, rendezvous: Rendezvous, inputs: Mapping[str, Any] | None = None, *, trace: bool = False
+    ) -> StepStats:
+        """Runs a graph to its end, `inputs` sent first; with `trace` what each node took, else empty statistics.
+
+        Raises AbortedError for an unknown handle, and the error that ended the step, of which the rendezvous knows too.
+        """
+        item = self._item(handle)
+        step = Step(self._number(), rendezvous)
+        self._steps.add(step)
+        work = [(traced(plan), actor) for plan, actor in item.work] if trace else item.work
+        try:
+            parts = self._begin(step, work, inputs or {}, trace)
+            await step.wait()
+        finally:
+            self._steps.discard(step)
+        if not trace:
+            return StepStats()
+        stats = step_stats(parts)
+        if self._items.get(handle) is item:
+            self._cost_models.learn(stats, item.partitions)
+        return stats
+
+    def send_inputs(self, rendezvous: Rendezvous, inputs: Mapping[str, Any]) -> None:
+        """Sends tensors by key; raises the error of the rendezvous once it has been aborted."""
+        with np.errstate(all="ignore"):
+            for key, value in inputs.items():
+                rendezvous.send(key, value)
+            self._crew.work()
+
+    async def recv_outputs(self, rendezvous: Rendezvous, keys: Iterable[str]) -> Outputs:
+        """Waits for tensors by key; raises the error of the step, InvalidArgumentError for one that is dead."""
+        found: Outputs = {}
+        for key in keys:
+            found[key] = _alive(key, await rendezvous.recv(key))
+        return found
+
+    def recv_outputs_async(
+        self, rendezvous: Rendezvous, keys: Iterable[str], done: Callable[[Outputs | PartitaError], object]
+    ) -> None:
+        """`recv_outputs` for callers without a task: `done` is called once, with all tensors or the first error."""
+        _Collecting(rendezvous, list(keys), done)
+
+    def build_cost_model(self, handle: str, cost_graph: CostGraphDef) -> None:
+        """Appends what traced steps have taught of a graph. Raises AbortedError for an unknown handle."""
+        for graph in self._item(handle).partitions.values():
+            self._cost_models.find_or_create(graph)
+            self._cost_models.add_to_cost_graph(graph, cost_graph)
+
+    def _begin(
+        self, step: Step, work: Iterable[tuple[Plan, DeviceActor]], inputs: Mapping[str, Any], trace: bool
+    ) -> list[Part]:
+        with np.errstate(all="ignore"):
+            parts = step.start(list(work), [], with_trace=trace)
+            for key, value in inputs.items():
+                step.rendezvous.send(key, value)
+            self._crew.work()
+        return parts
+
+    def _item(self, handle: str) -> _Item:
+        found = self._items.get(handle)
+        if found is None:
+            raise AbortedError(f"Graph handle is not found: {handle}")
+        return found
+
+    def _forget(self, handle: str) -> None:
+        for graph in self._items.pop(handle).partitions.values():
+            self._cost_models.remove(graph)
+
+    def _check_devices(self, share: GraphDef) -> None:
+        for node in share.node:
+            if node.device and find_full_name(node.device) is None:
+                raise InvalidArgumentError(f"Missing device name in: {node.name}", node=node.name, op=node.op)
+            if not node.device:
+                raise InvalidArgumentError(f"Node {node.name!r} is missing a device specification", node=node.name)
+            if node.device not in self._devices:
+                raise InvalidArgumentError(
+                    f"Creating a partition for {node.device} which doesn't exist in the list of available devices. "
+                    f"Available devices: {','.join(self._devices)}",
+                    node=node.name,
+                    op=node.op,
+                )
+
+    def _imported(self, part: GraphDef) -> Graph:
+        return graph_def_to_graph(part, allow_internal_names=True, expect_device=True)
+
+    def _new_name(self, prefix: str) -> str:
+        return f"{prefix}{WORKER_SEPARATOR}{self._number()}"
+
+    def _number(self) -> int:
+        self._next_number += 1
+        return self._next_number - 1
+
+    def _incarnation(self, device: str) -> int:
+        return self._devices[device].incarnation
+
+
+class _Collecting:
+    """Receives of several keys that end in one call."""
+
+    def __init__(
+        self, rendezvous: Rendezvous, keys: list[str], done: Callable[[Outputs | PartitaError], object]
+    ) -> None:
+        self._done = done
+        self._found: Outputs = {}
+        self._missing = len(keys)
+        self._is_over = False
+        if not keys:
+            self._end(self._found)
+        for key in keys:
+            rendezvous.recv_callback(key, partial(self._arrived, key))
+
+    def _arrived(self, key: str, received: Outcome) -> None:
+        if isinstance(received, PartitaError):
+            self._end(received)
+            return
+        try:
+            self._found[key] = _alive(key, received)
+        except PartitaError as error:
+            self._end(error)
+            return
+        self._missing -= 1
+        if not self._missing:
+            self._end(self._found)
+
+    def _end(self, result: Outputs | PartitaError) -> None:
+        if not self._is_over:
+            self._is_over = True
+            self._done(result)
+
+
+def _alive(key: str, received: Received) -> Any:  # Any: a tensor of any type
+    if received.is_dead:
+        raise InvalidArgumentError(f"The tensor returned for {key} was not valid.")
+    return received.value
