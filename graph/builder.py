@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -43,6 +43,18 @@ Input: TypeAlias = Any
 DType: TypeAlias = DataType | str
 
 
+class Context(Protocol):
+    """The inside of a loop or of a branch while its nodes are made; see `structured.py`."""
+
+    def admitted(
+        self, node: str, inputs: list[Tensor | list[Tensor]], control: Sequence[str]
+    ) -> tuple[list[Tensor | list[Tensor]], Sequence[str]]:
+        """What a node about to be made reads and waits for in here, given what it is to read and wait for."""
+
+    def add(self, node: str) -> None:
+        """The node has been made."""
+
+
 class GraphBuilder:
     """Writes a GraphDef node by node; see the module's docstring."""
 
@@ -57,6 +69,8 @@ class GraphBuilder:
         self._scope = ""
         self._device = ""
         self._control: tuple[str, ...] = ()
+        self.context: Context | None = None
+        """the loop or branch that nodes are being made in"""
 
     # What the graph is made of
 
@@ -79,8 +93,12 @@ class GraphBuilder:
         signature = self._functions.get(op) or lookup_op(op)
         full_name = self.unique_name(name or op)
         given = dict(attrs or {}) | more_attrs
-        builder = node_def_builder(full_name, signature, self._as_tensors(full_name, signature, inputs, given), given)
-        for source in dict.fromkeys((*self._control, *map(self._node_name, control))):
+        tensors = self._as_tensors(full_name, signature, inputs, given)
+        waits_for: Sequence[str] = list(dict.fromkeys((*self._control, *map(self._node_name, control))))
+        if self.context is not None:
+            tensors, waits_for = self.context.admitted(full_name, tensors, waits_for)
+        builder = node_def_builder(full_name, signature, tensors, given)
+        for source in waits_for:
             builder.control_input(source)
         builder.device(self._joined_device(device))
         node = builder.finalize()
@@ -89,6 +107,8 @@ class GraphBuilder:
         self._graph_def.node.append(node)
         made = Operation(self, full_name, op, input_output_types(signature, decoded)[1])
         self._operations[full_name] = made
+        if self.context is not None:
+            self.context.add(full_name)
         return made
 
     def placeholder(
@@ -149,6 +169,16 @@ class GraphBuilder:
             self._scope = outer
 
     @contextmanager
+    def part_of(self, context: Context | None) -> Iterator[None]:
+        """Makes all nodes made inside part of a loop or branch, None for none; they wait for nothing from around."""
+        outer = self.context, self._control
+        self.context, self._control = context, ()
+        try:
+            yield
+        finally:
+            self.context, self._control = outer
+
+    @contextmanager
     def control_dependencies(self, *nodes: Input) -> Iterator[None]:
         """Makes all nodes made inside wait for `nodes`."""
         outer = self._control
@@ -167,6 +197,10 @@ class GraphBuilder:
             return wanted
         candidate = f"{wanted}_{number}"
         return candidate if candidate not in self._next_suffix else self.unique_name(name)
+
+    def in_scope(self, full_name: str) -> str:
+        """The name that makes `full_name` in the current scope."""
+        return full_name.removeprefix(self._scope)
 
     # What comes out
 
@@ -214,7 +248,7 @@ class GraphBuilder:
         made: list[Tensor | list[Tensor]] = []
         for arg, value in zip(signature.input_args, inputs, strict=True):
             dtype = arg.type or wanted.get(arg.type_attr)
-            constant_name = f"{name.removeprefix(self._scope)}/{arg.name}"
+            constant_name = f"{self.in_scope(name)}/{arg.name}"
             if arg.number_attr or arg.type_list_attr:
                 made.append([self.tensor(item, dtype, constant_name) for item in value])
             else:
