@@ -79,7 +79,7 @@ def fetched(graph_def: GraphDef, fetches: Sequence[str], feeds: Mapping[str, Arr
         async with open_session(graph_def, cpus(1)) as session:
             return await run_one(session, feeds, fetches, [])
 
-    return run_to_the_end(main, idle_s=IDLE_TINY_S)
+    return run_to_the_end(main)
 
 
 def assert_same_values(ours: Sequence[Array], theirs: Sequence[Array]) -> None:

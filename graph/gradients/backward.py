@@ -22,9 +22,11 @@ from ..dtypes import Array, DataType, base_type
 from ..graph import Graph
 from ..handles import Tensor
 from ..ops.gradients.registry import Forward, Gradient, Gradients, IndexedSlices, is_registered, lookup, takes_none
+from ..passes.lower_functional import expand
+from ..protos import NameAttrList
 from ..sizes import Sizes, static
 from ..tensor_id import parse_tensor_name
-from .forward import DIFFERENTIABLE, ForwardGraph
+from .forward import DIFFERENTIABLE, ForwardGraph, result_types
 from .loops import Loop
 from .undo_loop import undo_loop
 
@@ -43,19 +45,30 @@ def gradients(
     back through `stop_gradients`. None stands for an x that no y depends on differentiably; what flows back as rows is
     made dense. New nodes are on the devices of the nodes they undo.
 
+    Conditionals, loops and calls of functions between xs and ys, as single nodes, are replaced by what they do (see
+    `passes/lower_functional.py`); only where the library says what the gradient of a function is, that one is called.
+
     Raises NotFoundError for names that are not there and for an op between xs and ys that has no gradient,
     InvalidArgumentError for ys that are not of a floating or complex type, for xs and ys inside of loops and for
     `grad_ys` that do not fit, UnimplementedError for loops that `loops.py` cannot take apart.
     """
-    outputs, targets = [_output(graph, name) for name in xs], [_output(graph, name) for name in ys]
-    forward = ForwardGraph(graph, outputs, [_output(graph, name)[0] for name in stop_gradients])
-    forward.check_outside([*targets, *outputs])
+    forward = _forward_graph(graph, xs, stop_gradients)
+    functional = forward.functional([_output(graph, name) for name in ys])
+    if functional:
+        expand(graph, functional)
+        forward = _forward_graph(graph, xs, stop_gradients)
+    targets, sources = [_output(graph, name) for name in ys], [_output(graph, name) for name in xs]
+    forward.check_outside([*targets, *sources])
     walk = Backward(forward)
     walk.start(targets, grad_ys or [None] * len(ys))
     walk.run()
-    found = [walk.result(output) for output in outputs]
+    found = [walk.result(source) for source in sources]
     forward.extension.graph()
     return [None if tensor is None else tensor.name for tensor in found]
+
+
+def _forward_graph(graph: Graph, xs: Sequence[str], stop: Sequence[str]) -> ForwardGraph:
+    return ForwardGraph(graph, [_output(graph, name) for name in xs], [_output(graph, name)[0] for name in stop])
 
 
 def _output(graph: Graph, name: str) -> Output:
@@ -229,6 +242,9 @@ class Backward:
         nothing = [None] * len(properties.input_types)
         if all(gradient is None for gradient in into):
             return nothing
+        gradient_call = self.forward.gradient_call(node)
+        if gradient_call is not None:
+            return self._called(node, gradient_call, into)
         if not is_registered(op):
             raise NotFoundError(
                 f"no gradient is known for op {op!r}; stop gradients before it or add a rule",
@@ -241,6 +257,16 @@ class Backward:
         self.extension.move_to(self.graph.requested_device(node), f"gradients/{forward.name}_grad")
         fill = not takes_none(op)
         return rule(forward, *[self._as_tensor(forward, port, gradient, fill) for port, gradient in enumerate(into)])
+
+    def _called(self, node: int, function: NameAttrList, into: Sequence[Gradient]) -> Gradients:
+        """What a function that the library has as a gradient says."""
+        forward = ForwardNode(self, node)
+        grads = [self._as_tensor(forward, port, gradient, fill=True) for port, gradient in enumerate(into)]
+        given = [forward.outputs[port] if grad is None else grad for port, grad in enumerate(grads)]
+        made = self.extension.op(
+            "PartitionedCall", [*forward.inputs, *given], Tout=result_types(forward.input_types), f=function
+        )
+        return [tensor if forward.wants(port) else None for port, tensor in enumerate(made)]
 
     def _as_tensor(self, forward: Forward, port: int, gradient: Gradient, fill: bool) -> Tensor | None:
         """What flows back into an output as a dense tensor; if nothing does, zeros where they are wanted."""

@@ -10,15 +10,18 @@ its Exits make. Inside, an iteration begins at the Enters and the Merges they le
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ...errors import InvalidArgumentError
 from ..data_edges import DataEdges, Output
 from ..dtypes import Array, DataType, base_type
 from ..extension import Extension
+from ..functions.calls import called_function
 from ..graph import Graph
 from ..handles import Operation, Tensor
+from ..passes.lower_functional import is_functional
 from ..properties import NodeProperties
+from ..protos import NameAttrList
 from ..sizes import SizeFacts
 from .liveness import Condition, Liveness
 from .loops import Loop, Loops
@@ -98,11 +101,28 @@ class ForwardGraph:
                     queue.append(reader)
         return reached
 
+    def functional(self, ys: Iterable[Output]) -> set[int]:
+        """Conditionals, loops and calls of functions, as single nodes, that are between xs and ys."""
+        found = self._back_from((node for node, _ in ys), frozenset())
+        library, properties = self.graph.functions, self.graph.node_properties
+        functional = {node for node in found if is_functional(properties(node), library)}
+        return {node for node in functional if self.gradient_call(node) is None}
+
+    def gradient_call(self, node: int) -> NameAttrList | None:
+        """The gradient of the function that a node calls, if the library names one."""
+        library = self.graph.functions
+        function = called_function(self.graph.node_properties(node), library)
+        name = "" if function is None else library.gradient_of(function.name)
+        return NameAttrList(name=name, attr=function.attr) if function is not None and name else None
+
     def leading_to(self, loop: Loop, nodes: Iterable[int]) -> set[int]:
         """The nodes in a loop, inner loops included, between the xs and `nodes`, from iteration to iteration."""
+        return self._back_from(nodes, {variable.enter for variable in loop.variables})
+
+    def _back_from(self, nodes: Iterable[int], entrances: Collection[int]) -> set[int]:
+        """The nodes between the xs and `nodes`, as far as `entrances`."""
         queue = [node for node in nodes if node in self.reached]
         found = set(queue)
-        entrances = {variable.enter for variable in loop.variables}
         for node in queue:  # grows
             if node in entrances:
                 continue
@@ -147,3 +167,8 @@ class ForwardGraph:
         self.liveness.declare(node, condition)
         if home is not None:
             self.loops.home[node] = home
+
+
+def result_types(arguments: Iterable[DataType]) -> list[DataType]:
+    """Types of the gradients of arguments: of a resource, TensorFlow takes it, that of a float variable."""
+    return [DataType.FLOAT if dtype is DataType.RESOURCE else dtype for dtype in arguments]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..data_edges import Output
     from .forward import ForwardGraph
     from .history import History
+    from .liveness import Outcome
 
 _FIRST = "frame"  # the first Enter, whose name is that of the frame
 _SHAPE_ONLY = frozenset({"Shape", "ZerosLike"})  # ops to which the shape of their input is enough
@@ -56,7 +57,7 @@ class BackwardFrame:
         self._around = g.place
         self._known: dict[Output, Tensor] = {}
         self._shapes: dict[tuple[Output, DataType], Tensor] = {}
-        self._branches: dict[Output, Operation] = {}
+        self._switches: dict[Output, Operation] = {}
         merge = self._head(history.count, _FIRST)
         zero = g.constant(0, DataType.INT32, name="zero", control=[merge])
         self.goes_on = g.op("LoopCond", g.op("Greater", merge[0], zero))
@@ -130,20 +131,25 @@ class BackwardFrame:
         tensor = self.forward.tensor(output)
         stack = self._enter(self.history.stack(tensor), is_constant=True)
         branches = [
-            self._branch(predicate, side)
-            for predicate, side in self.forward.liveness.of(output)
-            if predicate[0] != self.loop.condition
+            self._branch(outcome)
+            for outcome in self.forward.liveness.of(output)
+            if outcome.predicate[0] != self.loop.condition
         ]
         pop = self.g.op("StackPopV2", stack, elem_type=tensor.dtype, control=[self.pivot, *branches])
         self.g.order(pop, self.trigger)
         return pop[0]
 
-    def _branch(self, predicate: Output, side: int) -> Operation:
+    def _branch(self, outcome: Outcome) -> Operation:
         """What is live in one branch of a conditional."""
-        if predicate not in self._branches:
-            value = self.recalled(self.forward.tensor(predicate))
-            self._branches[predicate] = self.g.op("Switch", value, value)
-        return self.g.op("Identity", self._branches[predicate][side])
+        switch = self._switches.get(outcome.predicate)
+        if switch is None:
+            chosen = self.recalled(self.forward.tensor(outcome.predicate))
+            if chosen.dtype is DataType.BOOL:
+                switch = self.g.op("Switch", chosen, chosen)
+            else:
+                switch = self.g.op("_SwitchN", chosen, chosen, num_outs=outcome.ways)
+            self._switches[outcome.predicate] = switch
+        return self.g.op("Identity", switch[outcome.port])
 
     def _shape(self, tensor: Tensor, out_type: DataType) -> Tensor | None:
         """The shape of a numeric tensor of the forward body; None where the tensor itself is to be had as easily."""

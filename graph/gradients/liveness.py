@@ -10,14 +10,25 @@ have in common. Every value at the head of an iteration is live.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from ..data_edges import DataEdges, Output
 from ..graph import Graph
 from ..node import NodeClass, class_of_op
 from .loops import Loop, Loops
 
-Condition = tuple[tuple[Output, int], ...]
-"""pairs of a predicate and the output of a Switch on it that has a value, outer ones first"""
+
+class Outcome(NamedTuple):
+    """Output `port` of a Switch on `predicate` has a value; it has as many outputs as there are `ways`."""
+
+    predicate: Output
+    port: int
+    ways: int
+
+
+Condition = tuple[Outcome, ...]
+"""outer ones first"""
 
 
 class Liveness:
@@ -44,7 +55,8 @@ class Liveness:
         condition = self._known[node]
         if port == CONTROL_SLOT or self._kind(node) is not NodeClass.SWITCH:
             return condition
-        return _joined(condition, ((self._predicate(node), port),))
+        ways = len(self._graph.node_properties(node).output_types)
+        return _joined(condition, (Outcome(self._predicate(node), port, ways),))
 
     def of_loop(self, loop: Loop) -> Condition:
         """When a loop is run at all."""

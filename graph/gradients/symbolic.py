@@ -22,6 +22,7 @@ from ..graph import Graph
 from ..node import Node
 from ..properties import NodeProperties
 from ..protos import NameAttrList
+from .forward import result_types
 
 _LABEL = "Func"
 
@@ -131,8 +132,7 @@ class _SymbolicGradients:
 
     def _gradient_node(self, node: Node, grads: Sequence[Output]) -> Node:
         types = [*node.input_types, *map(self._type, grads)]
-        results = [DataType.FLOAT if dtype is DataType.RESOURCE else dtype for dtype in node.input_types]
-        attrs = {"Tin": types, "Tout": results, "f": function_of(node.properties)}
+        attrs = {"Tin": types, "Tout": result_types(node.input_types), "f": function_of(node.properties)}
         return self.graph.add_node(self.graph.new_name(_LABEL), "SymbolicGradient", attrs)
 
     def _type(self, output: Output) -> DataType:

@@ -12,6 +12,8 @@ Nodes are visited by ascending id, those made on the way too, so that names are 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+
 from ...errors import InvalidArgumentError
 from ..collector import collector_paused
 from ..columns import SINK_ID
@@ -48,9 +50,23 @@ def lower_functional(graph: Graph, *, inline_calls: bool = False) -> Graph:
     kinds = {properties for properties in graph.shared_properties() if properties is not None}
     if any(_is_due(kind, graph.functions, inline_calls) for kind in kinds):
         graph = graph.clone()
-        _Lowering(graph, inline_calls, fetchable=not any(kind.op in _ENDS for kind in kinds)).run()
+        _Lowering(graph, lambda kind: _is_due(kind, graph.functions, inline_calls)).run()
     _check_calls(graph)
     return graph
+
+
+def expand(graph: Graph, nodes: Collection[int]) -> None:
+    """Replaces those of `nodes` that are conditionals, loops or calls, in place, and all such that this brings in.
+
+    Raises as `lower_functional`; whether a node says that it wants to be lowered makes no difference.
+    """
+    old = graph.num_node_ids
+    _Lowering(graph, lambda kind: is_functional(kind, graph.functions), lambda node: node >= old or node in nodes).run()
+
+
+def is_functional(node: NodeProperties, library: FunctionLibrary) -> bool:
+    """Whether a node is a conditional, a loop or a call of a function."""
+    return node.op in _LOWERINGS or is_call(node, library)
 
 
 def _is_due(node: NodeProperties, library: FunctionLibrary, inline_calls: bool) -> bool:
@@ -73,10 +89,17 @@ def _check_calls(graph: Graph) -> None:
 class _Lowering:
     """One lowering, in place."""
 
-    def __init__(self, graph: Graph, inline_calls: bool, *, fetchable: bool) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        is_due: Callable[[NodeProperties], bool],
+        is_wanted: Callable[[int], bool] = lambda _node: True,
+    ) -> None:
+        """Replaces the wanted nodes whose properties say that they are due."""
         self.graph = graph
-        self.inline_calls = inline_calls
-        self.fetchable = fetchable
+        self.decide = is_due
+        self.is_wanted = is_wanted
+        self.fetchable = not any(kind is not None and kind.op in _ENDS for kind in set(graph.shared_properties()))
         self.due: dict[NodeProperties, bool] = {}
         self.inside: dict[int, frozenset[str]] = {}  # functions that a node is from, by its id
 
@@ -85,12 +108,12 @@ class _Lowering:
         node_id = SINK_ID
         while (node_id := node_id + 1) < self.graph.num_node_ids:
             properties = self.graph.shared_properties()[node_id]
-            if properties is not None and self._is_due(properties):
+            if properties is not None and self._is_due(properties) and self.is_wanted(node_id):
                 self._replace(Node(self.graph, node_id))
 
     def _is_due(self, properties: NodeProperties) -> bool:
         if properties not in self.due:
-            self.due[properties] = _is_due(properties, self.graph.functions, self.inline_calls)
+            self.due[properties] = self.decide(properties)
         return self.due[properties]
 
     def _replace(self, node: Node) -> None:

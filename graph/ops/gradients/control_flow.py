@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 flat("LoopCond", "ControlTrigger", "NoOp")
 
 
-@gradient("Switch", "RefSwitch", takes_none=True)
+@gradient("Switch", "RefSwitch", "_SwitchN", takes_none=True)
 def switch(op: Forward, *grads: Tensor | None) -> Gradients:
     """From the branch that was taken; zeros where that one does not lead to y."""
     found = next(grad for grad in grads if grad is not None)

@@ -72,12 +72,23 @@ _HALF = 0.5  # the factor of every result, which keeps values small
 
 def value(program: Sequence[Statement], inputs: Sequence[Array], even: bool) -> Array:
     """The sum of the variables after the program, which begins with the inputs."""
-    variables = _run(program, list(inputs), inputs, even)
-    total: Array = variables[0] + variables[1] + variables[2]
-    return total
+    return total(run(program, list(inputs), inputs, even))
 
 
-def _run(program: Sequence[Statement], variables: Values, inputs: Sequence[Array], even: bool) -> Values:
+def total(variables: Values) -> Array:
+    """The sum of the variables."""
+    found: Array = variables[0] + variables[1] + variables[2]
+    return found
+
+
+def derivatives(of: Callable[[Sequence[Array]], Array], inputs: Sequence[Array], step: float = 1e-30) -> list[Array]:
+    """The derivatives of a polynomial of each element, by each input, by the complex step."""
+    moved = [[x + 1j * step * (k == other) for other, x in enumerate(inputs)] for k in range(len(inputs))]
+    return [of(at).imag / step for at in moved]
+
+
+def run(program: Sequence[Statement], variables: Values, inputs: Sequence[Array], even: bool) -> Values:
+    """The variables after the program, which begins with `variables`."""
     for statement in program:
         if isinstance(statement, Step):
             operands = [*variables, *inputs]
@@ -85,10 +96,10 @@ def _run(program: Sequence[Statement], variables: Values, inputs: Sequence[Array
                 operands[statement.left], operands[statement.right]
             )
         elif isinstance(statement, If):
-            variables = _run(statement.then if even else statement.otherwise, variables, inputs, even)
+            variables = run(statement.then if even else statement.otherwise, variables, inputs, even)
         else:
             for iteration in range(statement.times):
-                variables = _run(statement.body, variables, inputs, iteration % 2 == 0)
+                variables = run(statement.body, variables, inputs, iteration % 2 == 0)
     return variables
 
 
@@ -151,11 +162,13 @@ class Branch(Scope):
 
 
 def graph(program: Sequence[Statement], shape: Sequence[int]) -> GraphBuilder:
-    """The program as a graph: placeholders x0, x1, x2 of float64 and "even"; its value is y."""
+    """The program as a graph: placeholders x0, x1, x2 of float64, and "even"; variables v0, v1, v2, their sum y."""
     builder = GraphBuilder()
     inputs = [builder.placeholder(f"x{number}", DataType.DOUBLE, shape) for number in range(NUM_VARIABLES)]
     scope = Scope(builder, builder.placeholder("even", DataType.BOOL, ()))
     variables = _build(program, list(inputs), inputs, scope)
+    for number, variable in enumerate(variables):
+        builder.identity(variable, name=f"v{number}")
     builder.op("AddN", variables, name="y")
     return builder
 

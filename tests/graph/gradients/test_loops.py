@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,20 +14,20 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import Array
 from partita.graph.gradients import gradients
 from partita.graph.graph import Graph
-from tests.graph.gradients.programs import NUM_VARIABLES, If, Statement, Step, While, graph, programs, value
+from tests.graph.gradients.programs import (
+    NUM_VARIABLES,
+    If,
+    Statement,
+    Step,
+    While,
+    derivatives,
+    graph,
+    programs,
+    value,
+)
 from tests.runs import fetched
 
 XS = [f"x{number}:0" for number in range(NUM_VARIABLES)]
-_STEP = 1e-30
-
-
-def derivatives(program: Sequence[Statement], inputs: Sequence[Array], even: bool) -> list[Array]:
-    """Of the value of a program by its inputs, by the complex step: all elements at once, for none leads to another."""
-    found = []
-    for number in range(NUM_VARIABLES):
-        moved = [x + 1j * _STEP * (number == other) for other, x in enumerate(inputs)]
-        found.append(value(program, moved, even).imag / _STEP)
-    return found
 
 
 def graph_gradients(built: Graph, feeds: dict[str, Any]) -> list[Array]:
@@ -44,7 +43,7 @@ def test_gradients_are_the_derivatives(program: tuple[Statement, ...], seed: int
     inputs = list(np.random.default_rng(seed).uniform(-1, 1, (NUM_VARIABLES, 2)))
     feeds = {**dict(zip(XS, inputs, strict=True)), "even:0": np.bool_(even)}
     found = graph_gradients(graph(program, (2,)).graph(), feeds)
-    for ours, theirs in zip(found, derivatives(program, inputs, even), strict=True):
+    for ours, theirs in zip(found, derivatives(lambda at: value(program, at, even), inputs), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
