@@ -26,6 +26,7 @@ from ..graph.subgraph import client_graph
 from ..graph.tensor_id import parse_tensor_name
 from ..rendezvous import Key, LocalRendezvous
 from .graph_manager import GraphManager
+from .lifetime import running
 from .partial_run import full_name, partial_signature
 from .requests import Feeds, Port, Signature, as_names, check_names, feed_value, fetched_array, ports, split_feeds
 from .session_graph import GraphReader
@@ -84,6 +85,11 @@ class ClusterSession:
             raise
         arrays = {port.name: fetched_array(port, found[key], ()) for key, port in outputs.items()}
         return [arrays[full_name(name)] for name in wanted]
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Starts the workers; `open_cluster_session` does."""
+        for worker in self.workers.values():
+            worker.start(nursery)
 
     def close(self) -> None:
         """Ends the session; steps under way fail with CancelledError."""
@@ -188,14 +194,5 @@ async def open_cluster_session(
     workers = {task: GraphManager(devices, seed=seed) for task, devices in by_task.items()}
     graph = await GraphReader(cluster, config or ConfigProto()).read(graph_def)
     session = ClusterSession(graph, cluster, workers)
-    failure: BaseException | None = None
-    async with trio.open_nursery() as nursery:
-        for worker in workers.values():
-            worker.start(nursery)
-        try:
-            yield session
-        except BaseException as error:  # noqa: BLE001 - kept from the nursery, which would wrap it in a group
-            failure = error
-        session.close()
-    if failure is not None:
-        raise failure
+    async with running(session.start, session.close):
+        yield session

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgumentError
 from ..graph.collector import collector_paused
@@ -24,16 +24,18 @@ from .binding import check_complete
 from .call_frame import check_call_frame, check_no_call_frame
 from .compiler import compile_plans
 from .evaluation import ConstantEvaluator
+from .instructions import DEAD
 from .interpretation import Interpretation
 from .levels import Unfoldable
-from .requests import Port, Signature, check_names, ports
+from .requests import Port, Signature, check_names, fetched_array, ports
 
 if TYPE_CHECKING:
-    from ..graph.dtypes import DataType
+    from ..graph.dtypes import Array, DataType
     from ..graph.graph import Graph
     from ..graph.partition import PartitionOptions
     from ..graph.properties import NodeProperties
     from .device_actor import DeviceActor
+    from .instructions import Slots
     from .plan import Plan
 
 
@@ -54,6 +56,14 @@ class Prepared:
     alone: Plan | None
     interpretations: tuple[Interpretation, ...]
     keeps_feeds: bool
+
+    def fetched(self, parts: Sequence[tuple[Plan, Slots]], fed: Sequence[object]) -> list[Array]:
+        """The fetched arrays, in the order asked, once plans have filled slots; raises as `arrays`."""
+        return self.arrays({result.index: slots[result.slot] for plan, slots in parts for result in plan.results}, fed)
+
+    def arrays(self, found: Mapping[int, Any], fed: Sequence[object]) -> list[Array]:
+        """The fetched arrays from tensors by position; InvalidArgumentError for the first that is dead."""
+        return [fetched_array(port, found.get(port.number, DEAD), fed) for port in self.fetches]
 
 
 @collector_paused()

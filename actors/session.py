@@ -10,7 +10,7 @@ The walk of a request: names -> `preparation.prepare` -> plans -> either the pla
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -32,12 +32,12 @@ from .binding import Binder
 from .calls import Functions
 from .device_actor import Crew, DeviceActor
 from .executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer, fresh_slots, run_alone
-from .instructions import DEAD
+from .lifetime import running
 from .messages import Shutdown
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, compile_traced, prepare
 from .reference import Reference
-from .requests import Feeds, Signature, as_names, check_options, fed_values, fetched_array, split_feeds
+from .requests import Feeds, Signature, as_names, check_options, fed_values, split_feeds
 from .session_callable import SessionCallable
 from .session_graph import GraphReader
 from .step import Part, Step
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
     from ..graph.importer import Serialisable
-    from .instructions import Slots
     from .plan import Plan
 
 _NODES_BETWEEN_RESTS = 100  # of the interpreter: some 500 us
@@ -288,11 +287,11 @@ class Session:
             slots = fresh_slots(prepared.alone, fed)
             with np.errstate(all="ignore"):
                 await run_alone(prepared.alone, slots, self._pacer, prepared.work[0][1].limiter, self._check_open)
-            return _fetched(prepared, [(prepared.alone, slots)], fed)
+            return prepared.fetched([(prepared.alone, slots)], fed)
         if prepared.interpretations:
             return await self._interpret(prepared, fed)
         parts = await self._run_parts(prepared.work, fed, number)
-        return _fetched(prepared, [(part.plan, part.slots) for part in parts], fed)
+        return prepared.fetched([(part.plan, part.slots) for part in parts], fed)
 
     async def _interpret(self, prepared: Prepared, fed: list[Any]) -> list[Array]:
         """Runs a graph with loops in the tagged-frame interpreter, in the caller's task."""
@@ -301,7 +300,7 @@ class Session:
             while run.run(limit=_NODES_BETWEEN_RESTS):
                 self._check_open()
                 await self._pacer.rest_if_due()
-        return _arrays(prepared, run.results, fed)
+        return prepared.arrays(run.results, fed)
 
     async def _run_parts(
         self, work: Sequence[tuple[Plan, DeviceActor]], fed: list[Any], number: int, *, with_trace: bool = False
@@ -331,7 +330,7 @@ class Session:
             work = self._traced_work(prepared)
             parts = await self._run_parts(work, fed, number, with_trace=True)
             metadata.step_stats.CopyFrom(step_stats(parts))
-            return _fetched(prepared, [(part.plan, part.slots) for part in parts], fed)
+            return prepared.fetched([(part.plan, part.slots) for part in parts], fed)
         raise DeadlineExceededError(f"the step was not done after timeout_in_ms = {timeout_ms}")
 
     def _traced_work(self, prepared: Prepared) -> Sequence[tuple[Plan, DeviceActor]]:
@@ -341,16 +340,6 @@ class Session:
             work = [(traced(plan), actor) for plan, actor in compile_traced(prepared, self._actors)]
             self._traced[prepared.signature] = work
         return work
-
-
-def _fetched(prepared: Prepared, parts: Sequence[tuple[Plan, Slots]], fed: Sequence[object]) -> list[Array]:
-    """The fetched arrays in the order asked; InvalidArgumentError for the first that is dead."""
-    found = {result.index: slots[result.slot] for plan, slots in parts for result in plan.results}
-    return _arrays(prepared, found, fed)
-
-
-def _arrays(prepared: Prepared, found: Mapping[int, Any], fed: Sequence[object]) -> list[Array]:
-    return [fetched_array(port, found.get(port.number, DEAD), fed) for port in prepared.fetches]
 
 
 def _seconds(timeout_ms: int) -> float:
@@ -394,13 +383,5 @@ async def open_session(
         thread_limit_s=thread_limit_s,
         settings=settings,
     )
-    failure: BaseException | None = None
-    async with trio.open_nursery() as nursery:
-        session.start(nursery)
-        try:
-            yield session
-        except BaseException as error:  # noqa: BLE001 - kept from the nursery, which would wrap it in a group
-            failure = error
-        session.close()
-    if failure is not None:
-        raise failure
+    async with running(session.start, session.close):
+        yield session
