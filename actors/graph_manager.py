@@ -18,16 +18,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import trio
 
+from ..devices.cluster import Cluster
 from ..devices.state import DeviceState
 from ..errors import AbortedError, InvalidArgumentError, PartitaError
 from ..graph import CostGraphDef, GraphDef, StepStats
 from ..graph.cost_graph import CostModels
 from ..graph.device_name import find_full_name
+from ..graph.graph import Graph
 from ..graph.importer import graph_def_to_graph, parse_lazily
 from ..graph.partition import PartitionOptions, add_control_edges, partition_within_task
 from ..graph.partition.tasks import WORKER_SEPARATOR, task_of
 from ..rendezvous import Received
 from .binding import Binder
+from .calls import Functions
 from .compiler import compile_plans
 from .device_actor import Crew, DeviceActor
 from .executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
@@ -37,7 +40,6 @@ from .trace import step_stats, traced
 
 if TYPE_CHECKING:
     from ..devices.device import Device
-    from ..graph.graph import Graph
     from ..rendezvous import Outcome, Rendezvous
     from .plan import Plan
 
@@ -65,7 +67,8 @@ class GraphManager:
         thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
     ) -> None:
         """`devices` are those of one task; the other arguments are as in `open_session`."""
-        self._devices = {device.name: device for device in devices}
+        self._cluster = Cluster(list(devices))
+        self._devices = {device.name: device for device in self._cluster}
         self.task = task_of(next(iter(self._devices)))
         self._crew = Crew(Pacer(budget_s, thread_limit_s))
         self._actors = {name: DeviceActor(name, Binder(name, DeviceState(seed)), self._crew) for name in self._devices}
@@ -102,6 +105,7 @@ class GraphManager:
         parts = partition_within_task(share, self.task, options)
         if recv_scheduling:
             add_control_edges(parts, options)
+        self._bind_functions(share)
         graphs = {device: self._imported(part) for device, part in parts.items()}
         plans = compile_plans(
             [(graph, self._actors[device].binder) for device, graph in graphs.items()], from_elsewhere=True
@@ -208,6 +212,12 @@ class GraphManager:
                     node=node.name,
                     op=node.op,
                 )
+
+    def _bind_functions(self, share: GraphDef) -> None:
+        """Lets the kernels that are made next call the functions of a share."""
+        functions = Functions(Graph(share.library), self._cluster, self._actors, soft=False)
+        for actor in self._actors.values():
+            actor.binder.functions = functions
 
     def _imported(self, part: GraphDef) -> Graph:
         return graph_def_to_graph(part, allow_internal_names=True, expect_device=True)

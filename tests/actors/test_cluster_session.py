@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import trio
 import trio.testing
+from google.protobuf import text_format
 from hypothesis import given
 
 from partita.actors import open_session
@@ -82,6 +83,40 @@ def test_loops_and_conditionals_go_over_tasks(case: Program) -> None:
                     assert_same_values(await session.run(name, case.feeds), expected)
 
     run_to_the_end(main, idle_s=IDLE_TINY_S)
+
+
+CALLS = """
+node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } device: "%s" }
+node {
+  name: "call" op: "PartitionedCall" input: "x" device: "%s"
+  attr { key: "Tin" value { list { type: DT_FLOAT } } } attr { key: "Tout" value { list { type: DT_FLOAT } } }
+  attr { key: "f" value { func { name: "quadrupled" } } }
+}
+node { name: "y" op: "Neg" input: "call" device: "%s" attr { key: "T" value { type: DT_FLOAT } } }
+library {
+  function {
+    signature { name: "doubled" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+    node_def { name: "sum" op: "AddV2" input: "a" input: "a" attr { key: "T" value { type: DT_FLOAT } } }
+    ret { key: "r" value: "sum:z:0" }
+  }
+  function {
+    signature { name: "quadrupled" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+    node_def { name: "once" op: "doubled" input: "a" }
+    node_def { name: "twice" op: "doubled" input: "once:r:0" }
+    ret { key: "r" value: "twice:r:0" }
+  }
+}
+versions { producer: 2474 }
+"""
+
+
+@pytest.mark.parametrize("device", range(TASKS * PER_TASK))
+def test_workers_call_functions(device: int) -> None:
+    """The library goes with every share."""
+    graph = text_format.Parse(CALLS % (cpu(0), cpu(device), cpu(1)), GraphDef())
+    ours, local = trio.run(both, graph, "y", {"x": TWO})
+    assert_same_values(ours, local)
+    assert ours[0].tolist() == [-4, -4]
 
 
 def ring(length: int = 8) -> GraphDef:
