@@ -28,11 +28,13 @@ class JoinedGraph:
 
     `inputs[n]` has one (node, output) per data input, `controls[n]` the nodes whose end `n` waits for beside its data,
     `sender[n]` the send that receive `n` gets its tensor from. Receives without an entry there get it from the client.
+    `functions` are, by place, what nodes may call.
     """
 
     def __init__(self, graphs: Mapping[str, Graph]) -> None:
         """Raises InvalidArgumentError for an unconnected input, and for a receive whose send is in no graph."""
         self.places = list(graphs)
+        self.functions = [graph.functions for graph in graphs.values()]
         self.names: list[str] = []
         self.properties: list[NodeProperties] = []
         self.place: list[int] = []

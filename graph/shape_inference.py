@@ -19,6 +19,8 @@ import numpy as np
 
 from ..errors import InvalidArgumentError, PartitaError
 from .dtypes import Array, DataType, Shape, base_type, numpy_dtype
+from .functions.body import instantiate_call
+from .functions.calls import called_function
 from .graph import Graph
 from .joined import JoinedGraph
 from .node import NodeClass, class_of_op
@@ -86,9 +88,17 @@ def infer_joined(
 class _Inference:
     """One walk in topological order, repeated while loops widen."""
 
-    def __init__(self, graph: JoinedGraph, feeds: Feeds, assumed_size: int | None, refine: Refine | None) -> None:
+    def __init__(
+        self,
+        graph: JoinedGraph,
+        feeds: Feeds,
+        assumed_size: int | None = None,
+        refine: Refine | None = None,
+        inside: frozenset[str] = frozenset(),
+    ) -> None:
         self.graph = graph
         self.refine = refine
+        self.inside = inside  # functions whose bodies are being looked into
         self.assumed_size = assumed_size
         self.shapes: list[Shapes] = [()] * len(graph)
         self.values: dict[tuple[int, int], Array] = {}
@@ -269,6 +279,9 @@ class _Inference:
         if not values and key in self._known:
             return self._known[key]
         try:
+            called = self._called(n, inputs)
+            if called is not None:
+                return called  # not only its inputs count, but what the handles among them stand for
             shapes = _shapes_of(properties, inputs, values)
         except PartitaError as error:
             if not (self.unknown_shapes or self.unknown_sizes):
@@ -279,6 +292,24 @@ class _Inference:
         if not values:
             self._known[key] = shapes
         return shapes
+
+    def _called(self, n: int, inputs: Shapes) -> Shapes | None:
+        """Shapes of the results of the function that a node calls; None for other nodes, and inside that function."""
+        library = self.graph.functions[self.graph.place[n]]
+        function = called_function(self.graph.properties[n], library) if library else None
+        if function is None or function.name not in library or function.name in self.inside:
+            return None
+        body = instantiate_call(library, function)
+        if len(body.arguments) != len(inputs) or len(body.results) != len(self.graph.properties[n].output_types):
+            return None
+        feeds = {argument.name: shape for argument, shape in zip(body.arguments, inputs, strict=True)}
+        inner = _Inference(JoinedGraph({"": body.graph}), feeds, inside=self.inside | {function.name})
+        numbers = {name: number for number, name in enumerate(inner.graph.names)}
+        for argument, (source, _) in zip(body.arguments, self.graph.inputs[n], strict=True):
+            if source in self.handles:
+                inner.handles[numbers[argument.name]] = self.handles[source]
+        inner.run()
+        return tuple(inner._of(inner.graph.inputs[numbers[result.name]][0]) for result in body.results)
 
     def _constant_inputs(self, n: int) -> dict[int, Array]:
         """Inputs that are constants of any type: only integers are followed further than that."""

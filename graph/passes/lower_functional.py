@@ -44,14 +44,15 @@ def lower_functional(graph: Graph, *, inline_calls: bool = False) -> Graph:
     """The graph with its conditionals and loops lowered and, with `inline_calls`, its calls inlined.
 
     Raises what instantiating functions raises, and InvalidArgumentError for a conditional or loop whose functions do
-    not fit it and for the call of a function that the library lacks. A call that does not fit stays as it is, to fail
-    when it runs.
+    not fit it and, unless the graph is a body itself, for the call of a function that the library lacks. A call that
+    does not fit stays as it is, to fail when it runs.
     """
-    kinds = {properties for properties in graph.shared_properties() if properties is not None}
+    kinds = _kinds(graph)
     if any(_is_due(kind, graph.functions, inline_calls) for kind in kinds):
         graph = graph.clone()
         _Lowering(graph, lambda kind: _is_due(kind, graph.functions, inline_calls)).run()
-    _check_calls(graph)
+    if not any(kind.op in _ENDS for kind in kinds):
+        _check_calls(graph)
     return graph
 
 
@@ -69,6 +70,10 @@ def is_functional(node: NodeProperties, library: FunctionLibrary) -> bool:
     return node.op in _LOWERINGS or is_call(node, library)
 
 
+def _kinds(graph: Graph) -> set[NodeProperties]:
+    return {properties for properties in graph.shared_properties() if properties is not None}
+
+
 def _is_due(node: NodeProperties, library: FunctionLibrary, inline_calls: bool) -> bool:
     """Whether a node is to be replaced."""
     if node.op in _LOWERINGS:
@@ -77,7 +82,8 @@ def _is_due(node: NodeProperties, library: FunctionLibrary, inline_calls: bool) 
 
 
 def _check_calls(graph: Graph) -> None:
-    for node in {properties for properties in graph.shared_properties() if properties is not None}:
+    """Raises InvalidArgumentError for an unknown function: in a body it only matters when the call is run."""
+    for node in _kinds(graph):
         if is_partitioned_call(node) and node.attrs["f"].name not in graph.functions:
             raise InvalidArgumentError(
                 f'Failed to find function "{node.attrs["f"].name}" in function library: it has '
@@ -99,7 +105,7 @@ class _Lowering:
         self.graph = graph
         self.decide = is_due
         self.is_wanted = is_wanted
-        self.fetchable = not any(kind is not None and kind.op in _ENDS for kind in set(graph.shared_properties()))
+        self.fetchable = not any(kind.op in _ENDS for kind in _kinds(graph))
         self.due: dict[NodeProperties, bool] = {}
         self.inside: dict[int, frozenset[str]] = {}  # functions that a node is from, by its id
 

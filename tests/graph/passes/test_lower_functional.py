@@ -191,10 +191,13 @@ def test_the_body_of_a_function_keeps_names_for_control_only() -> None:
 
 
 def test_calls_of_functions_that_are_not_there() -> None:
-    """Every call of the graph must name a function it has, also one that no request needs."""
+    """Every call of a graph must name a function it has, also one that no request needs; in a body it may never run."""
     graph_def = calling("PartitionedCall", step(), f=func_attr("Other")).graph_def()
+    graph = graph_def_to_graph(graph_def, add_default_attrs=True)
     with pytest.raises(InvalidArgumentError, match='Failed to find function "Other" in function library'):
-        lower_functional(graph_def_to_graph(graph_def, add_default_attrs=True))
+        lower_functional(graph)
+    graph.add_node("a", "_Arg", {"T": DataType.FLOAT, "index": 0})
+    assert lower_functional(graph, inline_calls=True).find_node("c") is not None
 
 
 def test_conditionals_whose_branches_do_not_fit() -> None:
