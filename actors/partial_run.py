@@ -159,7 +159,7 @@ class PartialRuns:
     ) -> None:
         """`client` is the device that feeds and fetches are on; `steps` are those under way, kept up to date."""
         self._session_tensors = session_tensors
-        self._route = client, incarnation
+        self.route = client, incarnation
         self._crew = crew
         self._steps = steps
         self._runs: dict[str, PartialRun] = {}
@@ -207,7 +207,7 @@ class PartialRuns:
         self._runs.clear()
 
     def _key(self, name: str) -> str:
-        client, incarnation = self._route
+        client, incarnation = self.route
         return str(Key(client, incarnation, client, name))
 
     async def _exchange(

@@ -8,6 +8,7 @@ fetched one is read-only, and the two never share memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -89,6 +90,12 @@ def check_options(options: RunOptions | None, num_pools: int) -> None:
     """Raises InvalidArgumentError for a thread pool that a session of so many own ones (0: the common one) lacks."""
     if options is not None and not -1 <= options.inter_op_thread_pool < max(num_pools, 1):
         raise InvalidArgumentError(f"Invalid inter_op_thread_pool: {options.inter_op_thread_pool}")
+
+
+def inputs_of(graph: Graph, name: str | None) -> list[str] | None:
+    """Names of the tensors that a node of the graph is given, None when it is given none."""
+    node = None if name is None else graph.find_node(name)
+    return None if node is None else [text for text in node.requested_inputs if text[0] != "^"] or None
 
 
 def ports(names: Sequence[str], dtypes: Iterable[DataType]) -> tuple[Port, ...]:
@@ -209,3 +216,8 @@ def _owner(value: Any) -> object:
     while isinstance(value, np.ndarray) and value.base is not None:
         value = value.base
     return value
+
+
+def seconds(timeout_ms: int) -> float:
+    """A time limit as TensorFlow writes it, 0 for none."""
+    return timeout_ms / 1000 if timeout_ms > 0 else inf

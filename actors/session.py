@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,9 +36,11 @@ from .messages import Shutdown
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, compile_traced, prepare
 from .reference import Reference
-from .requests import Feeds, Signature, as_names, check_options, fed_values, split_feeds
+from .requests import Feeds, Signature, as_names, check_options, fed_values, inputs_of, seconds, split_feeds
+from .restart import Restarts
 from .session_callable import SessionCallable
 from .session_graph import GraphReader
+from .session_statistics import SessionStatistics
 from .step import Part, Step
 from .trace import step_stats, traced
 
@@ -51,19 +52,6 @@ if TYPE_CHECKING:
 
 _NODES_BETWEEN_RESTS = 100  # of the interpreter: some 500 us
 _LARGE = 2000  # nodes of a graph whose requests take longer to prepare than a budget lasts
-
-
-@dataclass(frozen=True, slots=True)
-class SessionStatistics:
-    """What a session has done so far."""
-
-    steps: int
-    """steps begun; their numbers count from 1"""
-    steps_running: int
-    """steps begun and not ended"""
-    requests: int
-    """signatures that have been partitioned and compiled"""
-    is_closed: bool
 
 
 class Session:
@@ -104,6 +92,7 @@ class Session:
         self._num_callables = 0
         self._steps: set[Step] = set()
         self._running = 0
+        self._restarts = Restarts()
         client = cluster.client.name
         self._partial_runs = PartialRuns(client, cluster.incarnation(client), self._crew, self._steps, self._tensors)
         self._closed = False
@@ -197,9 +186,9 @@ class Session:
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._pacer.rest_if_due()
         try:
-            return await self._partial_runs.run(handle, fetches, feeds, _seconds(self._timeout_ms))
+            return await self._partial_runs.run(handle, fetches, feeds, seconds(self._timeout_ms))
         except PartitaError as error:
-            error.located(inputs=self._inputs_of(error.node))
+            error.located(inputs=inputs_of(self.graph, error.node))
             raise
 
     def prepare(
@@ -235,6 +224,20 @@ class Session:
         running = self._running + len(self._partial_runs)
         return SessionStatistics(self._num_steps, running, len(self._prepared), self._closed)
 
+    def restart_device(self, name: str) -> None:
+        """Restarts a device: what it holds is gone, and steps under way, on whatever device, fail with AbortedError.
+
+        Raises InvalidArgumentError for an unknown device.
+        """
+        self._check_open()
+        self.cluster = self._restarts.restart(name, self.cluster, self._actors, self._tensors, self._steps)
+        self._options = replace(self._options, get_incarnation=self.cluster.incarnation)
+        client = self.cluster.client.name
+        self._partial_runs.route = client, self.cluster.incarnation(client)
+        self._prepared.clear()
+        self._traced.clear()
+        self._bind_functions()
+
     def start(self, nursery: trio.Nursery) -> None:
         """Starts the actors; `open_session` does."""
         for actor in self._actors.values():
@@ -251,14 +254,19 @@ class Session:
         for actor in self._actors.values():
             actor.post(Shutdown())
 
-    def _inputs_of(self, name: str | None) -> list[str] | None:
-        """Names of the tensors that a node of the graph is given, None when it is given none."""
-        node = None if name is None else self.graph.find_node(name)
-        return None if node is None else [text for text in node.requested_inputs if text[0] != "^"] or None
-
     def _check_open(self) -> None:
         if self._closed:
             raise _closed()
+
+    def _check(self) -> Callable[[], None]:
+        """What a step that begins now asks at each rest; it raises if the step must not go on."""
+        restarts = len(self._restarts)
+
+        def check() -> None:
+            self._check_open()
+            self._restarts.check(restarts)
+
+        return check
 
     async def _call(
         self, prepared: Prepared, options: RunOptions | None, values: Sequence[Any], metadata: RunMetadata | None
@@ -277,7 +285,7 @@ class Session:
                 return await self._run(prepared, fed, number)
             return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
         except PartitaError as error:
-            error.located(step=number, inputs=self._inputs_of(error.node))
+            error.located(step=number, inputs=inputs_of(self.graph, error.node))
             raise
         finally:
             self._running -= 1
@@ -286,7 +294,7 @@ class Session:
         if prepared.alone is not None:
             slots = fresh_slots(prepared.alone, fed)
             with np.errstate(all="ignore"):
-                await run_alone(prepared.alone, slots, self._pacer, prepared.work[0][1].limiter, self._check_open)
+                await run_alone(prepared.alone, slots, self._pacer, prepared.work[0][1].limiter, self._check())
             return prepared.fetched([(prepared.alone, slots)], fed)
         if prepared.interpretations:
             return await self._interpret(prepared, fed)
@@ -295,10 +303,10 @@ class Session:
 
     async def _interpret(self, prepared: Prepared, fed: list[Any]) -> list[Array]:
         """Runs a graph with loops in the tagged-frame interpreter, in the caller's task."""
-        run = Reference(prepared.interpretations, fed)
+        run, check = Reference(prepared.interpretations, fed), self._check()
         with np.errstate(all="ignore"):
             while run.run(limit=_NODES_BETWEEN_RESTS):
-                self._check_open()
+                check()
                 await self._pacer.rest_if_due()
         return prepared.arrays(run.results, fed)
 
@@ -324,7 +332,7 @@ class Session:
         if options.output_partition_graphs:
             metadata.partition_graphs.extend(part.to_graph_def() for part in prepared.partitions.values())
         timeout_ms = options.timeout_in_ms if options.timeout_in_ms > 0 else self._timeout_ms
-        with trio.move_on_after(_seconds(timeout_ms)):
+        with trio.move_on_after(seconds(timeout_ms)):
             if options.trace_level == RunOptions.NO_TRACE or not prepared.work:
                 return await self._run(prepared, fed, number)
             work = self._traced_work(prepared)
@@ -340,11 +348,6 @@ class Session:
             work = [(traced(plan), actor) for plan, actor in compile_traced(prepared, self._actors)]
             self._traced[prepared.signature] = work
         return work
-
-
-def _seconds(timeout_ms: int) -> float:
-    """A time limit as TensorFlow writes it, 0 for none."""
-    return timeout_ms / 1000 if timeout_ms > 0 else inf
 
 
 def _closed() -> CancelledError:
