@@ -8,9 +8,11 @@ holds: what flows back through an op is said by its rule in `ops/gradients`, now
     loops.py       the loops of a graph taken apart            liveness.py   which branch a value is live in
     undo_loop.py   a loop that goes back through another, with frame.py and history.py: what it recalls and how
     symbolic.py    gradients that say nothing about ops: a SymbolicGradient node for every node between
+    function.py    what such a node computes: the gradient of a function or of an op
 """
 
 from __future__ import annotations
 
 from .backward import gradients as gradients
+from .function import gradient_function as gradient_function
 from .symbolic import add_symbolic_gradients as add_symbolic_gradients

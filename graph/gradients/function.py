@@ -1,0 +1,116 @@
+"""The gradient of a function or of an op, as the body of a function: what a SymbolicGradient node computes.
+
+Flows in: a library, the name of a function or an op with the attrs that a call gives it. Flows out: a `FunctionBody`.
+Always holds: it takes the arguments of the function and then what flows back into its results, and gives what flows
+back into the arguments: zeros where nothing does, of type float for a resource.
+
+    f(x, y) -> z            gradient(x, y, dz) -> dx, dy
+
+Asked in this order: the library, which may name a function that computes the gradient; the definition of the function;
+the rule of the op, through a body with that one node.
+"""
+
+from __future__ import annotations
+
+from ..attrs import decode
+from ..dtypes import DataType, base_type
+from ..extension import Extension
+from ..functions.body import FunctionBody, instantiate, instantiate_call
+from ..functions.library import FunctionLibrary
+from ..graph import Graph
+from ..handles import Tensor
+from ..node import Node
+from ..ops.type_inference import input_output_types
+from ..protos import NameAttrList
+from .backward import gradients
+from .forward import DIFFERENTIABLE
+
+
+def gradient_function(library: FunctionLibrary, function: NameAttrList) -> FunctionBody:
+    """The gradient of `function`; the same body for the same call.
+
+    Raises NotFoundError for what is neither a function nor an op, and for an op on the way that has no gradient; else
+    what instantiating and differentiating raise.
+    """
+    named = library.gradient_of(function.name)
+    if named:
+        return instantiate(library, named, function.attr)
+    attrs = tuple((key, function.attr[key].SerializeToString(deterministic=True)) for key in sorted(function.attr))
+    key = f"gradient of {function.name}", attrs
+    found = library.bodies.get(key)
+    if found is None:
+        is_function = function.name in library
+        body = instantiate_call(library, function) if is_function else _body_of_op(library, function)
+        found = library.bodies[key] = _differentiated(body)
+    return found
+
+
+def _body_of_op(library: FunctionLibrary, function: NameAttrList) -> FunctionBody:
+    """An op as a function: arguments, one node, results."""
+    attrs = {key: decode(value) for key, value in function.attr.items()}
+    inputs, outputs = input_output_types(library.lookup(function.name), attrs)
+    graph = Graph()
+    graph.functions = library
+    node = graph.add_node(function.name, function.name, dict(function.attr))
+    arguments = [_argument(graph, f"x{k}", k, dtype) for k, dtype in enumerate(inputs)]
+    for port, argument in enumerate(arguments):
+        graph.add_edge(argument, 0, node, port)
+    results = [_result(graph, f"y{port}", port, node, port) for port in range(len(outputs))]
+    graph.fix_source_and_sink_edges()
+    return FunctionBody(function.name, graph, tuple(arguments), tuple(results), (), {})
+
+
+def _argument(graph: Graph, name: str, index: int, dtype: DataType) -> Node:
+    return graph.add_node(name, "_Arg", {"T": base_type(dtype), "index": index})
+
+
+def _result(graph: Graph, name: str, index: int, source: Node, port: int) -> Node:
+    node = graph.add_node(name, "_Retval", {"T": base_type(source.output_types[port]), "index": index})
+    graph.add_edge(source, port, node, 0)
+    return node
+
+
+def _differentiated(body: FunctionBody) -> FunctionBody:
+    """The gradient of a body, beside a copy of it that gives no results."""
+    graph = body.graph.clone()
+    arguments = [graph.node(node.id) for node in body.arguments]
+    results = [graph.node(node.id) for node in body.results]
+    given = [
+        _argument(graph, graph.new_name("gradient_of_result"), len(arguments) + k, node.input_types[0])
+        for k, node in enumerate(results)
+    ]
+    pairs = [(_kept(graph, result), grad.name) for result, grad in zip(results, given, strict=True)]
+    pairs = [(y, grad) for (y, grad), kind in zip(pairs, body.result_types, strict=True) if kind in DIFFERENTIABLE]
+    found = gradients(
+        graph,
+        [f"{y}:0" for y, _ in pairs],
+        [f"{argument.name}:0" for argument in arguments],
+        [f"{grad}:0" for _, grad in pairs],
+    )
+    g = Extension(graph)
+    tensors = [
+        _zeros(g, g.tensor(f"{argument.name}:0")) if name is None else g.tensor(name)
+        for argument, name in zip(arguments, found, strict=True)
+    ]
+    g.flush()
+    backs = [
+        _result(graph, graph.new_name("gradient"), k, graph.node(g.id_of(tensor.node)), tensor.port)
+        for k, tensor in enumerate(tensors)
+    ]
+    graph.fix_source_and_sink_edges()
+    return FunctionBody(f"gradient of {body.name}", graph, (*arguments, *given), tuple(backs), (), {})
+
+
+def _kept(graph: Graph, result: Node) -> str:
+    """An identity in the place of a result, so that it has a name whatever becomes of the node that computes it."""
+    edge = result.input_edge(0)
+    kept = graph.add_node(graph.new_name("result"), "Identity", {"T": base_type(result.input_types[0])})
+    graph.add_edge(edge.src, edge.src_output, kept, 0)
+    graph.remove_node(result)
+    return kept.name
+
+
+def _zeros(g: Extension, argument: Tensor) -> Tensor:
+    if argument.dtype is not DataType.RESOURCE:
+        return g.op("ZerosLike", argument)[0]
+    return g.op("Fill", g.op("VariableShape", argument), g.constant(0, DataType.FLOAT))[0]
