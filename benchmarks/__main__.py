@@ -18,6 +18,7 @@ import trio
 from rich.console import Console
 
 from . import (
+    bench_gradients,
     bench_import,
     bench_loops,
     bench_models,
@@ -38,6 +39,7 @@ CASES: list[Case] = [
     *bench_steps.CASES,
     *bench_others.CASES,
     *bench_loops.CASES,
+    *bench_gradients.CASES,
     *bench_models.CASES,
     *bench_process.CASES,
     *bench_scale.CASES,

@@ -116,6 +116,15 @@ def steps(number: int, count: int) -> Seconds:
     return timed(_kept[number], count)
 
 
+def gradients(file: str, ys: Sequence[str], xs: Sequence[str]) -> Seconds:
+    """`tf.gradients` in a graph that was imported just now, as it makes every graph it is used on larger."""
+    graph_def = _graph_def(file)
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(graph_def, name="")
+        tensors = [[graph.get_tensor_by_name(name) for name in names] for names in (ys, xs)]
+        return timed(lambda: tf.gradients(*tensors))
+
+
 def installed_bytes() -> int:
     """Size of the installed package, without what Python compiled."""
     folder = Path(tf.__file__).parent
@@ -131,6 +140,7 @@ if __name__ == "__main__":
             "set_up": set_up,
             "start": start,
             "steps": steps,
+            "gradients": gradients,
             "installed_bytes": installed_bytes,
         }
     )
