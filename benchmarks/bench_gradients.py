@@ -34,7 +34,7 @@ def recurrent(ops: int) -> Workload:
 
 
 async def _gradients(bench: Bench) -> Measured:
-    workload = recurrent(bench.sizes.program_nodes)
+    workload = recurrent(bench.sizes.undone_ops)
     peer = bench.peer("tensorflow")
     graph_def = GraphDef.FromString(workload.data)
 

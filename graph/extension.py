@@ -110,12 +110,14 @@ class Extension(GraphBuilder):
             if key is not None and len(made) == len(flat):
                 self._kinds[key] = properties
             return self._add(full_name, properties, made, control, device)
-        wanted = properties.input_types
-        made = [
-            item if isinstance(item, Tensor) else self.constant(item, base_type(wanted[port]))
-            for port, item in enumerate(flat)
-        ]
-        return self._add(full_name, properties, made, control, device)
+        tensors_only = [item for item in flat if isinstance(item, Tensor)]
+        if len(tensors_only) < len(flat):
+            wanted = properties.input_types
+            tensors_only = [
+                item if isinstance(item, Tensor) else self.constant(item, base_type(wanted[port]))
+                for port, item in enumerate(flat)
+            ]
+        return self._add(full_name, properties, tensors_only, control, device)
 
     def constant(self, value: Any, dtype: DType | None = None, name: str = "Const", **keywords: Any) -> Tensor:
         """A Const; arguments as in `GraphBuilder.constant`. Equal small ones share properties."""

@@ -57,7 +57,7 @@ class _Arithmetic:
         return self.builder.op("Neg", self)[0]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # never changed; checking that would double the cost of adding a node
 class Tensor(_Arithmetic):
     """Output `port` of the node called `node`, of type `dtype`."""
 
@@ -80,7 +80,7 @@ class Tensor(_Arithmetic):
         return f"<Tensor {self.name} {self.dtype.name.lower()}>"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)  # never changed; checking that would double the cost of adding a node
 class Operation(_Arithmetic):
     """A node: as an input it stands for its first output; `op[i]` is output i, and it unpacks into its outputs."""
 

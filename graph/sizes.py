@@ -39,6 +39,7 @@ class SizeFacts:
         self._sources = sources
         self._properties = properties
         self._known: dict[int, tuple[Sizes, ...]] = {}
+        self._found: dict[tuple[NodeProperties, tuple[Shape, ...]], Sequence[Shape]] = {}
         self._last_name = 0
 
     def of(self, output: Output) -> Sizes:
@@ -82,11 +83,18 @@ class SizeFacts:
         function = lookup(properties.op_def.name)
         if function is None or (sources and properties.op_def.name in _LEAVES):
             return nothing
-        types = properties.input_types, properties.output_types
-        try:
-            return function(ShapeContext(properties.op, properties.attrs, inputs, *types, self._constants(sources)))
-        except (PartitaError, IndexError):  # a wrong graph, which its run reports; a leaf that has no inputs here
-            return nothing
+        constants = self._constants(sources)
+        key = properties, inputs
+        found = None if constants else self._found.get(key)
+        if found is None:
+            types = properties.input_types, properties.output_types
+            try:
+                found = function(ShapeContext(properties.op, properties.attrs, inputs, *types, constants))
+            except (PartitaError, IndexError):  # a wrong graph, which its run reports; a leaf that has no inputs here
+                found = nothing
+            if not constants:
+                self._found[key] = found
+        return found
 
     def _constants(self, sources: Sequence[Output]) -> dict[int, Array]:
         found = {}

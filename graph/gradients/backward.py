@@ -14,7 +14,8 @@ The walk starts from the ys. A node whose pending count is zero adds up what has
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from ...errors import InvalidArgumentError, NotFoundError
 from ..data_edges import Output
@@ -29,6 +30,8 @@ from ..tensor_id import parse_tensor_name
 from .forward import DIFFERENTIABLE, ForwardGraph, result_types
 from .loops import Loop
 from .undo_loop import undo_loop
+
+T = TypeVar("T")
 
 
 def gradients(
@@ -109,6 +112,17 @@ class ForwardNode(Forward):
         """The tensors the node makes."""
         return [Tensor(self.g, self.name, port, dtype) for port, dtype in enumerate(self.output_types)]
 
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` adds, or what it added on this device before; in loops and branches what lives there only."""
+        shared = self.walk.shared
+        if shared is None:
+            return make()
+        full_key = key, self.walk.graph.requested_device(self.node)
+        if full_key not in shared:
+            shared[full_key] = make()
+        found: T = shared[full_key]
+        return found
+
     def wants(self, port: int) -> bool:
         """Whether an x leads to that input."""
         return self.walk.is_between(self._sources[port])
@@ -136,8 +150,11 @@ class Backward:
         self.graph = forward.graph
         self.extension = forward.extension
         self.loop = loop
+        self.shared: dict[Hashable, Any] | None = None if loop is not None or forward.has_branches else {}
+        """what nodes have asked for to be made once; of any type"""
         self.flowed: dict[Output, list[Gradient]] = {}
         self.between: set[int] = set()
+        self._known_between: dict[Output, bool] = {}
         self.pending: dict[int, int] = {}
         self.ready: deque[int] = deque()
 
@@ -187,6 +204,7 @@ class Backward:
         """Per node between xs and ys: how many of its consumers between have to be undone before it."""
         counts: dict[int, int] = {}
         between = self.between = set(queue)
+        self._known_between.clear()
         for node in queue:  # grows
             for source in self.forward.sources(node):
                 src = self.forward.maker(source)
@@ -202,8 +220,12 @@ class Backward:
 
     def is_between(self, source: Output) -> bool:
         """Whether an x leads to an output, and it to a y."""
-        forward = self.forward
-        return source[0] in forward.reached and forward.carries(*source) and forward.maker(source) in self.between
+        known = self._known_between.get(source)
+        if known is None:
+            forward = self.forward
+            known = source[0] in forward.reached and forward.carries(*source)
+            known = self._known_between[source] = known and forward.maker(source) in self.between
+        return known
 
     def run(self) -> None:
         """Undoes one node after the other until none is left."""

@@ -19,6 +19,7 @@ from ..extension import Extension
 from ..functions.calls import called_function
 from ..graph import Graph
 from ..handles import Operation, Tensor
+from ..node import NodeClass, class_of_op
 from ..passes.lower_functional import is_functional
 from ..properties import NodeProperties
 from ..protos import NameAttrList
@@ -54,6 +55,9 @@ class ForwardGraph:
         self.liveness = Liveness(graph, self.edges, self.loops)
         self.source = f"gradients:{graph.num_node_ids}"
         """the name of this walk: no other of this graph has it"""
+        self.has_branches = any(
+            class_of_op(properties.op_def.name) is NodeClass.SWITCH for properties in graph.distinct_properties()[0]
+        )
         self.stop = frozenset(stop)
         self.wanted = frozenset(node for node, _ in xs)
         self._made: dict[int, tuple[Operation, str]] = {}
@@ -73,7 +77,7 @@ class ForwardGraph:
 
     def sources(self, node: int) -> Sequence[Output]:
         """What a node or a loop reads, by input port; nothing where an iteration begins."""
-        found = self.loops.sources(node)
+        found = self.loops.sources(node) if self.loops.home else None
         return self.edges.sources(node) if found is None else found
 
     def maker(self, source: Output) -> int:

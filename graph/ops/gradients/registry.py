@@ -19,11 +19,11 @@ before the run costs nothing: `op.input_sizes(i)`, `op.output_sizes(i)`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ....errors import AlreadyExistsError
 from ...dtypes import Array, DataType
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from ...builder import GraphBuilder, Input
     from ...handles import Tensor
     from ...sizes import Sizes
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,10 @@ class Forward:
     def make_all(self, op: str, *inputs: Input, **attrs: Any) -> Sequence[Tensor]:  # attr values have any type
         """Adds a node and returns all of its outputs."""
         return tuple(self.g.op(op, *inputs, attrs=attrs))
+
+    def once(self, _key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` adds, or what it added for another node that asked by the same key: it must be the same there."""
+        return make()
 
     def own_attrs(self, *names: str) -> dict[str, Any]:
         """Some attrs of the node, to be given to another."""

@@ -21,12 +21,14 @@ COMPLEX = frozenset({DataType.COMPLEX64, DataType.COMPLEX128})
 
 def shape_of(op: Forward, port: int, dtype: DataType = DataType.INT32) -> Tensor:
     """The shape of input `port` as a tensor of rank 1."""
-    known = static(op.input_sizes(port))
+    sizes = op.input_sizes(port)
+    known = static(sizes)
     if known is not None:
         return op.g.constant(known, dtype, name="shape")
-    if dtype is DataType.INT32:
-        return op.make("Shape", op.inputs[port])
-    return op.make("Shape", op.inputs[port], out_type=dtype)
+    attrs = {} if dtype is DataType.INT32 else {"out_type": dtype}
+    if sizes is None:
+        return op.make("Shape", op.inputs[port], **attrs)
+    return op.once(("Shape", sizes, dtype), lambda: op.make("Shape", op.inputs[port], **attrs))
 
 
 def rank_of(op: Forward, port: int) -> Tensor:
@@ -73,7 +75,10 @@ def undo_broadcast(op: Forward, dx: Callable[[], Tensor], dy: Callable[[], Tenso
     axes = [_stretched(op, port) if op.wants(port) else _NOT_STRETCHED for port in (0, 1)]
     found: Sequence[Tensor | None] = (None, None)
     if None in axes:
-        found = list(op.g.op("BroadcastGradientArgs", shape_of(op, 0), shape_of(op, 1)))
+        sizes = op.input_sizes(0), op.input_sizes(1)
+        found = op.once(
+            ("stretched", *sizes), lambda: op.make_all("BroadcastGradientArgs", shape_of(op, 0), shape_of(op, 1))
+        )
     return [
         _summed(op, make(), port, axes[port], found[port]) if op.wants(port) else None
         for port, make in enumerate((dx, dy))
