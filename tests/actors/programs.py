@@ -7,7 +7,7 @@ is in the root frame, and may be dead if it comes from inside a conditional.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -22,6 +22,7 @@ from tests.strategies import cpu
 
 MOST_ITERATIONS = 4
 DEEPEST = 3
+UNARY = ("Neg", "Identity", "Tanh")
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ class _Scope:
 
 
 class _Writer:
-    def __init__(self, random: Random, devices: int) -> None:
+    def __init__(self, random: Random, devices: int, unary: Sequence[str]) -> None:
+        self.unary_ops = unary
         self.random = random
         self.devices = devices
         self.builder = GraphBuilder()
@@ -75,7 +77,7 @@ class _Writer:
 
     def unary(self, scope: _Scope) -> None:
         control = [self.value(scope)] if self.random.random() < 0.2 else []
-        op = self.random.choice(["Neg", "Identity", "Tanh"])
+        op = self.random.choice(self.unary_ops)
         scope.values.append(self.op(op, self.value(scope), control=control)[0])
 
     def binary(self, scope: _Scope) -> None:
@@ -151,10 +153,10 @@ class _Writer:
         return self.op("LoopCond", below)[0]
 
 
-def program(seed: int, devices: int, size: int) -> Program:
-    """The program of a seed: up to `size` statements in its root, on up to `devices` CPUs."""
+def program(seed: int, devices: int, size: int, unary: Sequence[str] = UNARY) -> Program:
+    """The program of a seed: up to `size` statements in its root, on up to `devices` CPUs, `unary` ops among them."""
     random = Random(seed)
-    writer = _Writer(random, devices)
+    writer = _Writer(random, devices, unary)
     inputs = [writer.builder.placeholder(name, "float32", (), device=cpu(0)) for name in ("x", "y")]
     scope = _Scope(0, list(inputs))
     for _ in range(random.randint(0, size)):

@@ -1,0 +1,138 @@
+"""Loops over devices and loops of one device: constant memory, no garbage, room for other tasks, odd shapes.
+
+`SOAK=100000 pytest -s` on this file runs so many iterations instead of a few thousand, and prints what they left.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+import trio
+
+from partita.actors import open_session
+from partita.graph.builder import GraphBuilder
+from partita.graph.collector import collector_paused
+from partita.graph.handles import Tensor
+from partita.graph.protos import GraphDef
+from tests.actors.test_loops import add_loop
+from tests.runs import IDLE_TINY_S, run_to_the_end
+from tests.strategies import cpu
+
+FEW, MANY = 200, int(os.environ.get("SOAK", "4000"))
+MOST_BYTES = 20_000  # a leak of one small object an iteration is ten times as much
+
+
+def negating(where: int) -> GraphDef:
+    """y = x * (-1) ** n, the negation on another device perhaps, with a tensor that is large enough to be noticed."""
+    builder = GraphBuilder()
+    x, n = builder.placeholder("x", "float32", (256,)), builder.placeholder("n", "int32", ())
+    value, _ = add_loop(builder, "loop", x, n, lambda v: builder.op("Neg", v, device=cpu(where))[0])
+    builder.identity(value, name="y", device=cpu(0))
+    return builder.graph_def()
+
+
+def feeds(count: int, value: float = 1) -> dict[str, Any]:
+    """A request for so many iterations."""
+    return {"x": np.full(256, value, np.float32), "n": count}
+
+
+@pytest.mark.parametrize("where", [0, 1])
+def test_many_iterations_take_no_more_memory_than_few(where: int) -> None:
+    async def main() -> tuple[int, int]:
+        async with open_session(negating(where), "cpu:2") as session:
+            peaks = []
+            for count in (FEW, FEW, MANY):
+                gc.collect()
+                tracemalloc.start()
+                await session.run("y", feeds(count))
+                peaks.append(tracemalloc.get_traced_memory()[1])
+                tracemalloc.stop()
+            return peaks[1], peaks[2]
+
+    few, many = trio.run(main)
+    print(f"\npeak bytes of {FEW} iterations: {few}, of {MANY}: {many}")
+    assert many < few + MOST_BYTES
+
+
+@pytest.mark.parametrize("where", [0, 1])
+def test_iterations_leave_nothing_to_the_garbage_collector(where: int) -> None:
+    async def main() -> int:
+        async with open_session(negating(where), "cpu:2") as session:
+            await session.run("y", feeds(3))
+            gc.collect()
+            with collector_paused():
+                for count in (0, 1, MANY):
+                    await session.run("y", feeds(count))
+                return gc.collect()
+
+    assert trio.run(main) == 0
+
+
+@pytest.mark.parametrize("budget_s", [0, 0.001])
+@pytest.mark.parametrize("where", [0, 1])
+def test_a_loop_without_end_gives_other_tasks_their_turn_and_can_be_cancelled(where: int, budget_s: float) -> None:
+    async def main() -> int:
+        turns = 0
+        async with open_session(negating(where), "cpu:2", budget_s=budget_s) as session:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(session.run, "y", feeds(2**31 - 1))
+                while turns < 50:
+                    await trio.lowlevel.checkpoint()
+                    turns += 1
+                assert session.statistics().steps_running == 1
+                nursery.cancel_scope.cancel()
+            assert session.statistics().steps_running == 0
+            (got,) = await session.run("y", feeds(3))
+            assert (got == -1).all()
+        return turns
+
+    assert trio.run(main) == 50
+
+
+def test_two_steps_run_one_loop_at_the_same_time() -> None:
+    found: dict[int, Any] = {}
+
+    async def main() -> None:
+        async with open_session(negating(1), "cpu:2", budget_s=0) as session, trio.open_nursery() as nursery:
+
+            async def run(count: int) -> None:
+                (found[count],) = await session.run("y", feeds(count, count))
+
+            for count in (30, 31, 7):
+                nursery.start_soon(run, count)
+
+    run_to_the_end(main, idle_s=IDLE_TINY_S)
+    assert {count: float(value[0]) for count, value in found.items()} == {30: 30, 31: -31, 7: -7}
+
+
+def shifting(where: int) -> GraphDef:
+    """A loop that is not built as `tf.while_loop` does it: the back edge comes first into one of its merges."""
+    builder = GraphBuilder()
+    x, n = (
+        builder.placeholder("x", "float32", (), device=cpu(0)),
+        builder.placeholder("n", "float32", (), device=cpu(0)),
+    )
+    with builder.device(cpu(0)):
+        entered = builder.op("Enter", x, frame_name="f")[0]
+        limit = builder.op("Enter", n, frame_name="f", is_constant=True)[0]
+        merge = builder.op("Merge", [builder.later("float32"), entered])
+        switch = builder.op("Switch", merge[0], builder.op("LoopCond", builder.op("Less", merge[0], limit)))
+    doubled: Tensor = builder.op("AddV2", switch[1], switch[1], device=cpu(where))[0]
+    builder.close_loop(merge, builder.op("NextIteration", doubled, device=cpu(0))[0], port=0)
+    builder.op("Exit", switch[0], name="y", device=cpu(0))
+    return builder.graph_def()
+
+
+@pytest.mark.parametrize("where", [0, 1])
+def test_an_odd_loop_is_interpreted(where: int) -> None:
+    async def main() -> None:
+        async with open_session(shifting(where), "cpu:2") as session:
+            assert session.prepare(["x", "n"], "y").interpretations
+            assert await session.run("y", {"x": 3.0, "n": 40.0}) == [48]
+
+    run_to_the_end(main, idle_s=IDLE_TINY_S)

@@ -1,0 +1,151 @@
+"""After an error or a cancel at any point of a program with loops and deferred nodes nothing is left, and all works.
+
+Flows in: programs by seed; Tanh in them fails when told to, Abs gives its outputs later. `SOAK=1000 pytest -s` on this
+file disturbs a thousand steps instead of a few, and prints how they ended.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+import trio
+
+from partita.actors import session as session_module
+from partita.actors.session import Session, open_session
+from partita.actors.step import Step
+from partita.errors import InvalidArgumentError
+from tests.actors.disturbances import DEFERRED, FAILING, Disturbance
+from tests.actors.programs import Program, program
+from tests.runs import IDLE_TINY_S, Watch, assert_same_values, run_to_the_end
+
+STEPS = int(os.environ.get("SOAK", "60"))
+PER_PROGRAM = 10
+ENDINGS: Counter[str] = Counter()
+
+
+class _Steps:
+    """Makes the steps of a session and knows which are there."""
+
+    def __init__(self) -> None:
+        self.made: list[weakref.ref[Step]] = []
+
+    def __call__(self, *arguments: Any) -> Step:
+        step = _WeakStep(*arguments)
+        self.made.append(weakref.ref(step))
+        return step
+
+    def living(self) -> int:
+        return sum(reference() is not None for reference in self.made)
+
+
+class _WeakStep(Step):
+    __slots__ = ("__weakref__",)
+
+
+class _Case:
+    """A program in a session, with everything about it that is watched."""
+
+    def __init__(self, case: Program, session: Session, disturbance: Disturbance, watch: Watch, steps: _Steps) -> None:
+        self.case = case
+        self.session = session
+        self.disturbance = disturbance
+        self.watch = watch
+        self.steps = steps
+        self.turns = self.calls = 0
+
+    async def live_fetches(self) -> list[str]:
+        """Those that are not dead."""
+        found = []
+        for name in self.case.fetches:
+            try:
+                await self.session.run(name, self.case.feeds)
+                found.append(name)
+            except InvalidArgumentError as error:
+                if error.message != "Retval[0] does not have value":
+                    raise
+        return found
+
+    async def run_well(self, fetches: list[str]) -> list[Any]:
+        """What a good step gives; remembers in how many turns, and how often the kernel ran that may fail."""
+        self.disturbance.calls = self.disturbance.turns = 0
+        values = await self.session.run(fetches, self.case.feeds)
+        self.turns, self.calls = self.disturbance.turns, self.disturbance.calls
+        return values
+
+    async def check_nothing_left(self, tasks: int) -> None:
+        assert self.watch.left_behind()["waiters"] == 0
+        assert not self.disturbance.pending
+        assert trio.lowlevel.current_statistics().tasks_living == tasks
+        assert self.session.statistics().steps_running == 0
+        self.watch.meetings.clear()
+        for _ in range(100):  # actors drop what is left of a step when they come to it, a message a turn
+            await trio.lowlevel.checkpoint()
+        gc.collect()  # an error's traceback is a circle, by way of the frames that handled it
+        assert self.steps.living() == 0
+
+    async def disturb(self, fetches: list[str], expected: list[Any], random: Random) -> str:
+        """One step that fails or is cancelled, perhaps, and a good one; tells how the first ended."""
+        tasks = trio.lowlevel.current_statistics().tasks_living
+        disturbance, ending, last_turn = self.disturbance, "cancelled", 10**6
+        if self.calls and random.random() < 0.5:
+            disturbance.calls, disturbance.fails_at = 0, random.randint(1, self.calls)
+        else:
+            last_turn = random.randint(0, self.turns)
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._cancel_later, scope, last_turn)
+                try:
+                    assert_same_values(await self.session.run(fetches, self.case.feeds), expected)
+                    ending = "done"
+                except InvalidArgumentError as error:
+                    if (error.message, error.op) != ("told to fail", FAILING):
+                        raise
+                    ending = "failed"
+                nursery.cancel_scope.cancel()
+        disturbance.fails_at = -1
+        await self.check_nothing_left(tasks)
+        assert_same_values(await self.session.run(fetches, self.case.feeds), expected)
+        return ending
+
+    async def _cancel_later(self, scope: trio.CancelScope, ticks: int) -> None:
+        for _ in range(ticks):
+            await trio.lowlevel.checkpoint()
+        scope.cancel()
+
+
+async def check(seed: int) -> None:
+    random, watch, steps = Random(seed), Watch(), _Steps()
+    case = program(seed, 1 + seed % 4, seed % 7, ("Neg", FAILING, DEFERRED, DEFERRED))
+    disturbance = Disturbance(random)
+    with pytest.MonkeyPatch.context() as patch:
+        disturbance.install(patch)
+        patch.setattr(session_module, "LocalRendezvous", watch)
+        patch.setattr(session_module, "Step", steps)
+        async with trio.open_nursery() as nursery, open_session(case.graph_def, "cpu:4", budget_s=0) as session:
+            nursery.start_soon(disturbance.clerk)
+            watched = _Case(case, session, disturbance, watch, steps)
+            fetches = await watched.live_fetches()
+            if fetches:
+                expected = await watched.run_well(fetches)
+                for _ in range(PER_PROGRAM):
+                    ENDINGS[await watched.disturb(fetches, expected, random)] += 1
+            nursery.cancel_scope.cancel()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _account() -> Iterator[None]:
+    yield
+    print(f"\nsteps disturbed: {dict(ENDINGS)}")
+
+
+@pytest.mark.parametrize("seed", range(STEPS // PER_PROGRAM))
+def test_a_disturbed_step_leaves_nothing(seed: int) -> None:
+    """No task, waiter, pending call or step, and the next run is right."""
+    run_to_the_end(check, seed, idle_s=IDLE_TINY_S)
