@@ -17,6 +17,8 @@ from ...graph.columns import SINK_ID
 from ...graph.dtypes import base_type, dtype_name
 from ...graph.formats.saved_model import Signature, TensorSpec
 from ...graph.ops.shapes import registry as shapes
+from ...graph.passes.lower_functional import lower_functional
+from .failure import configuring
 from .feeds import shape_text
 from .request import ends, import_graph, live_nodes, read_graph, read_saved_model, unsupported
 from .screen import Screen
@@ -79,7 +81,7 @@ def inspect(path: Path, tags: str, as_json: bool) -> None:
     screen = Screen()
     file, saved = read_saved_model(path, tags, screen) if path.is_dir() else (read_graph(path, screen), None)
     graph = import_graph(file, screen)
-    with screen.working("looking at the nodes"):
+    with screen.working("looking at the nodes"), configuring(f"graph {str(path)!r}"):
         found = findings(graph, saved.signatures if saved is not None else {})
     if as_json:
         screen.json(json.dumps(asdict(found), indent=2))
@@ -88,7 +90,12 @@ def inspect(path: Path, tags: str, as_json: bool) -> None:
 
 
 def findings(graph: Graph, signatures: Mapping[str, Signature]) -> Findings:
-    """Everything there is to say about a graph and the signatures that come with it; most frequent first."""
+    """Everything there is to say about a graph and the signatures that come with it; most frequent first.
+
+    What it lacks is told of the lowered graph, which is what runs. Raises what lowering raises.
+    """
+    lowered = lower_functional(graph)
+    run = Counter(properties.op for _, properties in live_nodes(lowered))
     ops = Counter(properties.op for _, properties in live_nodes(graph))
     requested, names = graph.requested_device_indices(), graph.device_names()
     devices = Counter(names[requested[node_id]] for node_id, _ in live_nodes(graph))
@@ -106,9 +113,9 @@ def findings(graph: Graph, signatures: Mapping[str, Signature]) -> Findings:
         ],
         fetches=list(fetches),
         targets=list(targets),
-        ops_without_kernel=dict(unsupported(graph).most_common()),
+        ops_without_kernel=dict(unsupported(lowered).most_common()),
         ops_without_shape_function=dict(
-            Counter({op: n for op, n in ops.items() if shapes.lookup(op) is None}).most_common()
+            Counter({op: n for op, n in run.items() if shapes.lookup(op) is None}).most_common()
         ),
         signatures=[_call(name, signature) for name, signature in signatures.items()],
     )
