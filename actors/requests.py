@@ -86,9 +86,9 @@ def check_names(graph: Graph, signature: Signature) -> None:
             )
 
 
-def check_options(options: RunOptions | None, num_pools: int) -> None:
+def check_options(options: RunOptions, num_pools: int) -> None:
     """Raises InvalidArgumentError for a thread pool that a session of so many own ones (0: the common one) lacks."""
-    if options is not None and not -1 <= options.inter_op_thread_pool < max(num_pools, 1):
+    if not -1 <= options.inter_op_thread_pool < max(num_pools, 1):
         raise InvalidArgumentError(f"Invalid inter_op_thread_pool: {options.inter_op_thread_pool}")
 
 

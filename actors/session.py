@@ -121,7 +121,8 @@ class Session:
         """
         names, values = split_feeds(feeds)
         self._check_open()
-        prepared = await self._ready(Signature(names, as_names(fetches), as_names(targets)))
+        signature = Signature(names, as_names(fetches), as_names(targets))
+        prepared = self._prepared.get(signature) or await self._ready(signature)
         return await self._call(prepared, options, values, metadata)
 
     async def make_callable(
@@ -133,7 +134,8 @@ class Session:
     ) -> SessionCallable:
         """Names a request once, to be called with values in the order of `feeds`; raises as `run` does for names."""
         self._check_open()
-        check_options(options, self._num_pools)
+        if options is not None:
+            check_options(options, self._num_pools)
         prepared = await self._ready(Signature(as_names(feeds), as_names(fetches), as_names(targets)))
         self._num_callables += 1
         run = partial(self._call, prepared, options)
@@ -275,7 +277,8 @@ class Session:
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._pacer.rest_if_due()
         self._check_open()  # after the last chance to close it: no step may begin once the actors have been told to end
-        check_options(options, self._num_pools)
+        if options is not None:
+            check_options(options, self._num_pools)
         fed = fed_values(prepared.feeds, values, self._tensors, copy=prepared.keeps_feeds)
         self._running += 1
         self._num_steps += 1
