@@ -62,6 +62,7 @@ from . import sparse_segment as sparse_segment
 from . import sparse_structure as sparse_structure
 from . import special as special
 from . import stacks as stacks
+from . import staging as staging
 from . import string_format as string_format
 from . import string_numbers as string_numbers
 from . import string_split as string_split

@@ -11,7 +11,7 @@ a step that has ended, and what such an attempt had taken is back where it was.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from ...errors import PartitaError
@@ -41,12 +41,16 @@ class Attempt:
 
 
 class Lines:
-    """The lines in front of one resource. All of it happens in the thread of the event loop."""
+    """The lines in front of one resource. All of it happens in the thread of the event loop.
 
-    __slots__ = ("_ends", "_lines")
+    `crowded` is the number of one line, if any, in which nobody waits for those before: they only look.
+    """
 
-    def __init__(self, count: int) -> None:
+    __slots__ = ("_crowded", "_ends", "_lines")
+
+    def __init__(self, count: int, crowded: int | None = None) -> None:
         self._lines: tuple[deque[Attempt], ...] = tuple(deque() for _ in range(count))
+        self._crowded = crowded
         self._ends: deque[End] = deque()
 
     def __len__(self) -> int:
@@ -72,25 +76,35 @@ class Lines:
         self._lines[line].clear()
 
     def _settle(self) -> None:
-        while any(self._advance(line) for line in self._lines):
+        while any(self._advance(number) for number in range(len(self._lines))):
             pass
 
-    def _advance(self, line: deque[Attempt]) -> bool:
+    def _advance(self, number: int) -> bool:
         """Lets the first of a line act, and those behind it as they become the first; whether anything was done."""
-        has_moved = False
-        while line:
-            attempt = line[0]
+        has_moved, line = False, self._lines[number]
+        for attempt in self._turns(number):
             try:
                 has_moved |= attempt.advance()
             except PartitaError as error:
                 attempt.give_up()
                 attempt.end = partial(attempt.call.fail, error)
-            if attempt.end is None:
-                break
-            self._ends.append(attempt.end)
-            line.popleft()
-            has_moved = True
+            if attempt.end is not None:
+                self._ends.append(attempt.end)
+                line.remove(attempt)
+                has_moved = True
         return has_moved
+
+    def _turns(self, number: int) -> Iterator[Attempt]:
+        """Those of a line who may act: each that is the first, or all of a crowd."""
+        line = self._lines[number]
+        if number == self._crowded:
+            yield from list(line)
+            return
+        while line:
+            first = line[0]
+            yield first
+            if first.end is None:
+                return
 
     def _tell(self) -> None:
         """Ends the calls; which may bring new attempts, and ends, along."""

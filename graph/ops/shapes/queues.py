@@ -1,4 +1,4 @@
-"""Shapes of what steps leave for each other: queues, barriers, accumulators of gradients, tensors of the session.
+"""Shapes of what steps leave for each other: queues, barriers, accumulators, staging areas, tensors of the session.
 
 Flows in: shapes of handles, keys and components. Flows out: shapes of handles; what is taken out of something has a
 shape that its handle does not tell here. Always holds: a handle is a scalar, in the first version of the ops a vector
@@ -18,9 +18,16 @@ _KINDS = ("FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue"
 shape_fn(*(f"{kind}V2" for kind in _KINDS))(scalar)
 shape_fn("QueueSizeV2")(unchanged)
 shape_fn("QueueIsClosed", "QueueIsClosedV2", "AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated")(scalar)
-shape_fn("GetSessionHandle", "GetSessionHandleV2")(scalar)
+shape_fn("GetSessionHandle", "GetSessionHandleV2", "StageSize", "MutexV2", "MutexLock")(scalar)
 shape_fn(
-    "QueueDequeue", "QueueDequeueV2", "QueueDequeueMany", "QueueDequeueUpTo", "QueueDequeueUpToV2", "BarrierTakeMany"
+    "QueueDequeue",
+    "QueueDequeueV2",
+    "QueueDequeueMany",
+    "QueueDequeueUpTo",
+    "QueueDequeueUpToV2",
+    "BarrierTakeMany",
+    "Unstage",
+    "StagePeek",
 )(unknown)
 
 
@@ -43,6 +50,9 @@ def two_strings(c: ShapeContext) -> Sequence[Shape]:
     "QueueEnqueueMany",
     "QueueEnqueueManyV2",
     "QueueCloseV2",
+    "Stage",
+    "StageClear",
+    "ConsumeMutexLock",
 )
 def nothing(c: ShapeContext) -> Sequence[Shape]:
     """No output."""
