@@ -52,8 +52,9 @@ def gradients(
     `passes/lower_functional.py`); only where the library says what the gradient of a function is, that one is called.
 
     Raises NotFoundError for names that are not there and for an op between xs and ys that has no gradient,
-    InvalidArgumentError for ys that are not of a floating or complex type, for xs and ys inside of loops and for
-    `grad_ys` that do not fit, UnimplementedError for loops that `loops.py` cannot take apart.
+    InvalidArgumentError for ys that are not of a floating or complex type, for complex ones without `grad_ys`, for xs
+    and ys inside of loops and for `grad_ys` that do not fit, UnimplementedError for loops that `loops.py` cannot take
+    apart.
     """
     forward = _forward_graph(graph, xs, stop_gradients)
     functional = forward.functional([_output(graph, name) for name in ys])
@@ -188,6 +189,8 @@ class Backward:
 
     def _first(self, output: Output, y: Tensor, given: str | None) -> Tensor:
         g = self.extension
+        if given is None and y.dtype in (DataType.COMPLEX64, DataType.COMPLEX128):
+            raise InvalidArgumentError(f"y {y.name!r} is complex, so it is open what to begin with: give grad_ys")
         if given is None:
             return g.op("OnesLike", y, name="grad_ys")[0]
         tensor = self.forward.tensor(_output(self.graph, given))

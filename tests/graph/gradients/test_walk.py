@@ -166,6 +166,7 @@ def test_any_graph_of_binary_ops(steps: list[tuple[str, int, int]], open_shapes:
         (["t:0"], ["x:0"], [None, None], InvalidArgumentError, "1 ys but 2"),
         (["t:0"], ["x:0"], ["whole:0"], InvalidArgumentError, "int32"),
         (["t:0"], ["x:0"], ["y:0"], InvalidArgumentError, "shape"),
+        (["complex:0"], ["x:0"], None, InvalidArgumentError, "give grad_ys"),
         (["lu:0"], ["x:0"], None, NotFoundError, "Lu"),
         (["prevented:0"], ["x:0"], None, NotFoundError, "not here"),
     ],
@@ -176,6 +177,7 @@ def test_what_is_refused(
     """Unknown names, integers, `grad_ys` that do not fit, ops without gradient on the way."""
     b = small()
     b.op("Cast", "x:0", DstT="int32", name="whole")
+    b.op("Cast", "x:0", DstT="complex128", name="complex")
     b.op("Lu", b.op("Diag", "x:0"), name="lu")
     b.op("PreventGradient", "x:0", message="not here", name="prevented")
     with pytest.raises(error, match=says):
