@@ -14,15 +14,15 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, DataType, dtype_name
 from ...graph.ops.shapes.dims import shape_text
-from ..state import DEFAULT_CONTAINER, ResourceHandle, handle_array, handle_of
+from ..state import DEFAULT_CONTAINER, ResourceHandle, handle_array
 from .carried import carrying
+from .handles import resource_of
 from .lookup_table import TABLE_TYPE, DenseTable, StaticTable, Table
 from .registry import Construction, Kernel, kernel
 from .support import require
 from .vocabulary import Vocabulary
 
 Make = Callable[[], Table]
-_PRIVATE = "_private/"  # before the names of tables that nobody else asks for
 
 
 def _types(node: Construction) -> tuple[DataType, DataType]:
@@ -40,7 +40,7 @@ def _value_shape(node: Construction) -> tuple[int, ...]:
 def _named(node: Construction) -> Callable[[Make], Array]:
     """From a way to make a table to the handle of the one table of this node's name, made when there is none."""
     shared = node.attrs["shared_name"].decode()
-    own = node.name if node.attrs["use_node_name_sharing"] else _PRIVATE + node.name
+    own = node.name if node.attrs["use_node_name_sharing"] else node.state.private_name(node.name)
     container = node.attrs["container"].decode() or DEFAULT_CONTAINER
     handle = ResourceHandle(node.device, container, shared or own, TABLE_TYPE)
     tensor, state, types = handle_array(handle), node.state, _types(node)
@@ -108,24 +108,11 @@ def anonymous_dense_hash_table(node: Construction) -> Kernel:
 
 def _table_of(node: Construction) -> Callable[[Array], Table]:
     """From a handle to its table on the node's device; NotFoundError where there is none."""
-    state, device = node.state, node.device
+    named = resource_of(node, Table, TABLE_TYPE, "a table")
 
     def find(value: Array) -> Table:
-        carried = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
-        if isinstance(carried, Table):
-            return carried
-        handle = handle_of(value)
-        if handle.device != device and handle.device and device:
-            raise InvalidArgumentError(
-                f"Trying to access resource {handle.name} located in device {handle.device} from device {device}"
-            )
-        if handle.type_name != TABLE_TYPE:
-            raise InvalidArgumentError(
-                "Trying to access a handle's resource using the wrong type. The handle points to a resource "
-                f"(name '{handle.name}') of type '{handle.type_name}' but you are trying to access it as a table"
-            )
-        found: Table = state.resource(handle.key)
-        return found
+        found = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
+        return found if isinstance(found, Table) else named(value)
 
     return find
 

@@ -187,7 +187,7 @@ def test_a_static_table_is_filled_once() -> None:
         (
             lambda: Session("MutableHashTableV2", name="t")("InitializeTableV2", texts("a"), ints(1)),
             InvalidArgumentError,
-            "Table localhost _private/t is not initializable",
+            "Table localhost _0_t is not initializable",
         ),
     ],
 )
