@@ -280,3 +280,34 @@ def test_a_cancelled_call_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
             assert_nothing_left(watch, session)
 
     trio.run(main, clock=MockClock(autojump_threshold=0))
+
+
+def queue() -> GraphDef:
+    """d takes from a queue what e puts in; y = x + 1."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", ())
+    q = b.op("FIFOQueueV2", name="q", component_types=["float32"], shapes=[()], capacity=3)
+    b.op("QueueEnqueueV2", q, [x], name="e")
+    b.op("QueueDequeueV2", q, name="d", component_types=["float32"])
+    b.op("AddV2", x, 1.0, name="y")
+    return b.graph_def()
+
+
+def test_a_run_waits_for_what_another_step_brings() -> None:
+    """A node that is kept waiting neither holds up what else is fetched nor outlives the run."""
+
+    async def main() -> None:
+        async with open_session(queue()) as session:
+            handle = await session.partial_run_setup(["d", "y"], "x")
+            assert await session.partial_run(handle, "y", {"x": 1.0}) == [2.0]
+            await session.run((), {"x": 7.0}, "e")
+            assert await session.partial_run(handle, "d") == [7.0]
+            handle = await session.partial_run_setup(["d", "y"], "x")
+            with trio.move_on_after(0.5) as scope:
+                await session.partial_run(handle, "d")
+            assert scope.cancelled_caught
+            await session.run((), {"x": 8.0}, "e")
+            assert await session.run("d") == [8.0]
+            await session.partial_run_setup("d", ())
+
+    run_to_the_end(main, idle_s=IDLE_TINY_S)
