@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -22,6 +22,8 @@ from ..graph import ConfigProto
 from ..graph.dtypes import base_type
 from ..graph.partition import PartitionOptions, name_counter, partition_by_task
 from ..graph.partition.tasks import MASTER_SEPARATOR, task_of
+from ..graph.passes.pipeline import Optimisations
+from ..graph.schedule import start_times
 from ..graph.subgraph import client_graph
 from ..graph.tensor_id import parse_tensor_name
 from ..rendezvous import Key, LocalRendezvous
@@ -52,8 +54,18 @@ class _Registered:
 class ClusterSession:
     """See the module. Made by `open_cluster_session`."""
 
-    def __init__(self, graph: Graph, cluster: Cluster, workers: Mapping[str, GraphManager]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        cluster: Cluster,
+        workers: Mapping[str, GraphManager],
+        *,
+        recv_scheduling: bool,
+        optimisations: Optimisations,
+    ) -> None:
         self.graph = graph
+        self._recv_scheduling = recv_scheduling
+        self._optimisations = optimisations
         self.cluster = cluster
         self.workers = workers
         self._options = PartitionOptions(
@@ -106,13 +118,29 @@ class ClusterSession:
         client = self.cluster.client
         return str(Key(client.name, client.incarnation, client.name, name))
 
+    def _scheduled(self, requested: Graph) -> PartitionOptions:
+        """How to cut the graph of a request: with the earliest start times if receives are to be scheduled by them."""
+        if not self._recv_scheduling:
+            return self._options
+        return replace(
+            self._options,
+            scheduling_for_recvs=True,
+            need_to_record_start_times=True,
+            start_times=start_times(requested),
+        )
+
     def _register(self, signature: Signature) -> _Registered:
         """Cuts the graph of a request by task and hands every worker its share."""
         check_names(self.graph, signature)
         client = self.cluster.client
         requested = client_graph(self.graph, *signature[:3], client.name, False, incarnation=client.incarnation)
-        shares = partition_by_task(requested, self._options)
-        handles = {task: self.workers[task].register(share) for task, share in shares.items()}
+        shares = partition_by_task(requested, self._scheduled(requested))
+        handles = {
+            task: self.workers[task].register(
+                share, recv_scheduling=self._recv_scheduling, optimisations=self._optimisations
+            )
+            for task, share in shares.items()
+        }
         made = _Registered(self._ports(signature.feeds), self._ports(signature.fetches), handles)
         self._registered[signature] = made
         return made
@@ -186,13 +214,22 @@ async def open_cluster_session(
 ) -> AsyncIterator[ClusterSession]:
     """Imports a graph, places it on the devices of `cluster`, and opens a session with a worker for each of its tasks.
 
-    Arguments and errors are those of `open_session`.
+    Arguments and errors are those of `open_session`; `graph_options.enable_recv_scheduling` has receives wait until
+    they are needed soon.
     """
     by_task: dict[str, list[Any]] = {}
     for device in cluster:
         by_task.setdefault(device.task_name, []).append(device)
     workers = {task: GraphManager(devices, seed=seed) for task, devices in by_task.items()}
-    graph = await GraphReader(cluster, config or ConfigProto()).read(graph_def)
-    session = ClusterSession(graph, cluster, workers)
+    settings = config or ConfigProto()
+    graph = await GraphReader(cluster, settings).read(graph_def)
+    options = settings.graph_options
+    session = ClusterSession(
+        graph,
+        cluster,
+        workers,
+        recv_scheduling=options.enable_recv_scheduling,
+        optimisations=Optimisations.of(options),
+    )
     async with running(session.start, session.close):
         yield session

@@ -28,11 +28,13 @@ from ..graph.graph import Graph
 from ..graph.importer import graph_def_to_graph, parse_lazily
 from ..graph.partition import PartitionOptions, add_control_edges, partition_within_task
 from ..graph.partition.tasks import WORKER_SEPARATOR, task_of
+from ..graph.passes.pipeline import NO_OPTIMISATIONS, Optimisations, optimize
 from ..rendezvous import Received
 from .binding import Binder
 from .calls import Functions
 from .compiler import compile_plans
 from .device_actor import Crew, DeviceActor
+from .evaluation import ConstantEvaluator
 from .executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from .messages import Shutdown
 from .step import Part, Step
@@ -90,10 +92,17 @@ class GraphManager:
         for actor in self._actors.values():
             actor.post(Shutdown())
 
-    def register(self, graph_def: GraphDef | bytes, *, recv_scheduling: bool = False) -> str:
+    def register(
+        self,
+        graph_def: GraphDef | bytes,
+        *,
+        recv_scheduling: bool = False,
+        optimisations: Optimisations = NO_OPTIMISATIONS,
+    ) -> str:
         """Takes over a graph whose nodes are all on devices of this worker; its handle.
 
-        With `recv_scheduling` receives wait until they are needed soon, which wants `_start_time` on every node. Raises
+        With `recv_scheduling` receives wait until they are needed soon, which wants `_start_time` on every node; then
+        each device's part is optimised. Raises
         InvalidArgumentError for devices that are malformed, missing or not of this worker, and what importing,
         partitioning and compiling raise.
         """
@@ -106,7 +115,8 @@ class GraphManager:
         if recv_scheduling:
             add_control_edges(parts, options)
         self._bind_functions(share)
-        graphs = {device: self._imported(part) for device, part in parts.items()}
+        evaluator = ConstantEvaluator()
+        graphs = {device: optimize(self._imported(part), optimisations, evaluator) for device, part in parts.items()}
         plans = compile_plans(
             [(graph, self._actors[device].binder) for device, graph in graphs.items()], from_elsewhere=True
         )

@@ -9,7 +9,7 @@ import pytest
 import trio
 import trio.testing
 from google.protobuf import text_format
-from hypothesis import given
+from hypothesis import given, settings
 
 from partita.actors import open_session
 from partita.actors.cluster_session import ClusterSession, open_cluster_session
@@ -18,7 +18,7 @@ from partita.devices.cluster import Cluster
 from partita.devices.device import Device
 from partita.errors import AbortedError, CancelledError, InvalidArgumentError, NotFoundError
 from partita.graph.builder import GraphBuilder
-from partita.graph.protos import GraphDef
+from partita.graph.protos import ConfigProto, GraphDef, GraphOptions, OptimizerOptions
 from partita.rendezvous import LocalRendezvous
 from tests.actors.programs import Program, programs
 from tests.runs import HARD_PLACEMENT, IDLE_TINY_S, assert_same_values, run_to_the_end
@@ -62,6 +62,28 @@ def test_a_cluster_computes_what_one_task_does(placed: tuple[GraphCase, dict[str
     case, placement = placed
     ours = run_to_the_end(both, case.on(placement), case.fetches, case.feeds, case.targets, idle_s=IDLE_TINY_S)
     assert_same_values(*ours)
+
+
+@settings(max_examples=10)
+@given(placed_cases())
+def test_optimised_parts_and_scheduled_receives_change_no_value(placed: tuple[GraphCase, dict[str, str]]) -> None:
+    """Start times are the earliest by the master's own reckoning."""
+    case, placement = placed
+    graph, request = case.on(placement), (case.fetches, case.feeds, case.targets)
+    options = GraphOptions(enable_recv_scheduling=True, optimizer_options=OptimizerOptions())
+    config = ConfigProto(allow_soft_placement=False, graph_options=options)
+
+    async def main() -> tuple[list[Any], list[Any]]:
+        async with open_session(graph, "cpu:4", config=HARD_PLACEMENT) as local:
+            expected = await local.run(*request)
+        async with open_cluster_session(over_tasks(graph), cluster(), config=config) as session:
+            found = await session.run(*request)
+            handles = next(iter(session._registered.values())).handles
+            parts = [part for task, handle in handles.items() for part in session.workers[task].partitions(handle)]
+            assert all(any(node.op == "ControlTrigger" for node in part.node) for part in parts)
+            return found, expected
+
+    assert_same_values(*run_to_the_end(main))
 
 
 @given(programs())

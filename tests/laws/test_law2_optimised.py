@@ -24,6 +24,7 @@ from partita.graph.passes.pipeline import Optimisations, optimize
 from partita.graph.protos import ConfigProto, GraphDef, GraphOptions, OptimizerOptions
 from partita.graph.subgraph import client_graph
 from tests.actors.graphs import Conditional, conditionals
+from tests.actors.programs import Program, programs
 from tests.runs import IDLE_TINY_S, assert_same_values, cpus, run_to_the_end, values
 from tests.strategies import GraphCase, cpu, placed_cases
 
@@ -48,9 +49,9 @@ def test_optimised_equals_plain(placed: tuple[GraphCase, dict[str, str]], inlini
     assert_same_values(_optimised(graph_def, case, inlining=inlining), values(graph_def, case))
 
 
-@given(conditionals(), st.booleans())
-def test_what_is_dead_stays_dead(case: Conditional, inlining: bool) -> None:
-    """Fetches of conditionals are alive, and dead, as before."""
+@given(st.one_of(conditionals(), programs(devices=3)), st.booleans())
+def test_what_is_dead_stays_dead(case: Conditional | Program, inlining: bool) -> None:
+    """Fetches of conditionals and loops are alive, and dead, as before."""
     graph = graph_def_to_graph(case.graph_def, add_default_attrs=True)
     graph.assign_devices(graph.requested_device_indices())
     parts = split_graph(client_graph(graph, list(case.feeds), case.fetches, (), cpu(0)))
