@@ -99,11 +99,21 @@ class ForwardGraph:
         queue = sorted(self.wanted)
         reached = set(queue)
         for node in queue:  # grows
-            for reader, port in self.edges.readers(node):
-                if reader not in reached and self.carries(node, port):
+            readers = [reader for reader, port in self.edges.readers(node) if self.carries(node, port)]
+            for reader in (*readers, *self._pushed_on(node)):
+                if reader not in reached:
                     reached.add(reader)
                     queue.append(reader)
         return reached
+
+    def _pushed_on(self, node: int) -> Sequence[int]:
+        """The stack that a node pushes on: what is popped depends on what was pushed, though no edge says so."""
+        if self.graph.node_properties(node).op_def.name != "StackPushV2":
+            return ()
+        stack = self.edges.sources(node)[0][0]
+        while self.loops.sources(stack) == ():
+            stack = self.edges.sources(stack)[0][0]
+        return (stack,)
 
     def functional(self, ys: Iterable[Output]) -> set[int]:
         """Conditionals, loops and calls of functions, as single nodes, that are between xs and ys."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ....errors import UnimplementedError
 from ...dtypes import DataType
 from .registry import Forward, Gradients, flat, gradient
 
 if TYPE_CHECKING:
     from ...handles import Tensor
 
-flat("LoopCond", "ControlTrigger", "NoOp")
+flat("LoopCond", "ControlTrigger", "NoOp", "StackV2")
 
 
 @gradient("Switch", "RefSwitch", "_SwitchN", takes_none=True)
@@ -40,3 +41,9 @@ def merge(op: Forward, grad: Tensor, _index_grad: None) -> Gradients:
     """To the input that was live; it is dead for the others."""
     which = op.outputs[1]
     return [op.make_all("Switch", grad, op.make("Equal", which, port))[1] for port in range(len(op.input_types))]
+
+
+@gradient("StackPushV2", "StackPopV2")
+def stack(op: Forward, *_grads: Tensor) -> Gradients:
+    """Not known: a stack is what the gradient of a loop is made with."""
+    raise UnimplementedError("the gradient of the gradient of a loop is not known", node=op.name, op=op.op)

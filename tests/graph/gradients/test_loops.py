@@ -77,3 +77,24 @@ def test_loops_of_another_form_are_refused() -> None:
     builder.op("Exit", builder.op("Enter", x, frame_name="loop"), name="y")
     with pytest.raises(UnimplementedError, match="no LoopCond"):
         gradients(builder.graph(), ["y:0"], ["x:0"])
+
+
+def test_gradients_of_gradients_of_loops_are_refused() -> None:
+    built = graph([While(3, (Step("Mul", 0, 0, 0),))], (2,)).graph()
+    (first, *_) = gradients(built, ["y:0"], XS)
+    assert first is not None
+    with pytest.raises(UnimplementedError, match="the gradient of the gradient of a loop"):
+        gradients(built, [first], XS)
+
+
+def test_conditionals_are_differentiated_twice() -> None:
+    built = graph([If((Step("Mul", 0, 0, 0), Step("Mul", 0, 0, 0)), ())], (2,)).graph()
+    (first,) = gradients(built, ["y:0"], XS[:1])
+    assert first is not None
+    (second,) = gradients(built, [first], XS[:1])
+    assert second is not None
+    x, other = np.array([3.0, -1.0]), np.zeros(2)
+    for even, true in ((True, 12 * x**2 / 8), (False, np.zeros(2))):
+        feeds: dict[str, Any] = {**dict(zip(XS, [x, other, other], strict=True)), "even:0": np.bool_(even)}
+        (found,) = fetched(built.to_graph_def(), [second], feeds)
+        np.testing.assert_allclose(found, true)
