@@ -34,6 +34,7 @@ from .local_loops import LocalLoop, local_loop
 from .plan import Argument, Arrival, Chunk, Plan, Result, Segment
 from .roles import Role, roles_of
 from .segments import Need
+from .trace import traced
 from .transfers import Messages, Share, shares_of
 
 if TYPE_CHECKING:
@@ -54,15 +55,16 @@ def compile_plans(
 ) -> list[Plan]:
     """The plans of all partitions of a graph, each on the device of its binder.
 
-    With `every_node` every tensor is a message of its own, too. The keys of a function that is `called` lack the frame.
-    With `from_elsewhere` there are partitions that are not among `parts`, and nothing is known of what comes from them.
-    Raises Unfoldable for loops that only the interpreter can run, UnimplementedError for ops without kernel (all of
-    them in one message), and what kernel factories raise.
+    With `every_node` every tensor is a message of its own, too, and there is a clock around every instruction. The
+    keys of a function that is `called` lack the frame. With `from_elsewhere` there are partitions that are not
+    among `parts`, and nothing is known of what comes from them. Raises Unfoldable for loops that only the
+    interpreter can run, UnimplementedError for ops without kernel (all of them in one message), and what kernel
+    factories raise.
     """
     levels = [_levels(graph, binder) for graph, binder in parts]
     loops: list[Loops] = [{} for _ in parts]
     for frame in _inner_first(levels):
-        _compile_loop(frame, parts, levels, loops, from_elsewhere)
+        _compile_loop(frame, parts, levels, loops, every_node=every_node, from_elsewhere=from_elsewhere)
     root = [own.root for own in levels]
     plans = _compile_level(parts, root, loops, framed=called, every_node=every_node, from_elsewhere=from_elsewhere)
     check_complete(binder for _, binder in parts)
@@ -83,14 +85,20 @@ def _inner_first(levels: Sequence[Levels]) -> list[str]:
 
 
 def _compile_loop(
-    frame: str, parts: Sequence[Part], levels: Sequence[Levels], loops: list[Loops], from_elsewhere: bool
+    frame: str,
+    parts: Sequence[Part],
+    levels: Sequence[Levels],
+    loops: list[Loops],
+    *,
+    every_node: bool,
+    from_elsewhere: bool,
 ) -> None:
     """Compiles the shares that all partitions have in a loop."""
     together: list[tuple[int, Loop]] = []
     for number, own in enumerate(levels):
         for loop in own.loops:
             if loop.name == frame:
-                alone = local_loop(loop, parts[number][1], loops[number])
+                alone = local_loop(loop, parts[number][1], loops[number], every_node=every_node)
                 if alone is None:
                     together.append((number, loop))
                 else:
@@ -98,7 +106,15 @@ def _compile_loop(
     if together:
         shares, columns = [parts[number] for number, _ in together], [loop.columns for _, loop in together]
         inner = [loops[number] for number, _ in together]
-        plans = _compile_level(shares, columns, inner, framed=True, in_loop=True, from_elsewhere=from_elsewhere)
+        plans = _compile_level(
+            shares,
+            columns,
+            inner,
+            framed=True,
+            in_loop=True,
+            every_node=every_node,
+            from_elsewhere=from_elsewhere,
+        )
         for (number, loop), plan in zip(together, plans, strict=True):
             loops[number][frame] = DistributedLoop.of(loop, plan)
 
@@ -127,10 +143,11 @@ def _compile_level(
         draft_of(own, brings_death, receives_may_be_references=references, every_node=every_node) for own in columns
     ]
     shares = shares_of([graph for graph, _ in parts], drafts, bundled=not every_node, framed=framed)
-    return [
+    plans = [
         replace(_plan(draft, binder, share, own), repeats=in_loop)
         for draft, (_, binder), share, own in zip(drafts, parts, shares, loops, strict=True)
     ]
+    return [traced(plan) for plan in plans] if every_node else plans
 
 
 def _brings_death(levels: Sequence[Columns], loops: Sequence[Loops], in_loop: bool) -> set[Role]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import UnimplementedError
-from .instructions import DEAD, SEND_SLOT, picker
+from .instructions import DEAD, SEND_SLOT, TRACE_SLOT, picker
 from .step import Part
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class _Run:
         self._call = call
         self._send = call.part.step.rendezvous.send
         self._template = loop.plan.template.copy()
+        self._template[TRACE_SLOT] = call.part.slots[TRACE_SLOT]
         for slot, value in zip(loop.arguments[loop.num_variables :], inputs[loop.num_variables :], strict=True):
             self._template[slot] = value
         self._exits: list[Any] = [DEAD] * len(loop.exits)

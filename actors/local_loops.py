@@ -27,17 +27,19 @@ from .assembler import Assembler
 from .columns import Columns, Ints, ordered_columns
 from .draft import Draft, draft_of
 from .executor import run_instructions
-from .instructions import DEAD, Slots
+from .instructions import DEAD, TRACE_SLOT, Slots
 from .layout import slots_of, template_of
 from .levels import Deferred, Loop
 from .plan import Plan, Segment
 from .roles import Role, roles_of
+from .trace import timed_instruction
 from .transfers import NO_MESSAGES
 
 if TYPE_CHECKING:
     from .binding import Binder
     from .deferred import PendingCall
     from .instructions import Instruction
+    from .trace import Record
 
 _ALWAYS, _TRUE, _FALSE = 0, 1, 2
 _COSTS_NOTHING = (Role.ALIAS, Role.RETVAL, Role.NOTHING)
@@ -60,7 +62,7 @@ class Inner(NamedTuple):
         if any(slots[i] is DEAD for i in self.watched):
             values: Sequence[Any] = [DEAD] * len(self.outputs)
         else:
-            values = yield from self.loop.run([slots[i] for i in self.inputs], deadline)
+            values = yield from self.loop.run([slots[i] for i in self.inputs], deadline, slots[TRACE_SLOT])
         for slot, value in zip(self.outputs, values, strict=True):
             slots[slot] = value
 
@@ -89,11 +91,17 @@ class LocalLoop:
     def start(self, call: PendingCall, *inputs: Any) -> None:  # Any: tensors of any type
         """Runs the loop, as far as the budget of the actor lasts; the actor goes on later."""
         actor = call.part.actor
-        actor.go_on(call, self.run(inputs, actor.deadline))
+        actor.go_on(call, self.run(inputs, actor.deadline, call.part.slots[TRACE_SLOT]))
 
-    def run(self, inputs: Sequence[Any], deadline: Deadline) -> Generator[None, None, list[Any]]:
-        """Runs the loop and returns what leaves it; yields when it is time for others. Raises located errors."""
+    def run(
+        self, inputs: Sequence[Any], deadline: Deadline, trace: list[Record] | None
+    ) -> Generator[None, None, list[Any]]:
+        """Runs the loop and returns what leaves it; yields when it is time for others. Raises located errors.
+
+        `trace` is what a traced step records in.
+        """
         slots = self.plan.template.copy()
+        slots[TRACE_SLOT] = trace
         for slot, value in zip(self.arguments, inputs, strict=True):
             slots[slot] = value
         self._count(slots, 0)
@@ -142,10 +150,13 @@ def _truth(value: Any) -> bool:
     return bool(value)
 
 
-def local_loop(loop: Loop, binder: Binder, inner: Mapping[str, object]) -> LocalLoop | None:
+def local_loop(
+    loop: Loop, binder: Binder, inner: Mapping[str, object], *, every_node: bool = False
+) -> LocalLoop | None:
     """The loop that a device runs by itself; None if it exchanges messages, waits, or is built in an unusual way.
 
-    `inner` are the compiled loops of the partition; those inside this one are among them.
+    `inner` are the compiled loops of the partition; those inside this one are among them. With `every_node` each node
+    has an instruction, and a clock around it.
     """
     roles = [Role(code) for code in roles_of(loop.columns.kinds)]
     if {Role.SEND, Role.RECV} & set(roles):
@@ -157,7 +168,7 @@ def local_loop(loop: Loop, binder: Binder, inner: Mapping[str, object]) -> Local
     if sides is None:
         return None
     columns, is_body = _without_switches(loop.columns, sides)
-    return _Compiler(loop, columns, is_body, binder, inner).compile()
+    return _Compiler(loop, columns, is_body, binder, inner, every_node=every_node).compile()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,13 +251,20 @@ def _without_switches(columns: Columns, sides: _Sides) -> tuple[Columns, list[bo
 
 class _Compiler:
     def __init__(
-        self, loop: Loop, columns: Columns, is_body: list[bool], binder: Binder, inner: Mapping[str, object]
+        self,
+        loop: Loop,
+        columns: Columns,
+        is_body: list[bool],
+        binder: Binder,
+        inner: Mapping[str, object],
+        *,
+        every_node: bool,
     ) -> None:
         self.loop = loop
         self.columns = columns
         self.is_body = is_body
         self.inner = inner
-        self.draft: Draft = draft_of(columns)
+        self.draft: Draft = draft_of(columns, every_node=every_node)
         self.program: Ints = np.flatnonzero(self.draft.emits)
         (condition,) = [node for node, kind in enumerate(columns.properties) if kind.op_def.name == "LoopCond"]
         position = np.full(columns.num_nodes, -1, np.intp)
@@ -296,6 +314,8 @@ class _Compiler:
             control = tuple(slots[value] for value in draft.watched.get(node, ()))
             stretches.append(Inner(loop, inputs, outputs, (*inputs, *control) if draft.may_die[node] else ()))
             return
+        if self.draft.every_node:
+            instruction = timed_instruction(instruction, self.columns.names[node], kind)
         last = stretches[-1] if stretches else None
         if not isinstance(last, Segment):
             last = Segment(([],), [])

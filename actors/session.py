@@ -42,7 +42,7 @@ from .session_callable import SessionCallable
 from .session_graph import GraphReader
 from .session_statistics import SessionStatistics
 from .step import Part, Step
-from .trace import step_stats, traced
+from .trace import step_stats
 
 if TYPE_CHECKING:
     from ..graph.dtypes import Array
@@ -348,7 +348,7 @@ class Session:
         """The plans of a request with clocks in them, compiled when the first step asks for a trace."""
         work = self._traced.get(prepared.signature)
         if work is None:
-            work = [(traced(plan), actor) for plan, actor in compile_traced(prepared, self._actors)]
+            work = compile_traced(prepared, self._actors)
             self._traced[prepared.signature] = work
         return work
 

@@ -2,7 +2,7 @@
 
 Flows in: plans with an instruction for every node. Flows out: the same plans with a clock around every instruction,
 and, after a step, `StepStats`. Always holds: a step that asks for no trace runs none of this; dead nodes and
-transfers leave no record, as in TensorFlow.
+transfers leave no record, as in TensorFlow; what is in a loop leaves one per iteration.
 """
 
 from __future__ import annotations
@@ -13,16 +13,18 @@ from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING
 
 from ..graph.protos import DeviceStepStats, NodeExecStats, StepStats
+from .deferred import End
 from .executor import run_instructions
 from .instructions import DEAD, TRACE_SLOT, Instruction, Slots, whole
 from .roles import Role, role_of
 
 if TYPE_CHECKING:
+    from ..graph.properties import NodeProperties
     from .plan import Plan, Segment
     from .step import Part
 
-Record = tuple[int, int, int]
-"""node, start and end of its instruction on the clock of `perf_counter_ns`"""
+Record = tuple[str, str, int, int]
+"""name and op of a node, start and end of its instruction on the clock of `perf_counter_ns`"""
 
 _UNRECORDED = frozenset({Role.SEND, Role.RECV, Role.LAUNCH})
 
@@ -35,14 +37,18 @@ def traced(plan: Plan) -> Plan:
 def _traced_segment(plan: Plan, segment: Segment) -> Segment:
     instructions = [instruction for chunk in segment.chunks for instruction in chunk]
     timed = [
-        instruction if role_of(plan.properties[node].op) in _UNRECORDED else _timed(instruction, node)
+        timed_instruction(instruction, plan.names[node], plan.properties[node])
         for instruction, node in zip(instructions, segment.origins, strict=True)
     ]
     return replace(segment, chunks=(timed,) if timed else ())
 
 
-def _timed(instruction: Instruction, node: int) -> Instruction:
+def timed_instruction(instruction: Instruction, name: str, properties: NodeProperties) -> Instruction:
+    """The instruction of a node with a clock around it; as it is for those that leave no record."""
     step, first_input, _, output = instruction
+    op = properties.op
+    if role_of(op) in _UNRECORDED or (isinstance(properties, End) and properties.deferred.frame):
+        return instruction
 
     def run_and_record(slots: Slots) -> None:
         start = perf_counter_ns()
@@ -52,7 +58,7 @@ def _timed(instruction: Instruction, node: int) -> Instruction:
                 return
         elif step(slots) is DEAD:
             return
-        slots[TRACE_SLOT].append((node, start, perf_counter_ns()))
+        slots[TRACE_SLOT].append((name, op, start, perf_counter_ns()))
 
     return whole(run_and_record)
 
@@ -64,16 +70,16 @@ def step_stats(parts: Iterable[Part]) -> StepStats:
         dev_stats=[
             DeviceStepStats(
                 device=part.plan.device,
-                node_stats=[_node_stats(part.plan, record, wall_offset_ns) for record in part.slots[TRACE_SLOT]],
+                node_stats=[_node_stats(record, wall_offset_ns) for record in part.slots[TRACE_SLOT]],
             )
             for part in parts
         ]
     )
 
 
-def _node_stats(plan: Plan, record: Record, wall_offset_ns: int) -> NodeExecStats:
-    node, start_ns, end_ns = record
-    name, duration_us = plan.names[node], -((start_ns - end_ns) // 1000)
+def _node_stats(record: Record, wall_offset_ns: int) -> NodeExecStats:
+    name, op, start_ns, end_ns = record
+    duration_us = -((start_ns - end_ns) // 1000)
     return NodeExecStats(
         node_name=name,
         all_start_micros=(start_ns + wall_offset_ns) // 1000,
@@ -81,5 +87,5 @@ def _node_stats(plan: Plan, record: Record, wall_offset_ns: int) -> NodeExecStat
         op_end_rel_micros=duration_us,
         all_end_rel_micros=duration_us,
         scheduled_micros=(start_ns + wall_offset_ns) // 1000,
-        timeline_label=f"{name} = {plan.properties[node].op}",
+        timeline_label=f"{name} = {op}",
     )

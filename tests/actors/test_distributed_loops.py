@@ -18,7 +18,7 @@ from partita.actors import open_session
 from partita.graph.builder import GraphBuilder
 from partita.graph.collector import collector_paused
 from partita.graph.handles import Tensor
-from partita.graph.protos import GraphDef
+from partita.graph.protos import GraphDef, RunMetadata, RunOptions
 from tests.actors.test_loops import add_loop
 from tests.runs import IDLE_TINY_S, run_to_the_end
 from tests.strategies import cpu
@@ -108,6 +108,25 @@ def test_two_steps_run_one_loop_at_the_same_time() -> None:
 
     run_to_the_end(main, idle_s=IDLE_TINY_S)
     assert {count: float(value[0]) for count, value in found.items()} == {30: 30, 31: -31, 7: -7}
+
+
+@pytest.mark.parametrize("where", [0, 1])
+def test_a_trace_has_what_is_in_a_loop_once_per_iteration(where: int) -> None:
+    async def main() -> list[tuple[str, str]]:
+        async with open_session(negating(where), "cpu:2") as session:
+            metadata = RunMetadata()
+            (got,) = await session.run(
+                "y", feeds(5), options=RunOptions(trace_level=RunOptions.FULL_TRACE), metadata=metadata
+            )
+            assert (got == -1).all()
+            return [(d.device, s.node_name) for d in metadata.step_stats.dev_stats for s in d.node_stats]
+
+    found = run_to_the_end(main, idle_s=IDLE_TINY_S)
+    assert found.count((cpu(where), "Neg")) == 5
+    assert found.count((cpu(0), "Less")) == 6
+    assert found.count((cpu(0), "AddV2")) == 5
+    assert found.count((cpu(0), "y")) == 1
+    assert "loop" not in {name for _, name in found}
 
 
 def shifting(where: int) -> GraphDef:

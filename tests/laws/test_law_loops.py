@@ -18,11 +18,13 @@ from partita.actors.reference import run_reference
 from partita.devices.state import DeviceState
 from partita.errors import InvalidArgumentError
 from partita.graph.importer import graph_def_to_graph
+from partita.graph.protos import RunMetadata, RunOptions
 from partita.graph.subgraph import client_graph
 from tests.actors.programs import Program, programs
 from tests.runs import IDLE_TINY_S, assert_same_values, run_to_the_end
 from tests.strategies import cpu
 
+FULL_TRACE = RunOptions(trace_level=RunOptions.FULL_TRACE)
 DEVICES = [cpu(i) for i in range(4)]
 
 
@@ -36,12 +38,15 @@ def interpreted(case: Program) -> list[Any]:
 
 
 async def check(case: Program) -> None:
-    """All that is alive in one step; what is dead is dead alone, too."""
+    """All that is alive in one step, traced or not; what is dead is dead alone, too."""
     expected = dict(zip(case.fetches, interpreted(case), strict=True))
     alive = [name for name, value in expected.items() if value is not DEAD]
     async with open_session(case.graph_def, "cpu:4") as session:
         for _ in range(2 if alive else 0):
             assert_same_values(await session.run(alive, case.feeds), [expected[name] for name in alive])
+        if alive:
+            found = await session.run(alive, case.feeds, options=FULL_TRACE, metadata=RunMetadata())
+            assert_same_values(found, [expected[name] for name in alive])
         for name in expected.keys() - set(alive):
             with pytest.raises(InvalidArgumentError, match=r"^Retval\[0\] does not have value"):
                 await session.run(name, case.feeds)
