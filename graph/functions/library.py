@@ -105,7 +105,9 @@ class FunctionLibrary:
         return part
 
     def needs(self, name: str) -> frozenset[str]:
-        """Names of the functions that a function calls or names, its gradient included."""
+        """Names of the functions that a function calls or names, its gradient included; none for an unknown name."""
+        if name not in self._functions:
+            return frozenset()
         found = self._needs.get(name)
         if found is None:
             named = {self.gradient_of(name)}

@@ -117,6 +117,7 @@ def test_unknown_names() -> None:
     library = FunctionLibrary(library_of(negative("F")))
     assert library.find("G") is None
     assert library.signature("G") is None
+    assert library.needs("G") == frozenset()
     assert library.lookup("Neg").name == "Neg"
     with pytest.raises(NotFoundError, match="Op type not registered 'G'"):
         library.lookup("G")
