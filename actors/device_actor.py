@@ -58,6 +58,7 @@ class Crew:
                 now = actor.serve_one(now)
                 if now > end:
                     break
+                with_mail.rotate(-1)  # a loop posts to itself, and those that follow it have to keep up
             else:
                 with_mail.popleft()
                 actor.has_mail = actor.slow_work is not None

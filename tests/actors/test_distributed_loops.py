@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import trio
 
+from benchmarks.bench_loops import loop
 from partita.actors import open_session
 from partita.graph.builder import GraphBuilder
 from partita.graph.collector import collector_paused
@@ -56,6 +57,25 @@ def test_many_iterations_take_no_more_memory_than_few(where: int) -> None:
 
     few, many = trio.run(main)
     print(f"\npeak bytes of {FEW} iterations: {few}, of {MANY}: {many}")
+    assert many < few + MOST_BYTES
+
+
+def test_a_device_that_waits_for_nobody_does_not_run_away_from_those_that_follow() -> None:
+    """The counter is on the first device, a sum on the second, which sends nothing back."""
+
+    async def main() -> list[int]:
+        peaks = []
+        for count in (FEW, MANY):
+            work = loop(count, devices=2)
+            async with open_session(work.data, "cpu:2") as session:
+                await session.run(work.fetches, {"x": np.float32(1)})
+                tracemalloc.start()
+                await session.run(work.fetches, {"x": np.float32(1)})
+                peaks.append(tracemalloc.get_traced_memory()[1])
+                tracemalloc.stop()
+        return peaks
+
+    few, many = trio.run(main)
     assert many < few + MOST_BYTES
 
 
