@@ -11,7 +11,7 @@ none, when it has elements.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from ..devices.kernels.registry import Kernel, Start, outputs
 from ..errors import InvalidArgumentError
+from ..graph.dtypes import DataType, base_type
 from ..graph.functions.calls import called_function
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ Values = Sequence[Any]  # tensors of any type
 _CONDITIONALS = ("If", "StatelessIf")
 _CASES = ("Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
-_CALLS = ("PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "MapDefun")
+_GRADIENT = "SymbolicGradient"
+_CALLS = ("PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "MapDefun", _GRADIENT)
 _ALWAYS_DEFERRED = (*_LOOPS, "RemoteCall")  # a loop may be long; which device is called, the run decides
 
 
@@ -43,21 +45,26 @@ def calls_functions(node: NodeProperties, functions: Functions) -> bool:
 
 def is_deferred_call(node: NodeProperties, functions: Functions, device: str) -> bool:
     """Whether a node that calls functions is a deferred one; functions that cannot call themselves are compiled."""
-    named = _functions_of(node, functions)
-    if node.op_def.name in _ALWAYS_DEFERRED or any(functions.may_call_itself(f.name) for f in named):
+    named, op = _functions_of(node, functions), node.op_def.name
+    if op in _ALWAYS_DEFERRED or any(f.name in functions.library and functions.may_call_itself(f.name) for f in named):
         return True
-    return not all(functions.callee(function, device).is_short for function in named)
+    return not all(functions.callee(f, device, gradient=op == _GRADIENT).is_short for f in named)
 
 
 def call_kernel(node: NodeProperties, functions: Functions, device: str) -> Kernel | Start:
     """The kernel of a node, or what starts it if it is deferred. Raises as `Functions.callee`."""
     op = node.op_def.name
-    callees = [_Lazy(functions, function, device) for function in _functions_of(node, functions)]
+    types = tuple(map(base_type, node.input_types))
+    given = types[1:] if op in (*_CONDITIONALS, *_CASES, "RemoteCall") else types
+    callees = [
+        _Lazy(functions, function, device, given, len(node.output_types), op == _GRADIENT)
+        for function in _functions_of(node, functions)
+    ]
     deferred = is_deferred_call(node, functions, device)
     if op in _LOOPS:
-        return _While(*callees).start
+        return _While(replace(callees[0], results=1), callees[1]).start
     if op == "RemoteCall":
-        return _remote(functions, _functions_of(node, functions)[0])
+        return _remote(callees[0])
     if op == "MapDefun":
         mapped = _Map(callees[0], len(node.attrs["Targuments"]), len(node.output_types))
         return mapped.start if deferred else mapped.run
@@ -73,7 +80,7 @@ def _functions_of(node: NodeProperties, functions: Functions) -> list[NameAttrLi
         return list(node.attrs["branches"])
     if op in _LOOPS:
         return [node.attrs["cond"], node.attrs["body"]]
-    if op in ("RemoteCall", "MapDefun"):
+    if op in ("RemoteCall", "MapDefun", _GRADIENT):
         return [node.attrs["f"]]
     called = called_function(node, functions.library)
     assert called is not None  # `calls_functions` holds
@@ -82,14 +89,23 @@ def _functions_of(node: NodeProperties, functions: Functions) -> list[NameAttrLi
 
 @dataclass(frozen=True, slots=True)
 class _Lazy:
-    """A function that is compiled when it is first called, if not before."""
+    """A function that is compiled when it is first called, if not before, and then checked against the call.
+
+    `given` are the types of its arguments in the call, `results` says how many results the call wants.
+    """
 
     functions: Functions
     function: NameAttrList
     device: str
+    given: tuple[DataType, ...]
+    results: int
+    is_gradient: bool
 
     def __call__(self) -> Callee:
-        return self.functions.callee(self.function, self.device)
+        """The function; InvalidArgumentError if the call does not fit it."""
+        found = self.functions.callee(self.function, self.device, gradient=self.is_gradient)
+        found.check(self.given, self.results)
+        return found
 
 
 def _truth(value: Any) -> bool:
@@ -132,22 +148,27 @@ class _While:
     body: _Lazy
 
     def start(self, call: PendingCall, *inputs: Any) -> None:
-        cond, body = self.cond(), self.body()
-        if cond.num_results != 1:
-            raise InvalidArgumentError(
-                f"Expected a single scalar return value from cond, got {cond.num_results} values"
-            )
-        if cond.is_short and body.is_short:
-            call.part.actor.go_on(call, _turns(cond, body, inputs, call.part.actor.deadline))
+        cond = self.cond()
+        if cond.is_short and self.body.functions.callee(self.body.function, self.body.device).is_short:
+            call.part.actor.go_on(call, _turns(cond, self.next, inputs, call.part.actor.deadline))
         else:
-            _LongWhile(call, cond, body).decide(inputs)
+            _LongWhile(call, cond, self.next).decide(inputs)
+
+    def next(self) -> Callee:
+        """The body, once it is known to be called; InvalidArgumentError if its results cannot go into the next call."""
+        body = self.body()
+        if body.result_types != body.argument_types:
+            replace(self.cond, given=body.result_types)()  # which says what does not fit
+        return body
 
 
-def _turns(cond: Callee, body: Callee, values: Values, deadline: Callable[[], float]) -> Generator[None, None, Values]:
+def _turns(
+    cond: Callee, body: Callable[[], Callee], values: Values, deadline: Callable[[], float]
+) -> Generator[None, None, Values]:
     """Runs the loop, one call after the other; yields when it is time for others."""
     end = deadline()
     while _truth(cond.run(*values)[0]):
-        values = body.run(*values)
+        values = body().run(*values)
         if perf_counter() > end:
             yield
             end = deadline()
@@ -159,7 +180,7 @@ class _LongWhile:
 
     __slots__ = ("body", "call", "cond", "count")
 
-    def __init__(self, call: PendingCall, cond: Callee, body: Callee) -> None:
+    def __init__(self, call: PendingCall, cond: Callee, body: Callable[[], Callee]) -> None:
         self.call = call
         self.cond = cond
         self.body = body
@@ -173,7 +194,7 @@ class _LongWhile:
                 self.call.done(*values)
                 return
             self.count += 1
-            self.body.start(self.call, values, self.decide, f":{self.count}b")
+            self.body().start(self.call, values, self.decide, f":{self.count}b")
 
         self.cond.start(self.call, values, decided, f":{self.count}c")
 
@@ -215,12 +236,12 @@ class _Map:
         return [np.stack([np.asarray(row[output]) for row in rows]) for output in range(self.num_results)]
 
 
-def _remote(functions: Functions, function: NameAttrList) -> Start:
+def _remote(function: _Lazy) -> Start:
     """Calls a function from the device that the first input names."""
 
     def start(call: PendingCall, target: Any, *arguments: Any) -> None:
         name = target.item() if isinstance(target, np.ndarray) else target
-        callee = functions.callee(function, functions.device(name.decode()))
+        callee = replace(function, device=function.functions.device(name.decode()))()
         callee.start(call, arguments, lambda results: call.done(*results))
 
     return start

@@ -23,7 +23,9 @@ from typing import TYPE_CHECKING, Any
 from ..devices.placement import place
 from ..errors import InvalidArgumentError, PartitaError, ResourceExhaustedError
 from ..graph.device_name import is_specification, parse_full_name
+from ..graph.dtypes import DataType, dtype_name
 from ..graph.functions.body import FunctionBody, instantiate_call
+from ..graph.gradients import gradient_function
 from ..graph.partition import PartitionOptions, name_counter, split_graph
 from ..graph.passes.lower_functional import lower_functional
 from ..graph.subgraph import prune_for_reverse_reachability
@@ -53,8 +55,31 @@ class Callee:
 
     name: str
     work: tuple[tuple[Plan, DeviceActor], ...]
-    num_arguments: int
-    num_results: int
+    argument_types: tuple[DataType, ...]
+    result_types: tuple[DataType, ...]
+
+    @property
+    def num_results(self) -> int:
+        """How many tensors a call gives."""
+        return len(self.result_types)
+
+    def check(self, given: tuple[DataType, ...], wanted: int) -> None:
+        """Raises InvalidArgumentError unless it takes arguments of these types and gives so many results."""
+        if given == self.argument_types and wanted == len(self.result_types):
+            return
+        if len(given) != len(self.argument_types):
+            raise InvalidArgumentError(
+                f"Expects {len(self.argument_types)} arguments, but {len(given)} is provided: function {self.name!r}"
+            )
+        for actual, expected in zip(given, self.argument_types, strict=True):
+            if actual != expected:
+                raise InvalidArgumentError(
+                    f"Type mismatch: actual {dtype_name(actual)} vs. expect {dtype_name(expected)}"
+                )
+        raise InvalidArgumentError(
+            f"function {self.name!r} gives {len(self.result_types)} results where {wanted} are wanted; "
+            "let the node that calls it have as many outputs"
+        )
 
     @property
     def is_short(self) -> bool:
@@ -66,8 +91,7 @@ class Callee:
         return alone and plan.num_instructions <= _AT_ONCE
 
     def run(self, *arguments: Any) -> list[Any]:
-        """Calls a short function. Raises InvalidArgumentError for other than its number of arguments."""
-        self._check(arguments)
+        """Calls a short function with arguments that fit (`check`)."""
         found: list[Any] = [DEAD] * self.num_results
         for plan, _ in self.work:
             slots = fresh_slots(plan, arguments)
@@ -80,7 +104,6 @@ class Callee:
 
     def start(self, call: PendingCall, arguments: Values, done: Done, turn: str = "") -> None:
         """Calls the function for a deferred node; `done` gets the results. `turn` tells calls by one node apart."""
-        self._check(arguments)
         caller = call.part
         if caller.depth >= MAX_DEPTH:
             raise ResourceExhaustedError(
@@ -95,12 +118,6 @@ class Callee:
         for plan, actor in self.work:
             part = Part(caller.step, plan, actor, ended, caller.depth + 1)
             part.start(fresh_slots(plan, arguments, send), frame)
-
-    def _check(self, arguments: Values) -> None:
-        if len(arguments) != self.num_arguments:
-            raise InvalidArgumentError(
-                f"Expects {self.num_arguments} arguments, but {len(arguments)} is provided: function {self.name!r}"
-            )
 
     def _alive(self, results: list[Any]) -> list[Any]:
         for index, value in enumerate(results):
@@ -147,7 +164,7 @@ class Functions:
         self._cluster = cluster
         self._actors = actors
         self._soft = soft
-        self._callees: dict[tuple[FunctionBody, str], Callee] = {}
+        self._callees: dict[tuple[bytes, str, bool], Callee] = {}
         self._recursive: dict[str, bool] = {}
 
     def may_call_itself(self, name: str) -> bool:
@@ -164,15 +181,16 @@ class Functions:
             found = self._recursive[name] = name in reached
         return found
 
-    def callee(self, function: NameAttrList, device: str) -> Callee:
-        """The function, compiled for calls from a device.
+    def callee(self, function: NameAttrList, device: str, *, gradient: bool = False) -> Callee:
+        """The function, or the one that computes its gradient, compiled for calls from a device.
 
-        Raises what `instantiate`, `place` and `compile_plans` raise.
+        Raises what `instantiate`, `gradient_function`, `place` and `compile_plans` raise.
         """
-        body = instantiate_call(self.library, function)
-        found = self._callees.get((body, device))
+        key = function.SerializeToString(deterministic=True), device, gradient
+        found = self._callees.get(key)
         if found is None:
-            found = self._callees[body, device] = self.compile(body, device)
+            body = (gradient_function if gradient else instantiate_call)(self.library, function)
+            found = self._callees[key] = self.compile(body, device)
         return found
 
     def device(self, name: str) -> str:
@@ -191,7 +209,7 @@ class Functions:
         work = [(part, self._actors[name].binder) for name, part in parts.items()]
         plans = compile_plans(work, called=True)
         used = tuple(zip(plans, [self._actors[name] for name in parts], strict=True))
-        return Callee(body.name, used, len(body.arguments), len(body.results))
+        return Callee(body.name, used, body.argument_types, body.result_types)
 
 
 def _runnable(body: FunctionBody, device: str) -> Graph:

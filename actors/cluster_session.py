@@ -20,11 +20,11 @@ import trio
 from ..errors import CancelledError, PartitaError
 from ..graph import ConfigProto
 from ..graph.dtypes import base_type
-from ..graph.partition import PartitionOptions, name_counter, partition_by_task
-from ..graph.partition.tasks import MASTER_SEPARATOR, task_of
+from ..graph.partition import PartitionOptions, name_counter
 from ..graph.passes.pipeline import Optimisations
 from ..graph.schedule import start_times
 from ..graph.subgraph import client_graph
+from ..graph.tasks import MASTER_SEPARATOR, partition_by_task, task_of
 from ..graph.tensor_id import parse_tensor_name
 from ..rendezvous import Key, LocalRendezvous
 from .graph_manager import GraphManager

@@ -26,9 +26,9 @@ from ..graph.cost_graph import CostModels
 from ..graph.device_name import find_full_name
 from ..graph.graph import Graph
 from ..graph.importer import graph_def_to_graph, parse_lazily
-from ..graph.partition import PartitionOptions, add_control_edges, partition_within_task
-from ..graph.partition.tasks import WORKER_SEPARATOR, task_of
+from ..graph.partition import PartitionOptions, add_control_edges
 from ..graph.passes.pipeline import NO_OPTIMISATIONS, Optimisations, optimize
+from ..graph.tasks import WORKER_SEPARATOR, partition_within_task, task_of
 from ..rendezvous import Received
 from .binding import Binder
 from .calls import Functions

@@ -336,7 +336,7 @@ def import_graph_def(
 
 def _with_shapes_checked(data: bytes, graph: Graph, options: ImportOptions) -> bytes:
     """The GraphDef without the shapes written in it, which a trial import has shown to agree with `graph`."""
-    # Here, since shape inference reads partitions, and partitions are imported.
+    # Here, since shape inference reads functions, whose bodies are imported.
     from .import_shapes import check_output_shapes, without_output_shapes
 
     rest = without_output_shapes(parse_lazily(data))

@@ -3,7 +3,6 @@
 from .options import PartitionOptions, name_counter
 from .recv_epochs import add_control_edges
 from .split import partition, split_graph
-from .tasks import partition_by_task, partition_within_task
 from .transfer import ROOT_FRAME, TRANSFER_OPS, Transfer, transfer_numbers, transfer_of
 
 __all__ = [
@@ -14,8 +13,6 @@ __all__ = [
     "add_control_edges",
     "name_counter",
     "partition",
-    "partition_by_task",
-    "partition_within_task",
     "split_graph",
     "transfer_numbers",
     "transfer_of",

@@ -11,6 +11,7 @@ import trio
 from partita.actors import Session, open_session
 from partita.errors import CancelledError, InvalidArgumentError, PartitaError, ResourceExhaustedError
 from partita.graph.builder import GraphBuilder
+from partita.graph.gradients import add_symbolic_gradients
 from partita.graph.protos import FunctionDef, GraphDef, NameAttrList
 from tests.function_defs import function_of, library_of
 from tests.runs import HARD_PLACEMENT, cpus, run_to_the_end
@@ -36,9 +37,10 @@ def below(limit: float) -> FunctionDef:
     return function_of("below", b.graph_def(), ["x:0"], [less[0].name])
 
 
-def run(graph_def: GraphDef, x: float, devices: int = 1, **settings: Any) -> Any:
+def run(graph_def: GraphDef, x: float, devices: int = 1, *, soft: bool = False, **settings: Any) -> Any:
     async def main() -> Any:
-        async with open_session(graph_def, cpus(devices), config=HARD_PLACEMENT, **settings) as session:
+        config = None if soft else HARD_PLACEMENT
+        async with open_session(graph_def, cpus(devices), config=config, **settings) as session:
             first = await session.run("y:0", {"x": np.float32(x)})
             second = await session.run("y:0", {"x": np.float32(x)})
             np.testing.assert_array_equal(first, second)
@@ -108,6 +110,46 @@ def test_recursion_without_an_end_is_stopped() -> None:
                     await session.run("y:0", {"x": np.float32(0)})
 
     run_to_the_end(main)
+
+
+def test_symbolic_gradients_run() -> None:
+    """d (tanh(x) * x) / dx, as nodes that know nothing but the ops they undo."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (), device=cpu(0))
+    product = b.op("Mul", b.op("Tanh", x, name="t", device=cpu(0)), x, name="p", device=cpu(0))
+    b.op("StopGradient", product, name="end", device=cpu(0))
+    b.constant(1.0, name="dy", device=cpu(0))
+    graph = b.graph()
+    ids = {node.name: (node.id, 0) for node in graph.op_nodes()}
+    ((made, port),) = add_symbolic_gradients(graph, [ids["end"]], [ids["x"]], [ids["dy"]])
+    graph_def = graph.to_graph_def()
+    graph_def.node.add(name="y", op="Identity", input=[f"{graph.node(made).name}:{port}"]).attr["T"].type = 1
+    for value in (0.0, 0.5, -2.0):
+        expected = np.tanh(value) + value * (1 - np.tanh(value) ** 2)
+        np.testing.assert_allclose(run(graph_def, value, soft=True), expected, rtol=1e-5)
+
+
+def test_values_of_other_types_are_refused_when_the_function_is_called() -> None:
+    """A branch that is not taken is not looked at, as in TensorFlow."""
+    b = GraphBuilder()
+    other = function_of("ints", *_one_op(b, "Neg", "int32"))
+    for taken, fine in ((True, True), (False, False)):
+        b = GraphBuilder()
+        x = b.placeholder("x", "float32", (), device=cpu(0))
+        attrs = {"Tin": ["float32"], "Tout": ["float32"], "then_branch": named("add_on"), "else_branch": named("ints")}
+        b.op("If", b.constant(np.bool_(taken), device=cpu(0)), [x], name="y", device=cpu(0), attrs=attrs)
+        graph_def = b.graph_def()
+        graph_def.library.CopyFrom(library_of(add_on([""]), other))
+        if fine:
+            assert run(graph_def, 1.0) == 2.0
+        else:
+            with pytest.raises(InvalidArgumentError, match=r"Type mismatch: actual float vs\. expect int32"):
+                run(graph_def, 1.0)
+
+
+def _one_op(b: GraphBuilder, op: str, dtype: str) -> tuple[GraphDef, list[str], list[str]]:
+    made = b.op(op, b.placeholder("x", dtype, ()))
+    return b.graph_def(), ["x:0"], [made[0].name]
 
 
 def test_an_error_inside_names_the_node_inside() -> None:

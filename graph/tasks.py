@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..device_name import parse_full_name
-from ..graph import Graph
-from ..importer import graph_def_to_graph
-from ..node import Node
-from ..protos import GraphDef
-from .options import PartitionOptions
-from .split import partition
+from .device_name import parse_full_name
+from .graph import Graph
+from .importer import graph_def_to_graph
+from .node import Node
+from .partition import PartitionOptions, partition
+from .protos import GraphDef
 
 MASTER_SEPARATOR, WORKER_SEPARATOR = "_S", "_G"
 
