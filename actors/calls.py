@@ -71,10 +71,11 @@ class Callee:
             raise InvalidArgumentError(
                 f"Expects {len(self.argument_types)} arguments, but {len(given)} is provided: function {self.name!r}"
             )
-        for actual, expected in zip(given, self.argument_types, strict=True):
+        for index, (actual, expected) in enumerate(zip(given, self.argument_types, strict=True)):
             if actual != expected:
                 raise InvalidArgumentError(
-                    f"Type mismatch: actual {dtype_name(actual)} vs. expect {dtype_name(expected)}"
+                    f"Type mismatch: actual {dtype_name(actual)} vs. expect {dtype_name(expected)}: "
+                    f"Expects arg[{index}] to be {dtype_name(expected)} but {dtype_name(actual)} is provided"
                 )
         raise InvalidArgumentError(
             f"function {self.name!r} gives {len(self.result_types)} results where {wanted} are wanted; "

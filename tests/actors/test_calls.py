@@ -10,7 +10,9 @@ import trio
 
 from partita.actors import Session, open_session
 from partita.errors import CancelledError, InvalidArgumentError, PartitaError, ResourceExhaustedError
+from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder
+from partita.graph.dtypes import DataType
 from partita.graph.gradients import add_symbolic_gradients
 from partita.graph.protos import FunctionDef, GraphDef, NameAttrList
 from tests.function_defs import function_of, library_of
@@ -123,7 +125,8 @@ def test_symbolic_gradients_run() -> None:
     ids = {node.name: (node.id, 0) for node in graph.op_nodes()}
     ((made, port),) = add_symbolic_gradients(graph, [ids["end"]], [ids["x"]], [ids["dy"]])
     graph_def = graph.to_graph_def()
-    graph_def.node.add(name="y", op="Identity", input=[f"{graph.node(made).name}:{port}"]).attr["T"].type = 1
+    y = graph_def.node.add(name="y", op="Identity", input=[f"{graph.node(made).name}:{port}"])
+    y.attr["T"].CopyFrom(encode(DataType.FLOAT, "type"))
     for value in (0.0, 0.5, -2.0):
         expected = np.tanh(value) + value * (1 - np.tanh(value) ** 2)
         np.testing.assert_allclose(run(graph_def, value, soft=True), expected, rtol=1e-5)
