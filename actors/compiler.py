@@ -63,8 +63,17 @@ def compile_plans(
     """
     levels = [_levels(graph, binder) for graph, binder in parts]
     loops: list[Loops] = [{} for _ in parts]
+    alive = None if from_elsewhere else _entered_alive(levels)
     for frame in _inner_first(levels):
-        _compile_loop(frame, parts, levels, loops, every_node=every_node, from_elsewhere=from_elsewhere)
+        _compile_loop(
+            frame,
+            parts,
+            levels,
+            loops,
+            every_node=every_node,
+            from_elsewhere=from_elsewhere,
+            entered_alive=frame == alive,
+        )
     root = [own.root for own in levels]
     plans = _compile_level(parts, root, loops, framed=called, every_node=every_node, from_elsewhere=from_elsewhere)
     check_complete(binder for _, binder in parts)
@@ -84,6 +93,12 @@ def _inner_first(levels: Sequence[Levels]) -> list[str]:
     return sorted(depth, key=lambda name: -depth[name])
 
 
+def _entered_alive(levels: Sequence[Levels]) -> str | None:
+    """The frame that only what is alive goes into: the only one around, of a graph that has no Switch but inside it."""
+    outermost = {loop.name for own in levels for loop in own.loops if loop.depth == 1}
+    return outermost.pop() if len(outermost) == 1 and not _has_switches([own.root for own in levels]) else None
+
+
 def _compile_loop(
     frame: str,
     parts: Sequence[Part],
@@ -92,6 +107,7 @@ def _compile_loop(
     *,
     every_node: bool,
     from_elsewhere: bool,
+    entered_alive: bool,
 ) -> None:
     """Compiles the shares that all partitions have in a loop."""
     together: list[tuple[int, Loop]] = []
@@ -112,6 +128,7 @@ def _compile_loop(
             inner,
             framed=True,
             in_loop=True,
+            entered_alive=entered_alive,
             every_node=every_node,
             from_elsewhere=from_elsewhere,
         )
@@ -126,6 +143,7 @@ def _compile_level(
     *,
     framed: bool,
     in_loop: bool = False,
+    entered_alive: bool = True,
     every_node: bool = False,
     from_elsewhere: bool,
 ) -> list[Plan]:
@@ -136,7 +154,7 @@ def _compile_level(
     columns = [launched(own) for own in levels]
     references = len(parts) > 1 and any(is_ref(t) for c in columns for kind in c.kinds for t in kind.output_types)
     references |= from_elsewhere
-    brings_death = _brings_death(columns, loops, in_loop)
+    brings_death = _brings_death(columns, loops, entered_alive)
     if from_elsewhere:
         brings_death.add(Role.RECV)
     drafts = [
@@ -150,14 +168,17 @@ def _compile_level(
     return [traced(plan) for plan in plans] if every_node else plans
 
 
-def _brings_death(levels: Sequence[Columns], loops: Sequence[Loops], in_loop: bool) -> set[Role]:
+def _brings_death(levels: Sequence[Columns], loops: Sequence[Loops], entered_alive: bool) -> set[Role]:
     """Roles whose outputs may be dead although nothing dead goes into them."""
     exits_die = any(isinstance(loop, DistributedLoop) for own in loops for loop in own.values())
-    switches = any(role in (Role.SWITCH, Role.SWITCH_N) for own in levels for role in roles_of(own.kinds))
     found = {Role.ARRIVAL} if exits_die else set()
-    if in_loop:
+    if not entered_alive:
         found.add(Role.ARG)
-    return found | {Role.RECV} if found or switches else found
+    return found | {Role.RECV} if found or _has_switches(levels) else found
+
+
+def _has_switches(levels: Sequence[Columns]) -> bool:
+    return any(role in (Role.SWITCH, Role.SWITCH_N) for own in levels for role in roles_of(own.kinds))
 
 
 def _plan(draft: Draft, binder: Binder, share: Share, loops: Loops) -> Plan:

@@ -8,6 +8,7 @@ answers to the same requests. A request that needs an op without kernel is left 
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -65,12 +66,15 @@ async def answer(case: dict[str, Any]) -> tuple[str, str, str]:
     return stage, "OK", ""
 
 
+_COUNTED = re.compile(r"'_\d+_")  # resources without a name are numbered as they are made in a process
+
+
 @pytest.mark.parametrize("request_", CASES, ids=lambda case: str(case["name"]))
 def test_answers_as_tensorflow(request_: dict[str, Any]) -> None:
     """Stage and status code are TensorFlow's, and so is the beginning of the message."""
     stage, code, message = run_to_the_end(answer, request_)
     assert (stage, code) == (request_["stage"], request_["code"]), message
-    core = request_["core"]
+    core, message = (_COUNTED.sub("'_N_", text) for text in (request_["core"], message))
     assert core[:24].lower() in message.lower() or core.startswith(_WORDED_OTHERWISE), f"{message!r} is not {core!r}"
 
 
