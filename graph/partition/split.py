@@ -200,6 +200,8 @@ class _Cut:
 
     def _gating(self, kept: Flags) -> Flags:
         """Which edges tell a node that an iteration of its control loop has begun."""
+        if not has_frames(self.graph):
+            return np.zeros_like(kept)
         gating: Flags = kept & (self.edges.src_output == CONTROL_SLOT)
         gates = [i for i in np.unique(self.edges.src[gating]).tolist() if is_gate(self.graph, i)]
         gating &= np.isin(self.edges.src, gates)
@@ -210,6 +212,8 @@ class _Cut:
 
         A consumer has as many as receives, but for a worker, whose import has dropped all but the first.
         """
+        if not len(gating):
+            return np.zeros((0, 4), np.int32)
         rows: list[tuple[int, int, int, int]] = []
         edges = pairs.edges
         gated = self.edges.dst[gating].tolist()
