@@ -124,10 +124,12 @@ class _Choice:
     callees: Sequence[_Lazy]
 
     def run(self, *inputs: Any) -> Any:
+        """The kernel, where all functions are short."""
         callee, arguments = self._chosen(inputs)
         return outputs(callee.run(*arguments))
 
     def start(self, call: PendingCall, *inputs: Any) -> None:
+        """Begins the call."""
         callee, arguments = self._chosen(inputs)
         callee.start(call, arguments, lambda results: call.done(*results))
 
@@ -148,6 +150,7 @@ class _While:
     body: _Lazy
 
     def start(self, call: PendingCall, *inputs: Any) -> None:
+        """Begins the loop."""
         cond = self.cond()
         if cond.is_short and self.body.functions.callee(self.body.function, self.body.device).is_short:
             call.part.actor.go_on(call, _turns(cond, self.next, inputs, call.part.actor.deadline))
@@ -208,10 +211,12 @@ class _Map:
     num_results: int
 
     def run(self, *inputs: Any) -> Any:
+        """The kernel, where the function is short."""
         callee = self.callee()
         return outputs(self._stacked([callee.run(*arguments) for arguments in self._slices(inputs)]))
 
     def start(self, call: PendingCall, *inputs: Any) -> None:
+        """Begins the calls of all slices."""
         callee, slices = self.callee(), self._slices(inputs)
         found: list[Values | None] = [None] * len(slices)
         if not slices:

@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from ..devices.placement import place
@@ -32,7 +31,7 @@ from ..graph.subgraph import prune_for_reverse_reachability
 from .compiler import compile_plans
 from .executor import fresh_slots, run_chunk
 from .instructions import DEAD
-from .step import Part, send_in
+from .step import Part, frame_id, send_in
 
 if TYPE_CHECKING:
     from ..devices.cluster import Cluster
@@ -101,7 +100,7 @@ class Callee:
                     run_chunk(plan, segment, segment.chunks, number, slots)
             for result in plan.results:
                 found[result.index] = slots[result.slot]
-        return self._alive(found)
+        return self.alive(found)
 
     def start(self, call: PendingCall, arguments: Values, done: Done, turn: str = "") -> None:
         """Calls the function for a deferred node; `done` gets the results. `turn` tells calls by one node apart."""
@@ -110,8 +109,7 @@ class Callee:
             raise ResourceExhaustedError(
                 f"function {self.name!r} is called {MAX_DEPTH} calls deep; let its recursion end earlier"
             )
-        instance = f"{caller.frame};{self.name};{call.number}{turn}".encode()
-        frame = f"{int.from_bytes(blake2b(instance, digest_size=8).digest(), 'big')}:0"
+        frame = f"{frame_id(f'{caller.frame};{self.name};{call.number}{turn}')}:0"
         send = partial(send_in, call.part.step.rendezvous.send, frame)
         ended = _Gathering(self, call, done)
         if not self.work:
@@ -120,7 +118,8 @@ class Callee:
             part = Part(caller.step, plan, actor, ended, caller.depth + 1)
             part.start(fresh_slots(plan, arguments, send), frame)
 
-    def _alive(self, results: list[Any]) -> list[Any]:
+    def alive(self, results: list[Any]) -> list[Any]:
+        """The results of a call; InvalidArgumentError if one is dead."""
         for index, value in enumerate(results):
             if value is DEAD:
                 raise InvalidArgumentError(f"Retval[{index}] does not have value: function {self.name!r}")
@@ -146,12 +145,7 @@ class _Gathering:
         if self._left:
             return
         try:
-            results = self._callee._alive(self._found)
-        except InvalidArgumentError as error:
-            self._call.fail(error)
-            return
-        try:
-            self._done(results)
+            self._done(self._callee.alive(self._found))
         except PartitaError as error:
             self._call.fail(error)
 
@@ -172,14 +166,7 @@ class Functions:
         """Whether a function can lead to a call of itself."""
         found = self._recursive.get(name)
         if found is None:
-            reached: set[str] = set()
-            waiting = list(self.library.needs(name))
-            while waiting:
-                need = waiting.pop()
-                if need not in reached:
-                    reached.add(need)
-                    waiting += self.library.needs(need)
-            found = self._recursive[name] = name in reached
+            found = self._recursive[name] = name in self.library.closure(self.library.needs(name))
         return found
 
     def callee(self, function: NameAttrList, device: str, *, gradient: bool = False) -> Callee:

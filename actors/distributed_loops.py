@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import UnimplementedError
 from .instructions import DEAD, SEND_SLOT, TRACE_SLOT, picker
-from .step import Part
+from .step import Part, frame_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -87,8 +86,7 @@ class _Run:
             self._template[slot] = value
         self._exits: list[Any] = [DEAD] * len(loop.exits)
         self._iteration = 0
-        instance = f"{call.part.frame};{loop.frame}"
-        self._frame_id = f"{int.from_bytes(blake2b(instance.encode(), digest_size=8).digest(), 'big')}:"
+        self._frame_id = f"{frame_id(f'{call.part.frame};{loop.frame}')}:"
         self._frame = ""
 
     def begin(self, part: Part, variables: Sequence[Any]) -> None:

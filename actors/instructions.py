@@ -245,12 +245,17 @@ def send_bundle_either(key: str, values: Sequence[int], watched: Sequence[Sequen
     return whole(hand_over)
 
 
-def switch(value: Any, predicate: Any) -> tuple[Any, Any]:
-    """The kernel of Switch: the value goes to output 1 if the predicate holds and to output 0 otherwise."""
+def holds(predicate: Any) -> bool:
+    """Whether the predicate of a Switch or a loop is true; InvalidArgumentError unless it is a scalar."""
     if type(predicate) is not np.bool_ and np.ndim(predicate):
         shape = ",".join(map(str, np.shape(predicate)))
         raise InvalidArgumentError(f"The second input must be a scalar, but it has shape [{shape}]")
-    return (DEAD, value) if predicate else (value, DEAD)
+    return bool(predicate)
+
+
+def switch(value: Any, predicate: Any) -> tuple[Any, Any]:
+    """The kernel of Switch: the value goes to output 1 if the predicate holds and to output 0 otherwise."""
+    return (DEAD, value) if holds(predicate) else (value, DEAD)
 
 
 def switch_to(inputs: Sequence[int], outputs: Sequence[int]) -> Instruction:

@@ -121,12 +121,14 @@ class _Level:
     merges: list[int] = field(default_factory=list)
 
     def add(self, node_id: int, name: str, kind: NodeProperties) -> int:
+        """Adds a node; its number in the level."""
         self.ids.append(node_id)
         self.names.append(name)
         self.kinds.append(kind)
         return len(self.ids) - 1
 
     def connect(self, src: int, output: int, dst: int, port: int) -> None:
+        """Adds an edge between two nodes of the level."""
         self.edges.append((src, output, dst, port))
 
     def columns(self) -> Columns:
@@ -145,16 +147,15 @@ class _Folding:
         self.kind = {i: graph.node_properties(i) for i in graph.node_ids() if i > SINK_ID}
         self.op = {i: kind.op.removeprefix("Ref") for i, kind in self.kind.items()}
         self.levels: dict[str, _Level] = {ROOT: _Level(ROOT)}
-        self.node: dict[
-            int, int
-        ] = {}  # where a node stands in the level of its frame; Enter and Exit: in the outer one
+        self.node: dict[int, int] = {}  # where a node stands in its level; Enter and Exit: in the outer one
         self.inner: dict[int, int] = {}  # Enter and Exit in the level of their own frame; loop merges
         self.taken: dict[int, int] = {}  # by loop merge: where the index of the input it took is
-        self.source: dict[tuple[int, int], tuple[int, int]] = {}  # by (node, port): what a node reads
+        self.counted: set[int] = set()  # loop merges of which somebody asks which input they took
         self.enter_of: dict[int, int] = {}  # by loop merge
         self.next_of: dict[int, int] = {}
 
     def fold(self) -> Levels:
+        """All levels."""
         for node in self.kind:
             if self.op[node] == "Enter":
                 self._open(node)
@@ -199,8 +200,8 @@ class _Folding:
                 found[dst] = src
             elif (self.op[src] == "NextIteration") or (self.op[src] == "Enter" and not self._is_constant(src)):
                 raise Unfoldable(self.graph.node_name(src))
-            if port >= 0:
-                self.source[dst, port] = src, output
+            if src in begins and output == 1:
+                self.counted.add(src)
         if any(merge not in self.enter_of for merge in begins):
             raise Unfoldable(next(self.graph.node_name(m) for m in begins if m not in self.enter_of))
         for merge in begins:
@@ -208,6 +209,10 @@ class _Folding:
 
     def _is_constant(self, node: int) -> bool:
         return self.op[node] == "Enter" and bool(self.kind[node].attrs.get("is_constant", False))
+
+    def _constants(self, level: _Level) -> list[int]:
+        """The constant Enters of a loop."""
+        return [enter for enter in level.enters if self._is_constant(enter)]
 
     def _place(self, node: int) -> None:
         """Gives a node its place, or places, in the levels."""
@@ -231,12 +236,11 @@ class _Folding:
 
     def _place_variables(self, level: _Level) -> None:
         """Adds to a loop's level what enters each iteration and what goes on or leaves."""
-        counted = {src for (_, _), (src, output) in self.source.items() if output == 1 and src in self.enter_of}
-        constant = [enter for enter in level.enters if self._is_constant(enter)]
+        constant = self._constants(level)
         for index, node in enumerate([*level.merges, *constant]):
             self.inner[node] = level.add(_SYNTHETIC, self.graph.node_name(node), _argument(self.kind[node], 0, index))
         first = len(level.merges) + len(constant)
-        for index, merge in enumerate([merge for merge in level.merges if merge in counted]):
+        for index, merge in enumerate([merge for merge in level.merges if merge in self.counted]):
             self.taken[merge] = level.add(
                 _SYNTHETIC, self.graph.node_name(merge), _argument(self.kind[merge], 1, first + index)
             )
@@ -270,7 +274,7 @@ class _Folding:
     def _fold_into_parent(self, level: _Level) -> None:
         """Adds to the outer level the node that stands for a loop."""
         outer = self.levels[level.parent]
-        takes = [*(self.enter_of[merge] for merge in level.merges), *(e for e in level.enters if self._is_constant(e))]
+        takes = [*(self.enter_of[merge] for merge in level.merges), *self._constants(level)]
         types = tuple(self.kind[enter].output_types[0] for enter in takes)
         gives = tuple(self.kind[exit_].output_types[0] for exit_ in level.exits)
         loop = outer.add(_SYNTHETIC, level.name, _loop_properties(level.name, types, gives))
@@ -280,15 +284,13 @@ class _Folding:
             outer.connect(loop, output, self.node[exit_], 0)
 
     def _loop(self, level: _Level) -> Loop:
-        num_invariants = sum(map(self._is_constant, level.enters))
-        counted = sum(merge in self.taken for merge in level.merges)
         return Loop(
             level.name,
             level.depth,
             level.columns(),
             len(level.merges),
-            num_invariants,
-            counted,
+            len(self._constants(level)),
+            sum(merge in self.counted for merge in level.merges),
             len(level.exits),
         )
 

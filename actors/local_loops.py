@@ -22,12 +22,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
 from .assembler import Assembler
 from .columns import Columns, Ints, ordered_columns
 from .draft import Draft, draft_of
 from .executor import run_instructions
-from .instructions import DEAD, TRACE_SLOT, Slots
+from .instructions import DEAD, TRACE_SLOT, Slots, holds
 from .layout import slots_of, template_of
 from .levels import Deferred, Loop
 from .plan import Plan, Segment
@@ -113,7 +112,7 @@ class LocalLoop:
                     self._run(stretch, slots)
                 else:
                     yield from stretch.run(slots, deadline)
-            if not _truth(slots[self.predicate]):
+            if not holds(slots[self.predicate]):
                 return [slots[i] for i in self.exits]
             for stretch in self.body:
                 if isinstance(stretch, Segment):
@@ -142,14 +141,6 @@ class LocalLoop:
             raise located from located.__cause__
 
 
-def _truth(value: Any) -> bool:
-    """Whether a loop goes on; InvalidArgumentError unless the predicate is a scalar."""
-    if type(value) is not np.bool_ and np.ndim(value):
-        shape = ",".join(map(str, np.shape(value)))
-        raise InvalidArgumentError(f"The second input must be a scalar, but it has shape [{shape}]")
-    return bool(value)
-
-
 def local_loop(
     loop: Loop, binder: Binder, inner: Mapping[str, object], *, every_node: bool = False
 ) -> LocalLoop | None:
@@ -158,8 +149,7 @@ def local_loop(
     `inner` are the compiled loops of the partition; those inside this one are among them. With `every_node` each node
     has an instruction, and a clock around it.
     """
-    roles = [Role(code) for code in roles_of(loop.columns.kinds)]
-    if {Role.SEND, Role.RECV} & set(roles):
+    if {Role.SEND, Role.RECV}.intersection(roles_of(loop.columns.kinds)):
         return None
     for kind in loop.columns.kinds:
         if isinstance(kind, Deferred) and not isinstance(inner.get(kind.frame), LocalLoop):
@@ -188,7 +178,7 @@ def _sides(loop: Loop) -> _Sides | None:
         return None
     first, inputs, controls = columns.first_value.tolist(), columns.inputs, columns.control_inputs
     predicate = first[conditions[0]]
-    roles = [roles_of(columns.kinds)[kind] for kind in columns.kind.tolist()]
+    roles = map(roles_of(columns.kinds).__getitem__, columns.kind.tolist())
     of_node, of_value = [_ALWAYS] * columns.num_nodes, [_ALWAYS] * columns.num_values
     switches: set[int] = set()
     for node, role in enumerate(roles):
@@ -250,6 +240,8 @@ def _without_switches(columns: Columns, sides: _Sides) -> tuple[Columns, list[bo
 
 
 class _Compiler:
+    """One local loop in the making; `columns` are those without its switches."""
+
     def __init__(
         self,
         loop: Loop,
@@ -276,6 +268,7 @@ class _Compiler:
         self.assembler = Assembler(self.draft, self.slots, binder, NO_MESSAGES)
 
     def compile(self) -> LocalLoop:
+        """The loop."""
         instructions = self.assembler.assemble(self.program)
         stretches: tuple[list[Stretch], list[Stretch]] = ([], [])
         for node, instruction in zip(self.program.tolist(), instructions, strict=True):

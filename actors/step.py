@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -233,6 +234,11 @@ class Part:
         self._unfinished -= 1  # after the segments that this one finished in turn
         if not self._unfinished:
             self._ended(self)
+
+
+def frame_id(instance: str) -> int:
+    """The number of a loop or call that is under way, the same on all devices: what its keys have as their frame."""
+    return int.from_bytes(blake2b(instance.encode(), digest_size=8).digest(), "big")
 
 
 def send_in(send: Callable[..., None], frame: str, key: str, value: Any, is_dead: bool = False) -> None:

@@ -58,6 +58,13 @@ def tensor_array_grad(node: Construction) -> Kernel:
     return find
 
 
+def _scalar(index: Array) -> int:
+    """An index as a number; InvalidArgumentError for other shapes."""
+    if index.ndim:
+        raise InvalidArgumentError(f"TensorArray index must be scalar, but had shape: {shape_text(index.shape)}")
+    return int(index)
+
+
 @kernel("TensorArrayWriteV3")
 def tensor_array_write(node: Construction) -> Kernel:
     """Writes one element."""
@@ -65,10 +72,9 @@ def tensor_array_write(node: Construction) -> Kernel:
 
     def write(handle: Array, index: Array, value: Array, flow: Array) -> Array:
         array = _array_of(handle)
-        if index.ndim:
-            raise InvalidArgumentError(f"TensorArray index must be scalar, but had shape: {shape_text(index.shape)}")
+        at = _scalar(index)
         array.check(dtype, "is trying to write")
-        array.write(int(index), value)
+        array.write(at, value)
         return flow
 
     return write
@@ -81,10 +87,9 @@ def tensor_array_read(node: Construction) -> Kernel:
 
     def read(handle: Array, index: Array, _flow: Array) -> Array:
         array = _array_of(handle)
-        if index.ndim:
-            raise InvalidArgumentError(f"TensorArray index must be scalar, but had shape: {shape_text(index.shape)}")
+        at = _scalar(index)
         array.check(dtype, "requested")
-        return array.read(int(index))
+        return array.read(at)
 
     return read
 

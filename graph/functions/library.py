@@ -86,13 +86,7 @@ class FunctionLibrary:
 
     def reachable(self, names: Iterable[str]) -> FunctionLibrary:
         """The functions among `names` and all that those need, in the order of this library."""
-        found: set[str] = set()
-        waiting = [name for name in names if name in self._functions]
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                waiting += self.needs(name) - found
+        found = self.closure(name for name in names if name in self._functions)
         if len(found) == len(self._functions):
             return self
         part = FunctionLibrary(
@@ -103,6 +97,17 @@ class FunctionLibrary:
         )
         part.bodies = self.bodies
         return part
+
+    def closure(self, names: Iterable[str]) -> set[str]:
+        """Some functions of the library, and all that those need."""
+        found: set[str] = set()
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += self.needs(name) - found
+        return found
 
     def needs(self, name: str) -> frozenset[str]:
         """Names of the functions that a function calls or names, its gradient included; none for an unknown name."""
