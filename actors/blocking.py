@@ -2,7 +2,7 @@
 
 Flows in: what `open_session` and `Session.run` take. Flows out: the same arrays and the same errors. Always holds:
 one thread of its own runs trio and the session in it, from construction until `close`; calls from several threads are
-served concurrently.
+served concurrently; a call that Ctrl-C interrupts is cancelled, and the session stays usable.
 """
 
 from __future__ import annotations
@@ -40,16 +40,20 @@ class BlockingSession:
         **settings: Any,  # as open_session
     ) -> None:
         """Opens the session in a thread; `settings` are the keywords of `open_session`. Raises as that does."""
-        self._opened = Event()
+        self._begun, self._opened = Event(), Event()
         self._failure: BaseException | None = None
         self._session: Session | None = None
         self._token: trio.lowlevel.TrioToken | None = None
-        self._stop: trio.Event | None = None
+        self._serving = trio.CancelScope()
         self._thread = Thread(
             target=trio.run, args=(self._serve, graph_def, devices, settings), name="partita session", daemon=True
         )
         self._thread.start()
-        self._opened.wait()
+        try:
+            self._opened.wait()
+        except BaseException:  # Ctrl-C: nobody will ever hold this session
+            self.close()
+            raise
         if self._failure is not None:
             self._thread.join()
             raise self._failure
@@ -58,11 +62,13 @@ class BlockingSession:
         self, graph_def: GraphDef | Serialisable | bytes, devices: str | Cluster, settings: dict[str, Any]
     ) -> None:
         """Keeps the session open until `close`."""
-        self._stop, self._token = trio.Event(), trio.lowlevel.current_trio_token()
+        self._token = trio.lowlevel.current_trio_token()
+        self._begun.set()
         try:
-            async with open_session(graph_def, devices, **settings) as self._session:
-                self._opened.set()
-                await self._stop.wait()
+            with self._serving:
+                async with open_session(graph_def, devices, **settings) as self._session:
+                    self._opened.set()
+                    await trio.sleep_forever()
         except BaseException as error:  # noqa: BLE001 - handed to the thread that constructs the session
             self._failure = error
         finally:
@@ -111,11 +117,29 @@ class BlockingSession:
         return self._session
 
     def _wait_for(self, function: Callable[..., Awaitable[_Result]], *arguments: Any) -> _Result:  # Any: passed on
-        """What an async function of the session returns."""
+        """What an async function of the session returns; a call that its thread stops waiting for is cancelled."""
+        scope = trio.CancelScope()
+
+        async def call() -> _Result:
+            with scope:
+                return await function(*arguments)
+            raise CancelledError("the thread that made the call was interrupted")
+
         try:
-            return trio.from_thread.run(function, *arguments, trio_token=self._token)
+            return trio.from_thread.run(call, trio_token=self._token)
         except trio.RunFinishedError:
             raise _closed() from None
+        except KeyboardInterrupt:
+            self._from_thread(scope.cancel)
+            raise
+
+    def _from_thread(self, function: Callable[[], object]) -> None:
+        """Has a function called in the session's thread, unless that has ended."""
+        assert self._token is not None  # the thread sets it before it lets anybody go on
+        try:
+            self._token.run_sync_soon(function)
+        except trio.RunFinishedError:
+            pass
 
     @property
     def devices(self) -> list[str]:
@@ -124,11 +148,8 @@ class BlockingSession:
 
     def close(self) -> None:
         """Ends the session and its thread; steps under way in other threads fail with CancelledError."""
-        if self._token is not None and self._stop is not None and self._thread.is_alive():
-            try:
-                trio.from_thread.run_sync(self._stop.set, trio_token=self._token)
-            except trio.RunFinishedError:
-                pass
+        self._begun.wait()
+        self._from_thread(self._serving.cancel)
         self._thread.join()
 
     def __enter__(self) -> Self:

@@ -10,8 +10,8 @@ step on all others, and its error is the one that the client hears.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ from ..graph.tasks import MASTER_SEPARATOR, partition_by_task, task_of
 from ..graph.tensor_id import parse_tensor_name
 from ..rendezvous import Key, LocalRendezvous
 from .graph_manager import GraphManager
-from .lifetime import running
+from .lifetime import Block, Home, unwrapped
 from .partial_run import full_name, partial_signature
 from .requests import Feeds, Port, Signature, as_names, check_names, feed_value, fetched_array, ports, split_feeds
 from .session_graph import GraphReader
@@ -64,6 +64,7 @@ class ClusterSession:
         optimisations: Optimisations,
     ) -> None:
         self.graph = graph
+        self._home = Home()
         self._recv_scheduling = recv_scheduling
         self._optimisations = optimisations
         self.cluster = cluster
@@ -74,6 +75,7 @@ class ClusterSession:
         self._registered: dict[Signature, _Registered] = {}
         self._closed = False
 
+    @trio.lowlevel.enable_ki_protection
     async def run(
         self, fetches: str | Sequence[str], feeds: Feeds | None = None, targets: str | Sequence[str] = ()
     ) -> list[Array]:
@@ -111,6 +113,7 @@ class ClusterSession:
                 worker.shut_down(CancelledError("Session has been closed."))
 
     def _check_open(self) -> None:
+        self._home.check()
         if self._closed:
             raise CancelledError("Session has been closed.")
 
@@ -164,6 +167,8 @@ class ClusterSession:
                 for task, handle in request.handles.items():
                     nursery.start_soon(step.execute, nursery, self.workers[task], handle)
                 nursery.start_soon(step.exchange, nursery, client, inputs, outputs)
+        except BaseExceptionGroup as group:
+            raise unwrapped(group) from group.__cause__
         finally:
             step.rendezvous.close()
         if step.error is not None:
@@ -204,32 +209,32 @@ class _ClusterStep:
         nursery.cancel_scope.cancel()
 
 
-@asynccontextmanager
-async def open_cluster_session(
+def open_cluster_session(
     graph_def: GraphDef | Serialisable | bytes,
     cluster: Cluster,
     *,
     config: ConfigProto | None = None,
     seed: int | None = None,
-) -> AsyncIterator[ClusterSession]:
+) -> AbstractAsyncContextManager[ClusterSession]:
     """Imports a graph, places it on the devices of `cluster`, and opens a session with a worker for each of its tasks.
 
     Arguments and errors are those of `open_session`; `graph_options.enable_recv_scheduling` has receives wait until
     they are needed soon.
     """
-    by_task: dict[str, list[Any]] = {}
-    for device in cluster:
-        by_task.setdefault(device.task_name, []).append(device)
-    workers = {task: GraphManager(devices, seed=seed) for task, devices in by_task.items()}
-    settings = config or ConfigProto()
-    graph = await GraphReader(cluster, settings).read(graph_def)
-    options = settings.graph_options
-    session = ClusterSession(
-        graph,
-        cluster,
-        workers,
-        recv_scheduling=options.enable_recv_scheduling,
-        optimisations=Optimisations.of(options),
-    )
-    async with running(session.start, session.close):
-        yield session
+
+    async def make() -> ClusterSession:
+        by_task: dict[str, list[Any]] = {}
+        for device in cluster:
+            by_task.setdefault(device.task_name, []).append(device)
+        workers = {task: GraphManager(devices, seed=seed) for task, devices in by_task.items()}
+        settings = config or ConfigProto()
+        options = settings.graph_options
+        return ClusterSession(
+            await GraphReader(cluster, settings).read(graph_def),
+            cluster,
+            workers,
+            recv_scheduling=options.enable_recv_scheduling,
+            optimisations=Optimisations.of(options),
+        )
+
+    return Block(make)

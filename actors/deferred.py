@@ -7,7 +7,7 @@ afterwards.
 
     LAUNCHED --done(outputs)--> the outputs are in their slots, what waited for them goes on
         |------fail(error)----> the step has failed
-        `------the step fails--> CANCELLED: the callbacks of `on_cancel` are called
+        `------the step fails--> CANCELLED: the callbacks of `on_cancel` are called, those given later at once
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import trio
 
+from ..errors import of_kernel
 from ..graph.ops.registry import OpSignature, unlisted
 from ..graph.properties import NodeProperties
 from .columns import Columns, with_launches
@@ -84,18 +85,24 @@ class DeferredNode:
 class PendingCall:
     """One run of a deferred node in a step; see the module and `devices.kernels.registry.Call`."""
 
-    __slots__ = ("_on_cancel", "is_ended", "number", "part")
+    __slots__ = ("_is_cancelled", "_on_cancel", "is_ended", "number", "part")
 
     def __init__(self, part: Part, number: int) -> None:
         self.part = part
         self.number = number
         self.is_ended = False
+        self._is_cancelled = False
         self._on_cancel: list[Callable[[], None]] = []
 
     @property
     def step(self) -> Step:
         """The step it belongs to."""
         return self.part.step
+
+    @property
+    def op(self) -> str:
+        """The op of the node."""
+        return self.part.plan.properties[self.part.plan.deferred[self.number].node].op
 
     def done(self, *outputs: Any) -> None:  # Any: tensors of any type
         """The outputs are there."""
@@ -106,33 +113,44 @@ class PendingCall:
         """The node has failed, and the step with it."""
         if self._end():
             plan = self.part.plan
-            node = plan.deferred[self.number].node
-            name, op = plan.names[node], plan.properties[node].op
-            self.part.step.fail(error.located(node=name, op=op, device=plan.device))
+            name = plan.names[plan.deferred[self.number].node]
+            self.part.step.fail(error.located(node=name, op=self.op, device=plan.device))
 
     def after(self, seconds: float, callback: Callable[[], None]) -> None:
         """Has `callback` called when so much time has passed, unless the step ends before."""
-        scope = trio.CancelScope(deadline=trio.current_time() + seconds)
-
-        async def wait() -> None:
-            with scope:
-                await trio.sleep_forever()
-            if not self.is_ended:
-                callback()
-
+        # Shielded like the actors, beside which it runs: what ends it is its step, which a session never outlives.
+        scope = trio.CancelScope(deadline=trio.current_time() + seconds, shield=True)
         self.on_cancel(scope.cancel)
-        trio.lowlevel.spawn_system_task(wait, name=f"timer of step {self.step.number}")
+        self.part.actor.start_soon(self._wait, scope, callback, name=f"timer of step {self.step.number}")
+
+    @trio.lowlevel.enable_ki_protection
+    async def _wait(self, scope: trio.CancelScope, callback: Callable[[], None]) -> None:
+        """The task of a timer."""
+        with scope:
+            await trio.sleep_forever()
+        if self.is_ended:
+            return
+        try:
+            callback()
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            self.fail(of_kernel(self.op, error))
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Has `callback` called if the step ends before the call."""
-        self._on_cancel.append(callback)
+        """Has `callback` called if the step ends before the call, at once if it has."""
+        if self._is_cancelled:
+            callback()
+        else:
+            self._on_cancel.append(callback)
 
     def cancel(self) -> None:
-        """The step has ended: tells those who would have ended the call."""
-        self.is_ended = True
+        """The step has ended: tells those who would have ended the call. What one of them raises stops none of them."""
+        self.is_ended = self._is_cancelled = True
         callbacks, self._on_cancel = self._on_cancel, []
         for callback in callbacks:
-            callback()
+            try:
+                callback()
+            except Exception as error:  # noqa: BLE001 - the step has failed already, and is told of this too
+                self.step.remark(f"when {self.op!r} was cancelled, its kernel raised {error!r}")
 
     def _end(self) -> bool:
         if self.is_ended:

@@ -3,7 +3,8 @@
 Flows in: messages, posted by whoever starts a step and by the rendezvous callbacks of other actors. Flows out: values
 into slots, tensors into the rendezvous of each step, the news that a segment is finished or has failed. Always holds:
 a mailbox is served in the order of posting, one chunk at a time; while there is mail, somebody is at work or about to
-be; a step's error ends that step and never an actor.
+be; whatever a kernel raises ends its step and never an actor. Ctrl-C never cuts a chunk in half: all work is protected
+from it, and the main task hears of it at its next checkpoint.
 
     PARKED --post--> WORKING --no mail anywhere--> PARKED          the task of an actor, as long as the session
                       |    `--Shutdown--> ended
@@ -18,12 +19,13 @@ rests in between.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 import trio
 
-from ..errors import PartitaError
+from ..errors import PartitaError, of_kernel
 from .executor import Pacer, blame, run_instructions, run_slow_chunk
 from .messages import GoOn, Message, RunSegment, Shutdown, Work
 
@@ -35,13 +37,21 @@ if TYPE_CHECKING:
 class Crew:
     """The actors of a session: who has mail, and whether somebody is at work."""
 
-    __slots__ = ("at_work", "pacer", "with_mail")
+    __slots__ = ("at_work", "nursery", "pacer", "with_mail")
 
     def __init__(self, pacer: Pacer) -> None:
         self.pacer = pacer
         self.with_mail: deque[DeviceActor] = deque()
         self.at_work = False
+        self.nursery: trio.Nursery | None = None
 
+    def start(self, actors: Iterable[DeviceActor], nursery: trio.Nursery) -> None:
+        """Starts the actors; the nursery is that of their timers too."""
+        self.nursery = nursery
+        for actor in actors:
+            nursery.start_soon(actor.run, name=f"actor of {actor.name}")
+
+    @trio.lowlevel.enable_ki_protection
     def work(self) -> None:
         """Serves all mailboxes until they are empty or the budget is used up; in the second case somebody takes over.
 
@@ -52,19 +62,22 @@ class Crew:
         self.at_work = True
         pacer, with_mail = self.pacer, self.with_mail
         end, now = pacer.since + pacer.budget_s, pacer.clock()
-        while with_mail:
-            actor = with_mail[0]
-            if actor.mailbox and actor.slow_work is None:
-                now = actor.serve_one(now)
-                if now > end:
+        try:
+            while with_mail:
+                actor = with_mail[0]
+                if actor.mailbox and actor.slow_work is None:
+                    now = actor.serve_one(now)
+                    if now > end:
+                        break
+                    with_mail.rotate(-1)  # a loop posts to itself, and those that follow it have to keep up
+                else:
+                    with_mail.popleft()
+                    actor.has_mail = actor.slow_work is not None
+        finally:
+            self.at_work = False
+            for actor in with_mail:
+                if actor.wake():
                     break
-                with_mail.rotate(-1)  # a loop posts to itself, and those that follow it have to keep up
-            else:
-                with_mail.popleft()
-                actor.has_mail = actor.slow_work is not None
-        self.at_work = False
-        if with_mail:
-            with_mail[0].wake()
 
 
 class DeviceActor:
@@ -92,12 +105,14 @@ class DeviceActor:
             if not self._crew.at_work:
                 self.wake()
 
-    def wake(self) -> None:
-        """Sees to it that the actor's task will work; harmless when it is about to anyway."""
+    def wake(self) -> bool:
+        """Sees to it that the actor's task will work; False when it cannot, as it waits for a thread or has ended."""
         if self._parked is not None:
             task, self._parked = self._parked, None
             trio.lowlevel.reschedule(task)
+        return not self._ended and self.slow_work is None
 
+    @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """Works until told to shut down. Shielded: an actor is ended by its session, after the steps are settled."""
         crew = self._crew
@@ -141,6 +156,8 @@ class DeviceActor:
                 part.finished(number)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything; it ends the step, not the session
             part.step.fail(blame(part.plan, segment, chunks[: next_chunk + 1], rest, error))
+        except BaseException as error:  # noqa: BLE001 - raised where the step is awaited, which is its user's code
+            part.step.interrupt(error)
         pacer = self._crew.pacer
         ended = pacer.clock()
         if ended - now > pacer.notice_s or segment.suspects:
@@ -164,10 +181,17 @@ class DeviceActor:
             next(work)
         except StopIteration as end:
             call.done(*end.value)
-        except PartitaError as error:
-            call.fail(error)
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            call.fail(of_kernel(call.op, error))
+        except BaseException as error:  # noqa: BLE001 - see `serve_one`
+            call.step.interrupt(error)
         else:
             self.post(GoOn(call, work))
+
+    def start_soon(self, function: Callable[..., Awaitable[None]], *arguments: object, name: str) -> None:
+        """Starts a task beside the actors."""
+        assert self._crew.nursery is not None  # a plan with deferred nodes runs on actors that have been started
+        self._crew.nursery.start_soon(function, *arguments, name=name)
 
     def deadline(self) -> float:
         """When the event loop is to have its turn again, on the clock of `perf_counter`."""
@@ -189,6 +213,8 @@ class DeviceActor:
                 part.finished(number)
         except PartitaError as error:
             step.fail(error)
+        except BaseException as error:  # noqa: BLE001 - see `serve_one`
+            step.interrupt(error)
         finally:
             self.slow_work = None
             if self.mailbox:

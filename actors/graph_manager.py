@@ -6,6 +6,8 @@ counter, so none is given twice; a graph that is deregistered while it runs goes
 
     register -> handle --execute--> a step on the actors of this worker, which meets others at the master's rendezvous
                   `--deregister--> unknown: ABORTED, the master's cue to register again
+
+    NEW --start--> RUNNING --shut_down, or the end of the nursery it was started in--> ENDED: every call gets its error
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import trio
 
 from ..devices.cluster import Cluster
 from ..devices.state import DeviceState
-from ..errors import AbortedError, InvalidArgumentError, PartitaError
+from ..errors import AbortedError, CancelledError, FailedPreconditionError, InvalidArgumentError, PartitaError
 from ..graph import CostGraphDef, GraphDef, StepStats
 from ..graph.cost_graph import CostModels
 from ..graph.device_name import find_full_name
@@ -36,6 +38,7 @@ from .compiler import compile_plans
 from .device_actor import Crew, DeviceActor
 from .evaluation import ConstantEvaluator
 from .executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
+from .lifetime import Home
 from .messages import Shutdown
 from .step import Part, Step
 from .trace import step_stats, traced
@@ -78,19 +81,43 @@ class GraphManager:
         self._cost_models = CostModels()
         self._next_number = 0
         self._steps: set[Step] = set()
+        self._home: Home | None = None
+        self._end: PartitaError | None = None
+        self._ended = trio.Event()
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Starts the actors of the worker."""
-        for actor in self._actors.values():
-            nursery.start_soon(actor.run, name=f"actor of {actor.name}")
+        """Starts the actors of the worker; a cancellation of the nursery shuts the worker down."""
+        self._home = Home()
+        self._crew.start(self._actors.values(), nursery)
+        nursery.start_soon(self._end_with_nursery, name=f"worker {self.task}")
 
+    @trio.lowlevel.enable_ki_protection
+    async def _end_with_nursery(self) -> None:
+        """Actors are shielded, so that steps are settled before they end; this task is not, and ends them."""
+        try:
+            await self._ended.wait()
+        finally:
+            self.shut_down(CancelledError(f"the nursery that worker {self.task} was started in was cancelled"))
+
+    @trio.lowlevel.enable_ki_protection
     def shut_down(self, error: PartitaError) -> None:
-        """Fails the steps under way with `error`, forgets all graphs and ends the actors."""
+        """Fails the steps under way and every later call with `error`, forgets all graphs and ends the actors."""
+        if self._end is not None:
+            return
+        self._end = error
+        self._ended.set()
         for step in list(self._steps):
             step.fail(error)
         self.deregister_all()
         for actor in self._actors.values():
             actor.post(Shutdown())
+
+    def _check_running(self) -> None:
+        if self._end is not None:
+            raise self._end
+        if self._home is None:
+            raise FailedPreconditionError(f"worker {self.task} has no actors yet: call its start(nursery) first")
+        self._home.check()
 
     def register(
         self,
@@ -140,13 +167,17 @@ class GraphManager:
         """What each device runs of a graph, as GraphDefs. Raises AbortedError for an unknown handle."""
         return [part.to_graph_def() for part in self._item(handle).partitions.values()]
 
+    @trio.lowlevel.enable_ki_protection
     async def execute(
         self, handle: str, rendezvous: Rendezvous, inputs: Mapping[str, Any] | None = None, *, trace: bool = False
     ) -> StepStats:
         """Runs a graph to its end, `inputs` sent first; with `trace` what each node took, else empty statistics.
 
-        Raises AbortedError for an unknown handle, and the error that ended the step, of which the rendezvous knows too.
+        Raises AbortedError for an unknown handle, the error that the rendezvous was aborted with, by whomever, or any
+        other that ended the step, of which the rendezvous knows too; FailedPreconditionError if the worker has not been
+        started, what it was shut down with if it has ended.
         """
+        self._check_running()
         item = self._item(handle)
         step = Step(self._number(), rendezvous)
         self._steps.add(step)
@@ -163,8 +194,10 @@ class GraphManager:
             self._cost_models.learn(stats, item.partitions)
         return stats
 
+    @trio.lowlevel.enable_ki_protection
     def send_inputs(self, rendezvous: Rendezvous, inputs: Mapping[str, Any]) -> None:
         """Sends tensors by key; raises the error of the rendezvous once it has been aborted."""
+        self._check_running()
         with np.errstate(all="ignore"):
             for key, value in inputs.items():
                 rendezvous.send(key, value)
@@ -193,9 +226,9 @@ class GraphManager:
         self, step: Step, work: Iterable[tuple[Plan, DeviceActor]], inputs: Mapping[str, Any], trace: bool
     ) -> list[Part]:
         with np.errstate(all="ignore"):
-            parts = step.start(list(work), [], with_trace=trace)
             for key, value in inputs.items():
-                step.rendezvous.send(key, value)
+                step.rendezvous.send(key, value)  # before anything is started: it raises once there was an abort
+            parts = step.start(list(work), [], with_trace=trace)
             self._crew.work()
         return parts
 

@@ -11,8 +11,8 @@ order, as the loaders of TensorFlow do it; state is kept from call to call.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,8 @@ from ..graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedGr
 from .session import Session, open_session
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     import numpy.typing as npt
 
     from ..devices.cluster import Cluster
@@ -78,18 +80,37 @@ def _text(path: str | Path) -> Array:
     return scalar
 
 
-@asynccontextmanager
-async def open_saved_model(
+class _OpenedModel(AbstractAsyncContextManager[SavedModelSession]):
+    """A block in which a SavedModel is ready; a class for the reason that `lifetime.Block` is one."""
+
+    def __init__(self, folder: str | Path, tags: tuple[str, ...], devices: str | Cluster, settings: Mapping[str, Any]):
+        self._asked = folder, tags, devices, settings
+
+    @trio.lowlevel.enable_ki_protection
+    async def __aenter__(self) -> SavedModelSession:
+        folder, tags, devices, settings = self._asked
+        saved = await trio.to_thread.run_sync(load_saved_model, folder, tags)
+        async with AsyncExitStack() as stack:
+            session = await stack.enter_async_context(open_session(saved.graph_def, devices, **settings))
+            await make_ready(session, saved)
+            self._session = stack.pop_all()
+        return SavedModelSession(saved, session)
+
+    @trio.lowlevel.enable_ki_protection
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.__aexit__(kind, error, trace)
+
+
+def open_saved_model(
     folder: str | Path,
     tags: Iterable[str] = SERVING_TAGS,
     devices: str | Cluster = "cpu:1",
     **settings: Any,  # as open_session
-) -> AsyncIterator[SavedModelSession]:
+) -> AbstractAsyncContextManager[SavedModelSession]:
     """Loads a SavedModel, opens a session on its graph and makes it ready; `settings` are those of `open_session`.
 
     Raises as `load_saved_model` and `open_session` do, and what restoring raises.
     """
-    saved = await trio.to_thread.run_sync(load_saved_model, folder, tuple(tags))
-    async with open_session(saved.graph_def, devices, **settings) as session:
-        await make_ready(session, saved)
-        yield SavedModelSession(saved, session)
+    return _OpenedModel(folder, tuple(tags), devices, settings)

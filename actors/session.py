@@ -10,8 +10,8 @@ The walk of a request: names -> `preparation.prepare` -> plans -> either the pla
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ from .binding import Binder
 from .calls import Functions
 from .device_actor import Crew, DeviceActor
 from .executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer, fresh_slots, run_alone
-from .lifetime import running
+from .lifetime import Block, Home
 from .messages import Shutdown
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, compile_traced, prepare
@@ -71,6 +71,7 @@ class Session:
         """`reader` made `graph`, and makes those that extend it."""
         self.graph = graph
         self.cluster = cluster
+        self._home = Home()
         self._reader = reader
         self._pacer = Pacer(budget_s, thread_limit_s)
         self._crew = Crew(self._pacer)
@@ -102,6 +103,7 @@ class Session:
         """Full names of the devices; the first is the client's, where feeds come from and fetches go to."""
         return self.cluster.names
 
+    @trio.lowlevel.enable_ki_protection
     async def run(
         self,
         fetches: str | Sequence[str],
@@ -117,7 +119,8 @@ class Session:
         fitting one, handles that GetSessionHandleV2 gave for their tensors. The arrays returned are read-only.
         `options` and `metadata` are as in TensorFlow: traces, partition graphs, a time limit. Raises
         InvalidArgumentError, NotFoundError or OutOfRangeError for the request, UnimplementedError for ops without
-        kernel, the error of the first node that failed, CancelledError once the session is closed.
+        kernel, the error of the first node that failed, CancelledError once the session is closed,
+        FailedPreconditionError in a thread that is not the session's.
         """
         names, values = split_feeds(feeds)
         self._check_open()
@@ -125,6 +128,7 @@ class Session:
         prepared = self._prepared.get(signature) or await self._ready(signature)
         return await self._call(prepared, options, values, metadata)
 
+    @trio.lowlevel.enable_ki_protection
     async def make_callable(
         self,
         feeds: str | Sequence[str],
@@ -141,6 +145,7 @@ class Session:
         run = partial(self._call, prepared, options)
         return SessionCallable(self._num_callables - 1, len(prepared.feeds), run)
 
+    @trio.lowlevel.enable_ki_protection
     async def extend(self, graph_def: GraphDef | Serialisable | bytes) -> None:
         """Adds nodes, which may read from those that are there, and functions; the versions become the new ones.
 
@@ -158,6 +163,7 @@ class Session:
         for actor in self._actors.values():
             actor.binder.functions = functions
 
+    @trio.lowlevel.enable_ki_protection
     async def partial_run_setup(
         self, fetches: str | Sequence[str], feeds: str | Sequence[str], targets: str | Sequence[str] = ()
     ) -> str:
@@ -174,6 +180,7 @@ class Session:
         self._num_steps += 1
         return self._partial_runs.begin(prepared, self.graph, Step(self._num_steps, LocalRendezvous()))
 
+    @trio.lowlevel.enable_ki_protection
     async def partial_run(
         self, handle: str, fetches: str | Sequence[str] = (), feeds: Feeds | None = None
     ) -> list[Array]:
@@ -193,10 +200,12 @@ class Session:
             error.located(inputs=inputs_of(self.graph, error.node))
             raise
 
+    @trio.lowlevel.enable_ki_protection
     def prepare(
         self, feeds: str | Sequence[str], fetches: str | Sequence[str], targets: str | Sequence[str] = ()
     ) -> Prepared:
         """Partitions and compiles a request if that has not been done before; raises as `run` does."""
+        self._check_open()
         return self._prepare_now(Signature(as_names(feeds), as_names(fetches), as_names(targets)))
 
     async def _ready(self, signature: Signature) -> Prepared:
@@ -226,6 +235,7 @@ class Session:
         running = self._running + len(self._partial_runs)
         return SessionStatistics(self._num_steps, running, len(self._prepared), self._closed)
 
+    @trio.lowlevel.enable_ki_protection
     def restart_device(self, name: str) -> None:
         """Restarts a device: what it holds is gone, and steps under way, on whatever device, fail with AbortedError.
 
@@ -242,8 +252,7 @@ class Session:
 
     def start(self, nursery: trio.Nursery) -> None:
         """Starts the actors; `open_session` does."""
-        for actor in self._actors.values():
-            nursery.start_soon(actor.run, name=f"actor of {actor.name}")
+        self._crew.start(self._actors.values(), nursery)
 
     def close(self) -> None:
         """Ends the session: steps under way fail with CancelledError, and so does every later `run`."""
@@ -257,6 +266,7 @@ class Session:
             actor.post(Shutdown())
 
     def _check_open(self) -> None:
+        self._home.check()
         if self._closed:
             raise _closed()
 
@@ -357,8 +367,7 @@ def _closed() -> CancelledError:
     return CancelledError("Session has been closed.")
 
 
-@asynccontextmanager
-async def open_session(
+def open_session(
     graph_def: GraphDef | Serialisable | bytes,
     devices: str | Cluster = "cpu:1",
     *,
@@ -367,7 +376,7 @@ async def open_session(
     budget_s: float = DEFAULT_BUDGET_S,
     thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
     on_read: Callable[[int], object] | None = None,
-) -> AsyncIterator[Session]:
+) -> AbstractAsyncContextManager[Session]:
     """Imports a graph, places it on `devices` ("cpu:4", "cpu:2,gpu:4", or a `Cluster`) and opens a session on it.
 
     `config` may allow soft placement, limit the time of every step and, with `graph_options.optimizer_options`, have
@@ -377,17 +386,19 @@ async def open_session(
     on; `on_read` hears of the progress of the import, as in `graph_def_to_graph`, in whatever thread that runs. Raises
     InvalidArgumentError or NotFoundError for a graph that cannot be imported, lowered or placed.
     """
-    cluster = devices if isinstance(devices, Cluster) else local_cluster(devices)
-    settings = ConfigProto() if config is None else config
-    reader = GraphReader(cluster, settings)
-    session = Session(
-        await reader.read(graph_def, on_read),
-        cluster,
-        reader,
-        seed=seed,
-        budget_s=budget_s,
-        thread_limit_s=thread_limit_s,
-        settings=settings,
-    )
-    async with running(session.start, session.close):
-        yield session
+
+    async def make() -> Session:
+        cluster = devices if isinstance(devices, Cluster) else local_cluster(devices)
+        settings = ConfigProto() if config is None else config
+        reader = GraphReader(cluster, settings)
+        return Session(
+            await reader.read(graph_def, on_read),
+            cluster,
+            reader,
+            seed=seed,
+            budget_s=budget_s,
+            thread_limit_s=thread_limit_s,
+            settings=settings,
+        )
+
+    return Block(make)

@@ -8,8 +8,9 @@ holds:
        `--fail(error)--> STOPPING --no thread works for the step any more--> FAILED
                          (rendezvous aborted; actors drop what is left of the step when they come to it)
 
-`wait` returns in DONE and raises in FAILED, never earlier; a cancelled wait fails the step first. Outside of worker
-threads actors work for a step only in code that never awaits. So when `wait` ends nobody works for the step, no
+`wait` returns in DONE and raises in FAILED, never earlier; a cancelled wait fails the step first. What is no error of
+the step, a KeyboardInterrupt that a kernel raises for one, ends it too, and comes out of `wait` as it is. Outside of
+worker threads actors work for a step only in code that never awaits. So when `wait` ends nobody works for the step, no
 waiter is left in its rendezvous, and its tensors are garbage as soon as the caller lets go of it.
 """
 
@@ -43,12 +44,23 @@ _new_tuple: Callable[..., RunSegment] = tuple.__new__  # half the price of calli
 class Step:
     """See the module. `number` counts the steps of a session from 1."""
 
-    __slots__ = ("_in_threads", "_raise_cancel", "_task", "_unfinished", "calls", "error", "number", "rendezvous")
+    __slots__ = (
+        "_in_threads",
+        "_interruption",
+        "_raise_cancel",
+        "_task",
+        "_unfinished",
+        "calls",
+        "error",
+        "number",
+        "rendezvous",
+    )
 
     def __init__(self, number: int, rendezvous: Rendezvous) -> None:
         self.number = number
         self.rendezvous = rendezvous
         self.error: PartitaError | None = None
+        self._interruption: BaseException | None = None
         self.calls: set[PendingCall] = set()
         self._unfinished = 0
         self._in_threads = 0
@@ -77,11 +89,24 @@ class Step:
         """Stops the step; the first error is the one it is remembered for."""
         if self.error is None and self._unfinished:
             self.error = error.located(step=self.number)
-            self.rendezvous.abort(self.error)
-            calls, self.calls = self.calls, set()
-            for call in calls:
-                call.cancel()
-            self._wake_if_settled()
+            try:
+                self.rendezvous.abort(self.error)
+            finally:  # a rendezvous tells of callbacks of others that raised, when it has called all
+                calls, self.calls = self.calls, set()
+                for call in calls:
+                    call.cancel()
+                self._wake_if_settled()
+
+    def interrupt(self, error: BaseException) -> None:
+        """Stops the step for something that is not its error; `wait` raises that, unless an error was first."""
+        if self.error is None:
+            self._interruption = error
+        self.fail(CancelledError(f"the step was interrupted by {error!r}"))
+
+    def remark(self, text: str) -> None:
+        """Adds a note to the error of the step."""
+        if self.error is not None:
+            self.error.add_note(text)
 
     def entered(self) -> None:
         """A worker thread begins to work for this step."""
@@ -101,6 +126,8 @@ class Step:
         if not self._is_settled():
             self._task = trio.lowlevel.current_task()
             await trio.lowlevel.wait_task_rescheduled(self._cancel)
+        if self._interruption is not None:
+            raise self._interruption
         if self.error is not None:
             raise self.error
 
@@ -180,13 +207,15 @@ class Part:
             receive(arrival.key + frame, partial(arrived, arrival))
 
     def launch(self, number: int, inputs: Sequence[Any]) -> None:  # Any: tensors of any type
-        """Starts a deferred node of the plan."""
+        """Starts a deferred node of the plan, unless the step has failed: nobody would end the call then."""
+        if self.step.error is not None:
+            return
         call = PendingCall(self, number)
         self.step.calls.add(call)
         try:
             self.plan.deferred[number].start(call, *inputs)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
-            call.fail(of_kernel(self.plan.properties[self.plan.deferred[number].node].op, error))
+            call.fail(of_kernel(call.op, error))
 
     def skip(self, number: int) -> None:
         """A deferred node is dead."""
@@ -204,7 +233,8 @@ class Part:
 
     def _arrived(self, arrival: Arrival, received: Outcome) -> None:
         if not isinstance(received, Received):
-            return  # the step was aborted, and has its error already
+            self.step.fail(received)  # its own error, if it has one already; else somebody else ended the rendezvous
+            return
         value, is_dead = received
         slot, size = arrival.slot, arrival.size
         if size == 1:
