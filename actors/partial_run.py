@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -151,6 +152,11 @@ class PartialRun:
                 raise InvalidArgumentError(f"Fetch {name} can't be computed from the feeds that have been fed so far.")
 
 
+def _key(client: str, incarnation: int, name: str) -> str:
+    """Under which a feed or fetch of the client is handed over."""
+    return str(Key(client, incarnation, client, name))
+
+
 class PartialRuns:
     """The partial runs of one session, by handle."""
 
@@ -174,7 +180,7 @@ class PartialRuns:
         feeds, fetches, targets, _ = prepared.signature
         handle = f"{','.join(feeds)}->{','.join(fetches)}/{','.join(sorted(targets))}/1/;{self._num_begun}"
         self._num_begun += 1
-        run = self._runs[handle] = PartialRun(handle, graph, prepared, step, self._key)
+        run = self._runs[handle] = PartialRun(handle, graph, prepared, step, partial(_key, *self.route))
         self._steps.add(step)
         with np.errstate(all="ignore"):
             run.parts = step.start(prepared.work, [])
@@ -202,13 +208,14 @@ class PartialRuns:
         await self._leave(run)
         return [arrays[full_name(name)] for name in names]
 
-    def clear(self) -> None:
-        """Forgets all runs; the session has stopped their steps."""
-        self._runs.clear()
+    def clear(self, error: PartitaError) -> None:
+        """Ends all runs with `error`; the session has stopped the steps that were not done.
 
-    def _key(self, name: str) -> str:
-        client, incarnation = self.route
-        return str(Key(client, incarnation, client, name))
+        A step that is done cannot fail any more, but what nobody has fetched yet is still at its rendezvous.
+        """
+        for run in self._runs.values():
+            run.step.rendezvous.abort(error)
+        self._runs.clear()
 
     async def _exchange(
         self, run: PartialRun, tensors: dict[str, Any], ports: list[Port], timeout_s: float

@@ -261,7 +261,7 @@ class Session:
         self._closed = True
         for step in list(self._steps):
             step.fail(_closed())
-        self._partial_runs.clear()
+        self._partial_runs.clear(_closed())
         for actor in self._actors.values():
             actor.post(Shutdown())
 
