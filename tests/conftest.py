@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
+from inspect import iscoroutinefunction
 from textwrap import wrap
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.hangs import never_hangs
 
 # No deadline: on a shared machine a slow example says nothing. The same examples each time, so that a failure repeats.
 settings.register_profile(
@@ -19,6 +22,17 @@ settings.register_profile(
 )
 settings.register_profile("thorough", parent=settings.get_profile("default"), derandomize=False, max_examples=2000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """No async test waits for ever, not even for one example of a law."""
+    for item in items:
+        if isinstance(item, pytest.Function):
+            law = getattr(item.obj, "hypothesis", None)
+            if law is not None and iscoroutinefunction(law.inner_test):
+                law.inner_test = never_hangs(law.inner_test)
+            elif iscoroutinefunction(item.obj):
+                item.obj = never_hangs(item.obj)
 
 
 def _accounts(terminalreporter: pytest.TerminalReporter, outcome: str) -> set[str]:

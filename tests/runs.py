@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-import trio
-from trio.testing import MockClock
 
 from partita.actors.roles import Role, role_of
 from partita.actors.session import Session, open_session
@@ -23,9 +21,6 @@ from partita.graph.protos import ConfigProto, GraphDef
 from partita.rendezvous import LocalRendezvous
 from tests.strategies import GraphCase
 
-Result = TypeVar("Result")
-IDLE_S = 5.0  # a loop that is idle so long waits for something that will never come; no kernel in tests takes so long
-IDLE_TINY_S = 0.3  # the same for graphs so small that no kernel leaves the loop
 HARD_PLACEMENT = ConfigProto(allow_soft_placement=False)
 
 
@@ -39,22 +34,6 @@ def can_run(ops: Collection[str]) -> bool:
     return all(op in registered_ops() or role_of(op) is not Role.COMPUTE for op in ops)
 
 
-def run_to_the_end(
-    main: Callable[..., Awaitable[Result]], *arguments: Any, idle_s: float = IDLE_S
-) -> Result:  # Any: passed on
-    """`trio.run` that fails with trio.TooSlowError when every task waits for ever, instead of waiting with them.
-
-    It takes no notice of how long the work takes: virtual time passes only after the loop was idle for `idle_s`
-    seconds, which leaves kernels in worker threads that long.
-    """
-
-    async def watched() -> Result:
-        with trio.fail_after(1):
-            return await main(*arguments)
-
-    return trio.run(watched, clock=MockClock(autojump_threshold=idle_s))
-
-
 async def run_one(
     session: Session, feeds: Mapping[str, Array], fetches: Sequence[str], targets: Sequence[str]
 ) -> list[Array]:
@@ -62,24 +41,16 @@ async def run_one(
     return await session.run(list(fetches), dict(feeds), list(targets))
 
 
-def values(graph_def: GraphDef, case: GraphCase, devices: int = 4) -> list[Array]:
+async def values(graph_def: GraphDef, case: GraphCase, devices: int = 4) -> list[Array]:
     """What the request of a case fetches from a graph, in a session of its own."""
-
-    async def main() -> list[Array]:
-        async with open_session(graph_def, cpus(devices), config=HARD_PLACEMENT) as session:
-            return await run_one(session, case.feeds, case.fetches, case.targets)
-
-    return run_to_the_end(main, idle_s=IDLE_TINY_S)
+    async with open_session(graph_def, cpus(devices), config=HARD_PLACEMENT) as session:
+        return await run_one(session, case.feeds, case.fetches, case.targets)
 
 
-def fetched(graph_def: GraphDef, fetches: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
+async def fetched(graph_def: GraphDef, fetches: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
     """What one step fetches from a graph on one CPU."""
-
-    async def main() -> list[Array]:
-        async with open_session(graph_def, cpus(1)) as session:
-            return await run_one(session, feeds, fetches, [])
-
-    return run_to_the_end(main)
+    async with open_session(graph_def, cpus(1)) as session:
+        return await run_one(session, feeds, fetches, [])
 
 
 def assert_same_values(ours: Sequence[Array], theirs: Sequence[Array]) -> None:

@@ -14,7 +14,7 @@ from partita.actors import BlockingSession, RunMetadata, RunOptions, Session, op
 from partita.errors import CancelledError, InvalidArgumentError, NotFoundError
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import ConfigProto, GraphDef
-from tests.runs import HARD_PLACEMENT, IDLE_TINY_S, assert_same_values, run_to_the_end
+from tests.runs import HARD_PLACEMENT, assert_same_values
 from tests.strategies import GraphCase, cpu, placed_cases
 
 DEVICES = 3
@@ -30,65 +30,55 @@ def difference() -> GraphDef:
 
 
 @given(placed_cases())
-def test_a_call_equals_a_run(placed: tuple[GraphCase, dict[str, str]]) -> None:
+async def test_a_call_equals_a_run(placed: tuple[GraphCase, dict[str, str]]) -> None:
     """The same request by position, as often as one likes, alone and side by side."""
     case, placement = placed
+    found: list[Any] = []
+    async with open_session(case.on(placement), "cpu:4", config=HARD_PLACEMENT) as session:
+        found.append(await session.run(case.fetches, case.feeds, case.targets))
+        call = await session.make_callable(list(case.feeds), case.fetches, case.targets)
+        found.append(await call(*case.feeds.values()))
 
-    async def main() -> list[Any]:
-        found: list[Any] = []
-        async with open_session(case.on(placement), "cpu:4", config=HARD_PLACEMENT) as session:
-            found.append(await session.run(case.fetches, case.feeds, case.targets))
-            call = await session.make_callable(list(case.feeds), case.fetches, case.targets)
+        async def again() -> None:
             found.append(await call(*case.feeds.values()))
 
-            async def again() -> None:
-                found.append(await call(*case.feeds.values()))
-
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(again)
-                nursery.start_soon(again)
-        return found
-
-    whole, *calls = run_to_the_end(main, idle_s=IDLE_TINY_S)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(again)
+            nursery.start_soon(again)
+    whole, *calls = found
     assert len(calls) == DEVICES
     for got in calls:
         assert_same_values(got, whole)
 
 
-def test_what_is_wrong_with_a_request_is_told_when_it_is_made() -> None:
-    async def main() -> None:
-        async with open_session(difference(), "cpu:2") as session:
-            make = session.make_callable
-            with pytest.raises(InvalidArgumentError, match=r"^Must specify at least one target to fetch or execute\."):
-                await make(["a", "b"], ())
-            with pytest.raises(NotFoundError, match=r"^PruneForTargets: Some target nodes not found: nobody "):
-                await make("a", (), "nobody")
-            with pytest.raises(InvalidArgumentError, match=r"^Invalid inter_op_thread_pool: 5"):
-                await make("a", (), "nothing", RunOptions(inter_op_thread_pool=5))
-
-    trio.run(main)
+async def test_what_is_wrong_with_a_request_is_told_when_it_is_made() -> None:
+    async with open_session(difference(), "cpu:2") as session:
+        make = session.make_callable
+        with pytest.raises(InvalidArgumentError, match=r"^Must specify at least one target to fetch or execute\."):
+            await make(["a", "b"], ())
+        with pytest.raises(NotFoundError, match=r"^PruneForTargets: Some target nodes not found: nobody "):
+            await make("a", (), "nobody")
+        with pytest.raises(InvalidArgumentError, match=r"^Invalid inter_op_thread_pool: 5"):
+            await make("a", (), "nothing", RunOptions(inter_op_thread_pool=5))
 
 
-def test_values_are_counted_and_a_released_callable_is_refused() -> None:
-    async def main() -> None:
-        async with open_session(difference(), "cpu:2") as session:
-            call = await session.make_callable(["b:0", "a"], ["d", "d:0"])
-            assert [got.tolist() for got in await call([1.0], [3.0])] == [[2.0], [2.0]]
-            with pytest.raises(InvalidArgumentError, match=r"^Expected 2 feed tensors, but got 1"):
-                await call([1.0])
-            with pytest.raises(InvalidArgumentError, match=r"^Expects arg\[1\] to be float but int32 is provided"):
-                await call([1.0], np.zeros(1, np.int32))
-            second = await session.make_callable(["a"], (), "nothing")
-            assert second.handle == call.handle + 1
-            assert await second([1.0]) == []
-            call.release()
-            call.release()
-            with pytest.raises(InvalidArgumentError, match=r"^Attempted to run callable after handle was released: 0"):
-                await call([1.0], [3.0])
-        with pytest.raises(CancelledError, match=r"^Session has been closed"):
-            await second([1.0])
-
-    trio.run(main)
+async def test_values_are_counted_and_a_released_callable_is_refused() -> None:
+    async with open_session(difference(), "cpu:2") as session:
+        call = await session.make_callable(["b:0", "a"], ["d", "d:0"])
+        assert [got.tolist() for got in await call([1.0], [3.0])] == [[2.0], [2.0]]
+        with pytest.raises(InvalidArgumentError, match=r"^Expected 2 feed tensors, but got 1"):
+            await call([1.0])
+        with pytest.raises(InvalidArgumentError, match=r"^Expects arg\[1\] to be float but int32 is provided"):
+            await call([1.0], np.zeros(1, np.int32))
+        second = await session.make_callable(["a"], (), "nothing")
+        assert second.handle == call.handle + 1
+        assert await second([1.0]) == []
+        call.release()
+        call.release()
+        with pytest.raises(InvalidArgumentError, match=r"^Attempted to run callable after handle was released: 0"):
+            await call([1.0], [3.0])
+    with pytest.raises(CancelledError, match=r"^Session has been closed"):
+        await second([1.0])
 
 
 async def runs_in(session: Session, pool: int) -> None:
@@ -97,24 +87,20 @@ async def runs_in(session: Session, pool: int) -> None:
 
 
 @pytest.mark.parametrize("pools", [0, 1, 2])
-def test_only_thread_pools_of_the_session_are_accepted(pools: int) -> None:
+async def test_only_thread_pools_of_the_session_are_accepted(pools: int) -> None:
     """Without any of its own there is the common one, 0; -1 asks for none."""
     config = ConfigProto()
     for _ in range(pools):
         config.session_inter_op_thread_pool.add()
-
-    async def main() -> None:
-        async with open_session(difference(), "cpu:2", config=config) as session:
-            for pool in range(-1, max(pools, 1)):
+    async with open_session(difference(), "cpu:2", config=config) as session:
+        for pool in range(-1, max(pools, 1)):
+            await runs_in(session, pool)
+        for pool in (-2, max(pools, 1)):
+            with pytest.raises(InvalidArgumentError, match=rf"^Invalid inter_op_thread_pool: {pool}$"):
                 await runs_in(session, pool)
-            for pool in (-2, max(pools, 1)):
-                with pytest.raises(InvalidArgumentError, match=rf"^Invalid inter_op_thread_pool: {pool}$"):
-                    await runs_in(session, pool)
-
-    trio.run(main)
 
 
-def test_traces_of_steps_side_by_side_do_not_mix() -> None:
+async def test_traces_of_steps_side_by_side_do_not_mix() -> None:
     """Every trace has each node of its own step once, whatever else is under way."""
     traced = RunOptions(trace_level=RunOptions.FULL_TRACE)
 
@@ -127,7 +113,7 @@ def test_traces_of_steps_side_by_side_do_not_mix() -> None:
                 nursery.start_soon(session.run, "d", {"a": [1.0], "b": [1.0]})
         return traces
 
-    for metadata in trio.run(main):
+    for metadata in await main():
         nodes = [node.node_name for device in metadata.step_stats.dev_stats for node in device.node_stats]
         assert nodes.count("d") == 1
 

@@ -16,7 +16,7 @@ from partita.graph.dtypes import DataType
 from partita.graph.gradients import add_symbolic_gradients
 from partita.graph.protos import FunctionDef, GraphDef, NameAttrList
 from tests.function_defs import function_of, library_of
-from tests.runs import HARD_PLACEMENT, cpus, run_to_the_end
+from tests.runs import HARD_PLACEMENT, cpus
 from tests.strategies import cpu
 
 
@@ -39,16 +39,13 @@ def below(limit: float) -> FunctionDef:
     return function_of("below", b.graph_def(), ["x:0"], [less[0].name])
 
 
-def run(graph_def: GraphDef, x: float, devices: int = 1, *, soft: bool = False, **settings: Any) -> Any:
-    async def main() -> Any:
-        config = None if soft else HARD_PLACEMENT
-        async with open_session(graph_def, cpus(devices), config=config, **settings) as session:
-            first = await session.run("y:0", {"x": np.float32(x)})
-            second = await session.run("y:0", {"x": np.float32(x)})
-            np.testing.assert_array_equal(first, second)
-            return first[0]
-
-    return run_to_the_end(main)
+async def run(graph_def: GraphDef, x: float, devices: int = 1, *, soft: bool = False, **settings: Any) -> Any:
+    config = None if soft else HARD_PLACEMENT
+    async with open_session(graph_def, cpus(devices), config=config, **settings) as session:
+        first = await session.run("y:0", {"x": np.float32(x)})
+        second = await session.run("y:0", {"x": np.float32(x)})
+        np.testing.assert_array_equal(first, second)
+        return first[0]
 
 
 def call(*functions: FunctionDef, name: str = "add_on") -> GraphDef:
@@ -62,12 +59,12 @@ def call(*functions: FunctionDef, name: str = "add_on") -> GraphDef:
 
 
 @pytest.mark.parametrize("devices", [[""], ["", ""], [cpu(1)], [cpu(1), cpu(2), ""], [cpu(0), cpu(2)] * 60])
-def test_a_call_gives_the_same_wherever_its_nodes_are(devices: list[str]) -> None:
+async def test_a_call_gives_the_same_wherever_its_nodes_are(devices: list[str]) -> None:
     """With the caller, on another device, on several, in long chains back and forth."""
-    assert run(call(add_on(devices)), 1.0, devices=3) == 1.0 + len(devices)
+    assert await run(call(add_on(devices)), 1.0, devices=3) == 1.0 + len(devices)
 
 
-def test_a_loop_calls_its_functions_until_the_condition_is_false() -> None:
+async def test_a_loop_calls_its_functions_until_the_condition_is_false() -> None:
     """Short ones in turns, within the budget; ones on several devices by messages."""
     for devices in ([""], [cpu(1), ""]):
         b = GraphBuilder()
@@ -76,7 +73,7 @@ def test_a_loop_calls_its_functions_until_the_condition_is_false() -> None:
         b.op("While", [x], name="y", device=cpu(0), attrs=attrs)
         graph_def = b.graph_def()
         graph_def.library.CopyFrom(library_of(below(100.0), add_on(devices)))
-        assert run(graph_def, 0.5, devices=2, budget_s=0) == 100.5
+        assert await run(graph_def, 0.5, devices=2, budget_s=0) == 100.5
 
 
 def recursive(limit: float) -> list[FunctionDef]:
@@ -98,23 +95,19 @@ def recursive(limit: float) -> list[FunctionDef]:
     return [down, stop, again]
 
 
-def test_a_function_may_call_itself_as_long_as_it_ends() -> None:
-    assert run(call(*recursive(1.0), name="down"), 20.5) == 0.5
+async def test_a_function_may_call_itself_as_long_as_it_ends() -> None:
+    assert await run(call(*recursive(1.0), name="down"), 20.5) == 0.5
 
 
-def test_recursion_without_an_end_is_stopped() -> None:
+async def test_recursion_without_an_end_is_stopped() -> None:
     """With an error that names the function and says what to do; the session goes on."""
-
-    async def main() -> None:
-        async with open_session(call(*recursive(-1e9), name="down")) as session:
-            for _ in range(2):
-                with pytest.raises(ResourceExhaustedError, match="calls deep; let its recursion end earlier"):
-                    await session.run("y:0", {"x": np.float32(0)})
-
-    run_to_the_end(main)
+    async with open_session(call(*recursive(-1e9), name="down")) as session:
+        for _ in range(2):
+            with pytest.raises(ResourceExhaustedError, match="calls deep; let its recursion end earlier"):
+                await session.run("y:0", {"x": np.float32(0)})
 
 
-def test_symbolic_gradients_run() -> None:
+async def test_symbolic_gradients_run() -> None:
     """d (tanh(x) * x) / dx, as nodes that know nothing but the ops they undo."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (), device=cpu(0))
@@ -129,10 +122,10 @@ def test_symbolic_gradients_run() -> None:
     y.attr["T"].CopyFrom(encode(DataType.FLOAT, "type"))
     for value in (0.0, 0.5, -2.0):
         expected = np.tanh(value) + value * (1 - np.tanh(value) ** 2)
-        np.testing.assert_allclose(run(graph_def, value, soft=True), expected, rtol=1e-5)
+        np.testing.assert_allclose(await run(graph_def, value, soft=True), expected, rtol=1e-5)
 
 
-def test_values_of_other_types_are_refused_when_the_function_is_called() -> None:
+async def test_values_of_other_types_are_refused_when_the_function_is_called() -> None:
     """A branch that is not taken is not looked at, as in TensorFlow."""
     b = GraphBuilder()
     other = function_of("ints", *_one_op(b, "Neg", "int32"))
@@ -144,10 +137,10 @@ def test_values_of_other_types_are_refused_when_the_function_is_called() -> None
         graph_def = b.graph_def()
         graph_def.library.CopyFrom(library_of(add_on([""]), other))
         if fine:
-            assert run(graph_def, 1.0) == 2.0
+            assert await run(graph_def, 1.0) == 2.0
         else:
             with pytest.raises(InvalidArgumentError, match=r"Type mismatch: actual float vs\. expect int32"):
-                run(graph_def, 1.0)
+                await run(graph_def, 1.0)
 
 
 def _one_op(b: GraphBuilder, op: str, dtype: str) -> tuple[GraphDef, list[str], list[str]]:
@@ -155,17 +148,17 @@ def _one_op(b: GraphBuilder, op: str, dtype: str) -> tuple[GraphDef, list[str], 
     return b.graph_def(), ["x:0"], [made[0].name]
 
 
-def test_an_error_inside_names_the_node_inside() -> None:
+async def test_an_error_inside_names_the_node_inside() -> None:
     b = GraphBuilder()
     x = b.placeholder("x", "float32", ())
     checked = b.op("CheckNumerics", x, name="check", message="bad")
     graph_def = call(function_of("add_on", b.graph_def(), ["x:0"], [checked[0].name]))
     with pytest.raises(PartitaError) as caught:
-        run(graph_def, float("inf"))
+        await run(graph_def, float("inf"))
     assert (caught.value.node, caught.value.op) == ("check", "CheckNumerics")
 
 
-def test_a_case_out_of_range_takes_the_last_branch() -> None:
+async def test_a_case_out_of_range_takes_the_last_branch() -> None:
     """As TensorFlow has it; others are taken by their number."""
     branches = []
     for number in range(3):
@@ -180,10 +173,10 @@ def test_a_case_out_of_range_takes_the_last_branch() -> None:
         b.op("Case", chosen, [x], name="y", device=cpu(0), attrs=attrs)
         graph_def = b.graph_def()
         graph_def.library.CopyFrom(library_of(*branches))
-        assert run(graph_def, 0.0) == expected
+        assert await run(graph_def, 0.0) == expected
 
 
-def test_a_map_calls_once_for_every_slice() -> None:
+async def test_a_map_calls_once_for_every_slice() -> None:
     """The results are stacked; what is captured is given to every call."""
     b = GraphBuilder()
     product = b.op("Mul", b.placeholder("x", "float32", ()), b.placeholder("c", "float32", ()))
@@ -201,10 +194,10 @@ def test_a_map_calls_once_for_every_slice() -> None:
     b.op("MapDefun", [rows], [x], name="y", device=cpu(0), attrs=attrs)
     graph_def = b.graph_def()
     graph_def.library.CopyFrom(library_of(function))
-    np.testing.assert_array_equal(run(graph_def, 3.0), [0, 3, 6, 9])
+    np.testing.assert_array_equal(await run(graph_def, 3.0), [0, 3, 6, 9])
 
 
-def test_a_remote_call_runs_on_the_device_it_names() -> None:
+async def test_a_remote_call_runs_on_the_device_it_names() -> None:
     """A device that is not there is refused by name."""
     for target, fine in ((cpu(1), True), ("/device:CPU:1", True), ("/device:CPU:9", False)):
         b = GraphBuilder()
@@ -221,45 +214,38 @@ def test_a_remote_call_runs_on_the_device_it_names() -> None:
         graph_def = b.graph_def()
         graph_def.library.CopyFrom(library_of(add_on([""])))
         if fine:
-            assert run(graph_def, 1.0, devices=2) == 2.0
+            assert await run(graph_def, 1.0, devices=2) == 2.0
         else:
             with pytest.raises(InvalidArgumentError, match="CPU:9"):
-                run(graph_def, 1.0, devices=2)
+                await run(graph_def, 1.0, devices=2)
 
 
-def test_a_cancelled_call_leaves_nothing_and_the_next_is_right() -> None:
+async def test_a_cancelled_call_leaves_nothing_and_the_next_is_right() -> None:
     """A loop that never ends, over two devices, can be cancelled at any time."""
-
-    async def main() -> None:
-        b = GraphBuilder()
-        x = b.placeholder("x", "float32", (), device=cpu(0))
-        attrs = {"T": ["float32"], "cond": named("below"), "body": named("add_on")}
-        b.op("While", [x], name="y", device=cpu(0), attrs=attrs)
-        graph_def = b.graph_def()
-        graph_def.library.CopyFrom(library_of(below(float("inf")), add_on([cpu(1), ""])))
-        async with open_session(graph_def, cpus(2), config=HARD_PLACEMENT, budget_s=0) as session:
-            for _ in range(5):
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(session.run, "y:0", {"x": np.float32(0)})
-                    for _ in range(20):
-                        await trio.lowlevel.checkpoint()
-                    nursery.cancel_scope.cancel()
-                assert session.statistics().steps_running == 0
-            assert (await session.run("y:0", {"x": np.float32("inf")}))[0] == np.inf
-
-    run_to_the_end(main)
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (), device=cpu(0))
+    attrs = {"T": ["float32"], "cond": named("below"), "body": named("add_on")}
+    b.op("While", [x], name="y", device=cpu(0), attrs=attrs)
+    graph_def = b.graph_def()
+    graph_def.library.CopyFrom(library_of(below(float("inf")), add_on([cpu(1), ""])))
+    async with open_session(graph_def, cpus(2), config=HARD_PLACEMENT, budget_s=0) as session:
+        for _ in range(5):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(session.run, "y:0", {"x": np.float32(0)})
+                for _ in range(20):
+                    await trio.lowlevel.checkpoint()
+                nursery.cancel_scope.cancel()
+            assert session.statistics().steps_running == 0
+        assert (await session.run("y:0", {"x": np.float32("inf")}))[0] == np.inf
 
 
-def test_closing_a_session_ends_its_calls() -> None:
+async def test_closing_a_session_ends_its_calls() -> None:
     async def wait(session: Session) -> None:
         with pytest.raises((CancelledError, ResourceExhaustedError)):
             await session.run("y:0", {"x": np.float32(0)})
 
-    async def main() -> None:
-        graph_def = call(*recursive(-1e9), name="down")
-        async with open_session(graph_def, budget_s=0) as session, trio.open_nursery() as nursery:
-            nursery.start_soon(wait, session)
-            await trio.lowlevel.checkpoint()
-            session.close()
-
-    run_to_the_end(main)
+    graph_def = call(*recursive(-1e9), name="down")
+    async with open_session(graph_def, budget_s=0) as session, trio.open_nursery() as nursery:
+        nursery.start_soon(wait, session)
+        await trio.lowlevel.checkpoint()
+        session.close()

@@ -21,7 +21,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.protos import ConfigProto, GraphDef, GraphOptions, OptimizerOptions
 from partita.rendezvous import LocalRendezvous
 from tests.actors.programs import Program, programs
-from tests.runs import HARD_PLACEMENT, IDLE_TINY_S, assert_same_values, run_to_the_end
+from tests.runs import HARD_PLACEMENT, assert_same_values
 from tests.strategies import GraphCase, cpu, placed_cases
 
 TASKS, PER_TASK = 2, 2
@@ -58,53 +58,45 @@ async def both(graph: GraphDef, fetches: Any, feeds: Any, targets: Any = ()) -> 
 
 
 @given(placed_cases())
-def test_a_cluster_computes_what_one_task_does(placed: tuple[GraphCase, dict[str, str]]) -> None:
+async def test_a_cluster_computes_what_one_task_does(placed: tuple[GraphCase, dict[str, str]]) -> None:
     case, placement = placed
-    ours = run_to_the_end(both, case.on(placement), case.fetches, case.feeds, case.targets, idle_s=IDLE_TINY_S)
+    ours = await both(case.on(placement), case.fetches, case.feeds, case.targets)
     assert_same_values(*ours)
 
 
 @settings(max_examples=10)
 @given(placed_cases())
-def test_optimised_parts_and_scheduled_receives_change_no_value(placed: tuple[GraphCase, dict[str, str]]) -> None:
+async def test_optimised_parts_and_scheduled_receives_change_no_value(placed: tuple[GraphCase, dict[str, str]]) -> None:
     """Start times are the earliest by the master's own reckoning."""
     case, placement = placed
     graph, request = case.on(placement), (case.fetches, case.feeds, case.targets)
     options = GraphOptions(enable_recv_scheduling=True, optimizer_options=OptimizerOptions())
     config = ConfigProto(allow_soft_placement=False, graph_options=options)
-
-    async def main() -> tuple[list[Any], list[Any]]:
-        async with open_session(graph, "cpu:4", config=HARD_PLACEMENT) as local:
-            expected = await local.run(*request)
-        async with open_cluster_session(over_tasks(graph), cluster(), config=config) as session:
-            found = await session.run(*request)
-            handles = next(iter(session._registered.values())).handles
-            parts = [part for task, handle in handles.items() for part in session.workers[task].partitions(handle)]
-            assert all(any(node.op == "ControlTrigger" for node in part.node) for part in parts)
-            return found, expected
-
-    assert_same_values(*run_to_the_end(main))
+    async with open_session(graph, "cpu:4", config=HARD_PLACEMENT) as local:
+        expected = await local.run(*request)
+    async with open_cluster_session(over_tasks(graph), cluster(), config=config) as session:
+        found = await session.run(*request)
+        handles = next(iter(session._registered.values())).handles
+        parts = [part for task, handle in handles.items() for part in session.workers[task].partitions(handle)]
+        assert all(any(node.op == "ControlTrigger" for node in part.node) for part in parts)
+        assert_same_values(*(found, expected))
 
 
 @given(programs())
-def test_loops_and_conditionals_go_over_tasks(case: Program) -> None:
+async def test_loops_and_conditionals_go_over_tasks(case: Program) -> None:
     """Whatever is alive; a fetch that is dead is refused by both."""
-
-    async def main() -> None:
-        async with (
-            open_session(case.graph_def, "cpu:4") as local,
-            open_cluster_session(over_tasks(case.graph_def), cluster()) as session,
-        ):
-            for name in dict.fromkeys(case.fetches):
-                try:
-                    expected = await local.run(name, case.feeds)
-                except InvalidArgumentError:
-                    with pytest.raises(InvalidArgumentError, match="was not valid"):
-                        await session.run(name, case.feeds)
-                else:
-                    assert_same_values(await session.run(name, case.feeds), expected)
-
-    run_to_the_end(main, idle_s=IDLE_TINY_S)
+    async with (
+        open_session(case.graph_def, "cpu:4") as local,
+        open_cluster_session(over_tasks(case.graph_def), cluster()) as session,
+    ):
+        for name in dict.fromkeys(case.fetches):
+            try:
+                expected = await local.run(name, case.feeds)
+            except InvalidArgumentError:
+                with pytest.raises(InvalidArgumentError, match="was not valid"):
+                    await session.run(name, case.feeds)
+            else:
+                assert_same_values(await session.run(name, case.feeds), expected)
 
 
 CALLS = """
@@ -133,10 +125,10 @@ versions { producer: 2474 }
 
 
 @pytest.mark.parametrize("device", range(TASKS * PER_TASK))
-def test_workers_call_functions(device: int) -> None:
+async def test_workers_call_functions(device: int) -> None:
     """The library goes with every share."""
     graph = text_format.Parse(CALLS % (cpu(0), cpu(device), cpu(1)), GraphDef())
-    ours, local = trio.run(both, graph, "y", {"x": TWO})
+    ours, local = await both(graph, "y", {"x": TWO})
     assert_same_values(ours, local)
     assert ours[0].tolist() == [-4, -4]
 
@@ -166,49 +158,39 @@ async def works(session: ClusterSession) -> None:
     ]
 
 
-def test_state_lives_on_workers_and_errors_end_one_step() -> None:
+async def test_state_lives_on_workers_and_errors_end_one_step() -> None:
     """The error of a worker reaches the client; so do those of names, types and requests."""
-
-    async def main() -> None:
-        async with open_cluster_session(ring(), cluster()) as session:
-            await session.run((), targets="reset")
-            for _ in range(2):
-                with pytest.raises(
-                    InvalidArgumentError, match=r"^Input to reshape is a tensor with 1 values"
-                ) as caught:
-                    await session.run("two", {"x": ONE})
-                assert (caught.value.node, caught.value.device) == ("two", cluster().names[3])
-                assert await session.run((), targets="step") == []
-                await works(session)
-            assert await session.run("count") == [2.0]
-            with pytest.raises(InvalidArgumentError, match="was not found in the Graph"):
-                await session.run("nobody")
-            with pytest.raises(NotFoundError, match="Some target nodes not found"):
-                await session.run((), targets="nobody")
-            with pytest.raises(InvalidArgumentError, match=r"^Expects arg\[0\] to be float but int32 is provided"):
-                await session.run("two", {"x": np.ones(2, np.int32)})
-        with pytest.raises(CancelledError, match=r"^Session has been closed"):
+    async with open_cluster_session(ring(), cluster()) as session:
+        await session.run((), targets="reset")
+        for _ in range(2):
+            with pytest.raises(InvalidArgumentError, match=r"^Input to reshape is a tensor with 1 values") as caught:
+                await session.run("two", {"x": ONE})
+            assert (caught.value.node, caught.value.device) == ("two", cluster().names[3])
+            assert await session.run((), targets="step") == []
             await works(session)
+        assert await session.run("count") == [2.0]
+        with pytest.raises(InvalidArgumentError, match="was not found in the Graph"):
+            await session.run("nobody")
+        with pytest.raises(NotFoundError, match="Some target nodes not found"):
+            await session.run((), targets="nobody")
+        with pytest.raises(InvalidArgumentError, match=r"^Expects arg\[0\] to be float but int32 is provided"):
+            await session.run("two", {"x": np.ones(2, np.int32)})
+    with pytest.raises(CancelledError, match=r"^Session has been closed"):
+        await works(session)
 
-    trio.run(main)
 
-
-def test_a_restarted_worker_is_noticed() -> None:
+async def test_a_restarted_worker_is_noticed() -> None:
     """Its graphs are gone: one step is aborted, the next one registers them anew."""
-
-    async def main() -> None:
-        async with open_cluster_session(ring(), cluster()) as session:
+    async with open_cluster_session(ring(), cluster()) as session:
+        await works(session)
+        session.workers["/job:localhost/replica:0/task:1"].deregister_all()
+        with pytest.raises(AbortedError, match=r"^Graph handle is not found: "):
             await works(session)
-            session.workers["/job:localhost/replica:0/task:1"].deregister_all()
-            with pytest.raises(AbortedError, match=r"^Graph handle is not found: "):
-                await works(session)
-            await works(session)
-
-    trio.run(main)
+        await works(session)
 
 
 @pytest.mark.parametrize("closes", [True, False])
-def test_a_step_ends_with_its_session_or_its_task(monkeypatch: pytest.MonkeyPatch, closes: bool) -> None:
+async def test_a_step_ends_with_its_session_or_its_task(monkeypatch: pytest.MonkeyPatch, closes: bool) -> None:
     """Nothing that is sent arrives, so the step would never end by itself; nothing of it is left."""
     meetings: list[LocalRendezvous] = []
 
@@ -222,21 +204,18 @@ def test_a_step_ends_with_its_session_or_its_task(monkeypatch: pytest.MonkeyPatc
         def send(self, *_message: object) -> None:
             """Loses the message."""
 
-    async def main() -> None:
-        async with open_cluster_session(ring(), cluster()) as session:
-            with monkeypatch.context() as patch:
-                patch.setattr("partita.actors.cluster_session.LocalRendezvous", Silent)
-                async with trio.open_nursery() as nursery:
+    async with open_cluster_session(ring(), cluster()) as session:
+        with monkeypatch.context() as patch:
+            patch.setattr("partita.actors.cluster_session.LocalRendezvous", Silent)
+            async with trio.open_nursery() as nursery:
 
-                    async def step() -> None:
-                        with pytest.raises(CancelledError if closes else trio.Cancelled):
-                            await session.run("two", {"x": TWO})
+                async def step() -> None:
+                    with pytest.raises(CancelledError if closes else trio.Cancelled):
+                        await session.run("two", {"x": TWO})
 
-                    nursery.start_soon(step)
-                    await trio.testing.wait_all_tasks_blocked()
-                    session.close() if closes else nursery.cancel_scope.cancel()
-            assert [meeting.statistics().waiting for meeting in meetings] == [0]
-            if not closes:
-                await works(session)
-
-    trio.run(main)
+                nursery.start_soon(step)
+                await trio.testing.wait_all_tasks_blocked()
+                session.close() if closes else nursery.cancel_scope.cancel()
+        assert [meeting.statistics().waiting for meeting in meetings] == [0]
+        if not closes:
+            await works(session)

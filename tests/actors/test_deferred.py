@@ -18,7 +18,6 @@ from partita.errors import InvalidArgumentError, UnavailableError
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import GraphDef
 from tests.actors.test_loops import add_loop
-from tests.runs import IDLE_TINY_S, run_to_the_end
 from tests.strategies import cpu
 
 
@@ -81,102 +80,83 @@ async def take(session: Session, fetch: str, found: list[Any], **feeds: Any) -> 
 
 
 @pytest.mark.parametrize("where", [0, 1])
-def test_outputs_may_come_at_once(desk: Desk, where: int) -> None:
+async def test_outputs_may_come_at_once(desk: Desk, where: int) -> None:
     desk.at_once = True
-
-    async def main() -> None:
-        async with open_session(later(where), "cpu:2") as session:
-            assert await session.run(["y", "m"], {"x": 2.0, "p": True}) == [-2, 2]
-
-    run_to_the_end(main, idle_s=IDLE_TINY_S)
+    async with open_session(later(where), "cpu:2") as session:
+        assert await session.run(["y", "m"], {"x": 2.0, "p": True}) == [-2, 2]
 
 
 @pytest.mark.parametrize("where", [0, 1])
-def test_outputs_may_come_later_and_steps_overtake_each_other(desk: Desk, where: int) -> None:
-    async def main() -> None:
-        first: list[Any] = []
-        second: list[Any] = []
-        async with open_session(later(where), "cpu:2") as session, trio.open_nursery() as nursery:
-            nursery.start_soon(partial(take, session, "y", first, x=1.0))
-            (call, (value,)) = await desk.next()
-            nursery.start_soon(partial(take, session, "y", second, x=2.0))
-            (other, (two,)) = await desk.next()
-            assert call.step is not other.step
-            other.done(two * 10)  # said from outside of any step
-            while not second:
+async def test_outputs_may_come_later_and_steps_overtake_each_other(desk: Desk, where: int) -> None:
+    first: list[Any] = []
+    second: list[Any] = []
+    async with open_session(later(where), "cpu:2") as session, trio.open_nursery() as nursery:
+        nursery.start_soon(partial(take, session, "y", first, x=1.0))
+        (call, (value,)) = await desk.next()
+        nursery.start_soon(partial(take, session, "y", second, x=2.0))
+        (other, (two,)) = await desk.next()
+        assert call.step is not other.step
+        other.done(two * 10)  # said from outside of any step
+        while not second:
+            await trio.lowlevel.checkpoint()
+        assert not first
+        call.done(value)
+        call.done(value * 100)  # the call is over: nobody hears this
+    assert (first, second) == ([-1], [-20])
+
+
+@pytest.mark.parametrize("where", [0, 1])
+async def test_a_call_that_fails_ends_its_step(desk: Desk, where: int) -> None:
+    async with open_session(later(where), "cpu:2") as session, trio.open_nursery() as nursery:
+
+        async def run() -> None:
+            with pytest.raises(UnavailableError) as caught:
+                await session.run("y", {"x": 1.0})
+            assert (caught.value.node, caught.value.op, caught.value.device) == ("wait", "Abs", cpu(where))
+
+        nursery.start_soon(run)
+        call, _ = await desk.next()
+        call.fail(UnavailableError("gone"))
+        call.done(np.float32(1))
+
+
+async def test_a_step_that_ends_tells_those_who_keep_it_waiting(desk: Desk) -> None:
+    async with open_session(later(1), "cpu:2") as session:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(session.run, "y", {"x": 1.0})
+            while not desk.waiting:
                 await trio.lowlevel.checkpoint()
-            assert not first
-            call.done(value)
-            call.done(value * 100)  # the call is over: nobody hears this
-        assert (first, second) == ([-1], [-20])
-
-    run_to_the_end(main, idle_s=IDLE_TINY_S)
-
-
-@pytest.mark.parametrize("where", [0, 1])
-def test_a_call_that_fails_ends_its_step(desk: Desk, where: int) -> None:
-    async def main() -> None:
-        async with open_session(later(where), "cpu:2") as session, trio.open_nursery() as nursery:
-
-            async def run() -> None:
-                with pytest.raises(UnavailableError) as caught:
-                    await session.run("y", {"x": 1.0})
-                assert (caught.value.node, caught.value.op, caught.value.device) == ("wait", "Abs", cpu(where))
-
-            nursery.start_soon(run)
-            call, _ = await desk.next()
-            call.fail(UnavailableError("gone"))
-            call.done(np.float32(1))
-
-    run_to_the_end(main, idle_s=IDLE_TINY_S)
-
-
-def test_a_step_that_ends_tells_those_who_keep_it_waiting(desk: Desk) -> None:
-    async def main() -> None:
-        async with open_session(later(1), "cpu:2") as session:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(session.run, "y", {"x": 1.0})
-                while not desk.waiting:
-                    await trio.lowlevel.checkpoint()
-                call, _ = desk.waiting[0]
-                nursery.cancel_scope.cancel()
-            assert (desk.cancelled, desk.waiting) == (1, [])
-            call.done(np.float32(1))
-            call.fail(UnavailableError("too late"))
-            desk.at_once = True
-            assert await session.run("y", {"x": 3.0}) == [-3]
-
-    run_to_the_end(main, idle_s=IDLE_TINY_S)
+            call, _ = desk.waiting[0]
+            nursery.cancel_scope.cancel()
+        assert (desk.cancelled, desk.waiting) == (1, [])
+        call.done(np.float32(1))
+        call.fail(UnavailableError("too late"))
+        desk.at_once = True
+        assert await session.run("y", {"x": 3.0}) == [-3]
 
 
 @pytest.mark.parametrize("where", [0, 1])
-def test_a_dead_node_is_not_started(desk: Desk, where: int) -> None:
-    async def main() -> None:
-        async with open_session(later(where), "cpu:2") as session:
-            assert await session.run("m", {"x": 2.0, "p": False}) == [2]
-            assert not desk.waiting
-
-    run_to_the_end(main, idle_s=IDLE_TINY_S)
+async def test_a_dead_node_is_not_started(desk: Desk, where: int) -> None:
+    async with open_session(later(where), "cpu:2") as session:
+        assert await session.run("m", {"x": 2.0, "p": False}) == [2]
+        assert not desk.waiting
 
 
 @pytest.mark.parametrize("where", [0, 1])
-def test_what_waits_for_a_node_without_outputs_waits(desk: Desk, where: int) -> None:
-    async def main() -> None:
-        found: list[Any] = []
-        async with open_session(later(where), "cpu:2") as session, trio.open_nursery() as nursery:
-            nursery.start_soon(partial(take, session, "z", found, x=4.0, p=True))
-            call, inputs = await desk.next()
-            for _ in range(10):
-                await trio.lowlevel.checkpoint()
-            assert (found, inputs) == ([], (True, 4))
-            call.done()
-        assert found == [4]
-
-    run_to_the_end(main, idle_s=IDLE_TINY_S)
+async def test_what_waits_for_a_node_without_outputs_waits(desk: Desk, where: int) -> None:
+    found: list[Any] = []
+    async with open_session(later(where), "cpu:2") as session, trio.open_nursery() as nursery:
+        nursery.start_soon(partial(take, session, "z", found, x=4.0, p=True))
+        call, inputs = await desk.next()
+        for _ in range(10):
+            await trio.lowlevel.checkpoint()
+        assert (found, inputs) == ([], (True, 4))
+        call.done()
+    assert found == [4]
 
 
 @pytest.mark.parametrize("where", [0, 1])
-def test_a_loop_waits_in_every_iteration(desk: Desk, where: int) -> None:
+async def test_a_loop_waits_in_every_iteration(desk: Desk, where: int) -> None:
     """A loop that one device runs, too: it is driven by messages then."""
     builder = GraphBuilder()
     x, n = builder.placeholder("x", "float32", ()), builder.placeholder("n", "int32", ())
@@ -186,29 +166,21 @@ def test_a_loop_waits_in_every_iteration(desk: Desk, where: int) -> None:
 
     value, _ = add_loop(builder, "loop", x, n, body)
     builder.identity(value, name="y", device=cpu(0))
-
-    async def main() -> None:
-        found: list[Any] = []
-        async with open_session(builder.graph_def(), "cpu:2") as session, trio.open_nursery() as nursery:
-            nursery.start_soon(partial(take, session, "y", found, x=1.0, n=3))
-            for _ in range(3):
-                call, (value,) = await desk.next()
-                call.done(value + value)
-        assert found == [8]
-
-    run_to_the_end(main, idle_s=IDLE_TINY_S)
+    found: list[Any] = []
+    async with open_session(builder.graph_def(), "cpu:2") as session, trio.open_nursery() as nursery:
+        nursery.start_soon(partial(take, session, "y", found, x=1.0, n=3))
+        for _ in range(3):
+            call, (value,) = await desk.next()
+            call.done(value + value)
+    assert found == [8]
 
 
-def test_a_kernel_that_raises_when_started_fails_the_step(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_kernel_that_raises_when_started_fails_the_step(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(call: Call, value: Any) -> None:
         raise InvalidArgumentError("not today")
 
     monkeypatch.setitem(registry._FACTORIES, "Abs", lambda _node: refuse)
-
-    async def main() -> None:
-        async with open_session(later(), "cpu:1") as session:
-            with pytest.raises(InvalidArgumentError, match="not today") as caught:
-                await session.run("y", {"x": 1.0})
-            assert caught.value.node == "wait"
-
-    run_to_the_end(main, idle_s=IDLE_TINY_S)
+    async with open_session(later(), "cpu:1") as session:
+        with pytest.raises(InvalidArgumentError, match="not today") as caught:
+            await session.run("y", {"x": 1.0})
+        assert caught.value.node == "wait"

@@ -21,7 +21,6 @@ from partita.graph.collector import collector_paused
 from partita.graph.handles import Tensor
 from partita.graph.protos import GraphDef, RunMetadata, RunOptions
 from tests.actors.test_loops import add_loop
-from tests.runs import IDLE_TINY_S, run_to_the_end
 from tests.strategies import cpu
 
 FEW, MANY = 200, int(os.environ.get("SOAK", "4000"))
@@ -43,105 +42,87 @@ def feeds(count: int, value: float = 1) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("where", [0, 1])
-def test_many_iterations_take_no_more_memory_than_few(where: int) -> None:
-    async def main() -> tuple[int, int]:
-        async with open_session(negating(where), "cpu:2") as session:
-            peaks = []
-            for count in (FEW, FEW, MANY):
-                gc.collect()
-                tracemalloc.start()
-                await session.run("y", feeds(count))
-                peaks.append(tracemalloc.get_traced_memory()[1])
-                tracemalloc.stop()
-            return peaks[1], peaks[2]
-
-    few, many = trio.run(main)
+async def test_many_iterations_take_no_more_memory_than_few(where: int) -> None:
+    async with open_session(negating(where), "cpu:2") as session:
+        peaks = []
+        for count in (FEW, FEW, MANY):
+            gc.collect()
+            tracemalloc.start()
+            await session.run("y", feeds(count))
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        few, many = (peaks[1], peaks[2])
     print(f"\npeak bytes of {FEW} iterations: {few}, of {MANY}: {many}")
     assert many < few + MOST_BYTES
 
 
-def test_a_device_that_waits_for_nobody_does_not_run_away_from_those_that_follow() -> None:
+async def test_a_device_that_waits_for_nobody_does_not_run_away_from_those_that_follow() -> None:
     """The counter is on the first device, a sum on the second, which sends nothing back."""
-
-    async def main() -> list[int]:
-        peaks = []
-        for count in (FEW, MANY):
-            work = loop(count, devices=2)
-            async with open_session(work.data, "cpu:2") as session:
-                await session.run(work.fetches, {"x": np.float32(1)})
-                tracemalloc.start()
-                await session.run(work.fetches, {"x": np.float32(1)})
-                peaks.append(tracemalloc.get_traced_memory()[1])
-                tracemalloc.stop()
-        return peaks
-
-    few, many = trio.run(main)
+    peaks = []
+    for count in (FEW, MANY):
+        work = loop(count, devices=2)
+        async with open_session(work.data, "cpu:2") as session:
+            await session.run(work.fetches, {"x": np.float32(1)})
+            tracemalloc.start()
+            await session.run(work.fetches, {"x": np.float32(1)})
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    few, many = peaks
     assert many < few + MOST_BYTES
 
 
 @pytest.mark.parametrize("where", [0, 1])
-def test_iterations_leave_nothing_to_the_garbage_collector(where: int) -> None:
-    async def main() -> int:
-        async with open_session(negating(where), "cpu:2") as session:
-            await session.run("y", feeds(3))
-            gc.collect()
-            with collector_paused():
-                for count in (0, 1, MANY):
-                    await session.run("y", feeds(count))
-                return gc.collect()
-
-    assert trio.run(main) == 0
+async def test_iterations_leave_nothing_to_the_garbage_collector(where: int) -> None:
+    async with open_session(negating(where), "cpu:2") as session:
+        await session.run("y", feeds(3))
+        gc.collect()
+        with collector_paused():
+            for count in (0, 1, MANY):
+                await session.run("y", feeds(count))
+            assert gc.collect() == 0
 
 
 @pytest.mark.parametrize("budget_s", [0, 0.001])
 @pytest.mark.parametrize("where", [0, 1])
-def test_a_loop_without_end_gives_other_tasks_their_turn_and_can_be_cancelled(where: int, budget_s: float) -> None:
-    async def main() -> int:
-        turns = 0
-        async with open_session(negating(where), "cpu:2", budget_s=budget_s) as session:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(session.run, "y", feeds(2**31 - 1))
-                while turns < 50:
-                    await trio.lowlevel.checkpoint()
-                    turns += 1
-                assert session.statistics().steps_running == 1
-                nursery.cancel_scope.cancel()
-            assert session.statistics().steps_running == 0
-            (got,) = await session.run("y", feeds(3))
-            assert (got == -1).all()
-        return turns
+async def test_a_loop_without_end_gives_other_tasks_their_turn_and_can_be_cancelled(
+    where: int, budget_s: float
+) -> None:
+    turns = 0
+    async with open_session(negating(where), "cpu:2", budget_s=budget_s) as session:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(session.run, "y", feeds(2**31 - 1))
+            while turns < 50:
+                await trio.lowlevel.checkpoint()
+                turns += 1
+            assert session.statistics().steps_running == 1
+            nursery.cancel_scope.cancel()
+        assert session.statistics().steps_running == 0
+        (got,) = await session.run("y", feeds(3))
+        assert (got == -1).all()
+    assert turns == 50
 
-    assert trio.run(main) == 50
 
-
-def test_two_steps_run_one_loop_at_the_same_time() -> None:
+async def test_two_steps_run_one_loop_at_the_same_time() -> None:
     found: dict[int, Any] = {}
+    async with open_session(negating(1), "cpu:2", budget_s=0) as session, trio.open_nursery() as nursery:
 
-    async def main() -> None:
-        async with open_session(negating(1), "cpu:2", budget_s=0) as session, trio.open_nursery() as nursery:
+        async def run(count: int) -> None:
+            (found[count],) = await session.run("y", feeds(count, count))
 
-            async def run(count: int) -> None:
-                (found[count],) = await session.run("y", feeds(count, count))
-
-            for count in (30, 31, 7):
-                nursery.start_soon(run, count)
-
-    run_to_the_end(main, idle_s=IDLE_TINY_S)
+        for count in (30, 31, 7):
+            nursery.start_soon(run, count)
     assert {count: float(value[0]) for count, value in found.items()} == {30: 30, 31: -31, 7: -7}
 
 
 @pytest.mark.parametrize("where", [0, 1])
-def test_a_trace_has_what_is_in_a_loop_once_per_iteration(where: int) -> None:
-    async def main() -> list[tuple[str, str]]:
-        async with open_session(negating(where), "cpu:2") as session:
-            metadata = RunMetadata()
-            (got,) = await session.run(
-                "y", feeds(5), options=RunOptions(trace_level=RunOptions.FULL_TRACE), metadata=metadata
-            )
-            assert (got == -1).all()
-            return [(d.device, s.node_name) for d in metadata.step_stats.dev_stats for s in d.node_stats]
-
-    found = run_to_the_end(main, idle_s=IDLE_TINY_S)
+async def test_a_trace_has_what_is_in_a_loop_once_per_iteration(where: int) -> None:
+    async with open_session(negating(where), "cpu:2") as session:
+        metadata = RunMetadata()
+        (got,) = await session.run(
+            "y", feeds(5), options=RunOptions(trace_level=RunOptions.FULL_TRACE), metadata=metadata
+        )
+        assert (got == -1).all()
+        found = [(d.device, s.node_name) for d in metadata.step_stats.dev_stats for s in d.node_stats]
     assert found.count((cpu(where), "Neg")) == 5
     assert found.count((cpu(0), "Less")) == 6
     assert found.count((cpu(0), "AddV2")) == 5
@@ -168,10 +149,7 @@ def shifting(where: int) -> GraphDef:
 
 
 @pytest.mark.parametrize("where", [0, 1])
-def test_an_odd_loop_is_interpreted(where: int) -> None:
-    async def main() -> None:
-        async with open_session(shifting(where), "cpu:2") as session:
-            assert session.prepare(["x", "n"], "y").interpretations
-            assert await session.run("y", {"x": 3.0, "n": 40.0}) == [48]
-
-    run_to_the_end(main, idle_s=IDLE_TINY_S)
+async def test_an_odd_loop_is_interpreted(where: int) -> None:
+    async with open_session(shifting(where), "cpu:2") as session:
+        assert session.prepare(["x", "n"], "y").interpretations
+        assert await session.run("y", {"x": 3.0, "n": 40.0}) == [48]

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
-import trio
 from google.protobuf import text_format
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +14,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.protos import FunctionDef, GraphDef, NodeDef
 from partita.graph.protos.types_pb2 import DT_FLOAT
 from partita.graph.tensor import numpy_to_tensor
-from tests.runs import HARD_PLACEMENT, IDLE_TINY_S, assert_same_values, run_to_the_end
+from tests.runs import HARD_PLACEMENT, assert_same_values
 from tests.strategies import GraphCase, cpu, placed_cases
 
 
@@ -45,52 +42,43 @@ TWICE = 'name: "twice" op: "AddV2" input: "count" input: "count" attr { key: "T"
 
 
 @given(placed_cases(), st.data())
-def test_a_graph_in_two_pieces_equals_the_whole(placed: tuple[GraphCase, dict[str, str]], data: st.DataObject) -> None:
+async def test_a_graph_in_two_pieces_equals_the_whole(
+    placed: tuple[GraphCase, dict[str, str]], data: st.DataObject
+) -> None:
     """Wherever the nodes are divided, so that the second piece reads the first."""
     case, placement = placed
     whole = case.on(placement)
     middle = data.draw(st.integers(1, len(whole.node)))
     first, second = GraphDef(node=whole.node[:middle], versions=whole.versions), GraphDef(node=whole.node[middle:])
-
-    async def main() -> tuple[list[Any], list[Any]]:
-        async with open_session(whole, "cpu:4", config=HARD_PLACEMENT) as session:
-            expected = await session.run(case.fetches, case.feeds, case.targets)
-        async with open_session(first, "cpu:4", config=HARD_PLACEMENT) as session:
-            await session.extend(second)
-            return await session.run(case.fetches, case.feeds, case.targets), expected
-
-    assert_same_values(*run_to_the_end(main, idle_s=IDLE_TINY_S))
+    async with open_session(whole, "cpu:4", config=HARD_PLACEMENT) as session:
+        expected = await session.run(case.fetches, case.feeds, case.targets)
+    async with open_session(first, "cpu:4", config=HARD_PLACEMENT) as session:
+        await session.extend(second)
+        assert_same_values(*(await session.run(case.fetches, case.feeds, case.targets), expected))
 
 
-def test_state_and_requests_stay() -> None:
+async def test_state_and_requests_stay() -> None:
     """Also partial runs that were begun before."""
-
-    async def main() -> None:
-        async with open_session(counter(), "cpu:2") as session:
-            await session.run((), targets="reset")
-            step = await session.make_callable((), "step")
-            handle = await session.partial_run_setup("count", ())
-            await step()
-            before = session.graph
-            await session.extend(addition(TWICE))
-            assert session.graph is not before
-            assert before.find_node("twice") is None
-            assert await step() == [2.0]
-            assert await session.run("twice") == [4.0]
-            assert await session.partial_run(handle, "count") in ([0.0], [1.0], [2.0])
-
-    trio.run(main)
+    async with open_session(counter(), "cpu:2") as session:
+        await session.run((), targets="reset")
+        step = await session.make_callable((), "step")
+        handle = await session.partial_run_setup("count", ())
+        await step()
+        before = session.graph
+        await session.extend(addition(TWICE))
+        assert session.graph is not before
+        assert before.find_node("twice") is None
+        assert await step() == [2.0]
+        assert await session.run("twice") == [4.0]
+        assert await session.partial_run(handle, "count") in ([0.0], [1.0], [2.0])
 
 
-def test_a_session_may_begin_without_a_graph() -> None:
-    async def main() -> None:
-        async with open_session(GraphDef(), "cpu:2") as session:
-            with pytest.raises(InvalidArgumentError, match=r"^Session was not created with a graph before Run\(\)!"):
-                await session.run("count")
-            await session.extend(counter())
-            assert await session.run("reset") == [0.0]
-
-    trio.run(main)
+async def test_a_session_may_begin_without_a_graph() -> None:
+    async with open_session(GraphDef(), "cpu:2") as session:
+        with pytest.raises(InvalidArgumentError, match=r"^Session was not created with a graph before Run\(\)!"):
+            await session.run("count")
+        await session.extend(counter())
+        assert await session.run("reset") == [0.0]
 
 
 def function(name: str, value: float) -> FunctionDef:
@@ -104,7 +92,7 @@ def function(name: str, value: float) -> FunctionDef:
     return made
 
 
-def test_a_refused_addition_changes_nothing() -> None:
+async def test_a_refused_addition_changes_nothing() -> None:
     """Names of nodes and functions that are taken, inputs that are not there, damaged bytes, a wrong version."""
     clash = (
         "GraphDef argument to Extend includes node 'count', which was created by a previous call to Create or Extend"
@@ -119,22 +107,18 @@ def test_a_refused_addition_changes_nothing() -> None:
         (other, "Cannot add function 'f' because a different function with the same name already exists"),
         (b"\xff\xff", "Invalid GraphDef"),
     ]
-
-    async def main() -> None:
-        graph = counter()
-        graph.library.function.append(function("f", 1))
-        async with open_session(graph, "cpu:2") as session:
-            before = session.graph
-            for bad, message in refused:
-                with pytest.raises(PartitaError, match=message):
-                    await session.extend(bad)
-            assert session.graph is before
-            same = addition('name: "fresh" op: "NoOp"', producer=2000)
-            same.library.function.append(function("f", 1))
-            await session.extend(same)
-            assert session.graph.versions.producer == 2000
-            assert await session.run((), targets="fresh") == []
-        with pytest.raises(CancelledError, match=r"^Session has been closed"):
-            await session.extend(addition(TWICE))
-
-    trio.run(main)
+    graph = counter()
+    graph.library.function.append(function("f", 1))
+    async with open_session(graph, "cpu:2") as session:
+        before = session.graph
+        for bad, message in refused:
+            with pytest.raises(PartitaError, match=message):
+                await session.extend(bad)
+        assert session.graph is before
+        same = addition('name: "fresh" op: "NoOp"', producer=2000)
+        same.library.function.append(function("f", 1))
+        await session.extend(same)
+        assert session.graph.versions.producer == 2000
+        assert await session.run((), targets="fresh") == []
+    with pytest.raises(CancelledError, match=r"^Session has been closed"):
+        await session.extend(addition(TWICE))

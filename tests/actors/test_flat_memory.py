@@ -11,7 +11,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import trio
 
 from partita.actors import open_session
 from partita.devices import local_cluster
@@ -44,29 +43,25 @@ async def growth(kind: training.Kind) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("kind", ["reference", "resource"])
-def test_steps_leave_nothing_behind(kind: training.Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_steps_leave_nothing_behind(kind: training.Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """Variables of both kinds, feeds, fetches and transfers between devices: each step drops all that it made."""
     monkeypatch.setattr(training, "FEATURES", 8)
     monkeypatch.setattr(training, "HIDDEN", 8)
-    objects, size = trio.run(growth, kind)
+    objects, size = await growth(kind)
     assert objects < MOST_OBJECTS
     assert size < MOST_BYTES
 
 
 @pytest.mark.parametrize("kind", ["reference", "resource"])
-def test_steps_leave_nothing_to_the_garbage_collector(kind: training.Kind) -> None:
+async def test_steps_leave_nothing_to_the_garbage_collector(kind: training.Kind) -> None:
     """No reference cycle holds the tensors of a step, or a loop would grow by gigabytes between collections."""
-
-    async def unreachable() -> int:
-        graph_def = training.build(kind, [f"/device:GPU:{k}" for k in range(REPLICAS)], ROWS)
-        feeds = {"x": np.ones((ROWS, training.FEATURES), np.float32), "labels": np.zeros(ROWS, np.int32)}
-        async with open_session(graph_def, local_cluster(f"cpu:1,gpu:{REPLICAS}")) as session:
-            await session.run([], targets="initialise")
-            await session.run("loss", feeds, targets="train")
-            gc.collect()
-            with collector_paused():
-                for _ in range(3):
-                    await session.run("loss", feeds, targets="train")
-                return gc.collect()
-
-    assert trio.run(unreachable) == 0
+    graph_def = training.build(kind, [f"/device:GPU:{k}" for k in range(REPLICAS)], ROWS)
+    feeds = {"x": np.ones((ROWS, training.FEATURES), np.float32), "labels": np.zeros(ROWS, np.int32)}
+    async with open_session(graph_def, local_cluster(f"cpu:1,gpu:{REPLICAS}")) as session:
+        await session.run([], targets="initialise")
+        await session.run("loss", feeds, targets="train")
+        gc.collect()
+        with collector_paused():
+            for _ in range(3):
+                await session.run("loss", feeds, targets="train")
+            assert gc.collect() == 0

@@ -73,64 +73,54 @@ async def works(manager: GraphManager, handle: str, size: int = 2) -> list[Any]:
     return [found[key(name)].tolist() for name in ("y:0", "last:0")]
 
 
-def test_handles_are_numbers_that_never_come_again() -> None:
-    async def main() -> None:
-        async with worker() as manager:
-            handles = [manager.register(share()) for _ in range(2)]
-            assert all(len(handle) == len("0123456789abcdef") and int(handle, 16) for handle in handles)
-            for handle in handles * 2:
-                assert await works(manager, handle) == [[-1, -1], [-1, -1]]
-            names = {node.name for handle in handles for part in manager.partitions(handle) for node in part.node}
-            numbers = [int(name.rpartition("_G")[2]) for name in names if "_G" in name]
-            assert len(numbers) == len(set(numbers))
-            assert not set(numbers) & {int(handle, 16) for handle in handles}
+async def test_handles_are_numbers_that_never_come_again() -> None:
+    async with worker() as manager:
+        handles = [manager.register(share()) for _ in range(2)]
+        assert all(len(handle) == len("0123456789abcdef") and int(handle, 16) for handle in handles)
+        for handle in handles * 2:
+            assert await works(manager, handle) == [[-1, -1], [-1, -1]]
+        names = {node.name for handle in handles for part in manager.partitions(handle) for node in part.node}
+        numbers = [int(name.rpartition("_G")[2]) for name in names if "_G" in name]
+        assert len(numbers) == len(set(numbers))
+        assert not set(numbers) & {int(handle, 16) for handle in handles}
+        manager.deregister(handles[0])
+        gone = f"^Graph handle is not found: {handles[0]}"
+        with pytest.raises(AbortedError, match=rf"{gone}\. Possibly, this worker just restarted\."):
             manager.deregister(handles[0])
-            gone = f"^Graph handle is not found: {handles[0]}"
-            with pytest.raises(AbortedError, match=rf"{gone}\. Possibly, this worker just restarted\."):
-                manager.deregister(handles[0])
-            with pytest.raises(AbortedError, match=f"{gone}$"):
-                await manager.execute(handles[0], LocalRendezvous())
-            await works(manager, handles[1])
-            manager.deregister_all()
-            with pytest.raises(AbortedError):
-                manager.partitions(handles[1])
-            assert manager.register(share()) not in handles
-
-    trio.run(main)
+        with pytest.raises(AbortedError, match=f"{gone}$"):
+            await manager.execute(handles[0], LocalRendezvous())
+        await works(manager, handles[1])
+        manager.deregister_all()
+        with pytest.raises(AbortedError):
+            manager.partitions(handles[1])
+        assert manager.register(share()) not in handles
 
 
-def test_a_run_outlives_its_registration() -> None:
-    async def main() -> None:
-        async with worker() as manager:
-            handle, rendezvous = manager.register(share()), LocalRendezvous()
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(manager.execute, handle, rendezvous)
-                await trio.testing.wait_all_tasks_blocked()
-                manager.deregister(handle)
-                manager.send_inputs(rendezvous, {key("x:0"): TWO})
-                found = await manager.recv_outputs(rendezvous, [key("last:0")])
-            assert found[key("last:0")].tolist() == [-1, -1]
-
-    trio.run(main)
+async def test_a_run_outlives_its_registration() -> None:
+    async with worker() as manager:
+        handle, rendezvous = manager.register(share()), LocalRendezvous()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(manager.execute, handle, rendezvous)
+            await trio.testing.wait_all_tasks_blocked()
+            manager.deregister(handle)
+            manager.send_inputs(rendezvous, {key("x:0"): TWO})
+            found = await manager.recv_outputs(rendezvous, [key("last:0")])
+        assert found[key("last:0")].tolist() == [-1, -1]
 
 
-def test_outputs_come_by_callback_too() -> None:
+async def test_outputs_come_by_callback_too() -> None:
     """Once, with everything, or with the first error."""
     results: list[Any] = []
-
-    async def main() -> None:
-        async with worker() as manager:
-            handle = manager.register(share(("y:0", "live:0")))
-            for alive in (True, False):
-                rendezvous = LocalRendezvous()
-                manager.recv_outputs_async(rendezvous, [key("y:0"), key("live:0")], results.append)
-                await manager.execute(handle, rendezvous, {key("x:0"): TWO, key("p:0"): np.bool_(alive)})
-            manager.recv_outputs_async(LocalRendezvous(), [], results.append)
+    async with worker() as manager:
+        handle = manager.register(share(("y:0", "live:0")))
+        for alive in (True, False):
             rendezvous = LocalRendezvous()
-            rendezvous.abort(AbortedError("gone"))
             manager.recv_outputs_async(rendezvous, [key("y:0"), key("live:0")], results.append)
-
-    trio.run(main)
+            await manager.execute(handle, rendezvous, {key("x:0"): TWO, key("p:0"): np.bool_(alive)})
+        manager.recv_outputs_async(LocalRendezvous(), [], results.append)
+        rendezvous = LocalRendezvous()
+        rendezvous.abort(AbortedError("gone"))
+        manager.recv_outputs_async(rendezvous, [key("y:0"), key("live:0")], results.append)
     found, dead, nothing, aborted = results
     assert {name: value.tolist() for name, value in found.items()} == {key("y:0"): [-1, -1], key("live:0"): [-1, -1]}
     assert isinstance(dead, InvalidArgumentError)
@@ -139,74 +129,59 @@ def test_outputs_come_by_callback_too() -> None:
     assert isinstance(aborted, AbortedError)
 
 
-def test_an_error_ends_one_step() -> None:
+async def test_an_error_ends_one_step() -> None:
     """It is the error of the node, the rendezvous knows it, and steps beside and after it are not touched."""
-
-    async def main() -> None:
-        async with worker() as manager:
-            handle = manager.register(share())
-            for _ in range(2):
-                rendezvous = LocalRendezvous()
-                with pytest.raises(InvalidArgumentError, match=r"^Input to reshape") as caught:
-                    await manager.execute(handle, rendezvous, {key("x:0"): THREE})
-                assert (caught.value.node, caught.value.device) == ("last", cpu(2))
-                with pytest.raises(InvalidArgumentError, match=r"^Input to reshape"):
-                    await manager.recv_outputs(rendezvous, [key("y:0")])
-                assert await works(manager, handle) == [[-1, -1], [-1, -1]]
-
-    trio.run(main)
-
-
-def test_the_end_of_a_worker_ends_its_steps() -> None:
-    async def main() -> None:
-        async with worker() as manager:
-            handle, rendezvous = manager.register(share()), LocalRendezvous()
-
-            async def step() -> None:
-                with pytest.raises(CancelledError, match=r"^Shutdown"):
-                    await manager.execute(handle, rendezvous)
-
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(step)
-                await trio.testing.wait_all_tasks_blocked()
-                manager.shut_down(CancelledError("Shutdown"))
-            assert rendezvous.statistics().waiting == 0
-
-    trio.run(main)
-
-
-def test_receives_are_scheduled_when_asked_for() -> None:
-    """Values are the same; without start times there is nothing to schedule by."""
-
-    async def main() -> None:
-        async with worker() as manager:
-            handle = manager.register(share(start_times=True), recv_scheduling=True)
-            ops = [node.op for part in manager.partitions(handle) for node in part.node]
-            assert "ControlTrigger" in ops
+    async with worker() as manager:
+        handle = manager.register(share())
+        for _ in range(2):
+            rendezvous = LocalRendezvous()
+            with pytest.raises(InvalidArgumentError, match=r"^Input to reshape") as caught:
+                await manager.execute(handle, rendezvous, {key("x:0"): THREE})
+            assert (caught.value.node, caught.value.device) == ("last", cpu(2))
+            with pytest.raises(InvalidArgumentError, match=r"^Input to reshape"):
+                await manager.recv_outputs(rendezvous, [key("y:0")])
             assert await works(manager, handle) == [[-1, -1], [-1, -1]]
-            with pytest.raises(NotFoundError, match="_start_time"):
-                manager.register(share(), recv_scheduling=True)
-
-    trio.run(main)
 
 
-def test_traced_steps_teach_a_cost_model() -> None:
+async def test_the_end_of_a_worker_ends_its_steps() -> None:
+    async with worker() as manager:
+        handle, rendezvous = manager.register(share()), LocalRendezvous()
+
+        async def step() -> None:
+            with pytest.raises(CancelledError, match=r"^Shutdown"):
+                await manager.execute(handle, rendezvous)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(step)
+            await trio.testing.wait_all_tasks_blocked()
+            manager.shut_down(CancelledError("Shutdown"))
+        assert rendezvous.statistics().waiting == 0
+
+
+async def test_receives_are_scheduled_when_asked_for() -> None:
+    """Values are the same; without start times there is nothing to schedule by."""
+    async with worker() as manager:
+        handle = manager.register(share(start_times=True), recv_scheduling=True)
+        ops = [node.op for part in manager.partitions(handle) for node in part.node]
+        assert "ControlTrigger" in ops
+        assert await works(manager, handle) == [[-1, -1], [-1, -1]]
+        with pytest.raises(NotFoundError, match="_start_time"):
+            manager.register(share(), recv_scheduling=True)
+
+
+async def test_traced_steps_teach_a_cost_model() -> None:
     """A cost graph has all nodes of all partitions, with time for those that a traced step ran."""
-
-    async def main() -> None:
-        async with worker() as manager:
-            handle, untaught = manager.register(share()), CostGraphDef()
-            manager.build_cost_model(handle, untaught)
-            stats = await manager.execute(handle, LocalRendezvous(), {key("x:0"): TWO}, trace=True)
-            ran = {node.node_name for device in stats.dev_stats for node in device.node_stats}
-            assert {"n0", "n1", "last"} <= ran
-            taught = CostGraphDef()
-            manager.build_cost_model(handle, taught)
-            assert [node.name for node in taught.node] == [node.name for node in untaught.node]
-            assert ran <= {node.name for node in taught.node}
-            assert not (await manager.execute(handle, LocalRendezvous(), {key("x:0"): TWO})).dev_stats
-
-    trio.run(main)
+    async with worker() as manager:
+        handle, untaught = manager.register(share()), CostGraphDef()
+        manager.build_cost_model(handle, untaught)
+        stats = await manager.execute(handle, LocalRendezvous(), {key("x:0"): TWO}, trace=True)
+        ran = {node.node_name for device in stats.dev_stats for node in device.node_stats}
+        assert {"n0", "n1", "last"} <= ran
+        taught = CostGraphDef()
+        manager.build_cost_model(handle, taught)
+        assert [node.name for node in taught.node] == [node.name for node in untaught.node]
+        assert ran <= {node.name for node in taught.node}
+        assert not (await manager.execute(handle, LocalRendezvous(), {key("x:0"): TWO})).dev_stats
 
 
 @pytest.mark.parametrize(
@@ -217,12 +192,9 @@ def test_traced_steps_teach_a_cost_model() -> None:
         (cpu(7), "^Creating a partition for .*CPU:7 which doesn't exist in the list of available devices"),
     ],
 )
-def test_devices_of_a_share_are_checked(device: str, message: str) -> None:
-    async def main() -> None:
-        async with worker() as manager:
-            graph = share()
-            graph.node[3].device = device
-            with pytest.raises(InvalidArgumentError, match=message):
-                manager.register(graph)
-
-    trio.run(main)
+async def test_devices_of_a_share_are_checked(device: str, message: str) -> None:
+    async with worker() as manager:
+        graph = share()
+        graph.node[3].device = device
+        with pytest.raises(InvalidArgumentError, match=message):
+            manager.register(graph)

@@ -24,14 +24,14 @@ def imported(graph_def: Any) -> Graph:
 
 
 @given(graph_cases())
-def test_a_runner_computes_what_a_session_does(case: GraphCase) -> None:
+async def test_a_runner_computes_what_a_session_does(case: GraphCase) -> None:
     """Each tensor once, in the order asked; the graph is not changed."""
     assume(case.fetches)
     graph = imported(case.graph_def)
     before = graph.to_graph_def()
     fetches = tuple(dict.fromkeys(case.fetches))
     got = dict(zip(fetches, GraphRunner().run(graph, case.feeds, fetches), strict=True))
-    assert_same_values([got[name] for name in case.fetches], values(case.on_one_device(), case))
+    assert_same_values([got[name] for name in case.fetches], await values(case.on_one_device(), case))
     assert graph.to_graph_def() == before
 
 

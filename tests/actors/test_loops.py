@@ -57,21 +57,18 @@ def doubling(parallel: int = 10) -> GraphDef:
     return builder.graph_def()
 
 
-def run(graph_def: GraphDef, fetches: list[str], feeds: dict[str, Any], **settings: Any) -> list[Any]:
-    async def main() -> list[Any]:
-        async with open_session(graph_def, **settings) as session:
-            return [value.tolist() for value in await session.run(fetches, feeds)]
-
-    return trio.run(main)
+async def run(graph_def: GraphDef, fetches: list[str], feeds: dict[str, Any], **settings: Any) -> list[Any]:
+    async with open_session(graph_def, **settings) as session:
+        return [value.tolist() for value in await session.run(fetches, feeds)]
 
 
 @pytest.mark.parametrize("parallel", [1, 2, 10])
 @pytest.mark.parametrize("n", [0, 1, 5, 20])
-def test_a_loop_runs_as_often_as_its_condition_says(n: int, parallel: int) -> None:
-    assert run(doubling(parallel), ["y", "c"], {"x": 3.0, "n": n}) == [3.0 * 2**n, n]
+async def test_a_loop_runs_as_often_as_its_condition_says(n: int, parallel: int) -> None:
+    assert await run(doubling(parallel), ["y", "c"], {"x": 3.0, "n": n}) == [3.0 * 2**n, n]
 
 
-def test_loops_nest() -> None:
+async def test_loops_nest() -> None:
     builder = GraphBuilder()
     x, n = builder.placeholder("x", "float32", ()), builder.placeholder("n", "int32", ())
     inner_limit = builder.placeholder("m", "int32", ())
@@ -82,12 +79,12 @@ def test_loops_nest() -> None:
 
     value, _ = add_loop(builder, "outer", x, n, body)
     builder.identity(value, name="y", device=cpu(0))
-    assert run(builder.graph_def(), ["y"], {"x": 1.0, "n": 3, "m": 2}) == [2.0**6]
-    assert run(builder.graph_def(), ["y"], {"x": 1.0, "n": 3, "m": 0}) == [1.0]
+    assert await run(builder.graph_def(), ["y"], {"x": 1.0, "n": 3, "m": 2}) == [2.0**6]
+    assert await run(builder.graph_def(), ["y"], {"x": 1.0, "n": 3, "m": 0}) == [1.0]
 
 
 @pytest.mark.parametrize("taken", [True, False])
-def test_a_loop_in_a_branch_that_is_not_taken_is_dead(taken: bool) -> None:
+async def test_a_loop_in_a_branch_that_is_not_taken_is_dead(taken: bool) -> None:
     builder = GraphBuilder()
     x, p = builder.placeholder("x", "float32", ()), builder.placeholder("p", "bool", ())
     n = builder.placeholder("n", "int32", ())
@@ -96,10 +93,10 @@ def test_a_loop_in_a_branch_that_is_not_taken_is_dead(taken: bool) -> None:
     builder.op("Merge", [switch[0], value], name="m")
     builder.identity(value, name="inside")
     feeds = {"x": 1.0, "p": taken, "n": 3}
-    assert run(builder.graph_def(), ["m", "m:1"], feeds) == ([8.0, 1] if taken else [1.0, 0])
+    assert await run(builder.graph_def(), ["m", "m:1"], feeds) == ([8.0, 1] if taken else [1.0, 0])
     if not taken:
         with pytest.raises(InvalidArgumentError, match=r"^Retval\[0\] does not have value"):
-            run(builder.graph_def(), ["inside"], feeds)
+            await run(builder.graph_def(), ["inside"], feeds)
 
 
 @given(st.integers(0, 6), st.integers(1, 3), st.integers(0, 2**32))
@@ -117,16 +114,14 @@ def test_the_order_of_ready_nodes_does_not_matter_to_a_loop(n: int, parallel: in
     assert got == 3 * 2**n
 
 
-def test_a_long_loop_can_be_cancelled_and_gives_other_tasks_their_turn() -> None:
-    async def main() -> bool:
-        async with open_session(doubling(), budget_s=0) as session:
-            with trio.CancelScope() as scope:
-                async with trio.open_nursery() as nursery:
-                    nursery.start_soon(session.run, ["y"], {"x": 1.0, "n": 10_000_000})
-                    for _ in range(20):
-                        await trio.lowlevel.checkpoint()
-                    scope.cancel()
-            (got,) = await session.run(["y"], {"x": 1.0, "n": 2})
-            return scope.cancelled_caught and float(got) == 4
-
-    assert trio.run(main)
+async def test_a_long_loop_can_be_cancelled_and_gives_other_tasks_their_turn() -> None:
+    async with open_session(doubling(), budget_s=0) as session:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(session.run, ["y"], {"x": 1.0, "n": 10_000_000})
+                for _ in range(20):
+                    await trio.lowlevel.checkpoint()
+                scope.cancel()
+        (got,) = await session.run(["y"], {"x": 1.0, "n": 2})
+        assert scope.cancelled_caught
+        assert float(got) == 4

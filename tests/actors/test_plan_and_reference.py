@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,20 +37,16 @@ def reference(case: Conditional, seed: int | None, *, cut: bool) -> list[Any]:
     return run_reference(parts, binders, list(case.feeds.values()), len(case.fetches), choose)
 
 
-def planned(case: Conditional) -> list[Any]:
+async def planned(case: Conditional) -> list[Any]:
     """What a session fetches, one tensor at a time so that a dead one does not hide the others."""
-
-    async def main() -> list[Any]:
-        found: list[Any] = []
-        async with open_session(case.graph_def, "cpu:3") as session:
-            for fetch in case.fetches:
-                try:
-                    found += await session.run(fetch, case.feeds)
-                except InvalidArgumentError as error:
-                    found.append(DEAD if error.message == "Retval[0] does not have value" else error)
-        return found
-
-    return trio.run(main)
+    found: list[Any] = []
+    async with open_session(case.graph_def, "cpu:3") as session:
+        for fetch in case.fetches:
+            try:
+                found += await session.run(fetch, case.feeds)
+            except InvalidArgumentError as error:
+                found.append(DEAD if error.message == "Retval[0] does not have value" else error)
+    return found
 
 
 def assert_same(ours: list[Any], theirs: list[Any]) -> None:
@@ -61,8 +56,8 @@ def assert_same(ours: list[Any], theirs: list[Any]) -> None:
 
 
 @given(conditionals())
-def test_a_session_fetches_what_the_reference_does(case: Conditional) -> None:
-    assert_same(planned(case), reference(case, None, cut=True))
+async def test_a_session_fetches_what_the_reference_does(case: Conditional) -> None:
+    assert_same(await planned(case), reference(case, None, cut=True))
 
 
 @given(conditionals(), st.integers(0, 2**32))
@@ -71,7 +66,7 @@ def test_the_order_of_ready_nodes_does_not_matter(case: Conditional, seed: int) 
 
 
 @given(conditionals())
-def test_all_fetches_together_are_dead_if_one_is(case: Conditional) -> None:
+async def test_all_fetches_together_are_dead_if_one_is(case: Conditional) -> None:
     expected = reference(case, None, cut=False)
 
     async def main() -> list[Any]:
@@ -81,9 +76,9 @@ def test_all_fetches_together_are_dead_if_one_is(case: Conditional) -> None:
     if any(value is DEAD for value in expected):
         first = next(i for i, value in enumerate(expected) if value is DEAD)
         with pytest.raises(InvalidArgumentError, match=rf"^Retval\[{first}\] does not have value"):
-            trio.run(main)
+            await main()
     else:
-        assert_same(trio.run(main), expected)
+        assert_same(await main(), expected)
 
 
 def test_a_partition_alone_waits_for_the_others_in_vain() -> None:

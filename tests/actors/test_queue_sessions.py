@@ -49,15 +49,11 @@ def places(devices: str) -> tuple[int, int]:
     return (0, 0) if devices == "cpu:1" else (2, 1)
 
 
-def check_in_session(devices: str, main: Callable[[Session], Awaitable[None]], **options: Any) -> None:
+async def check_in_session(devices: str, main: Callable[[Session], Awaitable[None]]) -> None:
     """Runs `main` in a session on a graph with a queue."""
-
-    async def run() -> None:
-        async with open_session(queue_graph(*places(devices)), devices) as session:
-            await main(session)
-            assert session.statistics().steps_running == 0
-
-    trio.run(run, **options)
+    async with open_session(queue_graph(*places(devices)), devices) as session:
+        await main(session)
+        assert session.statistics().steps_running == 0
 
 
 async def put(session: Session, *items: float) -> None:
@@ -74,7 +70,7 @@ async def take_many(session: Session, count: int, into: list[float]) -> None:
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-def test_consumers_wait_for_producers_and_producers_for_room(devices: str) -> None:
+async def test_consumers_wait_for_producers_and_producers_for_room(devices: str) -> None:
     async def main(session: Session) -> None:
         taken: list[float] = []
         async with trio.open_nursery() as nursery:
@@ -85,11 +81,11 @@ def test_consumers_wait_for_producers_and_producers_for_room(devices: str) -> No
                 await take(session, taken)
         assert taken == list(range(20))
 
-    check_in_session(devices, main)
+    await check_in_session(devices, main)
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-def test_a_consumer_that_is_cancelled_takes_nothing(devices: str) -> None:
+async def test_a_consumer_that_is_cancelled_takes_nothing(devices: str) -> None:
     async def main(session: Session) -> None:
         taken: list[float] = []
         async with trio.open_nursery() as nursery, trio.open_nursery() as given_up:
@@ -103,11 +99,11 @@ def test_a_consumer_that_is_cancelled_takes_nothing(devices: str) -> None:
         assert taken == [1]
         assert (await session.run("size"))[0] == 0
 
-    check_in_session(devices, main)
+    await check_in_session(devices, main)
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-def test_closing_wakes_those_who_wait_in_vain(devices: str) -> None:
+async def test_closing_wakes_those_who_wait_in_vain(devices: str) -> None:
     async def main(session: Session) -> None:
         taken: list[float] = []
         with pytest.RaisesGroup(OutOfRangeError):
@@ -121,22 +117,22 @@ def test_closing_wakes_those_who_wait_in_vain(devices: str) -> None:
         with pytest.raises(CancelledError, match=r"FIFOQueue '_0_q' is closed\."):
             await put(session, 3)
 
-    check_in_session(devices, main)
+    await check_in_session(devices, main)
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-def test_a_step_that_waits_too_long_leaves_nothing_behind(devices: str) -> None:
+async def test_a_step_that_waits_too_long_leaves_nothing_behind(devices: str, autojump_clock: MockClock) -> None:
     async def main(session: Session) -> None:
         with pytest.raises(DeadlineExceededError):
             await session.run("take", options=RunOptions(timeout_in_ms=500))
         await put(session, 1)
         assert (await session.run("size"))[0] == 1
 
-    check_in_session(devices, main, clock=MockClock(autojump_threshold=0))
+    await check_in_session(devices, main)
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-def test_closing_the_session_ends_all_waiting(devices: str) -> None:
+async def test_closing_the_session_ends_all_waiting(devices: str) -> None:
     async def main(session: Session) -> None:
         with pytest.RaisesGroup(CancelledError):
             async with trio.open_nursery() as nursery:
@@ -144,10 +140,10 @@ def test_closing_the_session_ends_all_waiting(devices: str) -> None:
                 await wait_all_tasks_blocked()
                 session.close()
 
-    check_in_session(devices, main)
+    await check_in_session(devices, main)
 
 
-def test_one_that_waits_in_a_step_that_fails_elsewhere_waits_no_more() -> None:
+async def test_one_that_waits_in_a_step_that_fails_elsewhere_waits_no_more() -> None:
     builder = GraphBuilder()
     queue = builder.op("FIFOQueueV2", component_types=[FLOAT], shapes=[()], device=cpu(0))[0]
     x = builder.placeholder("x", "float32", (), device=cpu(1))
@@ -155,15 +151,11 @@ def test_one_that_waits_in_a_step_that_fails_elsewhere_waits_no_more() -> None:
     builder.op("CheckNumerics", x, message="", device=cpu(1), name="check")
     builder.op("QueueEnqueueV2", queue, [x], device=cpu(0), name="put")
     builder.op("QueueSizeV2", queue, device=cpu(0), name="size")
-
-    async def main() -> None:
-        async with open_session(builder.graph_def(), "cpu:2") as session:
-            with pytest.raises(InvalidArgumentError):
-                await session.run(["take", "check"], {"x": np.float32(np.nan)})
-            await session.run([], {"x": np.float32(1)}, ["put"])
-            assert (await session.run("size"))[0] == 1
-
-    trio.run(main)
+    async with open_session(builder.graph_def(), "cpu:2") as session:
+        with pytest.raises(InvalidArgumentError):
+            await session.run(["take", "check"], {"x": np.float32(np.nan)})
+        await session.run([], {"x": np.float32(1)}, ["put"])
+        assert (await session.run("size"))[0] == 1
 
 
 Work = list[tuple[str, int]]
@@ -172,7 +164,7 @@ WORK = st.lists(st.tuples(st.sampled_from(["put", "put_many", "take", "take_many
 
 @settings(max_examples=40, deadline=None)
 @given(WORK, st.sampled_from(DEVICES))
-def test_every_element_is_taken_once_or_still_there(work: Work, devices: str) -> None:
+async def test_every_element_is_taken_once_or_still_there(work: Work, devices: str) -> None:
     """Tasks in trio's order, all of which end when the last ones have taken or given what is missing."""
     given_out = sum(n if op == "put_many" else 1 for op, n in work if op.startswith("put"))
     wanted = sum(n if op == "take_many" else 1 for op, n in work if op.startswith("take"))
@@ -195,10 +187,10 @@ def test_every_element_is_taken_once_or_still_there(work: Work, devices: str) ->
             await take_many(session, max(given_out - wanted, 0), taken)
         assert sorted(taken) == list(range(max(given_out, wanted)))
 
-    check_in_session(devices, main)
+    await check_in_session(devices, main)
 
 
-def test_a_handle_is_fed_for_the_tensor_that_the_session_keeps() -> None:
+async def test_a_handle_is_fed_for_the_tensor_that_the_session_keeps() -> None:
     builder = GraphBuilder()
     x = builder.placeholder("x", "float32", (2,), device=cpu(0))
     double = builder.op("AddV2", x, x, name="double", device=cpu(1))[0]
@@ -207,18 +199,14 @@ def test_a_handle_is_fed_for_the_tensor_that_the_session_keeps() -> None:
     held = builder.placeholder("held", "string", (), device=cpu(0))
     builder.op("GetSessionTensor", held, name="get", dtype=FLOAT, device=cpu(0))
     builder.op("DeleteSessionTensor", held, name="delete", device=cpu(0))
-
-    async def main() -> None:
-        async with open_session(builder.graph_def(), "cpu:2") as session:
-            (handle,) = await session.run("handle", {"x": np.array([1, 2], np.float32)})
-            handle, name = await session.run(["handle", "name"], {"x": handle})
-            assert (await session.run("double", {"x": handle}))[0].tolist() == [8, 16]
-            assert (await session.run("get", {"held": name}))[0].tolist() == [4, 8]
-            await session.run([], {"held": name}, ["delete"])
-            with pytest.raises(InvalidArgumentError, match="is not in the session store"):
-                await session.run("get", {"held": name})
-            with pytest.raises(InvalidArgumentError, match=r"Expects arg\[0\] to be string but float is provided"):
-                await session.run("get", {"held": handle})
-
     assert name.node == "name"
-    trio.run(main)
+    async with open_session(builder.graph_def(), "cpu:2") as session:
+        (kept,) = await session.run("handle", {"x": np.array([1, 2], np.float32)})
+        kept, by_name = await session.run(["handle", "name"], {"x": kept})
+        assert (await session.run("double", {"x": kept}))[0].tolist() == [8, 16]
+        assert (await session.run("get", {"held": by_name}))[0].tolist() == [4, 8]
+        await session.run([], {"held": by_name}, ["delete"])
+        with pytest.raises(InvalidArgumentError, match="is not in the session store"):
+            await session.run("get", {"held": by_name})
+        with pytest.raises(InvalidArgumentError, match=r"Expects arg\[0\] to be string but float is provided"):
+            await session.run("get", {"held": kept})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,9 +43,11 @@ async def fetched(places: tuple[int, ...], options: RunOptions | None = None) ->
 
 
 @given(PLACES, st.sampled_from([None, RunOptions(trace_level=RunOptions.FULL_TRACE)]))
-def test_whoever_computes_with_a_variable_sees_it_as_it_is_then(places: tuple[int, ...], options: RunOptions) -> None:
+async def test_whoever_computes_with_a_variable_sees_it_as_it_is_then(
+    places: tuple[int, ...], options: RunOptions
+) -> None:
     """And what was passed on to the client is the value at the end of the step."""
-    before, after, passed, direct, update = trio.run(fetched, places, options)
+    before, after, passed, direct, update = await fetched(places, options)
     for value in (before, direct):
         np.testing.assert_array_equal(value, 2 * ROW)
     np.testing.assert_array_equal(after, -2 * ROW)
@@ -55,14 +56,10 @@ def test_whoever_computes_with_a_variable_sees_it_as_it_is_then(places: tuple[in
 
 
 @given(PLACES)
-def test_what_is_passed_on_has_to_be_initialised(places: tuple[int, ...]) -> None:
+async def test_what_is_passed_on_has_to_be_initialised(places: tuple[int, ...]) -> None:
     """Even if nobody computes with it; the error names the node that was the first to get it."""
-
-    async def main() -> None:
-        async with open_session(graph(places), "cpu:3") as session:
-            with pytest.raises(FailedPreconditionError, match="Attempting to use uninitialized value v"):
-                await session.run("passed")
-            with pytest.raises(FailedPreconditionError, match="Attempting to use uninitialized value v"):
-                await session.run((), targets="read")
-
-    trio.run(main)
+    async with open_session(graph(places), "cpu:3") as session:
+        with pytest.raises(FailedPreconditionError, match="Attempting to use uninitialized value v"):
+            await session.run("passed")
+        with pytest.raises(FailedPreconditionError, match="Attempting to use uninitialized value v"):
+            await session.run((), targets="read")

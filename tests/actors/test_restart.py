@@ -38,70 +38,58 @@ async def set_both(session: Session) -> None:
     await session.run([], {"x": np.float32(3)}, ["set0", "set1"])
 
 
-def test_a_restarted_device_has_forgotten_its_variables_and_no_other_has() -> None:
-    async def main() -> None:
-        async with open_session(graph(), "cpu:2") as session:
-            await set_both(session)
-            (handle,) = await session.run("keep0", {"x": np.float32(5)})
-            assert (await session.run("get", {"held": handle}))[0] == 5
+async def test_a_restarted_device_has_forgotten_its_variables_and_no_other_has() -> None:
+    async with open_session(graph(), "cpu:2") as session:
+        await set_both(session)
+        (handle,) = await session.run("keep0", {"x": np.float32(5)})
+        assert (await session.run("get", {"held": handle}))[0] == 5
+        session.restart_device(cpu(1))
+        assert (await session.run("neg0"))[0] == -3
+        assert (await session.run("get", {"held": handle}))[0] == 5
+        with pytest.raises(FailedPreconditionError):
+            await session.run("neg1")
+        await set_both(session)
+        assert (await session.run("neg1"))[0] == -3
+        session.restart_device(cpu(0))
+        with pytest.raises(InvalidArgumentError, match="is not in the session store"):
+            await session.run("get", {"held": handle})
+
+
+async def test_a_step_under_way_is_aborted_and_can_be_run_again() -> None:
+    async with open_session(graph(), "cpu:2") as session:
+        failed: list[BaseException] = []
+
+        async def take() -> None:
+            with pytest.raises(AbortedError, match="expects a different device incarnation: 1 vs") as caught:
+                await session.run("take")
+            failed.append(caught.value)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(take)
+            await wait_all_tasks_blocked()
             session.restart_device(cpu(1))
-            assert (await session.run("neg0"))[0] == -3
-            assert (await session.run("get", {"held": handle}))[0] == 5
-            with pytest.raises(FailedPreconditionError):
-                await session.run("neg1")
-            await set_both(session)
-            assert (await session.run("neg1"))[0] == -3
-            session.restart_device(cpu(0))
-            with pytest.raises(InvalidArgumentError, match="is not in the session store"):
-                await session.run("get", {"held": handle})
-
-    trio.run(main)
+        assert len(failed) == 1
+        assert session.statistics().steps_running == 0
 
 
-def test_a_step_under_way_is_aborted_and_can_be_run_again() -> None:
-    async def main() -> None:
-        async with open_session(graph(), "cpu:2") as session:
-            failed: list[BaseException] = []
+async def test_the_keys_of_later_steps_carry_the_new_incarnation() -> None:
+    async with open_session(graph(), "cpu:2") as session:
+        await set_both(session)
 
-            async def take() -> None:
-                with pytest.raises(AbortedError, match="expects a different device incarnation: 1 vs") as caught:
-                    await session.run("take")
-                failed.append(caught.value)
+        async def incarnations() -> set[int]:
+            metadata, options = RunMetadata(), RunOptions(output_partition_graphs=True)
+            await session.run("neg0", options=options, metadata=metadata)
+            nodes = [node for part in metadata.partition_graphs for node in part.node]
+            sent = [n.attr for n in nodes if n.op == "_Recv" and n.attr["send_device"].s == cpu(0).encode()]
+            return {attr["send_device_incarnation"].i for attr in sent}
 
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(take)
-                await wait_all_tasks_blocked()
-                session.restart_device(cpu(1))
-            assert len(failed) == 1
-            assert session.statistics().steps_running == 0
-
-    trio.run(main)
+        assert await incarnations() == {1}
+        session.restart_device(cpu(0))
+        await set_both(session)
+        assert await incarnations() == {2}
 
 
-def test_the_keys_of_later_steps_carry_the_new_incarnation() -> None:
-    async def main() -> None:
-        async with open_session(graph(), "cpu:2") as session:
-            await set_both(session)
-
-            async def incarnations() -> set[int]:
-                metadata, options = RunMetadata(), RunOptions(output_partition_graphs=True)
-                await session.run("neg0", options=options, metadata=metadata)
-                nodes = [node for part in metadata.partition_graphs for node in part.node]
-                sent = [n.attr for n in nodes if n.op == "_Recv" and n.attr["send_device"].s == cpu(0).encode()]
-                return {attr["send_device_incarnation"].i for attr in sent}
-
-            assert await incarnations() == {1}
-            session.restart_device(cpu(0))
-            await set_both(session)
-            assert await incarnations() == {2}
-
-    trio.run(main)
-
-
-def test_an_unknown_device_cannot_restart() -> None:
-    async def main() -> None:
-        async with open_session(graph(), "cpu:2") as session:
-            with pytest.raises(InvalidArgumentError):
-                session.restart_device(cpu(7))
-
-    trio.run(main)
+async def test_an_unknown_device_cannot_restart() -> None:
+    async with open_session(graph(), "cpu:2") as session:
+        with pytest.raises(InvalidArgumentError):
+            session.restart_device(cpu(7))

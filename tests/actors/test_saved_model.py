@@ -13,7 +13,6 @@ from partita.errors import InvalidArgumentError, NotFoundError
 from partita.graph import numpy_to_tensor
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import MetaGraphDef, SavedModel, TensorInfo
-from tests.runs import run_to_the_end
 
 HALVES = np.array([0.5, 1.5], np.float32)
 
@@ -34,30 +33,22 @@ def model(folder: Path) -> Path:
     return folder
 
 
-def test_inputs_and_outputs_go_by_name(tmp_path: Path) -> None:
+async def test_inputs_and_outputs_go_by_name(tmp_path: Path) -> None:
     """A default is used unless its input is fed; a model without variables needs none."""
-
-    async def main() -> None:
-        async with open_saved_model(model(tmp_path), devices="cpu:2") as loaded:
-            assert isinstance(loaded, SavedModelSession)
-            found = await loaded.run({"x": HALVES})
-            assert {name: value.tolist() for name, value in found.items()} == {"total": [1, 3]}
-            found = await loaded.run({"x": HALVES, "y": HALVES + 1}, signature="serving_default")
-            assert found["total"].tolist() == [2, 4]
-
-    run_to_the_end(main)
+    async with open_saved_model(model(tmp_path), devices="cpu:2") as loaded:
+        assert isinstance(loaded, SavedModelSession)
+        found = await loaded.run({"x": HALVES})
+        assert {name: value.tolist() for name, value in found.items()} == {"total": [1, 3]}
+        found = await loaded.run({"x": HALVES, "y": HALVES + 1}, signature="serving_default")
+        assert found["total"].tolist() == [2, 4]
 
 
-def test_wrong_requests_are_refused(tmp_path: Path) -> None:
+async def test_wrong_requests_are_refused(tmp_path: Path) -> None:
     """An input too few or too many, and a signature that does not exist."""
-
-    async def main() -> None:
-        async with open_saved_model(model(tmp_path)) as loaded:
-            with pytest.raises(InvalidArgumentError, match="needs the input 'x'; its inputs are 'x', 'y'"):
-                await loaded.run({})
-            with pytest.raises(InvalidArgumentError, match="has no input 'z'; its inputs are 'x', 'y'"):
-                await loaded.run({"x": HALVES, "z": HALVES})
-            with pytest.raises(NotFoundError, match="has no signature 'nope'"):
-                await loaded.run({"x": HALVES}, "nope")
-
-    run_to_the_end(main)
+    async with open_saved_model(model(tmp_path)) as loaded:
+        with pytest.raises(InvalidArgumentError, match="needs the input 'x'; its inputs are 'x', 'y'"):
+            await loaded.run({})
+        with pytest.raises(InvalidArgumentError, match="has no input 'z'; its inputs are 'x', 'y'"):
+            await loaded.run({"x": HALVES, "z": HALVES})
+        with pytest.raises(NotFoundError, match="has no signature 'nope'"):
+            await loaded.run({"x": HALVES}, "nope")

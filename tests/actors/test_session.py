@@ -36,14 +36,10 @@ def chain(length: int = 3, devices: int = 2) -> GraphDef:
     return builder.graph_def()
 
 
-def run(graph_def: GraphDef, fetches: Any, feeds: Any = None, devices: str = "cpu:2", **more: Any) -> list[Any]:
+async def run(graph_def: GraphDef, fetches: Any, feeds: Any = None, devices: str = "cpu:2", **more: Any) -> list[Any]:
     """One step in a session of its own."""
-
-    async def main() -> list[Any]:
-        async with open_session(graph_def, devices) as session:
-            return list(await session.run(fetches, feeds, **more))
-
-    return trio.run(main)
+    async with open_session(graph_def, devices) as session:
+        return list(await session.run(fetches, feeds, **more))
 
 
 def replace_neg(monkeypatch: pytest.MonkeyPatch, kernel: Callable[[Any], Any]) -> None:
@@ -55,53 +51,49 @@ def replace_neg(monkeypatch: pytest.MonkeyPatch, kernel: Callable[[Any], Any]) -
 # Values
 
 
-def test_fetches_come_back_in_the_order_asked_with_their_duplicates() -> None:
-    got = run(chain(), ["n2:0", "n0", "n2", "n1:0"], {"x": np.float32(2)})
+async def test_fetches_come_back_in_the_order_asked_with_their_duplicates() -> None:
+    got = await run(chain(), ["n2:0", "n0", "n2", "n1:0"], {"x": np.float32(2)})
     assert [float(value) for value in got] == [-2.0, -2.0, -2.0, 2.0]
 
 
-def test_a_single_fetch_comes_back_in_a_list_too() -> None:
-    (got,) = run(chain(), "n0", {"x": 1.5})
+async def test_a_single_fetch_comes_back_in_a_list_too() -> None:
+    (got,) = await run(chain(), "n0", {"x": 1.5})
     assert got.dtype == np.float32
     assert got.shape == ()
     assert got == np.float32(-1.5)
 
 
-def test_feeds_may_be_pairs_and_two_spellings_of_one_tensor_are_two_feeds() -> None:
-    (got,) = run(chain(1, 1), ["n0"], [("x:0", np.float32(2)), ("x", np.float32(3))])
+async def test_feeds_may_be_pairs_and_two_spellings_of_one_tensor_are_two_feeds() -> None:
+    (got,) = await run(chain(1, 1), ["n0"], [("x:0", np.float32(2)), ("x", np.float32(3))])
     assert got == -2
 
 
-def test_inner_tensors_can_be_fed() -> None:
-    (got,) = run(chain(), ["n2"], {"n1:0": np.array([1, 2], np.float32)})
+async def test_inner_tensors_can_be_fed() -> None:
+    (got,) = await run(chain(), ["n2"], {"n1:0": np.array([1, 2], np.float32)})
     assert got.tolist() == [-1, -2]
 
 
-def test_arrays_that_come_back_are_read_only_and_never_the_fed_ones() -> None:
+async def test_arrays_that_come_back_are_read_only_and_never_the_fed_ones() -> None:
     builder = GraphBuilder()
     builder.op("Identity", builder.placeholder("x", "float32"), name="y")
     fed = np.ones(3, np.float32)
-    (got,) = run(builder.graph_def(), "y", {"x": fed})
+    (got,) = await run(builder.graph_def(), "y", {"x": fed})
     assert not got.flags.writeable
     assert not np.shares_memory(got, fed)
     assert fed.flags.writeable
 
 
-def test_what_is_assigned_does_not_change_with_the_array_that_was_fed() -> None:
+async def test_what_is_assigned_does_not_change_with_the_array_that_was_fed() -> None:
     builder = GraphBuilder()
     variable = builder.variable("v", "float32", (2,))
     builder.op("Assign", variable, builder.placeholder("x", "float32", (2,)), name="assign")
     builder.op("Identity", variable, name="read")
-
-    async def main() -> list[float]:
-        async with open_session(builder.graph_def()) as session:
-            fed = np.ones(2, np.float32)
-            await session.run([], {"x": fed}, targets="assign")
-            fed[:] = 7
-            (value,) = await session.run("read")
-            return [float(v) for v in value]
-
-    assert trio.run(main) == [1, 1]
+    async with open_session(builder.graph_def()) as session:
+        fed = np.ones(2, np.float32)
+        await session.run([], {"x": fed}, targets="assign")
+        fed[:] = 7
+        (value,) = await session.run("read")
+        assert [float(v) for v in value] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -115,19 +107,19 @@ def test_what_is_assigned_does_not_change_with_the_array_that_was_fed() -> None:
         ("float32", [], np.array([], np.float32)),
     ],
 )
-def test_python_values_become_the_type_of_the_tensor(dtype: str, value: Any, expected: Any) -> None:
+async def test_python_values_become_the_type_of_the_tensor(dtype: str, value: Any, expected: Any) -> None:
     builder = GraphBuilder()
     builder.op("Identity", builder.placeholder("x", dtype), name="y")
-    (got,) = run(builder.graph_def(), "y", {"x": value})
+    (got,) = await run(builder.graph_def(), "y", {"x": value})
     assert got.dtype == expected.dtype
     np.testing.assert_array_equal(got, expected)
 
 
 @pytest.mark.parametrize("value", ["a", b"a", ["a", b"bc"], np.array(["a", "bc"]), np.array([b"a"], object)])
-def test_strings_of_any_kind_become_bytes(value: Any) -> None:
+async def test_strings_of_any_kind_become_bytes(value: Any) -> None:
     builder = GraphBuilder()
     builder.op("Identity", builder.placeholder("x", "string"), name="y")
-    (got,) = run(builder.graph_def(), "y", {"x": value})
+    (got,) = await run(builder.graph_def(), "y", {"x": value})
     assert got.dtype == object
     assert all(type(item) is bytes for item in got.ravel().tolist())
     assert got.shape == np.shape(value)
@@ -139,17 +131,17 @@ def test_strings_of_any_kind_become_bytes(value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "provided"), [(np.int32(2), "int32"), (np.float64(2), "double"), (True, "bool"), ("2", "string")]
 )
-def test_a_fed_value_of_another_type_is_refused(value: Any, provided: str) -> None:
+async def test_a_fed_value_of_another_type_is_refused(value: Any, provided: str) -> None:
     with pytest.raises(InvalidArgumentError, match=rf"^Expects arg\[0\] to be float but {provided} is provided"):
-        run(chain(), "n0", {"x": value})
+        await run(chain(), "n0", {"x": value})
 
 
 @pytest.mark.parametrize("value", [[[1], [2, 3]], object(), 300])
-def test_what_cannot_become_a_tensor_is_refused(value: Any) -> None:
+async def test_what_cannot_become_a_tensor_is_refused(value: Any) -> None:
     builder = GraphBuilder()
     builder.op("Identity", builder.placeholder("x", "uint8"), name="y")
     with pytest.raises(InvalidArgumentError, match=r"arg\[0\]"):
-        run(builder.graph_def(), "y", {"x": value})
+        await run(builder.graph_def(), "y", {"x": value})
 
 
 @pytest.mark.parametrize(
@@ -169,61 +161,51 @@ def test_what_cannot_become_a_tensor_is_refused(value: Any) -> None:
         (["n0"], {}, InvalidArgumentError, "You must feed a value for placeholder tensor 'x' with dtype float"),
     ],
 )
-def test_wrong_requests_are_refused_in_the_words_of_the_field(
+async def test_wrong_requests_are_refused_in_the_words_of_the_field(
     fetches: list[str], feeds: Any, error: type[PartitaError], message: str
 ) -> None:
     with pytest.raises(error) as caught:
-        run(chain(), fetches, feeds)
+        await run(chain(), fetches, feeds)
     assert caught.value.message.startswith(message)
 
 
-def test_an_unknown_target_is_not_found() -> None:
+async def test_an_unknown_target_is_not_found() -> None:
     with pytest.raises(NotFoundError, match="PruneForTargets: Some target nodes not found: nope"):
-        run(chain(), [], targets=["nope"])
+        await run(chain(), [], targets=["nope"])
 
 
-def test_all_ops_without_kernel_are_named_at_once() -> None:
+async def test_all_ops_without_kernel_are_named_at_once() -> None:
     builder = GraphBuilder()
     builder.op("IteratorFromStringHandle", builder.constant(b"", "string"), name="a", device=cpu(0))
     builder.op("ReadFile", builder.constant(b"", "string"), name="b", device=cpu(0))
-
-    async def main() -> None:
+    with pytest.raises(UnimplementedError, match=r"IteratorFromStringHandle, ReadFile.*'a'.*'b'"):
         async with open_session(builder.graph_def()) as session:
             await session.run([], targets=["a", "b"])
 
-    with pytest.raises(UnimplementedError, match=r"IteratorFromStringHandle, ReadFile.*'a'.*'b'"):
-        trio.run(main)
-
 
 @pytest.mark.parametrize("devices", ["cpu:1", "cpu:2"])
-def test_the_error_of_a_kernel_says_where_and_the_session_goes_on(devices: str) -> None:
+async def test_the_error_of_a_kernel_says_where_and_the_session_goes_on(devices: str) -> None:
     builder = GraphBuilder()
     where = cpu(int(devices[-1]) - 1)
     x = builder.placeholder("x", "float32", device=cpu(0))
     builder.op("Reshape", x, builder.constant([2, 2], device=cpu(0)), name="y", device=where)
-
-    async def main() -> None:
-        async with open_session(builder.graph_def(), devices) as session:
-            for step in (1, 3):
-                with pytest.raises(
-                    InvalidArgumentError, match=r"^Input to reshape is a tensor with 3 values"
-                ) as caught:
-                    await session.run("y", {"x": [1.0, 2.0, 3.0]})
-                error = caught.value
-                assert (error.node, error.op, error.device, error.step) == ("y", "Reshape", where, step)
-                (got,) = await session.run("y", {"x": [1.0, 2.0, 3.0, 4.0]})
-                assert got.tolist() == [[1, 2], [3, 4]]
-
-    trio.run(main)
+    async with open_session(builder.graph_def(), devices) as session:
+        for step in (1, 3):
+            with pytest.raises(InvalidArgumentError, match=r"^Input to reshape is a tensor with 3 values") as caught:
+                await session.run("y", {"x": [1.0, 2.0, 3.0]})
+            error = caught.value
+            assert (error.node, error.op, error.device, error.step) == ("y", "Reshape", where, step)
+            (got,) = await session.run("y", {"x": [1.0, 2.0, 3.0, 4.0]})
+            assert got.tolist() == [[1, 2], [3, 4]]
 
 
-def test_what_a_kernel_raises_that_is_no_error_of_ours_becomes_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_a_kernel_raises_that_is_no_error_of_ours_becomes_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(_value: Any) -> Any:
         raise ZeroDivisionError("oh")
 
     replace_neg(monkeypatch, failing)
     with pytest.raises(UnknownError, match="kernel of op 'Neg' raised ZeroDivisionError: oh") as caught:
-        run(chain(), "n2", {"x": 1.0})
+        await run(chain(), "n2", {"x": 1.0})
     assert caught.value.node == "n0"
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
@@ -231,82 +213,68 @@ def test_what_a_kernel_raises_that_is_no_error_of_ours_becomes_the_cause(monkeyp
 # The session as a context
 
 
-def test_a_closed_session_refuses_to_run() -> None:
-    async def main() -> None:
-        async with open_session(chain(devices=1)) as session:
-            pass
-        with pytest.raises(CancelledError, match=r"^Session has been closed"):
-            await session.run("n0", {"x": 1.0})
-
-    trio.run(main)
+async def test_a_closed_session_refuses_to_run() -> None:
+    async with open_session(chain(devices=1)) as session:
+        pass
+    with pytest.raises(CancelledError, match=r"^Session has been closed"):
+        await session.run("n0", {"x": 1.0})
 
 
 @pytest.mark.parametrize("error", [KeyError("mine"), BaseException("mine too")])
-def test_exceptions_of_the_user_come_out_as_they_were_raised(error: BaseException) -> None:
-    async def main() -> None:
+async def test_exceptions_of_the_user_come_out_as_they_were_raised(error: BaseException) -> None:
+    with pytest.raises(type(error)) as caught:
         async with open_session(chain(devices=1)):
             raise error
-
-    with pytest.raises(type(error)) as caught:
-        trio.run(main)
     assert caught.value is error
 
 
-def test_a_cancellation_from_outside_passes_untouched() -> None:
-    async def main() -> bool:
-        with trio.CancelScope() as scope:
-            async with open_session(chain(devices=1)):
-                scope.cancel()
-                try:
-                    await trio.sleep_forever()
-                except trio.Cancelled:
-                    cancelled_inside = True
-                    raise
-        return scope.cancelled_caught and cancelled_inside
-
-    assert trio.run(main)
+async def test_a_cancellation_from_outside_passes_untouched() -> None:
+    with trio.CancelScope() as scope:
+        async with open_session(chain(devices=1)):
+            scope.cancel()
+            try:
+                await trio.sleep_forever()
+            except trio.Cancelled:
+                cancelled_inside = True
+                raise
+    assert scope.cancelled_caught
+    assert cancelled_inside
 
 
-def test_a_request_is_prepared_once() -> None:
-    async def main() -> None:
-        async with open_session(chain(), "cpu:2") as session:
-            first = session.prepare(["x"], ["n2"])
-            await session.run("n2", {"x": 1.0})
-            assert session.prepare("x", "n2") is first
-            assert session.prepare("x", "n1") is not first
-
-    trio.run(main)
+async def test_a_request_is_prepared_once() -> None:
+    async with open_session(chain(), "cpu:2") as session:
+        first = session.prepare(["x"], ["n2"])
+        await session.run("n2", {"x": 1.0})
+        assert session.prepare("x", "n2") is first
+        assert session.prepare("x", "n1") is not first
 
 
-def test_generated_names_go_on_counting_over_requests() -> None:
+async def test_generated_names_go_on_counting_over_requests() -> None:
     def transfers(session: Session, fetch: str) -> set[str]:
         partitions = session.prepare("x", fetch).partitions.values()
         return {node.name for part in partitions for node in part.op_nodes() if node.is_send or node.is_recv}
 
-    async def main() -> None:
-        async with open_session(chain(), "cpu:2") as session:
-            assert transfers(session, "n1") == {"n0/_0", "n0/_1", "n1/_2", "n1/_3"}
-            assert transfers(session, "n1:0") == {"n0/_4", "n0/_5", "n1/_6", "n1/_7"}
-
-    trio.run(main)
+    async with open_session(chain(), "cpu:2") as session:
+        assert transfers(session, "n1") == {"n0/_0", "n0/_1", "n1/_2", "n1/_3"}
+        assert transfers(session, "n1:0") == {"n0/_4", "n0/_5", "n1/_6", "n1/_7"}
 
 
 # Options
 
 
-def test_partition_graphs_are_returned_when_asked_for() -> None:
+async def test_partition_graphs_are_returned_when_asked_for() -> None:
     metadata = RunMetadata()
-    run(chain(), "n2", {"x": 1.0}, options=RunOptions(output_partition_graphs=True), metadata=metadata)
+    await run(chain(), "n2", {"x": 1.0}, options=RunOptions(output_partition_graphs=True), metadata=metadata)
     names = [{node.name for node in graph.node} for graph in metadata.partition_graphs]
     assert len(names) == 2
     assert {"_arg_x_0_0", "n0", "n2", "_retval_n2_0_0"} < names[0] | names[1]
     assert not metadata.step_stats.dev_stats
 
 
-def test_a_trace_has_every_node_but_transfers_and_the_same_values() -> None:
+async def test_a_trace_has_every_node_but_transfers_and_the_same_values() -> None:
     metadata = RunMetadata()
     options = RunOptions(trace_level=RunOptions.SOFTWARE_TRACE)
-    (got,) = run(chain(), "n2", {"x": 2.0}, options=options, metadata=metadata)
+    (got,) = await run(chain(), "n2", {"x": 2.0}, options=options, metadata=metadata)
     assert got == -2
     nodes = {device.device: [s.node_name for s in device.node_stats] for device in metadata.step_stats.dev_stats}
     assert nodes == {cpu(0): ["n0", "n2"], cpu(1): ["n1"]}
@@ -315,55 +283,44 @@ def test_a_trace_has_every_node_but_transfers_and_the_same_values() -> None:
     assert 0 <= stats.op_start_rel_micros <= stats.op_end_rel_micros <= stats.all_end_rel_micros
 
 
-def test_every_traced_step_of_a_request_has_a_trace_of_its_own() -> None:
+async def test_every_traced_step_of_a_request_has_a_trace_of_its_own() -> None:
     """Though its plans are made once."""
-
-    async def main() -> None:
-        options = RunOptions(trace_level=RunOptions.FULL_TRACE)
-        async with open_session(chain(), "cpu:2") as session:
-            for value in (1.0, 2.0, 3.0):
-                metadata = RunMetadata()
-                assert await session.run("n2", {"x": value}, options=options, metadata=metadata) == [-value]
-                assert sum(len(device.node_stats) for device in metadata.step_stats.dev_stats) == 3
-
-    trio.run(main)
+    options = RunOptions(trace_level=RunOptions.FULL_TRACE)
+    async with open_session(chain(), "cpu:2") as session:
+        for value in (1.0, 2.0, 3.0):
+            metadata = RunMetadata()
+            assert await session.run("n2", {"x": value}, options=options, metadata=metadata) == [-value]
+            assert sum(len(device.node_stats) for device in metadata.step_stats.dev_stats) == 3
 
 
-def test_a_step_that_takes_longer_than_allowed_fails_and_the_session_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = MockClock()
-
+async def test_a_step_that_takes_longer_than_allowed_fails_and_the_session_goes_on(
+    monkeypatch: pytest.MonkeyPatch, mock_clock: MockClock
+) -> None:
     def slow(value: Any) -> Any:
-        clock.jump(0.001)
+        mock_clock.jump(0.001)
         return -value
 
     replace_neg(monkeypatch, slow)
-
-    async def main() -> None:
-        async with open_session(chain(200), "cpu:2", budget_s=0) as session:
-            with pytest.raises(DeadlineExceededError, match="timeout_in_ms = 100"):
-                await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=100))
-            (got,) = await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=1000))
-            assert got == 1
-        config = ConfigProto(operation_timeout_in_ms=100)
-        async with open_session(chain(200), "cpu:2", budget_s=0, config=config) as session:
-            with pytest.raises(DeadlineExceededError, match="timeout_in_ms = 100"):
-                await session.run("n199", {"x": 1.0})
-            await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=1000))
-
-    trio.run(main, clock=clock)
+    async with open_session(chain(200), "cpu:2", budget_s=0) as session:
+        with pytest.raises(DeadlineExceededError, match="timeout_in_ms = 100"):
+            await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=100))
+        (got,) = await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=1000))
+        assert got == 1
+    config = ConfigProto(operation_timeout_in_ms=100)
+    async with open_session(chain(200), "cpu:2", budget_s=0, config=config) as session:
+        with pytest.raises(DeadlineExceededError, match="timeout_in_ms = 100"):
+            await session.run("n199", {"x": 1.0})
+        await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=1000))
 
 
-def test_a_request_on_a_large_graph_is_prepared_once_while_others_run() -> None:
+async def test_a_request_on_a_large_graph_is_prepared_once_while_others_run() -> None:
     async def step(session: Session, fetch: str, expected: int) -> None:
         (got,) = await session.run(fetch, {"x": 1.0})
         assert got == expected
 
-    async def main() -> int:
-        async with open_session(chain(2500), "cpu:2") as session:
-            async with trio.open_nursery() as nursery:
-                for _ in range(3):
-                    nursery.start_soon(step, session, "n1999", 1)
-                    nursery.start_soon(step, session, "n0", -1)
-            return session.statistics().requests
-
-    assert trio.run(main) == 2
+    async with open_session(chain(2500), "cpu:2") as session:
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(step, session, "n1999", 1)
+                nursery.start_soon(step, session, "n0", -1)
+        assert session.statistics().requests == 2

@@ -90,21 +90,18 @@ async def side_by_side(*jobs: Callable[[], Awaitable[None]]) -> None:
 
 
 @pytest.mark.parametrize("devices", [1, DEVICES])
-def test_a_failed_step_leaves_nothing(traces: Traces, devices: int) -> None:
-    async def main() -> None:
-        async with open_session(zigzag(devices=devices), f"cpu:{devices}") as session:
-            for _ in range(3):
-                with pytest.raises(InvalidArgumentError, match="Input to reshape"):
-                    await session.run("two", {"x": THREE})
-                traces.assert_nothing_left()
-                await works(session)
-            assert session.statistics().steps_running == 0
-
-    trio.run(main)
+async def test_a_failed_step_leaves_nothing(traces: Traces, devices: int) -> None:
+    async with open_session(zigzag(devices=devices), f"cpu:{devices}") as session:
+        for _ in range(3):
+            with pytest.raises(InvalidArgumentError, match="Input to reshape"):
+                await session.run("two", {"x": THREE})
+            traces.assert_nothing_left()
+            await works(session)
+        assert session.statistics().steps_running == 0
 
 
 @pytest.mark.parametrize("devices", [1, DEVICES])
-def test_a_step_cancelled_at_any_await_leaves_nothing(traces: Traces, devices: int) -> None:
+async def test_a_step_cancelled_at_any_await_leaves_nothing(traces: Traces, devices: int) -> None:
     """The budget is zero, so the step rests after every chunk; it is cancelled after 0, 1, 2 ... turns of the loop."""
 
     async def cancelled(session: Session, ticks: int) -> bool:
@@ -115,20 +112,17 @@ def test_a_step_cancelled_at_any_await_leaves_nothing(traces: Traces, devices: i
                 nursery.cancel_scope.cancel()
         return scope.cancelled_caught
 
-    async def main() -> int:
-        async with open_session(zigzag(8, devices), f"cpu:{devices}", budget_s=0) as session:
-            await works(session)  # and halves the chunk of a single device, which is too slow for no budget at all
-            ticks = 0
-            while await cancelled(session, ticks):
-                traces.assert_nothing_left()
-                ticks += 1
-            await works(session)
-            return ticks
-
-    assert trio.run(main) > 2
+    async with open_session(zigzag(8, devices), f"cpu:{devices}", budget_s=0) as session:
+        await works(session)  # and halves the chunk of a single device, which is too slow for no budget at all
+        ticks = 0
+        while await cancelled(session, ticks):
+            traces.assert_nothing_left()
+            ticks += 1
+        await works(session)
+        assert ticks > 2
 
 
-def test_steps_of_several_tasks_run_side_by_side(traces: Traces) -> None:
+async def test_steps_of_several_tasks_run_side_by_side(traces: Traces) -> None:
     finished: list[float] = []
 
     async def step(session: Session, value: float) -> None:
@@ -136,45 +130,36 @@ def test_steps_of_several_tasks_run_side_by_side(traces: Traces) -> None:
         assert got.tolist() == [value, value]
         finished.append(value)
 
-    async def main() -> None:
-        async with open_session(zigzag(), f"cpu:{DEVICES}", budget_s=0) as session:
-            await side_by_side(*[partial(step, session, float(i)) for i in range(5)])
-
-    trio.run(main)
+    async with open_session(zigzag(), f"cpu:{DEVICES}", budget_s=0) as session:
+        await side_by_side(*[partial(step, session, float(i)) for i in range(5)])
     assert sorted(finished) == [0, 1, 2, 3, 4]
     traces.assert_nothing_left()
 
 
-def test_one_failing_step_does_not_disturb_another(traces: Traces) -> None:
+async def test_one_failing_step_does_not_disturb_another(traces: Traces) -> None:
     async def fails(session: Session) -> None:
         with pytest.raises(InvalidArgumentError):
             await session.run("two", {"x": THREE})
 
-    async def main() -> None:
-        async with open_session(zigzag(), f"cpu:{DEVICES}", budget_s=0) as session:
-            await side_by_side(*[partial(job, session) for job in (fails, works) * 3])
-
-    trio.run(main)
+    async with open_session(zigzag(), f"cpu:{DEVICES}", budget_s=0) as session:
+        await side_by_side(*[partial(job, session) for job in (fails, works) * 3])
     traces.assert_nothing_left()
 
 
 @pytest.mark.parametrize("devices", [1, DEVICES])
-def test_closing_the_session_fails_the_steps_under_way(traces: Traces, devices: int) -> None:
-    async def main() -> None:
-        async with open_session(zigzag(200, devices), f"cpu:{devices}", budget_s=0) as session:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(after, 3, session.close)
-                with pytest.raises(CancelledError, match=r"^Session has been closed"):
-                    await session.run("two", {"x": TWO})
+async def test_closing_the_session_fails_the_steps_under_way(traces: Traces, devices: int) -> None:
+    async with open_session(zigzag(200, devices), f"cpu:{devices}", budget_s=0) as session:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(after, 3, session.close)
             with pytest.raises(CancelledError, match=r"^Session has been closed"):
-                await works(session)
-
-    trio.run(main)
+                await session.run("two", {"x": TWO})
+        with pytest.raises(CancelledError, match=r"^Session has been closed"):
+            await works(session)
     traces.assert_nothing_left()
 
 
 @pytest.mark.parametrize("devices", [1, DEVICES])
-def test_other_tasks_get_their_turn_during_a_step(devices: int) -> None:
+async def test_other_tasks_get_their_turn_during_a_step(devices: int) -> None:
     turns = 0
 
     async def others(task_status: trio.TaskStatus[None]) -> None:
@@ -184,29 +169,23 @@ def test_other_tasks_get_their_turn_during_a_step(devices: int) -> None:
             await trio.lowlevel.checkpoint()
             turns += 1
 
-    async def main() -> None:
-        opened = open_session(zigzag(300, devices), f"cpu:{devices}", budget_s=0)
-        async with opened as session, trio.open_nursery() as nursery:
-            await nursery.start(others)
-            await works(session)
-            nursery.cancel_scope.cancel()
-
-    trio.run(main)
+    opened = open_session(zigzag(300, devices), f"cpu:{devices}", budget_s=0)
+    async with opened as session, trio.open_nursery() as nursery:
+        await nursery.start(others)
+        await works(session)
+        nursery.cancel_scope.cancel()
     assert turns > devices
 
 
-def test_a_loop_of_short_steps_does_not_starve_other_tasks() -> None:
-    async def main() -> int:
-        async with open_session(zigzag(2, 1), budget_s=0) as session, trio.open_nursery() as nursery:
-            nursery.start_soon(after, 10, nursery.cancel_scope.cancel)
-            for _ in range(1000):  # the other task needs ten turns
-                await works(session)
-        return session.statistics().steps
-
-    assert 1 < trio.run(main) < 1000
+async def test_a_loop_of_short_steps_does_not_starve_other_tasks() -> None:
+    async with open_session(zigzag(2, 1), budget_s=0) as session, trio.open_nursery() as nursery:
+        nursery.start_soon(after, 10, nursery.cancel_scope.cancel)
+        for _ in range(1000):  # the other task needs ten turns
+            await works(session)
+    assert 1 < session.statistics().steps < 1000
 
 
-def test_short_steps_over_many_devices_need_no_task_switch() -> None:
+async def test_short_steps_over_many_devices_need_no_task_switch() -> None:
     class Count(trio.abc.Instrument):
         switches = 0
 
@@ -214,13 +193,10 @@ def test_short_steps_over_many_devices_need_no_task_switch() -> None:
             self.switches += 1
 
     count = Count()
-
-    async def main() -> None:
-        async with open_session(zigzag(), f"cpu:{DEVICES}", budget_s=60) as session:
+    trio.lowlevel.add_instrument(count)
+    async with open_session(zigzag(), f"cpu:{DEVICES}", budget_s=60) as session:
+        await works(session)
+        before = count.switches
+        for _ in range(10):
             await works(session)
-            before = count.switches
-            for _ in range(10):
-                await works(session)
-            assert count.switches == before
-
-    trio.run(main, instruments=[count])
+        assert count.switches == before

@@ -15,31 +15,23 @@ from partita.graph.protos import RunOptions
 LONG_US = 10**9
 
 
-def test_error_fails_with_its_message() -> None:
+async def test_error_fails_with_its_message() -> None:
     """Code INTERNAL, and the node's name."""
     b = GraphBuilder()
     b.op("Error", b.constant(1.0), name="e", message="as I was told")
-
-    async def main() -> None:
-        async with open_session(b.graph_def()) as session:
-            with pytest.raises(InternalError, match="as I was told") as caught:
-                await session.run("e")
-            assert caught.value.node == "e"
-
-    trio.run(main)
+    async with open_session(b.graph_def()) as session:
+        with pytest.raises(InternalError, match="as I was told") as caught:
+            await session.run("e")
+        assert caught.value.node == "e"
 
 
-def test_a_reference_of_another_type_than_declared_is_refused() -> None:
+async def test_a_reference_of_another_type_than_declared_is_refused() -> None:
     """In the executor's words."""
     b = GraphBuilder()
     b.op("InvalidRefType", name="r", TIn=DataType.FLOAT, TOut=DataType.DOUBLE)
-
-    async def main() -> None:
-        async with open_session(b.graph_def()) as session:
-            with pytest.raises(InternalError, match="of type double_ref does not match declared output type float_ref"):
-                await session.run([], targets="r")
-
-    trio.run(main)
+    async with open_session(b.graph_def()) as session:
+        with pytest.raises(InternalError, match="of type double_ref does not match declared output type float_ref"):
+            await session.run([], targets="r")
 
 
 def _delayed(micros: int) -> GraphBuilder:
@@ -49,43 +41,35 @@ def _delayed(micros: int) -> GraphBuilder:
     return b
 
 
-def test_delays_pass_at_the_same_time() -> None:
+async def test_delays_pass_at_the_same_time(autojump_clock: MockClock) -> None:
     """Two steps that wait a second each take one second, and hand on their own values."""
+    async with open_session(_delayed(10**6).graph_def()) as session:
+        found = {}
 
-    async def main() -> None:
-        async with open_session(_delayed(10**6).graph_def()) as session:
-            found = {}
+        async def one(value: float) -> None:
+            found[value] = (await session.run("y", {"x": value}))[0].tolist()
 
-            async def one(value: float) -> None:
-                found[value] = (await session.run("y", {"x": value}))[0].tolist()
-
-            start = trio.current_time()
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(one, 1.0)
-                nursery.start_soon(one, 2.0)
-            assert trio.current_time() - start == pytest.approx(1.0, abs=1e-3)
-            assert found == {1.0: -1.0, 2.0: -2.0}
-
-    trio.run(main, clock=MockClock(autojump_threshold=0.05))
+        start = trio.current_time()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(one, 1.0)
+            nursery.start_soon(one, 2.0)
+        assert trio.current_time() - start == pytest.approx(1.0, abs=1e-3)
+        assert found == {1.0: -1.0, 2.0: -2.0}
 
 
-def test_a_delay_ends_with_its_step() -> None:
+async def test_a_delay_ends_with_its_step() -> None:
     """When time is up, when the session is closed; no timer is left."""
+    async with open_session(_delayed(LONG_US).graph_def()) as session:
+        with pytest.raises(DeadlineExceededError):
+            await session.run("y", {"x": 1.0}, options=RunOptions(timeout_in_ms=50))
 
-    async def main() -> None:
-        async with open_session(_delayed(LONG_US).graph_def()) as session:
-            with pytest.raises(DeadlineExceededError):
-                await session.run("y", {"x": 1.0}, options=RunOptions(timeout_in_ms=50))
+        async def cancelled() -> None:
+            with pytest.raises(CancelledError):
+                await session.run("y", {"x": 1.0})
 
-            async def cancelled() -> None:
-                with pytest.raises(CancelledError):
-                    await session.run("y", {"x": 1.0})
-
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(cancelled)
-                await trio.testing.wait_all_tasks_blocked()
-                session.close()
-        await trio.testing.wait_all_tasks_blocked()
-        assert trio.lowlevel.current_statistics().seconds_to_next_deadline == float("inf")
-
-    trio.run(main)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(cancelled)
+            await trio.testing.wait_all_tasks_blocked()
+            session.close()
+    await trio.testing.wait_all_tasks_blocked()
+    assert trio.lowlevel.current_statistics().seconds_to_next_deadline == float("inf")

@@ -71,123 +71,101 @@ async def warm(session: Session) -> None:
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_slow_kernels_leave_the_thread_of_the_loop_and_values_stay_the_same(gate: Gate, devices: int) -> None:
-    async def main() -> None:
-        async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
-            await warm(session)
-            gate.threads.clear()
-            await warm(session)
-            assert gate.threads
-            assert threading.get_ident() not in gate.threads
-
-    trio.run(main)
+async def test_slow_kernels_leave_the_thread_of_the_loop_and_values_stay_the_same(gate: Gate, devices: int) -> None:
+    async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
+        await warm(session)
+        gate.threads.clear()
+        await warm(session)
+        assert gate.threads
+        assert threading.get_ident() not in gate.threads
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_fast_kernels_stay_in_the_thread_of_the_loop(gate: Gate, devices: int) -> None:
-    async def main() -> None:
-        async with open_session(fork(devices), f"cpu:{devices}", budget_s=60, thread_limit_s=60) as session:
-            await warm(session)
-            assert gate.threads == {threading.get_ident()}
-
-    trio.run(main)
+async def test_fast_kernels_stay_in_the_thread_of_the_loop(gate: Gate, devices: int) -> None:
+    async with open_session(fork(devices), f"cpu:{devices}", budget_s=60, thread_limit_s=60) as session:
+        await warm(session)
+        assert gate.threads == {threading.get_ident()}
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_kernels_that_wait_for_files_are_in_threads_from_the_first_step_on(
+async def test_kernels_that_wait_for_files_are_in_threads_from_the_first_step_on(
     gate: Gate, devices: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "_WAITING", {"Neg"})
-
-    async def main() -> None:
-        async with open_session(fork(devices), f"cpu:{devices}", thread_limit_s=0) as session:
-            (got,) = await session.run("y", {"x": TWO})
-            assert got.tolist() == [2, 2]
-            assert gate.threads
-            assert threading.get_ident() not in gate.threads
-
-    trio.run(main)
+    async with open_session(fork(devices), f"cpu:{devices}", thread_limit_s=0) as session:
+        (got,) = await session.run("y", {"x": TWO})
+        assert got.tolist() == [2, 2]
+        assert gate.threads
+        assert threading.get_ident() not in gate.threads
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_the_loop_goes_on_while_a_kernel_is_in_a_thread(gate: Gate, devices: int) -> None:
-    async def main() -> None:
-        async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session, trio.open_nursery() as nursery:
-            await warm(session)
-            gate.close()
-            entered = gate.entered
-            assert entered is not None
-            nursery.start_soon(session.run, "y", {"x": TWO})
-            await entered.wait()  # only a loop that goes on gets here
-            gate.opened.set()
-
-    trio.run(main)
+async def test_the_loop_goes_on_while_a_kernel_is_in_a_thread(gate: Gate, devices: int) -> None:
+    async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session, trio.open_nursery() as nursery:
+        await warm(session)
+        gate.close()
+        entered = gate.entered
+        assert entered is not None
+        nursery.start_soon(session.run, "y", {"x": TWO})
+        await entered.wait()  # only a loop that goes on gets here
+        gate.opened.set()
     assert gate.opened.is_set()
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_a_step_cancelled_in_a_thread_ends_after_the_thread(gate: Gate, devices: int) -> None:
-    async def main() -> None:
-        ended = False
+async def test_a_step_cancelled_in_a_thread_ends_after_the_thread(gate: Gate, devices: int) -> None:
+    ended = False
 
-        async def step(session: Session, scope: trio.CancelScope) -> None:
-            nonlocal ended
-            with scope:
-                await session.run("y", {"x": TWO})
-            ended = True
+    async def step(session: Session, scope: trio.CancelScope) -> None:
+        nonlocal ended
+        with scope:
+            await session.run("y", {"x": TWO})
+        ended = True
 
-        async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
-            await warm(session)
-            gate.close()
-            entered, scope = gate.entered, trio.CancelScope()
-            assert entered is not None
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(step, session, scope)
-                await entered.wait()
-                scope.cancel()
-                await wait_all_tasks_blocked()
-                assert not ended
-                gate.opened.set()
-            assert scope.cancelled_caught
-            await warm(session)
-
-    trio.run(main)
+    async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
+        await warm(session)
+        gate.close()
+        entered, scope = gate.entered, trio.CancelScope()
+        assert entered is not None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(step, session, scope)
+            await entered.wait()
+            scope.cancel()
+            await wait_all_tasks_blocked()
+            assert not ended
+            gate.opened.set()
+        assert scope.cancelled_caught
+        await warm(session)
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_an_error_in_a_thread_fails_the_step_and_no_other(gate: Gate, devices: int) -> None:
-    async def main() -> None:
-        async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
-            await warm(session)
-            gate.fails = True
-            with pytest.raises(InvalidArgumentError, match="as asked") as caught:
-                await session.run("y", {"x": TWO})
-            assert caught.value.op == "Neg"
-            assert caught.value.node in {"a0", "b0"}
-            gate.fails = False
-            await warm(session)
-
-    trio.run(main)
+async def test_an_error_in_a_thread_fails_the_step_and_no_other(gate: Gate, devices: int) -> None:
+    async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
+        await warm(session)
+        gate.fails = True
+        with pytest.raises(InvalidArgumentError, match="as asked") as caught:
+            await session.run("y", {"x": TWO})
+        assert caught.value.op == "Neg"
+        assert caught.value.node in {"a0", "b0"}
+        gate.fails = False
+        await warm(session)
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_a_session_closed_under_a_thread_fails_the_step_after_it(gate: Gate, devices: int) -> None:
-    async def main() -> None:
-        async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
-            await warm(session)
-            gate.close()
-            entered = gate.entered
-            assert entered is not None
+async def test_a_session_closed_under_a_thread_fails_the_step_after_it(gate: Gate, devices: int) -> None:
+    async with open_session(fork(devices), f"cpu:{devices}", **ALWAYS) as session:
+        await warm(session)
+        gate.close()
+        entered = gate.entered
+        assert entered is not None
 
-            async def step() -> None:
-                with pytest.raises(CancelledError, match=r"^Session has been closed"):
-                    await session.run("y", {"x": TWO})
+        async def step() -> None:
+            with pytest.raises(CancelledError, match=r"^Session has been closed"):
+                await session.run("y", {"x": TWO})
 
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(step)
-                await entered.wait()
-                session.close()
-                gate.opened.set()
-
-    trio.run(main)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(step)
+            await entered.wait()
+            session.close()
+            gate.opened.set()
     assert gate.threads

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -136,10 +135,7 @@ def test_what_is_ready_at_once_crosses_in_one_message_there_and_back() -> None:
     assert [share.outgoing.sizes.tolist() for share in apart] == [[1] * 20] * 2
 
 
-def test_a_bundle_brings_every_tensor_to_its_reader() -> None:
-    async def main() -> None:
-        async with open_session(fan(20), "cpu:2") as session:
-            (got,) = await session.run("sum", {"x": np.arange(3, dtype=np.float32)})
-            assert got.tolist() == [0, -40, -80]
-
-    trio.run(main)
+async def test_a_bundle_brings_every_tensor_to_its_reader() -> None:
+    async with open_session(fan(20), "cpu:2") as session:
+        (got,) = await session.run("sum", {"x": np.arange(3, dtype=np.float32)})
+        assert got.tolist() == [0, -40, -80]

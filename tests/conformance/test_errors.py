@@ -16,7 +16,7 @@ from partita.errors import PartitaError
 from partita.graph.graph import Graph
 from partita.graph.importer import graph_def_to_graph, import_graph_def
 from tests.conformance.corpus import ErrorCase, error_cases
-from tests.runs import HARD_PLACEMENT, cpus, run_one, run_to_the_end
+from tests.runs import HARD_PLACEMENT, cpus, run_one
 
 IMPORTED = error_cases("errors") + error_cases("errors2")
 CASES = [case for case in IMPORTED if case.code != "CRASH"]
@@ -68,17 +68,17 @@ async def answer(case: ErrorCase) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_code_and_message(case: ErrorCase) -> None:
+async def test_code_and_message(case: ErrorCase) -> None:
     """The code is TensorFlow's; the message begins like its message or names the same nodes."""
-    code, message = run_to_the_end(answer, case)
+    code, message = await answer(case)
     assert code == case.code, message
     assert speaks_of_the_same(message, case.core) or code == "OK", f"{message!r} is not about {case.core!r}"
 
 
 @pytest.mark.parametrize("case", CRASHES, ids=lambda case: case.name)
-def test_where_tensorflow_dies_there_is_an_error(case: ErrorCase) -> None:
+async def test_where_tensorflow_dies_there_is_an_error(case: ErrorCase) -> None:
     """A function that calls itself without end is stopped, and the session goes on."""
-    code, message = run_to_the_end(answer, case)
+    code, message = await answer(case)
     assert code == "RESOURCE_EXHAUSTED", message
 
 

@@ -17,7 +17,7 @@ from partita.errors import PartitaError
 from partita.graph.dtypes import Array
 from tests.conformance.corpus import Case, cases
 from tests.conformance.test_values import check_close
-from tests.runs import HARD_PLACEMENT, cpus, run_to_the_end
+from tests.runs import HARD_PLACEMENT, cpus
 
 CASES = cases("partial_run")
 
@@ -59,6 +59,6 @@ async def run_case(case: Case) -> int:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
-def test_partial_runs_equal_tensorflow(case: Case) -> None:
+async def test_partial_runs_equal_tensorflow(case: Case) -> None:
     """Every action of a case ends as in TensorFlow."""
-    assert run_to_the_end(run_case, case) > 1
+    assert await run_case(case) > 1

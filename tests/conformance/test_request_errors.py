@@ -21,7 +21,7 @@ from partita.graph import GraphDef
 from partita.graph.dtypes import Array
 from partita.graph.ops.registry import PRODUCER
 from tests.conformance.corpus import COMMITTED
-from tests.runs import HARD_PLACEMENT, can_run, cpus, run_to_the_end
+from tests.runs import HARD_PLACEMENT, can_run, cpus
 
 # Same code, another wording on purpose: ours says what is wrong with the tensor, TensorFlow prints the message whole.
 _WORDED_OTHERWISE = ("Cannot parse tensor from proto", "dims must represent", "Cannot bitcast", "Container localhost")
@@ -70,9 +70,9 @@ _COUNTED = re.compile(r"'_\d+_")  # resources without a name are numbered as the
 
 
 @pytest.mark.parametrize("request_", CASES, ids=lambda case: str(case["name"]))
-def test_answers_as_tensorflow(request_: dict[str, Any]) -> None:
+async def test_answers_as_tensorflow(request_: dict[str, Any]) -> None:
     """Stage and status code are TensorFlow's, and so is the beginning of the message."""
-    stage, code, message = run_to_the_end(answer, request_)
+    stage, code, message = await answer(request_)
     assert (stage, code) == (request_["stage"], request_["code"]), message
     core, message = (_COUNTED.sub("'_N_", text) for text in (request_["core"], message))
     assert core[:24].lower() in message.lower() or core.startswith(_WORDED_OTHERWISE), f"{message!r} is not {core!r}"

@@ -24,7 +24,7 @@ from partita.graph.formats.bundle_reader import BundleReader
 from partita.graph.formats.bundle_writer import BundleWriter
 from tests.conformance.corpus import Case, Tensors, cases, whole_corpus
 from tests.conformance.test_values import check_close
-from tests.runs import can_run, run_to_the_end
+from tests.runs import can_run
 
 CASES = cases("saved_model")
 MODELS = [case for case in CASES if case.info["kind"] == "saved_model"]
@@ -96,10 +96,10 @@ async def run_model(case: Case, run: dict[str, Any]) -> int:  # Any: JSON
 
 
 @pytest.mark.parametrize("case", RUNNABLE, ids=lambda case: case.path)
-def test_signatures_answer_as_in_tensorflow(case: Case) -> None:
+async def test_signatures_answer_as_in_tensorflow(case: Case) -> None:
     """Every output of every step, from restored variables on."""
     for run in case.info["runs"]:
-        assert run_to_the_end(run_model, case, run) == sum(len(step["expected"]) for step in run["steps"])
+        assert await run_model(case, run) == sum(len(step["expected"]) for step in run["steps"])
 
 
 def _broken() -> list[Any]:  # Any: JSON
@@ -112,16 +112,12 @@ def _broken() -> list[Any]:  # Any: JSON
 
 
 @pytest.mark.parametrize("info", _broken(), ids=lambda info: info["name"])
-def test_broken_models_are_refused_as_in_tensorflow(info: dict[str, Any]) -> None:  # Any: JSON
+async def test_broken_models_are_refused_as_in_tensorflow(info: dict[str, Any]) -> None:  # Any: JSON
     """With its code and its words, but for those that need function calls to fail."""
-
-    async def load() -> None:
-        async with open_saved_model(info["folder"], info["tags"]):
-            pass
-
     code, words = "OK", ""
     try:
-        run_to_the_end(load)
+        async with open_saved_model(info["folder"], info["tags"]):
+            pass
     except UnimplementedError as error:
         if not can_run([str(error.op)]):
             pytest.skip(f"op {error.op!r} has no kernel")

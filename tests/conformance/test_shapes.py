@@ -21,7 +21,7 @@ from partita.graph.shape_inference import Shapes, infer_shapes
 from tests.conformance.corpus import Case, ShapeCase, shape_cases
 from tests.conformance.test_values import CASES as WITH_VALUES
 from tests.conformance.test_values import fed
-from tests.runs import cpus, run_one, run_to_the_end
+from tests.runs import cpus, run_one
 
 _NAMES = {"float32": DataType.FLOAT, "float64": DataType.DOUBLE, "float16": DataType.HALF}
 _ENDS_OF_LOOPS = (NodeClass.ENTER, NodeClass.NEXT_ITERATION)
@@ -93,11 +93,11 @@ async def shapes_of_a_run(graph_def: GraphDef, feeds: dict[str, Array], names: l
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
-def test_shapes_are_those_that_tensorflow_infers(case: ShapeCase) -> None:
+async def test_shapes_are_those_that_tensorflow_infers(case: ShapeCase) -> None:
     """Never less; where more outside loops, what a run gives is just that."""
     better = known_better(case)
     if better:
-        actual = run_to_the_end(shapes_of_a_run, *runnable(case), list(better))
+        actual = await shapes_of_a_run(*runnable(case), list(better))
         for (name, shapes), shape in zip(better.items(), actual, strict=True):
             assert fits(shapes[0], shape), name
 

@@ -14,7 +14,7 @@ from partita.actors.session import open_session
 from partita.graph.dtypes import Array, dtype_name, from_numpy
 from partita.graph.protos import ConfigProto
 from tests.conformance.corpus import Case, Step, cases, optional_cases
-from tests.runs import HARD_PLACEMENT, cpus, run_one, run_to_the_end
+from tests.runs import HARD_PLACEMENT, cpus, run_one
 
 FAMILIES = ("elementary", "random", "models", "control_flow")
 ELSEWHERE = ("ops", "stateful", "functions")
@@ -63,15 +63,15 @@ async def run_case(case: Case, config: ConfigProto) -> int:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
-def test_values_equal_tensorflow(case: Case) -> None:
+async def test_values_equal_tensorflow(case: Case) -> None:
     """Every fetch of every step has TensorFlow's value."""
-    assert run_to_the_end(run_case, case, HARD_PLACEMENT) == sum(len(step.fetches) for step in case.steps())
+    assert await run_case(case, HARD_PLACEMENT) == sum(len(step.fetches) for step in case.steps())
 
 
 @pytest.mark.parametrize("case", optional_cases("functions"), ids=lambda case: case.path)
-def test_values_are_the_same_when_functions_are_inlined(case: Case) -> None:
+async def test_values_are_the_same_when_functions_are_inlined(case: Case) -> None:
     """Where a function runs makes no difference to what it computes."""
-    assert run_to_the_end(run_case, case, INLINED) == sum(len(step.fetches) for step in case.steps())
+    assert await run_case(case, INLINED) == sum(len(step.fetches) for step in case.steps())
 
 
 def test_every_case_has_steps_and_most_fetch() -> None:

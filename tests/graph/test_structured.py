@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,12 +25,9 @@ from partita.graph.structured import cond, while_loop
 from tests.strategies import cpu
 
 
-def _run(b: GraphBuilder, fetches: list[Tensor], feeds: Mapping[str, Any], devices: int = 1) -> list[Any]:
-    async def main() -> list[Any]:
-        async with open_session(b.graph_def(), f"cpu:{devices}") as session:
-            return [a.tolist() for a in await session.run([t.name for t in fetches], feeds)]
-
-    return trio.run(main)
+async def _run(b: GraphBuilder, fetches: list[Tensor], feeds: Mapping[str, Any], devices: int = 1) -> list[Any]:
+    async with open_session(b.graph_def(), f"cpu:{devices}") as session:
+        return [a.tolist() for a in await session.run([t.name for t in fetches], feeds)]
 
 
 def _add(b: GraphBuilder, left: Input, right: Input, name: str = "add") -> Tensor:
@@ -112,11 +108,11 @@ def test_the_nodes_are_those_that_tensorflow_makes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_programs_run(name: str) -> None:
+async def test_programs_run(name: str) -> None:
     """And give what Python gives."""
     b, fetches = _made(name)
     for x in (0.0, 1.0, 2.5, 4.0):
-        assert _run(b, fetches, {"x": x}) == pytest.approx(_python(name, x))
+        assert await _run(b, fetches, {"x": x}) == pytest.approx(_python(name, x))
 
 
 def test_frames_and_iterations_are_told() -> None:
@@ -129,7 +125,7 @@ def test_frames_and_iterations_are_told() -> None:
 
 
 @given(st.integers(0, 5), st.integers(0, 3), st.integers(1, 3), st.data())
-def test_loops_over_devices_count(outer: int, inner: int, devices: int, data: st.DataObject) -> None:
+async def test_loops_over_devices_count(outer: int, inner: int, devices: int, data: st.DataObject) -> None:
     """Nested loops whose nodes are anywhere add up as they would in Python."""
     b = GraphBuilder()
     x = b.placeholder("x", "int32", (), device=cpu(0))
@@ -148,21 +144,21 @@ def test_loops_over_devices_count(outer: int, inner: int, devices: int, data: st
 
     with b.device(cpu(0)):
         made = while_loop(b, lambda i, s: somewhere("Less", i, outer), body, [0, x])
-    assert _run(b, made, {"x": 3}, devices) == [outer, 3 + inner * sum(3 * i for i in range(outer))]
+    assert await _run(b, made, {"x": 3}, devices) == [outer, 3 + inner * sum(3 * i for i in range(outer))]
 
 
-def test_only_the_branch_that_is_taken_runs() -> None:
+async def test_only_the_branch_that_is_taken_runs() -> None:
     """The other may hold what fails."""
     b = GraphBuilder()
     p = b.placeholder("p", "bool", ())
     x = b.constant(2.0, name="x")
     (y,) = cond(b, p, lambda: b.op("Sqrt", x), lambda: b.op("Error", x, message="taken"))
-    assert _run(b, [y], {"p": True}) == [pytest.approx(2**0.5)]
+    assert await _run(b, [y], {"p": True}) == [pytest.approx(2**0.5)]
     with pytest.raises(Exception, match="taken"):
-        _run(b, [y], {"p": False})
+        await _run(b, [y], {"p": False})
 
 
-def test_nodes_without_inputs_of_their_own_run_in_every_iteration() -> None:
+async def test_nodes_without_inputs_of_their_own_run_in_every_iteration() -> None:
     """What waits for nodes outside only, or reads what is the same every time, waits for the pivot."""
     b = GraphBuilder()
     x, gate = b.constant(2.0, name="x"), b.op("NoOp", name="gate")
@@ -177,7 +173,7 @@ def test_nodes_without_inputs_of_their_own_run_in_every_iteration() -> None:
     nodes = {node.name: list(node.input) for node in b.graph_def().node}
     assert nodes["while/same"] == ["while/same/Enter", "while/same/Enter", "^while/Identity"]
     assert nodes["while/nothing"] == ["^while/Identity"]
-    assert _run(b, [made], {}) == [8.0]
+    assert await _run(b, [made], {}) == [8.0]
 
 
 def test_mistakes_are_told() -> None:

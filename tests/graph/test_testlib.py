@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import trio
 
 from partita.actors.session import open_session
 from partita.errors import InternalError, InvalidArgumentError
@@ -22,15 +21,11 @@ ROW = np.array([10.0, 20.0], np.float32)
 IMAGE = np.arange(9, dtype=np.float32).reshape(1, 3, 3, 1)
 
 
-def _run(graph: Graph, *nodes: Node | tuple[Node, int], targets: tuple[str, ...] = ()) -> list[Array]:
+async def _run(graph: Graph, *nodes: Node | tuple[Node, int], targets: tuple[str, ...] = ()) -> list[Array]:
     graph.fix_source_and_sink_edges()
     pairs = [(node, 0) if isinstance(node, Node) else node for node in nodes]
-
-    async def main() -> list[Array]:
-        async with open_session(graph.to_graph_def(), seed=1) as session:
-            return await session.run([f"{node.name}:{port}" for node, port in pairs], targets=targets)
-
-    return trio.run(main)
+    async with open_session(graph.to_graph_def(), seed=1) as session:
+        return await session.run([f"{node.name}:{port}" for node, port in pairs], targets=targets)
 
 
 Make = Callable[..., Node]
@@ -61,12 +56,12 @@ CASES: dict[str, tuple[Make, list[Any], Any]] = {  # Any: values that become con
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_node_computes_what_its_op_computes(name: str) -> None:
+async def test_a_node_computes_what_its_op_computes(name: str) -> None:
     """From constants."""
     make, values, expected = CASES[name]
     graph = Graph()
     made = make(graph, *[testlib.constant(graph, value) for value in values])
-    (found,) = _run(graph, made)
+    (found,) = await _run(graph, made)
     np.testing.assert_array_equal(found, expected)
     assert found.dtype == np.asarray(expected).dtype
 
@@ -81,41 +76,41 @@ def test_names_count_up() -> None:
     assert [edge.src.name for edge in c.input_edges()] == ["n/_0", "b"]
 
 
-def test_a_variable_is_assigned_before_it_is_read() -> None:
+async def test_a_variable_is_assigned_before_it_is_read() -> None:
     """Through its reference."""
     graph = Graph()
     v = testlib.var(graph, DataType.FLOAT, (2, 2), "v")
     assigned = testlib.assign(graph, v, testlib.constant(graph, X))
-    np.testing.assert_array_equal(_run(graph, testlib.identity(graph, assigned))[0], X)
+    np.testing.assert_array_equal((await _run(graph, testlib.identity(graph, assigned)))[0], X)
 
 
-def test_random_numbers_have_the_shape_asked_for() -> None:
+async def test_random_numbers_have_the_shape_asked_for() -> None:
     """And lie where their distribution has them."""
     graph = Graph()
     shape = testlib.constant(graph, [50, 2])
     alpha = testlib.constant(graph, [3.0, 4.0, 5.0])
     for make in (testlib.random_uniform, testlib.random_gaussian, testlib.truncated_normal):
-        (drawn,) = _run(graph, make(graph, shape, DataType.FLOAT))
+        (drawn,) = await _run(graph, make(graph, shape, DataType.FLOAT))
         assert drawn.shape == (50, 2)
         assert np.abs(drawn).max() < 6
     for per_parameter in (testlib.random_gamma, testlib.random_poisson):
-        (drawn,) = _run(graph, per_parameter(graph, shape, alpha))
+        (drawn,) = await _run(graph, per_parameter(graph, shape, alpha))
         assert drawn.shape == (50, 2, 3)
         assert (drawn >= 0).all()
 
 
-def test_a_switch_and_a_merge_make_a_conditional() -> None:
+async def test_a_switch_and_a_merge_make_a_conditional() -> None:
     """The Merge tells which side was alive."""
     graph = Graph()
     chosen = testlib.switch(graph, testlib.constant(graph, 4.0), testlib.constant(graph, np.bool_(True)))
     merged = testlib.merge(graph, testlib.unary(graph, "Neg", (chosen, 0)), testlib.unary(graph, "Sqrt", (chosen, 1)))
-    value, index = _run(graph, merged, (merged, 1))
+    value, index = await _run(graph, merged, (merged, 1))
     assert [value.item(), index.item()] == [2.0, 1]
     with pytest.raises(InvalidArgumentError):
         testlib.merge(graph, chosen)
 
 
-def test_a_loop_counts_to_its_limit() -> None:
+async def test_a_loop_counts_to_its_limit() -> None:
     """Its Merge names the node that closes it before that is made."""
     graph = Graph()
     start = testlib.enter(graph, testlib.constant(graph, 0.0), "loop")
@@ -128,7 +123,7 @@ def test_a_loop_counts_to_its_limit() -> None:
     body = testlib.identity(graph, (turn, 1))
     graph.add_control_edge(body, one)
     testlib.next_(graph, "next", testlib.add(graph, body, one))
-    assert _run(graph, testlib.exit_(graph, (turn, 0))) == [5.0]
+    assert await _run(graph, testlib.exit_(graph, (turn, 0))) == [5.0]
 
 
 def test_transfers_name_their_route() -> None:
@@ -148,20 +143,20 @@ def test_a_session_tensor_is_read_by_its_handle() -> None:
     assert (read.input_types, read.output_types) == ((DataType.STRING,), (DataType.FLOAT,))
 
 
-def test_nodes_that_fail_do() -> None:
+async def test_nodes_that_fail_do() -> None:
     """With what they were told."""
     graph = Graph()
     with pytest.raises(InternalError, match="on purpose"):
-        _run(graph, testlib.error(graph, testlib.constant(graph, 1.0), "on purpose"))
+        await _run(graph, testlib.error(graph, testlib.constant(graph, 1.0), "on purpose"))
     wrong = testlib.invalid_ref_type(graph, DataType.FLOAT, DataType.INT32)
     with pytest.raises(InternalError, match="int32_ref does not match declared output type float_ref"):
-        _run(graph, targets=(wrong.name,))
+        await _run(graph, targets=(wrong.name,))
 
 
-def test_a_no_op_waits() -> None:
+async def test_a_no_op_waits() -> None:
     """For all that it is told to."""
     graph = Graph()
     first, second = testlib.constant(graph, 1.0), testlib.constant(graph, 2.0)
     waits = testlib.no_op(graph, [first, second])
     assert [edge.src for edge in waits.in_edges()] == [first, second]
-    assert _run(graph, targets=(waits.name,)) == []
+    assert await _run(graph, targets=(waits.name,)) == []

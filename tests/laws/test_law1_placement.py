@@ -15,17 +15,19 @@ from tests.strategies import GraphCase, placed_cases
 
 
 @given(placed_cases())
-def test_partitioned_run_equals_single_device_run(placed: tuple[GraphCase, dict[str, str]]) -> None:
+async def test_partitioned_run_equals_single_device_run(placed: tuple[GraphCase, dict[str, str]]) -> None:
     """Any placement over up to four devices fetches the same bits as one device."""
     case, placement = placed
-    assert_same_values(values(case.on(placement), case), values(case.on_one_device(), case))
+    assert_same_values(await values(case.on(placement), case), await values(case.on_one_device(), case))
 
 
 @given(placed_cases(max_steps=6), st.lists(st.random_module(), min_size=2, max_size=4))
-def test_any_interleaving_gives_the_same_values(placed: tuple[GraphCase, dict[str, str]], seeds: list[object]) -> None:
+async def test_any_interleaving_gives_the_same_values(
+    placed: tuple[GraphCase, dict[str, str]], seeds: list[object]
+) -> None:
     """However the actors take turns, the step fetches the same bits."""
     case, placement = placed
-    first = values(case.on(placement), case)
+    first = await values(case.on(placement), case)
     for number, _ in enumerate(seeds):
         random.seed(number)
-        assert_same_values(values(case.on(placement), case), first)
+        assert_same_values(await values(case.on(placement), case), first)

@@ -25,28 +25,24 @@ from partita.graph.protos import ConfigProto, GraphDef, GraphOptions, OptimizerO
 from partita.graph.subgraph import client_graph
 from tests.actors.graphs import Conditional, conditionals
 from tests.actors.programs import Program, programs
-from tests.runs import IDLE_TINY_S, assert_same_values, cpus, run_to_the_end, values
+from tests.runs import assert_same_values, cpus, values
 from tests.strategies import GraphCase, cpu, placed_cases
 
 
-def _optimised(graph_def: GraphDef, case: GraphCase, *, inlining: bool) -> list[Array]:
+async def _optimised(graph_def: GraphDef, case: GraphCase, *, inlining: bool) -> list[Array]:
     """What a session at level L1 gives."""
     options = GraphOptions(optimizer_options=OptimizerOptions(do_function_inlining=inlining))
     config = ConfigProto(allow_soft_placement=False, graph_options=options)
-
-    async def main() -> list[Array]:
-        async with open_session(graph_def, cpus(4), config=config) as session:
-            return await session.run(list(case.fetches), dict(case.feeds), list(case.targets))
-
-    return run_to_the_end(main, idle_s=IDLE_TINY_S)
+    async with open_session(graph_def, cpus(4), config=config) as session:
+        return await session.run(list(case.fetches), dict(case.feeds), list(case.targets))
 
 
 @given(placed_cases(max_steps=20), st.booleans())
-def test_optimised_equals_plain(placed: tuple[GraphCase, dict[str, str]], inlining: bool) -> None:
+async def test_optimised_equals_plain(placed: tuple[GraphCase, dict[str, str]], inlining: bool) -> None:
     """Folding, merging and dropping nodes of every partition changes no fetched value."""
     case, placement = placed
     graph_def = case.on(placement)
-    assert_same_values(_optimised(graph_def, case, inlining=inlining), values(graph_def, case))
+    assert_same_values(await _optimised(graph_def, case, inlining=inlining), await values(graph_def, case))
 
 
 @given(st.one_of(conditionals(), programs(devices=3)), st.booleans())

@@ -28,7 +28,7 @@ from partita.graph.partition import PartitionOptions, name_counter, partition
 from partita.graph.protos import GraphDef
 from partita.graph.subgraph import build_client_graph
 from partita.graph.tensor import numpy_to_tensor
-from tests.runs import HARD_PLACEMENT, assert_same_values, cpus, run_to_the_end
+from tests.runs import HARD_PLACEMENT, assert_same_values, cpus
 from tests.strategies import GraphCase, cpu, placed_cases
 
 EXAMPLE = Path(__file__).parents[2] / "scenarios" / "examples" / "mlp.pb"
@@ -108,21 +108,17 @@ def random_graph() -> GraphDef:
     return graph_def
 
 
-def three_steps(seed: int) -> list[Array]:
+async def three_steps(seed: int) -> list[Array]:
     """What three steps of a session with a seed fetch."""
-
-    async def main() -> list[Array]:
-        async with open_session(random_graph(), cpus(4), config=HARD_PLACEMENT, seed=seed) as session:
-            return [value for _ in range(3) for value in await session.run(["random1:0", "random2:0", "sum:0"])]
-
-    return run_to_the_end(main)
+    async with open_session(random_graph(), cpus(4), config=HARD_PLACEMENT, seed=seed) as session:
+        return [value for _ in range(3) for value in await session.run(["random1:0", "random2:0", "sum:0"])]
 
 
 @given(st.integers(1, 2**31 - 1), st.random_module())
-def test_a_seed_decides_all_random_numbers(seed: int, scheduling: object) -> None:
+async def test_a_seed_decides_all_random_numbers(seed: int, scheduling: object) -> None:
     """Two sessions with one seed draw the same numbers step by step; ops, steps and seeds differ from each other."""
     assert scheduling
-    first = three_steps(seed)
-    assert_same_values(three_steps(seed), first)
+    first = await three_steps(seed)
+    assert_same_values(await three_steps(seed), first)
     assert len({value.tobytes() for value in first}) == len(first)
-    assert three_steps(seed + 1)[0].tobytes() != first[0].tobytes()
+    assert (await three_steps(seed + 1))[0].tobytes() != first[0].tobytes()

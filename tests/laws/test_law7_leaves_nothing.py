@@ -24,7 +24,7 @@ from partita.graph.attrs import encode
 from partita.graph.dtypes import Array, DataType
 from partita.graph.protos import GraphDef
 from partita.graph.tensor import numpy_to_tensor
-from tests.runs import HARD_PLACEMENT, IDLE_TINY_S, Watch, assert_same_values, cpus, run_one, run_to_the_end
+from tests.runs import HARD_PLACEMENT, Watch, assert_same_values, cpus, run_one
 from tests.strategies import GraphCase, cpu, placed_cases
 
 NOTHING = {"waiters": 0, "queued": 0}
@@ -146,9 +146,9 @@ async def check_close_under_a_step(case: GraphCase, graph_def: GraphDef, ticks: 
 
 
 @given(breakable_cases())
-def test_an_error_leaves_nothing(breakable: tuple[GraphCase, GraphDef]) -> None:
+async def test_an_error_leaves_nothing(breakable: tuple[GraphCase, GraphDef]) -> None:
     """The error names its node, everything else of the step is gone, the next step gives what the first one gave."""
-    run_to_the_end(check_fail_then_work, *breakable, idle_s=IDLE_TINY_S)
+    await check_fail_then_work(*breakable)
 
 
 FAULTS: dict[str, tuple[Callable[[GraphCase], GraphCase], str]] = {
@@ -184,65 +184,57 @@ async def check_faults_change_nothing(case: GraphCase, graph_def: GraphDef, faul
 
 @settings(max_examples=25)  # each one prepares up to nine requests
 @given(breakable_cases(), st.integers(0, 3), st.lists(st.sampled_from(sorted(FAULTS)), min_size=1, max_size=4))
-def test_variables_are_as_the_last_good_step_left_them(
+async def test_variables_are_as_the_last_good_step_left_them(
     breakable: tuple[GraphCase, GraphDef], device: int, faults: list[str]
 ) -> None:
     """A variable that is updated behind the node that fails, or by a request that is refused, keeps its value."""
     case, graph_def = breakable
     add_counter(graph_def, cpu(device))
-    run_to_the_end(check_faults_change_nothing, case, graph_def, faults, idle_s=IDLE_TINY_S)
+    await check_faults_change_nothing(case, graph_def, faults)
 
 
 @given(breakable_cases())
-def test_an_error_says_where(breakable: tuple[GraphCase, GraphDef]) -> None:
+async def test_an_error_says_where(breakable: tuple[GraphCase, GraphDef]) -> None:
     """Node, op, device, inputs and step of a kernel's error; the name of a feed that is refused."""
     case, graph_def = breakable
-
-    async def main() -> None:
-        async with open_session(graph_def, cpus(4), config=HARD_PLACEMENT) as session:
-            with pytest.raises(InvalidArgumentError) as caught:
-                await run_case(session, broken(case))
-            node = next(node for node in graph_def.node if node.name == "breakable")
-            found, inputs = caught.value, [name.removesuffix(":0") for name in node.input]
-            assert (found.node, found.op, found.device, found.step) == ("breakable", "Reshape", node.device, 1)
-            assert found.inputs == inputs
-            assert all(repr(name) in str(found) for name in ("breakable", "Reshape", node.device, *inputs))
-            with pytest.raises(InvalidArgumentError, match="'shape:0'"):
-                await run_case(session, FAULTS["type of a feed"][0](case))
-
-    run_to_the_end(main, idle_s=IDLE_TINY_S)
+    async with open_session(graph_def, cpus(4), config=HARD_PLACEMENT) as session:
+        with pytest.raises(InvalidArgumentError) as caught:
+            await run_case(session, broken(case))
+        node = next(node for node in graph_def.node if node.name == "breakable")
+        found, inputs = caught.value, [name.removesuffix(":0") for name in node.input]
+        assert (found.node, found.op, found.device, found.step) == ("breakable", "Reshape", node.device, 1)
+        assert found.inputs == inputs
+        assert all(repr(name) in str(found) for name in ("breakable", "Reshape", node.device, *inputs))
+        with pytest.raises(InvalidArgumentError, match="'shape:0'"):
+            await run_case(session, FAULTS["type of a feed"][0](case))
 
 
 @given(breakable_cases(), st.integers(0, 30), st.random_module())
-def test_a_cancel_leaves_nothing(breakable: tuple[GraphCase, GraphDef], ticks: int, seed: object) -> None:
+async def test_a_cancel_leaves_nothing(breakable: tuple[GraphCase, GraphDef], ticks: int, seed: object) -> None:
     """The same after a cancel, at whatever tick it comes."""
     assert seed
-    run_to_the_end(check_cancel_then_work, *breakable, ticks, idle_s=IDLE_TINY_S)
+    await check_cancel_then_work(*breakable, ticks)
 
 
 @given(breakable_cases(), st.integers(0, 30), st.random_module())
-def test_closing_ends_steps_under_way(breakable: tuple[GraphCase, GraphDef], ticks: int, seed: object) -> None:
+async def test_closing_ends_steps_under_way(breakable: tuple[GraphCase, GraphDef], ticks: int, seed: object) -> None:
     """A step under way never outlives its session, and never hangs."""
     assert seed
-    run_to_the_end(check_close_under_a_step, *breakable, ticks, idle_s=IDLE_TINY_S)
+    await check_close_under_a_step(*breakable, ticks)
 
 
 @settings(max_examples=20)  # each one collects garbage twice, which is what takes the time
 @given(breakable_cases())
-def test_tensors_die_with_their_step(breakable: tuple[GraphCase, GraphDef]) -> None:
+async def test_tensors_die_with_their_step(breakable: tuple[GraphCase, GraphDef]) -> None:
     """Of what was sent only constants, which belong to the plan, outlive a step, failed or not."""
     case, graph_def = breakable
-
-    async def main() -> None:
-        watch = Watch()
-        async with watched_session(graph_def, watch) as session:
-            await run_case(session, case)
-            with pytest.raises(InvalidArgumentError):
-                await run_case(session, broken(case))
-            kept = watch.living_tensors()
-            for request in (case, broken(case), case):
-                with contextlib.suppress(InvalidArgumentError):
-                    await run_case(session, request)
-            assert watch.living_tensors() <= kept
-
-    run_to_the_end(main, idle_s=IDLE_TINY_S)
+    watch = Watch()
+    async with watched_session(graph_def, watch) as session:
+        await run_case(session, case)
+        with pytest.raises(InvalidArgumentError):
+            await run_case(session, broken(case))
+        kept = watch.living_tensors()
+        for request in (case, broken(case), case):
+            with contextlib.suppress(InvalidArgumentError):
+                await run_case(session, request)
+        assert watch.living_tensors() <= kept

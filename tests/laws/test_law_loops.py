@@ -21,7 +21,7 @@ from partita.graph.importer import graph_def_to_graph
 from partita.graph.protos import RunMetadata, RunOptions
 from partita.graph.subgraph import client_graph
 from tests.actors.programs import Program, programs
-from tests.runs import IDLE_TINY_S, assert_same_values, run_to_the_end
+from tests.runs import assert_same_values
 from tests.strategies import cpu
 
 FULL_TRACE = RunOptions(trace_level=RunOptions.FULL_TRACE)
@@ -54,6 +54,6 @@ async def check(case: Program) -> None:
 
 
 @given(programs())
-def test_compiled_loops_compute_what_interpreted_ones_do(case: Program) -> None:
+async def test_compiled_loops_compute_what_interpreted_ones_do(case: Program) -> None:
     """Over one to four devices."""
-    run_to_the_end(check, case, idle_s=IDLE_TINY_S)
+    await check(case)

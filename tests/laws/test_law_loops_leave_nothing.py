@@ -23,7 +23,7 @@ from partita.actors.step import Step
 from partita.errors import InvalidArgumentError
 from tests.actors.disturbances import DEFERRED, FAILING, Disturbance
 from tests.actors.programs import Program, program
-from tests.runs import IDLE_TINY_S, Watch, assert_same_values, run_to_the_end
+from tests.runs import Watch, assert_same_values
 
 STEPS = int(os.environ.get("SOAK", "60"))
 PER_PROGRAM = 10
@@ -146,6 +146,6 @@ def _account() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("seed", range(STEPS // PER_PROGRAM))
-def test_a_disturbed_step_leaves_nothing(seed: int) -> None:
+async def test_a_disturbed_step_leaves_nothing(seed: int) -> None:
     """No task, waiter, pending call or step, and the next run is right."""
-    run_to_the_end(check, seed, idle_s=IDLE_TINY_S)
+    await check(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -26,11 +26,6 @@ KEY = Key("/job:a/task:0/device:CPU:0", 1, "/job:a/task:0/device:CPU:1", "edge_3
 def meeting(request: pytest.FixtureRequest) -> Rendezvous:
     """A fresh rendezvous of each kind."""
     return IMPLEMENTATIONS[request.param]()
-
-
-def run(scenario: Callable[[], Awaitable[None]]) -> None:
-    """Runs a scenario that needs the event loop."""
-    trio.run(scenario)
 
 
 def assert_empty(meeting: Rendezvous) -> None:
@@ -261,132 +256,108 @@ def test_nothing_is_kept_alive(meeting: Rendezvous) -> None:
     assert [reference() for reference in gone] == [None, None]
 
 
-def test_recv_waits_for_the_value(meeting: Rendezvous) -> None:
+async def test_recv_waits_for_the_value(meeting: Rendezvous) -> None:
     """Either side may be first."""
+    got: list[Received] = []
 
-    async def scenario() -> None:
-        got: list[Received] = []
+    async def receive() -> None:
+        got.append(await meeting.recv(KEY))
 
-        async def receive() -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(receive)
+        await wait_all_tasks_blocked()
+        assert meeting.statistics().waiting == 1
+        meeting.send(KEY, 1)
+        meeting.send(KEY, None, is_dead=True)
+    assert got == [Received(1, False)]
+    assert await meeting.recv(KEY) == Received(None, True)
+    assert_empty(meeting)
+
+
+async def test_recv_is_a_checkpoint_even_when_the_value_is_there(meeting: Rendezvous) -> None:
+    """A receive in a cancelled scope raises Cancelled and takes nothing."""
+    meeting.send(KEY, 1)
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await meeting.recv(KEY)
+    assert scope.cancelled_caught
+    assert meeting.statistics().queued == 1
+    with trio.testing.assert_checkpoints():
+        assert await meeting.recv(KEY) == Received(1, False)
+
+
+async def test_a_cancelled_recv_leaves_no_waiter_and_steals_nothing(meeting: Rendezvous) -> None:
+    """The message goes to the one who still waits."""
+    got: list[tuple[str, Received]] = []
+    scope = trio.CancelScope()
+
+    async def receive(who: str, within: trio.CancelScope) -> None:
+        with within:
+            got.append((who, await meeting.recv(KEY)))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(receive, "cancelled", scope)
+        await wait_all_tasks_blocked()
+        nursery.start_soon(receive, "patient", trio.CancelScope())
+        await wait_all_tasks_blocked()
+        scope.cancel()
+        await wait_all_tasks_blocked()
+        assert meeting.statistics().waiting == 1
+        meeting.send(KEY, 1)
+    assert got == [("patient", Received(1, False))]
+    assert_empty(meeting)
+
+
+async def test_a_value_sent_before_the_cancellation_arrives(meeting: Rendezvous) -> None:
+    """A message handed to a waiter is not lost when its scope is cancelled before the task runs again."""
+    got: list[Received] = []
+    scope = trio.CancelScope()
+
+    async def receive() -> None:
+        with scope:
             got.append(await meeting.recv(KEY))
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(receive)
-            await wait_all_tasks_blocked()
-            assert meeting.statistics().waiting == 1
-            meeting.send(KEY, 1)
-            meeting.send(KEY, None, is_dead=True)
-        assert got == [Received(1, False)]
-        assert await meeting.recv(KEY) == Received(None, True)
-        assert_empty(meeting)
-
-    run(scenario)
-
-
-def test_recv_is_a_checkpoint_even_when_the_value_is_there(meeting: Rendezvous) -> None:
-    """A receive in a cancelled scope raises Cancelled and takes nothing."""
-
-    async def scenario() -> None:
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(receive)
+        await wait_all_tasks_blocked()
         meeting.send(KEY, 1)
-        with trio.CancelScope() as scope:
-            scope.cancel()
-            await meeting.recv(KEY)
-        assert scope.cancelled_caught
-        assert meeting.statistics().queued == 1
-        with trio.testing.assert_checkpoints():
-            assert await meeting.recv(KEY) == Received(1, False)
-
-    run(scenario)
+        scope.cancel()
+    assert got == [Received(1, False)]
+    assert_empty(meeting)
 
 
-def test_a_cancelled_recv_leaves_no_waiter_and_steals_nothing(meeting: Rendezvous) -> None:
-    """The message goes to the one who still waits."""
-
-    async def scenario() -> None:
-        got: list[tuple[str, Received]] = []
-        scope = trio.CancelScope()
-
-        async def receive(who: str, within: trio.CancelScope) -> None:
-            with within:
-                got.append((who, await meeting.recv(KEY)))
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(receive, "cancelled", scope)
-            await wait_all_tasks_blocked()
-            nursery.start_soon(receive, "patient", trio.CancelScope())
-            await wait_all_tasks_blocked()
-            scope.cancel()
-            await wait_all_tasks_blocked()
-            assert meeting.statistics().waiting == 1
-            meeting.send(KEY, 1)
-        assert got == [("patient", Received(1, False))]
-        assert_empty(meeting)
-
-    run(scenario)
-
-
-def test_a_value_sent_before_the_cancellation_arrives(meeting: Rendezvous) -> None:
-    """A message handed to a waiter is not lost when its scope is cancelled before the task runs again."""
-
-    async def scenario() -> None:
-        got: list[Received] = []
-        scope = trio.CancelScope()
-
-        async def receive() -> None:
-            with scope:
-                got.append(await meeting.recv(KEY))
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(receive)
-            await wait_all_tasks_blocked()
-            meeting.send(KEY, 1)
-            scope.cancel()
-        assert got == [Received(1, False)]
-        assert_empty(meeting)
-
-    run(scenario)
-
-
-def test_a_cancellation_before_the_value_leaves_it_queued(meeting: Rendezvous) -> None:
+async def test_a_cancellation_before_the_value_leaves_it_queued(meeting: Rendezvous) -> None:
     """In the opposite order the message stays for the next receiver."""
+    scope = trio.CancelScope()
 
-    async def scenario() -> None:
-        scope = trio.CancelScope()
+    async def receive() -> None:
+        with scope:
+            await meeting.recv(KEY)
 
-        async def receive() -> None:
-            with scope:
-                await meeting.recv(KEY)
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(receive)
-            await wait_all_tasks_blocked()
-            scope.cancel()
-            meeting.send(KEY, 1)
-        assert meeting.statistics().queued == 1
-
-    run(scenario)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(receive)
+        await wait_all_tasks_blocked()
+        scope.cancel()
+        meeting.send(KEY, 1)
+    assert meeting.statistics().queued == 1
 
 
-def test_abort_raises_in_every_recv(meeting: Rendezvous) -> None:
+async def test_abort_raises_in_every_recv(meeting: Rendezvous) -> None:
     """Waiting tasks and later ones get the error of the first abort."""
+    error = AbortedError("device lost")
+    caught: list[PartitaError] = []
 
-    async def scenario() -> None:
-        error = AbortedError("device lost")
-        caught: list[PartitaError] = []
+    async def receive() -> None:
+        try:
+            await meeting.recv(KEY)
+        except AbortedError as failure:
+            caught.append(failure)
 
-        async def receive() -> None:
-            try:
-                await meeting.recv(KEY)
-            except AbortedError as failure:
-                caught.append(failure)
-
-        async with trio.open_nursery() as nursery:
-            for _ in range(3):
-                nursery.start_soon(receive)
-            await wait_all_tasks_blocked()
-            meeting.abort(error)
-        await receive()
-        assert [failure is error for failure in caught] == [True] * 4
-        assert_empty(meeting)
-
-    run(scenario)
+    async with trio.open_nursery() as nursery:
+        for _ in range(3):
+            nursery.start_soon(receive)
+        await wait_all_tasks_blocked()
+        meeting.abort(error)
+    await receive()
+    assert [failure is error for failure in caught] == [True] * 4
+    assert_empty(meeting)

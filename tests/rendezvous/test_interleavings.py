@@ -106,7 +106,7 @@ ACTIONS = st.lists(st.tuples(st.sampled_from(["send", "recv", "cancel", "turn"])
 
 @settings(max_examples=60, deadline=None)
 @given(ACTIONS, st.booleans())
-def test_async_receives_lose_and_double_nothing(actions: list[tuple[str, str]], by_abort: bool) -> None:
+async def test_async_receives_lose_and_double_nothing(actions: list[tuple[str, str]], by_abort: bool) -> None:
     """Tasks may be cancelled at any moment: each message arrives once, in order, or is still there at the end."""
     meeting = LocalRendezvous()
     sent: dict[str, list[int]] = {"a": [], "b": []}
@@ -120,26 +120,23 @@ def test_async_receives_lose_and_double_nothing(actions: list[tuple[str, str]], 
             except PartitaError:
                 assert meeting.statistics().aborted
 
-    async def scenario() -> None:
-        async with trio.open_nursery() as nursery:
-            for number, (action, name) in enumerate(actions):
-                if action == "send":
-                    sent[name].append(number)
-                    meeting.send(name, number)
-                elif action == "recv":
-                    scopes.append(trio.CancelScope())
-                    nursery.start_soon(receive, name, scopes[-1])
-                elif action == "cancel" and scopes:
-                    scopes[number % len(scopes)].cancel()
-                elif action == "turn":
-                    await wait_all_tasks_blocked()
-            await wait_all_tasks_blocked()
-            if by_abort:
-                meeting.abort(AbortedError("stop"))
-            else:
-                nursery.cancel_scope.cancel()
-
-    trio.run(scenario)
+    async with trio.open_nursery() as nursery:
+        for number, (action, name) in enumerate(actions):
+            if action == "send":
+                sent[name].append(number)
+                meeting.send(name, number)
+            elif action == "recv":
+                scopes.append(trio.CancelScope())
+                nursery.start_soon(receive, name, scopes[-1])
+            elif action == "cancel" and scopes:
+                scopes[number % len(scopes)].cancel()
+            elif action == "turn":
+                await wait_all_tasks_blocked()
+        await wait_all_tasks_blocked()
+        if by_abort:
+            meeting.abort(AbortedError("stop"))
+        else:
+            nursery.cancel_scope.cancel()
     statistics = meeting.statistics()
     assert statistics.waiting == 0
     assert statistics.receives == len(got["a"]) + len(got["b"])

@@ -52,7 +52,7 @@ def test_endings_are_recorded() -> None:
     assert {event.code for event in meeting.events} == {"", "ABORTED"}
 
 
-def test_async_receives_are_recorded() -> None:
+async def test_async_receives_are_recorded() -> None:
     """Each `recv` ends in exactly one of received, failed and cancelled."""
     meeting = traced()
 
@@ -60,17 +60,14 @@ def test_async_receives_are_recorded() -> None:
         with scope:
             await meeting.recv("k")
 
-    async def scenario() -> None:
-        scope = trio.CancelScope()
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(receive, scope)
-            await wait_all_tasks_blocked()
-            scope.cancel()
-        meeting.send("k", 1)
+    scope = trio.CancelScope()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(receive, scope)
+        await wait_all_tasks_blocked()
+        scope.cancel()
+    meeting.send("k", 1)
+    await meeting.recv("k")
+    meeting.close()
+    with pytest.raises(Exception, match="closed"):
         await meeting.recv("k")
-        meeting.close()
-        with pytest.raises(Exception, match="closed"):
-            await meeting.recv("k")
-
-    trio.run(scenario)
     assert kinds(meeting) == ["recv", "cancelled", "send", "recv", "received", "close", "recv", "failed"]

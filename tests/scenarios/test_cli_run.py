@@ -42,7 +42,7 @@ def test_values_are_those_of_a_session(
         return
     with np.load(tmp_path / "out.npz") as out:
         ours = [out[name] for name in case.fetches]
-    assert_same_values(ours, values(graph_def, case))
+    assert_same_values(ours, trio.run(values, graph_def, case))
 
 
 def test_prints_values_time_and_devices(partita: CommandLine, graph: Path, x: str) -> None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import trio
 
 from partita.actors import Session, open_session
 from partita.graph.builder import GraphBuilder
@@ -37,7 +36,7 @@ class Slopes:
     grads: list[str | None]
 
 
-def check(
+async def check(
     build: Build,
     *xs: Array,
     step: float = 1e-5,
@@ -52,16 +51,12 @@ def check(
     `flat` are the xs whose gradient has to be None. With `open_shapes` no size is known before the run. Returns the ops
     of the graph that is differentiated.
     """
-    return trio.run(_check, build, xs, (step, rtol, atol), twice, flat, open_shapes)
-
-
-async def _check(
-    build: Build, xs: Sequence[Array], exact: tuple[float, float, float], twice: bool, flat: Sequence[int], open_: bool
-) -> set[str]:
     random = np.random.default_rng(len(xs))
     b = GraphBuilder()
     feeds = {f"x{i}:0": np.asarray(x) for i, x in enumerate(xs)}
-    placed = [b.placeholder(f"x{i}", x.dtype.name, None if open_ else x.shape) for i, x in enumerate(feeds.values())]
+    placed = [
+        b.placeholder(f"x{i}", x.dtype.name, None if open_shapes else x.shape) for i, x in enumerate(feeds.values())
+    ]
     made = build(b, *placed)
     ys = [made] if isinstance(made, (Tensor, Operation)) else list(made)
     graph = b.graph()
@@ -70,10 +65,10 @@ async def _check(
     assert [i for i, name in enumerate(slopes.grads) if name is None] == list(flat)
     names = [name for name in slopes.grads if name is not None]
     if names:
-        await _compare(slopes, exact, random)
+        await _compare(slopes, (step, rtol, atol), random)
     if twice:
         feeds = slopes.xs | slopes.weights
-        await _compare(await _slopes(slopes.graph, names, feeds, random), exact, random)
+        await _compare(await _slopes(slopes.graph, names, feeds, random), (step, rtol, atol), random)
     return ops
 
 
@@ -126,9 +121,9 @@ class Example:
     xs: tuple[Array, ...]
     options: dict[str, Any]  # keywords of `check`, whose types differ
 
-    def check(self, **more: Any) -> set[str]:  # keywords of `check`
+    async def check(self, **more: Any) -> set[str]:  # keywords of `check`
         """Runs it."""
-        return check(self.build, *self.xs, **{**self.options, **more})
+        return await check(self.build, *self.xs, **{**self.options, **more})
 
 
 def example(build: Build, *xs: Array, **options: Any) -> Example:  # keywords of `check`

@@ -210,6 +210,6 @@ EXAMPLES = LAYOUT | CUTS | LOOK_UPS | GROUPS
 
 @pytest.mark.parametrize("open_shapes", [False, True])
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_elements_flow_back_to_where_they_came_from(name: str, open_shapes: bool) -> None:
+async def test_elements_flow_back_to_where_they_came_from(name: str, open_shapes: bool) -> None:
     """Whether shapes are known before the run or not."""
-    EXAMPLES[name].check(open_shapes=open_shapes)
+    await EXAMPLES[name].check(open_shapes=open_shapes)

@@ -36,15 +36,15 @@ def at(op: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("op", ANYWHERE + INSIDE_ONE + POSITIVE)
-def test_functions_of_one_number(op: str) -> None:
+async def test_functions_of_one_number(op: str) -> None:
     """Real arguments, where the function has a slope."""
-    check(lambda b, x: b.op(op, x), at(op), twice=op not in ONCE_ONLY, rtol=2e-5, atol=1e-6)
+    await check(lambda b, x: b.op(op, x), at(op), twice=op not in ONCE_ONLY, rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("op", COMPLEX)
-def test_functions_of_one_complex_number(op: str) -> None:
+async def test_functions_of_one_complex_number(op: str) -> None:
     """Complex arguments."""
-    check(lambda b, x: b.op(op, x), complex_normal(5) + 2, twice=True, rtol=2e-5, atol=1e-6)
+    await check(lambda b, x: b.op(op, x), complex_normal(5) + 2, twice=True, rtol=2e-5, atol=1e-6)
 
 
 def gradient_op(op: str) -> Example:
@@ -59,14 +59,14 @@ GRADIENT_OPS = words(
 
 
 @pytest.mark.parametrize("op", GRADIENT_OPS)
-def test_ops_that_compute_gradients(op: str) -> None:
+async def test_ops_that_compute_gradients(op: str) -> None:
     """The ops that gradients are made of have gradients themselves."""
-    gradient_op(op).check()
+    await gradient_op(op).check()
 
 
-def test_relu6_is_flat_above_six() -> None:
+async def test_relu6_is_flat_above_six() -> None:
     """Outside of 0 and 6 nothing flows back."""
-    check(lambda b, x: b.op("Relu6", x), np.array([-1.0, 0.5, 3.0, 5.5, 7.0]), twice=True)
+    await check(lambda b, x: b.op("Relu6", x), np.array([-1.0, 0.5, 3.0, 5.5, 7.0]), twice=True)
 
 
 TWO = {
@@ -93,85 +93,85 @@ TWO = {
 
 @pytest.mark.parametrize("open_shapes", [False, True])
 @pytest.mark.parametrize("op", TWO)
-def test_functions_of_two_numbers(op: str, open_shapes: bool) -> None:
+async def test_functions_of_two_numbers(op: str, open_shapes: bool) -> None:
     """What was stretched is summed again, whether shapes are known before the run or not."""
     twice = op != "FloorMod"
-    check(lambda b, x, y: b.op(op, x, y), *TWO[op], twice=twice, open_shapes=open_shapes, rtol=2e-5, atol=1e-6)
+    await check(lambda b, x, y: b.op(op, x, y), *TWO[op], twice=twice, open_shapes=open_shapes, rtol=2e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "RealDiv", "DivNoNan", "Pow", "Xlogy", "Xdivy", "Xlog1py"])
-def test_functions_of_two_complex_numbers(op: str) -> None:
+async def test_functions_of_two_complex_numbers(op: str) -> None:
     """Complex arguments, one of them stretched."""
-    check(lambda b, x, y: b.op(op, x, y), complex_normal(3, 4) + 2, complex_normal(4, seed=5) + 2, rtol=2e-5)
+    await check(lambda b, x, y: b.op(op, x, y), complex_normal(3, 4) + 2, complex_normal(4, seed=5) + 2, rtol=2e-5)
 
 
 @pytest.mark.parametrize("op", ["Igamma", "Igammac"])
-def test_incomplete_gamma(op: str) -> None:
+async def test_incomplete_gamma(op: str) -> None:
     """By both arguments."""
-    check(lambda b, a, x: b.op(op, a, x), between(1, 2, 3, 1), between(1, 2, 4), rtol=1e-4, atol=1e-6)
+    await check(lambda b, a, x: b.op(op, a, x), between(1, 2, 3, 1), between(1, 2, 4), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("op", ["Zeta", "Polygamma"])
-def test_only_the_second_argument_flows_back(op: str) -> None:
+async def test_only_the_second_argument_flows_back(op: str) -> None:
     """Orders get nothing."""
     order = np.array([[2.0], [3.0]])
-    check(lambda b, x, y: b.op(op, x, y), order, between(1.5, 2, 4), flat=[0], rtol=1e-4)
+    await check(lambda b, x, y: b.op(op, x, y), order, between(1.5, 2, 4), flat=[0], rtol=1e-4)
 
 
-def test_betainc_flows_back_to_its_upper_end() -> None:
+async def test_betainc_flows_back_to_its_upper_end() -> None:
     """Shape parameters get nothing."""
     xs = between(1, 2, 4), between(1, 2, 4, seed=1), between(0.2, 0.8, 4)
-    check(lambda b, *args: b.op("Betainc", *args), *xs, flat=[0, 1], rtol=1e-4)
+    await check(lambda b, *args: b.op("Betainc", *args), *xs, flat=[0, 1], rtol=1e-4)
 
 
 @pytest.mark.parametrize("op", ["Real", "Imag", "Angle", "ComplexAbs"])
-def test_parts_of_complex_numbers(op: str) -> None:
+async def test_parts_of_complex_numbers(op: str) -> None:
     """Real results of complex arguments."""
-    check(lambda b, x: b.op(op, x, Tout="float64"), complex_normal(5), rtol=2e-5)
+    await check(lambda b, x: b.op(op, x, Tout="float64"), complex_normal(5), rtol=2e-5)
 
 
 @pytest.mark.parametrize("open_shapes", [False, True])
-def test_complex_numbers_from_parts(open_shapes: bool) -> None:
+async def test_complex_numbers_from_parts(open_shapes: bool) -> None:
     """Both parts may be stretched."""
     xs = normal(3, 1), normal(4)
-    check(lambda b, x, y: b.op("Complex", x, y, Tout="complex128"), *xs, open_shapes=open_shapes)
+    await check(lambda b, x, y: b.op("Complex", x, y, Tout="complex128"), *xs, open_shapes=open_shapes)
 
 
-def test_clip_by_value() -> None:
+async def test_clip_by_value() -> None:
     """To value or bound, whichever came out."""
     xs = np.array([[-2.0, 0.1, 0.4], [1.5, -0.3, 0.9]]), np.array(-0.5), np.array(0.6)
-    check(lambda b, *args: b.op("ClipByValue", *args), *xs)
+    await check(lambda b, *args: b.op("ClipByValue", *args), *xs)
 
 
 @pytest.mark.parametrize("op", ["Floor", "Ceil", "Rint", "Round"])
-def test_steps_are_flat(op: str) -> None:
+async def test_steps_are_flat(op: str) -> None:
     """Nothing flows back through steps."""
-    check(lambda b, x: (b.op(op, x), b.op("Neg", x)), normal(4), atol=1e-4)
-    check(lambda b, x: b.op(op, x), normal(4), flat=[0])
+    await check(lambda b, x: (b.op(op, x), b.op("Neg", x)), normal(4), atol=1e-4)
+    await check(lambda b, x: b.op(op, x), normal(4), flat=[0])
 
 
-def test_sign_gives_zeros() -> None:
+async def test_sign_gives_zeros() -> None:
     """Sign has the gradient 0, not none."""
-    check(lambda b, x: b.op("Sign", x), normal(4))
+    await check(lambda b, x: b.op("Sign", x), normal(4))
 
 
-def test_next_after() -> None:
+async def test_next_after() -> None:
     """The neighbour moves with its number."""
-    check(lambda b, x, y: b.op("NextAfter", x, y), normal(3, 4), normal(4))
+    await check(lambda b, x, y: b.op("NextAfter", x, y), normal(3, 4), normal(4))
 
 
 @pytest.mark.parametrize(("open_shapes", "then"), [(False, (3, 4)), (True, (3, 1)), (False, ())])
-def test_select(open_shapes: bool, then: tuple[int, ...]) -> None:
+async def test_select(open_shapes: bool, then: tuple[int, ...]) -> None:
     """To whichever was taken; SelectV2 stretches."""
     condition = np.array([True, False, True, True])
     build = lambda b, x, y: b.op("SelectV2", b.constant(condition), x, y)  # noqa: E731 - read once, in the next line
-    check(build, normal(*then), normal(3, 4), open_shapes=open_shapes, twice=True)
-    check(lambda b, x, y: b.op("Select", b.constant(condition), x, y), normal(4, 2), normal(4, 2, seed=2))
+    await check(build, normal(*then), normal(3, 4), open_shapes=open_shapes, twice=True)
+    await check(lambda b, x, y: b.op("Select", b.constant(condition), x, y), normal(4, 2), normal(4, 2, seed=2))
 
 
-def test_casts() -> None:
+async def test_casts() -> None:
     """Between floating types and to complex ones."""
-    check(
+    await check(
         lambda b, x: b.op("Cast", b.op("Cast", x, DstT="complex128"), DstT="complex64"), normal(3), step=1e-2, rtol=1e-4
     )
-    check(lambda b, x: b.op("Cast", b.op("Cast", x, DstT="int32"), DstT="float64"), normal(3), flat=[0])
+    await check(lambda b, x: b.op("Cast", b.op("Cast", x, DstT="int32"), DstT="float64"), normal(3), flat=[0])

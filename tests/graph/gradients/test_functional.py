@@ -36,12 +36,14 @@ def function(name: str, program: Program) -> FunctionDef:
     return function_of(name, graph(program, SHAPE).graph_def(), [*INPUTS, "even:0"], ["y:0"])
 
 
-def check(built: Graph, ys: list[str], feeds: list[Array], xs: range, true: Callable[[Sequence[Array]], Array]) -> None:
+async def check(
+    built: Graph, ys: list[str], feeds: list[Array], xs: range, true: Callable[[Sequence[Array]], Array]
+) -> None:
     """Checks the gradients of ys by placeholders; feeds are those of x0, x1, ... in that order."""
     at = feeds[xs.start : xs.stop]
     names = gradients(built, ys, [f"x{k}:0" for k in xs])
     inlined = lower_functional(built, inline_calls=True).to_graph_def()
-    values = fetched(inlined, [n for n in names if n], {f"x{k}:0": v for k, v in enumerate(feeds)})
+    values = await fetched(inlined, [n for n in names if n], {f"x{k}:0": v for k, v in enumerate(feeds)})
     found = dict(zip([n for n in names if n], values, strict=True))
     for name, derivative in zip(names, derivatives(true, at), strict=True):
         np.testing.assert_allclose(found[name] if name else np.zeros(SHAPE), derivative, rtol=1e-9, atol=1e-12)
@@ -49,15 +51,15 @@ def check(built: Graph, ys: list[str], feeds: list[Array], xs: range, true: Call
 
 @given(programs, seeds, st.booleans())
 @examples
-def test_calls(program: Program, seed: int, even: bool) -> None:
+async def test_calls(program: Program, seed: int, even: bool) -> None:
     built = calling("PartitionedCall", function("F", program), f=func_attr("F")).graph()
     feeds = [*points(seed), np.array(even)]
-    check(built, ["c:0"], feeds, range(NUM_VARIABLES), lambda at: value(program, at, even))
+    await check(built, ["c:0"], feeds, range(NUM_VARIABLES), lambda at: value(program, at, even))
 
 
 @given(programs, programs, seeds, st.booleans(), st.booleans())
 @examples
-def test_conditionals(then: Program, otherwise: Program, seed: int, even: bool, taken: bool) -> None:
+async def test_conditionals(then: Program, otherwise: Program, seed: int, even: bool, taken: bool) -> None:
     functions = function("F", then), function("G", otherwise)
     branches = func_attr("F"), func_attr("G")
     builder = calling(
@@ -65,23 +67,25 @@ def test_conditionals(then: Program, otherwise: Program, seed: int, even: bool, 
     )
     built = builder.graph()
     feeds = [np.array(taken), *points(seed), np.array(even)]
-    check(built, ["c:0"], feeds, range(1, 1 + NUM_VARIABLES), lambda at: value(then if taken else otherwise, at, even))
+    await check(
+        built, ["c:0"], feeds, range(1, 1 + NUM_VARIABLES), lambda at: value(then if taken else otherwise, at, even)
+    )
 
 
 @given(st.lists(programs, min_size=3, max_size=3), seeds, st.booleans(), st.integers(-1, 3))
 @examples
-def test_choices_of_many(branches: list[Program], seed: int, even: bool, chosen: int) -> None:
+async def test_choices_of_many(branches: list[Program], seed: int, even: bool, chosen: int) -> None:
     functions = [function(f"F{k}", branch) for k, branch in enumerate(branches)]
     listed = encode([func_attr(f"F{k}").func for k in range(3)], "list(func)")
     built = calling("StatelessCase", *functions, first=[DataType.INT32], branches=listed).graph()
     feeds = [np.array(chosen, np.int32), *points(seed), np.array(even)]
     taken = branches[chosen if chosen in range(3) else -1]
-    check(built, ["c:0"], feeds, range(1, 1 + NUM_VARIABLES), lambda at: value(taken, at, even))
+    await check(built, ["c:0"], feeds, range(1, 1 + NUM_VARIABLES), lambda at: value(taken, at, even))
 
 
 @given(programs, seeds, st.booleans(), st.integers(0, 3))
 @examples
-def test_loops(body: Program, seed: int, even: bool, times: int) -> None:
+async def test_loops(body: Program, seed: int, even: bool, times: int) -> None:
     def iterated(at: Sequence[Array]) -> Array:
         variables = list(at)
         for _ in range(times):
@@ -97,7 +101,7 @@ def test_loops(body: Program, seed: int, even: bool, times: int) -> None:
     builder = calling("StatelessWhile", *functions, T=kinds, cond=func_attr("Again"), body=func_attr("Body"))
     builder.op("AddN", [f"c:{k}" for k in range(NUM_VARIABLES)], name="total")
     feeds = [*points(seed), np.array(even), np.array(0, np.int32)]
-    check(builder.graph(), ["total:0"], feeds, range(NUM_VARIABLES), iterated)
+    await check(builder.graph(), ["total:0"], feeds, range(NUM_VARIABLES), iterated)
 
 
 def _condition(times: int) -> GraphDef:
@@ -106,7 +110,7 @@ def _condition(times: int) -> GraphDef:
     return builder.graph_def()
 
 
-def test_a_gradient_that_the_library_names_is_called() -> None:
+async def test_a_gradient_that_the_library_names_is_called() -> None:
     """Here it says that the derivative of x + x is 5, which shows who was asked."""
     double, five = GraphBuilder(), GraphBuilder()
     double.op("AddV2", double.placeholder("a", DataType.DOUBLE, SHAPE), "a:0", name="r")
@@ -118,4 +122,4 @@ def test_a_gradient_that_the_library_names_is_called() -> None:
     )
     graph_def = calling("PartitionedCall", *functions, f=func_attr("F")).graph_def()
     graph_def.library.gradient.add(function_name="F", gradient_func="G")
-    check(graph_def_to_graph(graph_def), ["c:0"], [np.ones(SHAPE)], range(1), lambda at: 5 * at[0])
+    await check(graph_def_to_graph(graph_def), ["c:0"], [np.ones(SHAPE)], range(1), lambda at: 5 * at[0])

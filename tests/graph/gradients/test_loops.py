@@ -30,19 +30,19 @@ from tests.runs import fetched
 XS = [f"x{number}:0" for number in range(NUM_VARIABLES)]
 
 
-def graph_gradients(built: Graph, feeds: dict[str, Any]) -> list[Array]:
+async def graph_gradients(built: Graph, feeds: dict[str, Any]) -> list[Array]:
     """The gradients of y, zeros where nothing leads to it."""
     found = gradients(built, ["y:0"], XS)
     names = [name for name in found if name is not None]
-    values = dict(zip(names, fetched(built.to_graph_def(), names, feeds), strict=True))
+    values = dict(zip(names, await fetched(built.to_graph_def(), names, feeds), strict=True))
     return [np.zeros_like(feeds[x]) if name is None else values[name] for x, name in zip(XS, found, strict=True)]
 
 
 @given(programs, st.integers(0, 2**32 - 1), st.booleans())
-def test_gradients_are_the_derivatives(program: tuple[Statement, ...], seed: int, even: bool) -> None:
+async def test_gradients_are_the_derivatives(program: tuple[Statement, ...], seed: int, even: bool) -> None:
     inputs = list(np.random.default_rng(seed).uniform(-1, 1, (NUM_VARIABLES, 2)))
     feeds = {**dict(zip(XS, inputs, strict=True)), "even:0": np.bool_(even)}
-    found = graph_gradients(graph(program, (2,)).graph(), feeds)
+    found = await graph_gradients(graph(program, (2,)).graph(), feeds)
     for ours, theirs in zip(found, derivatives(lambda at: value(program, at, even), inputs), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
@@ -54,13 +54,13 @@ def test_what_never_changes_is_not_pushed() -> None:
     assert pushed <= {"Shape"}
 
 
-def test_a_second_call_does_not_disturb_the_first() -> None:
+async def test_a_second_call_does_not_disturb_the_first() -> None:
     program = (While(3, (If((Step("Mul", 0, 0, 1),), (Step("Mul", 1, 0, 1),)),)),)
     inputs = [np.array([0.5, -2.0]), np.array([3.0, 0.25]), np.array([1.0, 1.0])]
     feeds: dict[str, Any] = {**dict(zip(XS, inputs, strict=True)), "even:0": np.bool_(True)}
     built = graph(program, (2,)).graph()
     first, second = ([name for name in gradients(built, ["y:0"], XS) if name is not None] for _ in range(2))
-    values = fetched(built.to_graph_def(), first + second, feeds)
+    values = await fetched(built.to_graph_def(), first + second, feeds)
     np.testing.assert_array_equal(values[: len(first)], values[len(first) :])
 
 
@@ -87,7 +87,7 @@ def test_gradients_of_gradients_of_loops_are_refused() -> None:
         gradients(built, [first], XS)
 
 
-def test_conditionals_are_differentiated_twice() -> None:
+async def test_conditionals_are_differentiated_twice() -> None:
     built = graph([If((Step("Mul", 0, 0, 0), Step("Mul", 0, 0, 0)), ())], (2,)).graph()
     (first,) = gradients(built, ["y:0"], XS[:1])
     assert first is not None
@@ -96,5 +96,5 @@ def test_conditionals_are_differentiated_twice() -> None:
     x, other = np.array([3.0, -1.0]), np.zeros(2)
     for even, true in ((True, 12 * x**2 / 8), (False, np.zeros(2))):
         feeds: dict[str, Any] = {**dict(zip(XS, [x, other, other], strict=True)), "even:0": np.bool_(even)}
-        (found,) = fetched(built.to_graph_def(), [second], feeds)
+        (found,) = await fetched(built.to_graph_def(), [second], feeds)
         np.testing.assert_allclose(found, true)

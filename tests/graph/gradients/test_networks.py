@@ -345,19 +345,19 @@ SPARSE = {f"sparse {name}": found for name, found in SPARSE.items()}
 
 
 @pytest.mark.parametrize("name", EXAMPLES | SPARSE)
-def test_networks(name: str) -> None:
+async def test_networks(name: str) -> None:
     """Once, and where it says so once again."""
-    (EXAMPLES | SPARSE)[name].check()
+    await (EXAMPLES | SPARSE)[name].check()
 
 
 @pytest.mark.parametrize("name", [*CONVOLUTIONS, *LOSSES, *SPARSE, "patches", "colour", "average", "max"])
-def test_networks_of_open_shapes(name: str) -> None:
+async def test_networks_of_open_shapes(name: str) -> None:
     """Shapes that are not known before the run."""
-    (EXAMPLES | SPARSE)[name].check(open_shapes=True, twice=False)
+    await (EXAMPLES | SPARSE)[name].check(open_shapes=True, twice=False)
 
 
 @pytest.mark.parametrize("name", ROUNDED)
-def test_rounding_is_passed_through(name: str) -> None:
+async def test_rounding_is_passed_through(name: str) -> None:
     """Inside of the range the gradient is that of the identity, whatever the steps."""
     op, bounds, attrs = ROUNDED[name]
 
@@ -370,10 +370,10 @@ def test_rounding_is_passed_through(name: str) -> None:
             b.op("StopGradient", b.op("Sub", inside, b.op("Mul", x, b.constant(single(np.abs(GRID) < 1))))),
         )[0]
 
-    check(build, GRID, **SINGLE)
+    await check(build, GRID, **SINGLE)
 
 
-def test_a_loss_that_cannot_be_differentiated_twice_says_so() -> None:
+async def test_a_loss_that_cannot_be_differentiated_twice_says_so() -> None:
     """The gradient of a CTC loss has none."""
     with pytest.raises(NotFoundError, match="CTC"):
-        LOSSES["ctc"].check(twice=True)
+        await LOSSES["ctc"].check(twice=True)

@@ -121,7 +121,7 @@ def test_new_nodes_are_where_the_old_ones_are() -> None:
     }
 
 
-def test_pass_through_ops() -> None:
+async def test_pass_through_ops() -> None:
     """Identities of all kinds, and optionals."""
     passes = example(
         lambda b, x: b.op(
@@ -131,20 +131,20 @@ def test_pass_through_ops() -> None:
         ),
         normal(3),
     )
-    passes.check()
+    await passes.check()
 
     def optional(b: GraphBuilder, x: object) -> object:
         held = b.op("OptionalFromValue", [x])
         return b.op("OptionalGetValue", held, output_types=["float64"], output_shapes=[(3,)])
 
-    check(optional, normal(3))
+    await check(optional, normal(3))
 
 
 ADDED = st.lists(st.tuples(st.sampled_from(["Mul", "AddV2", "Sub", "Maximum"]), st.integers(0, 5), st.integers(0, 5)))
 
 
 @given(ADDED, st.booleans())
-def test_any_graph_of_binary_ops(steps: list[tuple[str, int, int]], open_shapes: bool) -> None:
+async def test_any_graph_of_binary_ops(steps: list[tuple[str, int, int]], open_shapes: bool) -> None:
     """Values that are used once, often or never, of shapes that stretch."""
 
     def build(b: GraphBuilder, *xs: object) -> object:
@@ -153,7 +153,9 @@ def test_any_graph_of_binary_ops(steps: list[tuple[str, int, int]], open_shapes:
             values.append(b.op(op, values[-1 - left % len(values)], values[-1 - right % len(values)])[0])
         return b.op("AddN", [b.op("Sum", b.op("Tanh", v), b.op("Range", 0, b.op("Rank", v), 1))[0] for v in values])
 
-    check(build, normal(2, 3), normal(3, seed=4), normal(2, 1, seed=5), open_shapes=open_shapes, rtol=1e-3, atol=1e-5)
+    await check(
+        build, normal(2, 3), normal(3, seed=4), normal(2, 1, seed=5), open_shapes=open_shapes, rtol=1e-3, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from partita.graph.importer import graph_def_to_graph
 from partita.graph.passes.lower_functional import lower_functional
 from partita.graph.protos import AttrValue, ConfigProto, FunctionDef, GraphDef, NameAttrList
 from tests.function_defs import LOWER, calling, func_attr, function_of
-from tests.runs import IDLE_TINY_S, assert_same_values, cpus, run_to_the_end, values
+from tests.runs import assert_same_values, cpus, values
 from tests.strategies import GraphCase, placed_cases
 
 INLINE = ConfigProto(allow_soft_placement=False)
@@ -31,16 +31,12 @@ INLINE.graph_options.optimizer_options.do_function_inlining = True
 TRUE = AttrValue(b=True)
 
 
-def run(
+async def run(
     graph_def: GraphDef, feeds: Sequence[Array], fetches: Sequence[str], targets: Sequence[str] = ()
 ) -> list[Array]:
     """What a session that inlines everything fetches, with `feeds` for x0, x1, ..."""
-
-    async def main() -> list[Array]:
-        async with open_session(graph_def, cpus(4), config=INLINE) as session:
-            return await session.run(list(fetches), {f"x{k}:0": value for k, value in enumerate(feeds)}, list(targets))
-
-    return run_to_the_end(main, idle_s=IDLE_TINY_S)
+    async with open_session(graph_def, cpus(4), config=INLINE) as session:
+        return await session.run(list(fetches), {f"x{k}:0": value for k, value in enumerate(feeds)}, list(targets))
 
 
 def as_function(case: GraphCase, placement: dict[str, str], name: str = "F") -> FunctionDef:
@@ -55,19 +51,19 @@ def outputs(count: int) -> list[str]:
 
 @given(placed_cases())
 @settings(max_examples=20)
-def test_an_inlined_call_computes_what_the_graph_does(placed: tuple[GraphCase, dict[str, str]]) -> None:
+async def test_an_inlined_call_computes_what_the_graph_does(placed: tuple[GraphCase, dict[str, str]]) -> None:
     """Over any devices, a request and the call of it as a function fetch the same values."""
     case, placement = placed
     assume(case.fetches)
     function = as_function(case, placement)
     graph_def = calling("PartitionedCall", function, f=func_attr("F")).graph_def()
-    found = run(graph_def, list(case.feeds.values()), outputs(len(case.fetches)), ["c"])
-    assert_same_values(found, values(case.on(placement), case))
+    found = await run(graph_def, list(case.feeds.values()), outputs(len(case.fetches)), ["c"])
+    assert_same_values(found, await values(case.on(placement), case))
 
 
 @given(placed_cases(), placed_cases(), st.booleans())
 @settings(max_examples=20)
-def test_a_lowered_conditional_runs_one_branch(
+async def test_a_lowered_conditional_runs_one_branch(
     placed: tuple[GraphCase, dict[str, str]], other: tuple[GraphCase, dict[str, str]], taken: bool
 ) -> None:
     """An If computes what the branch taken computes; the other branch may be any function of the same types."""
@@ -79,8 +75,8 @@ def test_a_lowered_conditional_runs_one_branch(
     if not taken:
         branches = {"then_branch": func_attr("G"), "else_branch": func_attr("F")}
     b = calling("StatelessIf", function, unused, first=[DataType.BOOL], **branches, **{LOWER: TRUE})
-    found = run(b.graph_def(), [np.array(taken), *case.feeds.values()], outputs(len(case.fetches)), ["c"])
-    assert_same_values(found, values(case.on(placement), case))
+    found = await run(b.graph_def(), [np.array(taken), *case.feeds.values()], outputs(len(case.fetches)), ["c"])
+    assert_same_values(found, await values(case.on(placement), case))
 
 
 def constants_like(like: FunctionDef) -> FunctionDef:
@@ -127,18 +123,18 @@ def loop(limit: int) -> GraphDef:
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 7])
-def test_a_lowered_loop_runs_its_body(limit: int) -> None:
+async def test_a_lowered_loop_runs_its_body(limit: int) -> None:
     """The body runs as long as the condition holds, with values going round."""
     expected = np.array([1.0, -2.0], np.float32)
     for number in range(limit):
         expected = expected * np.float32(2) + np.float32(number)
-    i, x = run(loop(limit), [np.array(0, np.int32), np.array([1.0, -2.0], np.float32)], ["c:0", "c:1"])
+    i, x = await run(loop(limit), [np.array(0, np.int32), np.array([1.0, -2.0], np.float32)], ["c:0", "c:1"])
     assert i == limit
     np.testing.assert_array_equal(x, expected)
 
 
 @pytest.mark.parametrize("index", [-1, 0, 1, 2, 9])
-def test_a_lowered_case_runs_one_branch(index: int) -> None:
+async def test_a_lowered_case_runs_one_branch(index: int) -> None:
     """A Case computes the branch of that number, and the last one for numbers that no branch has."""
     b = GraphBuilder()
     for k, op in enumerate(("Neg", "Square", "Abs")):
@@ -149,7 +145,7 @@ def test_a_lowered_case_runs_one_branch(index: int) -> None:
     branches.list.func.extend(NameAttrList(name=f"B{k}") for k in range(3))
     chosen, x = b.placeholder("x0", "int32"), b.placeholder("x1", "float32")
     b.op("StatelessCase", chosen, [x], name="c", attrs={"branches": branches, "Tout": ["float32"], LOWER: TRUE})
-    (found,) = run(b.graph_def(), [np.array(index, np.int32), np.array(-3.0, np.float32)], ["c"])
+    (found,) = await run(b.graph_def(), [np.array(index, np.int32), np.array(-3.0, np.float32)], ["c"])
     assert found == [3.0, 9.0, 3.0][{0: 0, 1: 1}.get(index, 2)]
 
 
