@@ -1,7 +1,8 @@
-"""Settings that all tests share: hypothesis profiles, and the account of conformance cases at the end of a run.
+"""Settings that all tests share: hypothesis profiles, and the account at the end of a run of what ran and what did not.
 
-Flows in: the reports of tests that ran a case of the corpus, from however many processes. Flows out: per suite and
-family how many cases passed of how many there are, so that a suite which silently ran less would show.
+Flows in: the reports of tests, from however many processes. Flows out: per suite and family of the corpus how many
+cases passed of how many there are, and by reason how many tests did not run and which, so that a suite which silently
+ran less would show.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ import os
 from collections import Counter, defaultdict
 from inspect import iscoroutinefunction
 from textwrap import wrap
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.hangs import never_hangs
+
+_DESELECTED = pytest.StashKey[set[str]]()
 
 # No deadline: on a shared machine a slow example says nothing. The same examples each time, so that a failure repeats.
 settings.register_profile(
@@ -35,6 +39,37 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.obj = never_hangs(item.obj)
 
 
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Notes what the command line left out; xdist says nothing about it."""
+    for item in items:
+        item.config.stash.setdefault(_DESELECTED, set()).add(item.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker of xdist sends its notes."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["deselected"] = sorted(session.config.stash.get(_DESELECTED, ()))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:  # Any: xdist may not be there
+    """The notes of a worker arrive; all workers collect the same tests."""
+    node.config.stash.setdefault(_DESELECTED, set()).update(getattr(node, "workeroutput", {}).get("deselected", ()))
+
+
+def _left_out(terminalreporter: pytest.TerminalReporter) -> dict[str, list[str]]:
+    """The names of the tests that did not run, by reason."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for report in terminalreporter.stats.get("skipped", []):
+        _, _, reason = report.longrepr
+        found[reason.removeprefix("Skipped: ")].append(report.nodeid)
+    config = terminalreporter.config
+    if not config.option.keyword:  # whoever names tests wants no list of all the others
+        for name in sorted(config.stash.get(_DESELECTED, ())):
+            found[f"left out by -m {config.option.markexpr!r}"].append(name)
+    return found
+
+
 def _accounts(terminalreporter: pytest.TerminalReporter, outcome: str) -> set[str]:
     reports = [report for report in terminalreporter.stats.get(outcome, []) if getattr(report, "when", "") == "call"]
     return {str(value) for report in reports for key, value in report.user_properties if key == "conformance"}
@@ -52,7 +87,19 @@ def _cases_of_ops(terminalreporter: pytest.TerminalReporter) -> dict[str, Counte
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Prints per suite and family how many cases passed of how many the corpus has, and in how many each op was."""
+    """Prints how many tests did not run, why, and which, and what ran of the corpus."""
+    left_out = _left_out(terminalreporter)
+    if left_out:
+        terminalreporter.section("tests that did not run, and why")
+    for reason, names in sorted(left_out.items()):
+        terminalreporter.line(f"{len(names)}: {reason}")
+        for name in names:
+            terminalreporter.line(f"  {name}")
+    _conformance_summary(terminalreporter)
+
+
+def _conformance_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Per suite and family how many cases passed of how many the corpus has, and in how many each op was."""
     failed = _accounts(terminalreporter, "failed") | _accounts(terminalreporter, "xfailed")
     passed: dict[tuple[str, str, str], int] = defaultdict(int)
     for account in failed | _accounts(terminalreporter, "passed"):

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from partita.actors.roles import Role, role_of
 from partita.actors.session import Session, open_session
-from partita.devices.kernels.registry import registered_ops
 from partita.graph.dtypes import Array
 from partita.graph.protos import ConfigProto, GraphDef
 from partita.rendezvous import LocalRendezvous
@@ -27,11 +25,6 @@ HARD_PLACEMENT = ConfigProto(allow_soft_placement=False)
 def cpus(count: int) -> str:
     """The devices of a session with so many CPUs."""
     return f"cpu:{count}"
-
-
-def can_run(ops: Collection[str]) -> bool:
-    """Whether every op has a kernel or is run by the executor itself."""
-    return all(op in registered_ops() or role_of(op) is not Role.COMPUTE for op in ops)
 
 
 async def run_one(

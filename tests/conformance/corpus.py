@@ -223,11 +223,6 @@ def cases(family: str) -> list[Case]:
     return found
 
 
-def optional_cases(family: str) -> list[Case]:
-    """The cases of a family of which nothing is committed: none where the whole corpus is not present."""
-    return [] if whole_corpus() is None else cases(family)
-
-
 @dataclass(frozen=True)
 class ErrorCase:
     """One request that TensorFlow refused (or, deliberately, accepted) and what it said."""

@@ -6,12 +6,10 @@ import pytest
 
 from partita.graph.graph import Graph
 from partita.graph.subgraph import build_client_graph
-from tests.conformance.corpus import Case, Step, cases, optional_cases
+from tests.conformance.corpus import Case, Step, cases
 
-FAMILIES = ("elementary", "random", "models", "casts", "gpu_partition")
-MORE_FAMILIES = ("control_flow", "stateful", "epochs")
+FAMILIES = ("elementary", "random", "models", "casts", "gpu_partition", "control_flow", "stateful", "epochs")
 CASES = [case for family in FAMILIES for case in cases(family)]
-CASES += [case for family in MORE_FAMILIES for case in optional_cases(family)]
 
 
 def client_graph(case: Case, step: Step) -> Graph:

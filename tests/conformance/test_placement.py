@@ -10,12 +10,10 @@ import pytest
 from partita.devices.placement import place
 from partita.graph.graph import Graph
 from partita.graph.importer import graph_def_to_graph
-from tests.conformance.corpus import Case, cases, optional_cases
+from tests.conformance.corpus import Case, cases
 
-COMMITTED = ("elementary", "random", "models", "casts", "gpu_partition")
-ELSEWHERE = ("control_flow", "ops", "stateful", "tasks")
-CASES = [case for family in COMMITTED for case in cases(family)]
-CASES += [case for family in ELSEWHERE for case in optional_cases(family)]
+FAMILIES = ("elementary", "random", "models", "casts", "gpu_partition", "control_flow", "ops", "stateful", "tasks")
+CASES = [case for family in FAMILIES for case in cases(family)]
 USERS = ("Assign", "Apply", "ReadVariableOp", "ResourceApply", "Scatter")
 WITH_VARIABLES = [case for case in CASES if any(op.startswith(USERS) for op in case.ops)]
 

@@ -2,7 +2,7 @@
 
 Flows in: data/requests.json, one request a line, each with the status code and the first line that TensorFlow 2.21's
 session (TF_ExtendGraph, then TF_Run) answered on two CPUs; "OK" where it accepts what looks wrong. Flows out: our
-answers to the same requests. A request that needs an op without kernel is left out.
+answers to the same requests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from partita.graph import GraphDef
 from partita.graph.dtypes import Array
 from partita.graph.ops.registry import PRODUCER
 from tests.conformance.corpus import COMMITTED
-from tests.runs import HARD_PLACEMENT, can_run, cpus
+from tests.runs import HARD_PLACEMENT, cpus
 
 # Same code, another wording on purpose: ours says what is wrong with the tensor, TensorFlow prints the message whole.
 _WORDED_OTHERWISE = ("Cannot parse tensor from proto", "dims must represent", "Cannot bitcast", "Container localhost")
@@ -36,9 +36,7 @@ def graph_of(case: dict[str, Any]) -> GraphDef:
     return graph
 
 
-WRITTEN: list[dict[str, Any]] = json.loads((COMMITTED / "requests.json").read_text())  # Any: JSON
-UNKNOWN = ("NoSuchOp",)
-CASES = [case for case in WRITTEN if can_run({node.op for node in graph_of(case).node} - set(UNKNOWN))]
+CASES: list[dict[str, Any]] = json.loads((COMMITTED / "requests.json").read_text())  # Any: JSON
 
 
 def feeds_of(case: dict[str, Any]) -> list[tuple[str, Array]]:
@@ -79,6 +77,6 @@ async def test_answers_as_tensorflow(request_: dict[str, Any]) -> None:
 
 
 def test_the_cases_are_all_there() -> None:
-    """Nearly all of the requests are run, and some of them are accepted."""
-    assert len(CASES) >= len(WRITTEN) - 10 >= 260
+    """Some of them are accepted."""
+    assert len(CASES) >= 270
     assert sum(case["code"] == "OK" for case in CASES) >= 35

@@ -13,13 +13,11 @@ import pytest
 from partita.actors.session import open_session
 from partita.graph.dtypes import Array, dtype_name, from_numpy
 from partita.graph.protos import ConfigProto
-from tests.conformance.corpus import Case, Step, cases, optional_cases
+from tests.conformance.corpus import Case, Step, cases
 from tests.runs import HARD_PLACEMENT, cpus, run_one
 
-FAMILIES = ("elementary", "random", "models", "control_flow")
-ELSEWHERE = ("ops", "stateful", "functions")
+FAMILIES = ("elementary", "random", "models", "control_flow", "ops", "stateful", "functions")
 CASES = [case for family in FAMILIES for case in cases(family)]
-CASES += [case for family in ELSEWHERE for case in optional_cases(family)]
 INLINED = ConfigProto(allow_soft_placement=False)
 INLINED.graph_options.optimizer_options.do_function_inlining = True
 _INEXACT = ("f", "c", "V")  # numpy's kind of bfloat16 is V
@@ -68,7 +66,7 @@ async def test_values_equal_tensorflow(case: Case) -> None:
     assert await run_case(case, HARD_PLACEMENT) == sum(len(step.fetches) for step in case.steps())
 
 
-@pytest.mark.parametrize("case", optional_cases("functions"), ids=lambda case: case.path)
+@pytest.mark.parametrize("case", cases("functions"), ids=lambda case: case.path)
 async def test_values_are_the_same_when_functions_are_inlined(case: Case) -> None:
     """Where a function runs makes no difference to what it computes."""
     assert await run_case(case, INLINED) == sum(len(step.fetches) for step in case.steps())
