@@ -63,10 +63,13 @@ class Block(AbstractAsyncContextManager[Opened], Generic[Opened]):
 
 def unwrapped(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """The KeyboardInterrupt that a nursery has put into a group, where nothing else is in it; else the group."""
-    interrupts, others = group.split(KeyboardInterrupt)
-    while others is None and isinstance(interrupts, BaseExceptionGroup):
-        interrupts = interrupts.exceptions[0]
-    return group if others is not None or interrupts is None else interrupts
+    _interrupts, others = group.split(KeyboardInterrupt)
+    if others is not None:
+        return group
+    first: BaseException = group
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first
 
 
 class Home:

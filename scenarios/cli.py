@@ -25,6 +25,7 @@ Exit codes:
   1  the run failed
   2  wrong usage or configuration: a flag, a file, a feed, a cluster
   3  the graph needs an op that Partita has no kernel for
+  130  interrupted
 Set {_DEBUG}=1 to see the traceback of an error."""
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from threading import active_count
+from typing import Any
 
 import numpy as np
 import pytest
 
 from partita.actors import BlockingSession, RunMetadata, RunOptions
+from partita.devices.kernels import registry
 from partita.errors import CancelledError, InvalidArgumentError
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import GraphDef
+from partita.graph.structured import while_loop
 from tests.strategies import cpu
 
 
@@ -65,3 +70,31 @@ def test_threads_share_a_session() -> None:
 
     with BlockingSession(negation(), "cpu:2") as session, ThreadPoolExecutor(4) as pool:
         assert all(pool.map(lambda value: step(session, value), range(20)))
+
+
+def test_ctrl_c_cancels_the_call_and_not_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that waits for a step gets the signal, the step ends, and the session runs the next one."""
+    assert registry.lookup("Neg") is not None  # loads the kernels before one is replaced
+    is_first = True
+
+    def negative(value: Any) -> Any:
+        nonlocal is_first
+        if is_first:
+            is_first = False
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        return -value
+
+    monkeypatch.setitem(registry._FACTORIES, "Neg", lambda _node: negative)
+    builder = GraphBuilder()
+    x = builder.placeholder("x", "float32", ())
+    (y,) = while_loop(
+        builder,
+        lambda value: builder.op("GreaterEqual", value, 0.0),
+        lambda value: builder.op("Neg", builder.op("Neg", value)),
+        [x],
+    )
+    builder.op("Identity", y, name="y")
+    with BlockingSession(builder.graph_def(), "cpu:2") as session:
+        with pytest.raises(KeyboardInterrupt):
+            session.run("y", {"x": 1.0})  # a loop without end
+        assert session.run("y", {"x": -2.0}) == [-2.0]

@@ -184,3 +184,36 @@ async def test_a_kernel_that_raises_when_started_fails_the_step(desk: Desk, monk
         with pytest.raises(InvalidArgumentError, match="not today") as caught:
             await session.run("y", {"x": 1.0})
         assert caught.value.node == "wait"
+
+
+async def test_a_callback_that_is_registered_too_late_is_called_at_once(desk: Desk) -> None:
+    """The step has failed before the kernel says what to do in that case; what it raises then does no harm."""
+    async with open_session(later().SerializeToString(), "cpu:1") as session:
+        with trio.CancelScope() as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(partial(take, session, "y", [], x=1.0))
+                call, _ = await desk.next()
+                scope.cancel()
+        told: list[str] = []
+        call.on_cancel(partial(told.append, "late"))
+        assert told == ["late"]
+        call.done(np.float32(1))  # heard by nobody
+
+
+async def test_what_a_cancelled_kernel_raises_keeps_nobody_waiting(desk: Desk) -> None:
+    """Every call is told that the step has ended, and the error of the step says what went wrong with one of them."""
+    async with open_session(later(), "cpu:1") as session:
+        told: list[str] = []
+
+        async def step() -> None:
+            with pytest.raises(UnavailableError, match="gave up") as caught:
+                await session.run(["y", "m", "z"], {"x": 1.0, "p": True})
+            assert any("its kernel raised ZeroDivisionError" in note for note in caught.value.__notes__)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(step)
+            (first, _), (second, _), (third, _) = [await desk.next() for _ in range(3)]
+            first.on_cancel(lambda: 1 // 0)  # type: ignore[arg-type, return-value]  # it never returns
+            second.on_cancel(partial(told.append, "second"))
+            third.fail(UnavailableError("gave up"))
+        assert told == ["second"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,15 @@ import trio.testing
 
 from partita.actors.graph_manager import GraphManager
 from partita.devices.cluster import local_cluster
-from partita.errors import AbortedError, CancelledError, InvalidArgumentError, NotFoundError
+from partita.errors import (
+    AbortedError,
+    CancelledError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    PartitaError,
+    UnavailableError,
+)
 from partita.graph.builder import GraphBuilder
 from partita.graph.importer import graph_def_to_graph
 from partita.graph.protos import CostGraphDef, GraphDef
@@ -94,6 +103,61 @@ async def test_handles_are_numbers_that_never_come_again() -> None:
         with pytest.raises(AbortedError):
             manager.partitions(handles[1])
         assert manager.register(share()) not in handles
+
+
+async def test_a_cancelled_nursery_ends_its_worker() -> None:
+    """The step under way fails, a later call is told why, and the nursery is left."""
+    manager, failures = GraphManager(local_cluster(f"cpu:{DEVICES}")), list[PartitaError]()
+
+    async def execute() -> None:
+        with trio.CancelScope(shield=True):  # not the caller's own cancellation is what ends it
+            try:
+                await manager.execute(handle, LocalRendezvous())
+            except CancelledError as error:
+                failures.append(error)
+
+    async with trio.open_nursery() as nursery:
+        manager.start(nursery)
+        handle = manager.register(share())
+        nursery.start_soon(execute)
+        await trio.testing.wait_all_tasks_blocked()
+        nursery.cancel_scope.cancel()
+    assert "the nursery that worker" in str(failures[0])
+    with pytest.raises(CancelledError, match="the nursery that worker"):
+        await manager.execute(handle, LocalRendezvous())
+
+
+async def test_an_abort_from_outside_ends_the_step() -> None:
+    """Whoever waits gets what the rendezvous was aborted with, inputs or not, before the step or under it."""
+    async with worker() as manager:
+        handle, rendezvous, caught = manager.register(share()), LocalRendezvous(), list[PartitaError]()
+
+        async def wait(waiting: Callable[[], Awaitable[object]]) -> None:
+            with pytest.raises(UnavailableError, match="the link is down") as raised:
+                await waiting()
+            caught.append(raised.value)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(wait, partial(manager.execute, handle, rendezvous))
+            nursery.start_soon(wait, partial(manager.recv_outputs, rendezvous, [key("last:0")]))
+            await trio.testing.wait_all_tasks_blocked()
+            rendezvous.abort(UnavailableError("the link is down"))
+        for inputs in ({}, {key("x:0"): TWO}):
+            await wait(partial(manager.execute, handle, rendezvous, inputs))
+        assert len(caught) == 4
+        await works(manager, handle)
+
+
+async def test_a_worker_without_actors_or_of_another_thread_is_refused() -> None:
+    """Where a call would wait for ever."""
+    manager = GraphManager(local_cluster("cpu:1"))
+    with pytest.raises(FailedPreconditionError, match=r"call its start\(nursery\) first"):
+        await manager.execute("0", LocalRendezvous())
+    async with worker() as manager:
+        handle = manager.register(share())
+        elsewhere = partial(trio.run, manager.execute, handle, LocalRendezvous())
+        with pytest.raises(FailedPreconditionError, match="another thread"):
+            await trio.to_thread.run_sync(elsewhere)
 
 
 async def test_a_run_outlives_its_registration() -> None:

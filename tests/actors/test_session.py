@@ -15,6 +15,7 @@ from partita.devices.kernels import registry
 from partita.errors import (
     CancelledError,
     DeadlineExceededError,
+    FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
     OutOfRangeError,
@@ -324,3 +325,11 @@ async def test_a_request_on_a_large_graph_is_prepared_once_while_others_run() ->
                 nursery.start_soon(step, session, "n1999", 1)
                 nursery.start_soon(step, session, "n0", -1)
         assert session.statistics().requests == 2
+
+
+async def test_another_thread_is_refused() -> None:
+    """Its event loop would wait for an answer that comes in this one."""
+    async with open_session(chain(2), "cpu:2") as session:
+        with pytest.raises(FailedPreconditionError, match="event loop of another thread"):
+            await trio.to_thread.run_sync(trio.run, session.run, "n1", {"x": 1.0})
+        assert await session.run("n1", {"x": 1.0}) == [1.0]

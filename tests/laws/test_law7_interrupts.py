@@ -1,0 +1,234 @@
+"""Law 7, for Ctrl-C: wherever it comes, the block ends with a bare KeyboardInterrupt and the next session works.
+
+Flows in: sessions over several devices, and the message, chunk or line of the package at which SIGINT is raised. The
+signal is a real one, so it finds whatever code is running then, as it would at a terminal; the tests start event loops
+of their own, because trio delivers the signal to the main task of the loop it interrupts.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+import trio
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import partita
+from partita.actors import device_actor, open_session
+from partita.actors.cluster_session import open_cluster_session
+from partita.devices.catalog import device_spec
+from partita.devices.cluster import Cluster
+from partita.devices.device import Device
+from partita.devices.kernels import registry
+from partita.graph.builder import GraphBuilder
+from partita.graph.dtypes import Array
+from partita.graph.protos import GraphDef
+from tests.actors.programs import Program, programs
+from tests.runs import assert_same_values
+from tests.strategies import cpu
+
+PACKAGE = str(Path(next(iter(partita.__path__))))
+Main = Callable[[], Awaitable[Any]]  # what a main function gives is the affair of the test
+
+
+def there_and_back() -> GraphDef:
+    """y = sum(-(x @ x)), the negation on another device."""
+    builder = GraphBuilder()
+    x = builder.placeholder("x", "float32", (4, 4), device=cpu(0))
+    product = builder.op("MatMul", x, x, device=cpu(0))
+    negated = builder.op("Neg", product, device=cpu(1))
+    builder.op("Sum", negated, [0, 1], name="y", device=cpu(0))
+    return builder.graph_def()
+
+
+X = {"x": np.ones((4, 4), np.float32)}
+Y = -64.0
+
+
+async def three_steps() -> float:
+    """The last of three steps in a session that gives the loop its turn after every chunk."""
+    async with open_session(there_and_back(), "cpu:2", budget_s=0) as session:
+        for _ in range(2):
+            await session.run("y", X)
+        return float((await session.run("y", X))[0])
+
+
+class Count:
+    """Raises SIGINT at the event with number `at`, counted from 1."""
+
+    def __init__(self, at: int = 0) -> None:
+        self.at = at
+        self.events = 0
+
+    def __call__(self) -> None:
+        self.events += 1
+        if self.events == self.at:
+            signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def counted_lines(count: Count) -> Iterator[None]:
+    """Within the block every line of the package that is about to run is an event."""
+
+    def trace(frame: FrameType, event: str, _argument: object) -> Any:  # Any: as sys.settrace has it
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        if event == "line":
+            count()
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+def is_interrupted(main: Main) -> None:
+    """The loop ends with a bare KeyboardInterrupt: not in a group, and not by hanging."""
+    with pytest.raises(KeyboardInterrupt):
+        trio.run(main)
+
+
+@pytest.mark.parametrize("where", ["message", "chunk"])
+def test_at_every_message_and_every_chunk(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of three steps over two devices, whichever it hits."""
+    count = Count()
+    serve, run = device_actor.DeviceActor.serve_one, device_actor.run_instructions
+
+    def serve_one(actor: device_actor.DeviceActor, now: float) -> float:
+        count()
+        return serve(actor, now)
+
+    def run_instructions(*arguments: Any) -> None:
+        run(*arguments)
+        count()
+
+    if where == "message":
+        monkeypatch.setattr(device_actor.DeviceActor, "serve_one", serve_one)
+    else:
+        monkeypatch.setattr(device_actor, "run_instructions", run_instructions)
+    assert trio.run(three_steps) == Y
+    events, count.events = count.events, 0
+    assert events >= 6  # two devices, three steps
+    for count.at in range(1, events):
+        count.events = 0
+        is_interrupted(three_steps)
+        count.events = events
+        assert trio.run(three_steps) == Y
+
+
+def test_at_any_line_of_the_package() -> None:
+    """Opening, three steps and closing run through thousands of lines; every fortieth is tried."""
+    count = Count()
+    trio.run(three_steps)  # loads what is loaded on first use
+    with counted_lines(count):
+        trio.run(three_steps)
+    lines = count.events
+    assert lines > 1000
+    for at in range(1, lines, 40):
+        with counted_lines(Count(at)):
+            is_interrupted(three_steps)
+    assert trio.run(three_steps) == Y
+
+
+@settings(max_examples=25)
+@given(programs(devices=2, size=3), st.floats(0, 1, exclude_max=True))
+def test_in_loops_over_two_devices(program: Program, share: float) -> None:
+    """A drawn program of loops and conditionals, interrupted at a drawn line of its second step."""
+    found: list[list[Array]] = []
+
+    async def main() -> None:
+        async with open_session(program.graph_def, "cpu:2", budget_s=0) as session:
+            found.append(await session.run(list(program.fetches), program.feeds))
+            with counted_lines(count):
+                found.append(await session.run(list(program.fetches), program.feeds))
+
+    count = Count()
+    trio.run(main)
+    count = Count(1 + int(count.events * share))
+    is_interrupted(main)
+    count = Count()
+    trio.run(main)
+    for other in found[1:]:
+        assert_same_values(other, found[0])
+
+
+def test_in_a_session_over_tasks() -> None:
+    """The nursery of a step over several workers does not wrap it either."""
+    cluster = Cluster([Device(device_spec("generic-cpu"), task=task) for task in (0, 1)])
+    builder = GraphBuilder()
+    x = builder.placeholder("x", "float32", (4, 4), device=cluster.names[0])
+    builder.op("Neg", x, name="y", device=cluster.names[1])
+    graph_def, count = builder.graph_def(), Count()
+
+    async def main() -> None:
+        async with open_cluster_session(graph_def, cluster) as session:
+            await session.run("y", X)
+            with counted_lines(count):
+                await session.run("y", X)
+
+    trio.run(main)
+    lines = count.events
+    assert lines > 100
+    for at in range(1, lines, 20):
+        count = Count(at)
+        is_interrupted(main)
+    count = Count()
+    trio.run(main)
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
+@pytest.mark.parametrize("thread_limit_s", [0.001, 0.0])
+async def test_what_a_kernel_raises_comes_out_of_run_as_it_is(
+    raised: type[BaseException], thread_limit_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the caller's task, an actor's or a thread; the same session goes on."""
+    assert registry.lookup("Neg") is not None  # loads the kernels before one is replaced
+    fails = False
+
+    def negative(value: Any) -> Any:
+        if fails:
+            raise raised
+        return -value
+
+    monkeypatch.setitem(registry._FACTORIES, "Neg", lambda _node: negative)
+    async with open_session(there_and_back(), "cpu:2", budget_s=0, thread_limit_s=thread_limit_s) as session:
+        for fails in (False, False, True, False, True, False):
+            if fails:
+                with pytest.raises(raised):
+                    await session.run("y", X)
+            else:
+                assert (await session.run("y", X))[0] == Y
+
+
+def test_the_loop_of_a_host_is_ended_too() -> None:
+    """A host whose main task waits for something else: its own nursery ends the tasks that run steps."""
+    steps = 0
+
+    async def forever(session: Any) -> None:
+        nonlocal steps
+        while True:
+            await session.run("y", X)
+            steps += 1
+            if steps == 3:
+                signal.raise_signal(signal.SIGINT)
+
+    async def main() -> None:
+        async with open_session(there_and_back(), "cpu:2") as session, trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(forever, session)
+
+    with pytest.raises(BaseExceptionGroup) as caught:
+        trio.run(main)
+    assert caught.group_contains(KeyboardInterrupt)
+    assert trio.run(three_steps) == Y
