@@ -152,7 +152,7 @@ class Session:
         What is there stays where it is and as it is, and so do requests made before. Raises InvalidArgumentError for a
         name that is taken, and what `open_session` raises for graphs; then nothing has changed.
         """
-        self._check_open()
+        self._check_entry()
         async with self._preparing:
             self.graph = await self._reader.read_more(self.graph, graph_def)
             self._bind_functions()
@@ -191,7 +191,7 @@ class Session:
         none of these changes anything. Any other error ends the step: that of a node that failed, a fetch that is dead,
         DeadlineExceededError, CancelledError once the session is closed; so does a cancellation of the caller.
         """
-        self._check_open()
+        self._check_entry()
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._pacer.rest_if_due()
         try:
@@ -205,11 +205,12 @@ class Session:
         self, feeds: str | Sequence[str], fetches: str | Sequence[str], targets: str | Sequence[str] = ()
     ) -> Prepared:
         """Partitions and compiles a request if that has not been done before; raises as `run` does."""
-        self._check_open()
+        self._check_entry()
         return self._prepare_now(Signature(as_names(feeds), as_names(fetches), as_names(targets)))
 
     async def _ready(self, signature: Signature) -> Prepared:
         """The request, prepared; the session is still open."""
+        self._home.check()
         prepared = self._prepared.get(signature) or await self._prepare(signature)
         self._check_open()
         return prepared
@@ -241,7 +242,7 @@ class Session:
 
         Raises InvalidArgumentError for an unknown device.
         """
-        self._check_open()
+        self._check_entry()
         self.cluster = self._restarts.restart(name, self.cluster, self._actors, self._tensors, self._steps)
         self._options = replace(self._options, get_incarnation=self.cluster.incarnation)
         client = self.cluster.client.name
@@ -265,8 +266,12 @@ class Session:
         for actor in self._actors.values():
             actor.post(Shutdown())
 
-    def _check_open(self) -> None:
+    def _check_entry(self) -> None:
+        """Raises in a thread that is not the session's, and once it is closed."""
         self._home.check()
+        self._check_open()
+
+    def _check_open(self) -> None:
         if self._closed:
             raise _closed()
 
@@ -284,6 +289,7 @@ class Session:
         self, prepared: Prepared, options: RunOptions | None, values: Sequence[Any], metadata: RunMetadata | None
     ) -> list[Array]:
         """Runs one step of a request on the values of its feeds."""
+        self._home.check()
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._pacer.rest_if_due()
         self._check_open()  # after the last chance to close it: no step may begin once the actors have been told to end
