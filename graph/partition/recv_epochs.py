@@ -19,7 +19,7 @@ import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ...errors import NotFoundError
+from ...errors import InvalidArgumentError, NotFoundError
 from ..protos import AttrValue, GraphDef, NodeDef
 from ..tensor_id import parse_tensor_name
 from .options import START_TIME, PartitionOptions
@@ -40,14 +40,15 @@ def topological_order(graph: GraphDef) -> list[tuple[int, int]]:
     """Nodes as (index, start time in microseconds), earliest first among those whose producers have been popped.
 
     A node that would start before a producer has ended starts one microsecond after it. An edge from NextIteration to
-    Merge does not count; nodes that never become ready are left out. Raises NotFoundError for a missing `_start_time`.
+    Merge does not count; nodes that never become ready, those of a cycle, are left out. Raises NotFoundError for a
+    missing `_start_time`, InvalidArgumentError for an input that the graph lacks.
     """
     index_of = {node.name: index for index, node in enumerate(graph.node)}
     time = [start_time(node) for node in graph.node]
     consumers: list[list[int]] = [[] for _ in graph.node]
     needed = []
     for index, node in enumerate(graph.node):
-        sources = [index_of[parse_tensor_name(name).node] for name in node.input]
+        sources = [_producer(index_of, node, name) for name in node.input]
         for source in sources:
             consumers[source].append(index)
         back = sum(graph.node[s].op == "NextIteration" for s in sources) if node.op == "Merge" else 0
@@ -71,8 +72,8 @@ def topological_order(graph: GraphDef) -> list[tuple[int, int]]:
 def add_control_edges(partitions: Mapping[str, GraphDef], options: PartitionOptions) -> Mapping[str, GraphDef]:
     """Adds the triggers and their control edges to every partition graph, in place, and returns `partitions`.
 
-    Names are drawn from `options.new_name`, partition after partition. Raises NotFoundError, with nothing changed, when
-    a node has no `_start_time`.
+    Names are drawn from `options.new_name`, partition after partition. Raises as `topological_order`, with nothing
+    changed.
     """
     orders = [topological_order(graph) for graph in partitions.values()]  # all of them before the first change
     for graph, order in zip(partitions.values(), orders, strict=True):
@@ -83,10 +84,10 @@ def add_control_edges(partitions: Mapping[str, GraphDef], options: PartitionOpti
 
 def _schedule(graph: GraphDef, order: list[tuple[int, int]], options: PartitionOptions) -> None:
     resolution = order[-1][1] // MAX_EPOCHS + 1
-    receives = [node for node in graph.node if node.op == "_Recv"]
+    receives = [(graph.node[index], time) for index, time in order if graph.node[index].op == "_Recv"]
     triggers = _add_triggers(graph, order, resolution, options)
-    for receive in receives:
-        epoch = start_time(receive) // resolution
+    for receive, time in receives:
+        epoch = time // resolution
         if epoch >= PREFETCH_EPOCHS:
             receive.input.append(f"^{triggers[epoch - PREFETCH_EPOCHS]}")
 
@@ -109,6 +110,14 @@ def _add_triggers(
         trigger.attr[START_TIME].CopyFrom(AttrValue(i=begin))
         names.append(name)
     return names
+
+
+def _producer(index_of: Mapping[str, int], node: NodeDef, name: str) -> int:
+    producer = parse_tensor_name(name).node
+    if producer not in index_of:
+        message = f"Node '{node.name}': Unknown input node '{name}'"
+        raise InvalidArgumentError(message, node=node.name, op=node.op, device=node.device)
+    return index_of[producer]
 
 
 def start_time(node: NodeDef) -> int:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
-from partita.errors import NotFoundError
+from partita.errors import InvalidArgumentError, NotFoundError
 from partita.graph import Graph, GraphDef, PartitionOptions, add_control_edges, graph_def_to_graph, partition
 from partita.graph.partition.recv_epochs import MAX_EPOCHS, PREFETCH_EPOCHS, topological_order
 from partita.graph.tensor_id import parse_tensor_name
@@ -84,6 +85,46 @@ def test_a_node_that_would_start_before_its_producer_is_moved() -> None:
     part = chain(3, [])
     part.node[2].attr["_start_time"].i = 0
     assert topological_order(part) == [(0, 0), (1, 100), (2, 101)]
+
+
+def test_a_receive_is_due_when_what_it_waits_for_lets_it_start() -> None:
+    """Its attr says 0 us, but its control input starts at 1000 us, so it is in epoch 50 and not in epoch 0."""
+    part = chain(20, [0])
+    part.node[-1].input.append("^n10")
+    add_control_edges({"": part}, PartitionOptions())
+    (receive,) = [node for node in part.node if node.op == "_Recv"]
+    assert list(receive.input) == ["^n10", "^synch_44/_44"]
+    assert receive.attr["_start_time"].i == 0, "the attr stays as it was given"
+
+
+@given(placed_cases(), st.data())
+def test_receives_go_by_the_times_of_the_order(case: tuple[GraphCase, dict[str, str]], data: st.DataObject) -> None:
+    """Whatever the attrs claim, a receive follows the trigger six epochs before the time the order gives it."""
+    parts, options = scheduled(placed(case), 50)
+    for part in parts.values():
+        for node in part.node:
+            node.attr["_start_time"].i = data.draw(st.integers(0, 5000))
+        for node in [node for node in part.node if node.op == "_Recv"]:
+            node.input.extend(f"^{other.name}" for other in part.node if not other.input and other.op != "_Recv")
+    due = {id(part): topological_order(part) for part in parts.values()}
+    add_control_edges(parts, options)
+    for part in parts.values():
+        order = due[id(part)]
+        resolution = order[-1][1] // MAX_EPOCHS + 1
+        for index, time in order:
+            node, epoch = part.node[index], time // resolution - PREFETCH_EPOCHS
+            waits = [name for name in node.input if name.startswith("^synch_")]
+            if node.op == "_Recv" and epoch >= 0:
+                assert [name.split("/")[0] for name in waits] == [f"^synch_{epoch}"]
+            else:
+                assert not waits
+
+
+def test_an_unknown_input_is_named() -> None:
+    part = chain(2, [])
+    part.node[1].input.append("^nobody")
+    with pytest.raises(InvalidArgumentError, match="n1.*nobody"):
+        add_control_edges({"": part}, PartitionOptions())
 
 
 def test_a_missing_start_time_changes_nothing() -> None:
