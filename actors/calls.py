@@ -32,6 +32,7 @@ from .compiler import compile_plans
 from .executor import fresh_slots, run_chunk
 from .instructions import DEAD
 from .step import Part, frame_id, send_in
+from .transfers import check_keys
 
 if TYPE_CHECKING:
     from ..devices.cluster import Cluster
@@ -192,6 +193,7 @@ class Functions:
     def compile(self, body: FunctionBody, device: str) -> Callee:
         """A body, compiled for calls from a device."""
         graph = _runnable(body, device)
+        check_keys(graph)
         place(graph, self._cluster, allow_soft_placement=self._soft)
         parts = split_graph(graph, PartitionOptions(new_name=name_counter(), get_incarnation=self._cluster.incarnation))
         work = [(part, self._actors[name].binder) for name, part in parts.items()]

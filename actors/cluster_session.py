@@ -32,6 +32,7 @@ from .lifetime import Block, Home, unwrapped
 from .partial_run import full_name, partial_signature
 from .requests import Feeds, Port, Signature, as_names, check_names, feed_value, fetched_array, ports, split_feeds
 from .session_graph import GraphReader
+from .transfers import check_keys
 
 if TYPE_CHECKING:
     from ..devices.cluster import Cluster
@@ -137,6 +138,7 @@ class ClusterSession:
         check_names(self.graph, signature)
         client = self.cluster.client
         requested = client_graph(self.graph, *signature[:3], client.name, False, incarnation=client.incarnation)
+        check_keys(requested)
         shares = partition_by_task(requested, self._scheduled(requested))
         handles = {
             task: self.workers[task].register(

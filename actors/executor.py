@@ -118,12 +118,15 @@ async def run_alone(
                 check()
 
 
-def nowhere_to_send(key: str, _value: object, _is_dead: bool = False) -> None:
-    """What plans of a single device send with."""
-    raise PartitaError(f"{key!r} leaves a partition that has no counterpart; partition the whole graph again")
+def drop(_key: str, _value: object, _is_dead: bool = False) -> None:
+    """What a part sends with that is the only one of its step and receives nothing.
+
+    Such a graph sends only by `_Send` nodes that it came with. Nobody can ask for their tensors, and what is left in
+    the rendezvous of a step is dropped when the step ends, in TensorFlow as well.
+    """
 
 
-def fresh_slots(plan: Plan, feeds: Sequence[object], send: Callable[..., None] = nowhere_to_send) -> Slots:
+def fresh_slots(plan: Plan, feeds: Sequence[object], send: Callable[..., None] = drop) -> Slots:
     """The slots a step starts from: constants, `feeds` by index, and what to send with."""
     slots = plan.template.copy()
     slots[SEND_SLOT] = send

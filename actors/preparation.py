@@ -28,6 +28,7 @@ from .instructions import DEAD
 from .interpretation import Interpretation
 from .levels import Unfoldable
 from .requests import Port, Signature, check_names, fetched_array, ports
+from .transfers import check_keys
 
 if TYPE_CHECKING:
     from ..graph.dtypes import Array, DataType
@@ -87,6 +88,7 @@ def prepare(
     kinds = requested.distinct_properties()[0]
     partitions = split_graph(requested, options)
     _check_kinds(requested, kinds)
+    check_keys(requested)
     evaluator = ConstantEvaluator()
     optimised = {name: optimize(part, optimisations, evaluator) for name, part in partitions.items()}
     work, interpretations = _compile_or_interpret(requested, optimised, actors)

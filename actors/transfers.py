@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..devices.kernels.registry import is_waiting_for_files
-from ..graph.partition import ROOT_FRAME, transfer_numbers
+from ..errors import InvalidArgumentError
+from ..graph.partition import ROOT_FRAME, TRANSFER_OPS, TransferProperties, transfer_numbers, transfer_of
+from ..rendezvous import Key
 from .columns import Flags, Ints
 from .draft import Draft
 from .roles import Role
@@ -86,6 +88,20 @@ def shares_of(graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool
         message_of = further
         groupings = [g.merged(first) for g, first in zip(groupings, ends.first_of_each(message_of), strict=True)]
     return ends.shares(groupings, message_of)
+
+
+def check_keys(graph: Graph) -> None:
+    """Raises InvalidArgumentError for a `_Send` or `_Recv` that came with a graph and whose attrs spell no key.
+
+    Transfers that partitioning made need no check.
+    """
+    for kind in graph.distinct_properties()[0]:
+        if kind.op in TRANSFER_OPS and not isinstance(kind, TransferProperties):
+            try:
+                Key.parse(transfer_of(kind).key_stem + ROOT_FRAME)
+            except InvalidArgumentError as error:
+                node = next(node.name for node in graph.op_nodes() if node.properties is kind)
+                raise error.located(node=node, op=kind.op) from None
 
 
 def _count(message_of: Ints) -> int:

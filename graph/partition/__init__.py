@@ -3,13 +3,14 @@
 from .options import PartitionOptions, name_counter
 from .recv_epochs import add_control_edges
 from .split import partition, split_graph
-from .transfer import ROOT_FRAME, TRANSFER_OPS, Transfer, transfer_numbers, transfer_of
+from .transfer import ROOT_FRAME, TRANSFER_OPS, Transfer, TransferProperties, transfer_numbers, transfer_of
 
 __all__ = [
     "ROOT_FRAME",
     "TRANSFER_OPS",
     "PartitionOptions",
     "Transfer",
+    "TransferProperties",
     "add_control_edges",
     "name_counter",
     "partition",
