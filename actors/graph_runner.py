@@ -80,7 +80,7 @@ class GraphRunner:
         """The values of `fetches`, in order, when `feeds` take the place of what the graph computes.
 
         Raises InvalidArgumentError or NotFoundError for names, and without any fetch; InternalError for a fetch that is
-        dead or asked for twice, and for a tensor fed twice; the error of a node that fails.
+        dead or asked for by two spellings, and for a tensor fed twice; the error of a node that fails.
         """
         requested = graph.copy()
         requested.assign_devices(np.full(requested.num_node_ids, requested.intern_device(_DEVICE)))

@@ -196,7 +196,8 @@ def rewrite_graph_for_execution(
     `device` is the full name of the client's device, which runs all feed and fetch nodes; `incarnation` is its
     incarnation, written into `_Recv`/`_Send` nodes. With `use_function_convention` feeds and fetches are
     `_Arg`/`_Retval` nodes numbered by position, else `_Recv`/`_Send` nodes. Feeds and fetches clash by spelling: "x"
-    and "x:0" do not.
+    and "x:0" do not. `_Send` nodes are named after their tensor, and as in TensorFlow the last one of a name is kept:
+    a tensor that is fetched twice is sent once, under the name it was asked for last.
 
     Raises InvalidArgumentError (nothing asked, fed twice, fed and fetched, no such port) or NotFoundError (no such
     node). An error leaves the graph partly rewritten: rewrite a copy.
@@ -205,7 +206,8 @@ def rewrite_graph_for_execution(
     rewrite = _Rewrite(graph, device, incarnation, use_function_convention)
     feed_types = [rewrite.feed(text, k) for k, text in enumerate(feeds)]
     fetched = [rewrite.fetch(text, k) for k, text in enumerate(fetches)]
-    prune_for_reverse_reachability(graph, [node for node, _ in fetched] + _target_nodes(graph, targets))
+    last_of_name = {node.name: node for node, _ in fetched}  # a tensor fetched twice by rendezvous is sent once
+    prune_for_reverse_reachability(graph, [*last_of_name.values(), *_target_nodes(graph, targets)])
     graph.fix_source_and_sink_edges()
     return RewriteMetadata(tuple(feed_types), tuple(dtype for _, dtype in fetched))
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
-from ...errors import DataLossError, InvalidArgumentError, NotFoundError
+from ...errors import DataLossError, InvalidArgumentError, NotFoundError, OutOfRangeError
 from ..default_attrs import add_defaults, add_defaults_to_graph_def, graph_lookup
 from ..dtypes import DataType, Shape
 from ..ops.registry import OpSignature, lookup_op
@@ -27,6 +27,7 @@ from ..protos import AssetFileDef, GraphDef, MetaGraphDef, OpList, SavedModel, S
 from ..tensor import shape_from_proto, tensor_to_numpy
 from .bundle_reader import index_file
 from .storage import read_file
+from .wire import is_cut_short
 
 if TYPE_CHECKING:
     from ..default_attrs import Lookup
@@ -99,8 +100,9 @@ class SavedGraph:
 def load_saved_model(folder: str | Path, tags: Iterable[str] = SERVING_TAGS) -> SavedGraph:
     """Reads the graph of a SavedModel that has exactly these tags.
 
-    Raises NotFoundError where there is no SavedModel or none with these tags, DataLossError for a damaged file and
-    InvalidArgumentError for a graph that says several things of what can be only one.
+    Raises NotFoundError where there is no SavedModel or none with these tags, OutOfRangeError for a file that is cut
+    short, DataLossError for one damaged otherwise and InvalidArgumentError for a graph that says several things of what
+    can be only one.
     """
     folder, wanted = Path(folder), frozenset(tags)
     meta_graph = _chosen(_read(folder), wanted)
@@ -124,9 +126,12 @@ def _read(folder: Path) -> SavedModel:
     """The message in a folder, binary where there is a binary one."""
     binary, text = folder / "saved_model.pb", folder / "saved_model.pbtxt"
     if binary.is_file():
+        data = read_file(binary)
         try:
-            return SavedModel.FromString(read_file(binary))
+            return SavedModel.FromString(data)
         except DecodeError as error:
+            if is_cut_short(data):
+                raise OutOfRangeError(f"Read less bytes than requested: {binary} is cut short") from error
             raise DataLossError(f"Can't parse {binary} as binary proto") from error
     if text.is_file():
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...errors import DataLossError
 
-_MOST_BYTES = 10  # of a number of 64 bits
+MOST_BYTES = 10  # of a number of 64 bits
 _MORE = 0x80
 
 
@@ -25,7 +25,7 @@ def varint(value: int) -> bytes:
 def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
     """The number at `position` and where it ends; DataLossError when the data ends first."""
     value = 0
-    for shift, byte in enumerate(data[position : position + _MOST_BYTES]):
+    for shift, byte in enumerate(data[position : position + MOST_BYTES]):
         value |= (byte & 0x7F) << 7 * shift
         if byte < _MORE:
             return value, position + shift + 1

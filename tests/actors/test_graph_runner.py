@@ -72,8 +72,16 @@ def test_requests_are_checked() -> None:
     check_refused(InvalidArgumentError, "y:0 is both fed and fetched.", {"y:0": [1.0]}, ["y:0"])
     check_refused(InvalidArgumentError, "Expects arg[0] to be float but int64 is provided", {"x": np.arange(2)}, ["y"])
     check_refused(NotFoundError, "FetchOutputs node nobody: not found", {}, ["nobody"])
-    check_refused(InternalError, "Send of an already sent tensor", {"x": [1.0]}, ["y", "y"])
+    missing = "Did not find key {0};0000000000000001;{0};y;0:0".format("/job:localhost/replica:0/task:0/device:CPU:0")
+    check_refused(InternalError, missing, {"x": [1.0]}, ["y", "y:0"])
     check_refused(InternalError, "Send of a dead tensor", {}, ["switch:1"])
+
+
+def test_a_tensor_may_be_asked_for_twice() -> None:
+    """It is sent once and is there for all who ask, as in TensorFlow."""
+    first, second = GraphRunner().run(sums(), {"x": [1.0]}, ["y", "y"])
+    assert first.tolist() == second.tolist() == GraphRunner().run(sums(), {"x": [1.0]}, ["y"])[0].tolist()
+    assert not np.shares_memory(first, second)
 
 
 def test_a_rendezvous_that_never_waits() -> None:

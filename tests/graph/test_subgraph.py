@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from partita.errors import InvalidArgumentError, NotFoundError, PartitaError
 from partita.graph import Graph, build_client_graph, graph_def_to_graph, rewrite_graph_for_execution
@@ -58,6 +60,36 @@ def test_feeds_and_fetches_by_rendezvous() -> None:
     common |= {"client_terminated": True}
     assert dict(recv.attrs) == common | {"tensor_name": b"x", "tensor_type": 1}
     assert dict(send.attrs) == common | {"tensor_name": b"z:0", "T": 1}
+
+
+@pytest.mark.parametrize(
+    ("fetches", "sent"),
+    [
+        (["z:0", "z:0"], {"_send_z_0": b"z:0"}),
+        (["z", "z:0"], {"_send_z_0": b"z:0"}),
+        (["z:0", "z"], {"_send_z_0": b"z"}),
+        (["y", "z", "y:0", "z:0", "z"], {"_send_y_0": b"y:0", "_send_z_0": b"z"}),
+    ],
+)
+def test_a_tensor_fetched_twice_is_sent_once(fetches: list[str], sent: dict[str, bytes]) -> None:
+    """The last node of a name is kept, with the spelling it was asked for last; TensorFlow 2.21 gives these nodes."""
+    graph = _graph()
+    metadata = rewrite_graph_for_execution(graph, ["x"], fetches, [], DEVICE, use_function_convention=False)
+    assert [node.name for node in graph.op_nodes() if node.op == "_Send"] == list(sent)
+    assert {node.name: node.attrs["tensor_name"] for node in graph.op_nodes() if node.op == "_Send"} == sent
+    assert metadata.fetch_types == (1,) * len(fetches), "one for each that was asked for"
+
+
+@given(st.data())
+def test_node_names_of_a_request_are_unique(data: st.DataObject) -> None:
+    """Whatever is fed and fetched, in whatever spelling, no two nodes of a request by rendezvous share a name."""
+    spellings = [text for name in ("x", "y", "z", "dead") for text in (name, f"{name}:0")]
+    feeds = data.draw(st.lists(st.sampled_from(spellings), unique=True, max_size=3))
+    fetches = data.draw(st.lists(st.sampled_from([t for t in spellings if t not in feeds]), min_size=1, max_size=8))
+    graph = _graph()
+    rewrite_graph_for_execution(graph, feeds, fetches, [], DEVICE, use_function_convention=False)
+    names = _names(graph)
+    assert len(set(names)) == len(names)
 
 
 def test_control_edges_follow_a_fed_placeholder_only() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from google.protobuf import text_format
+from hypothesis import given
+from hypothesis import strategies as st
 
-from partita.errors import DataLossError, InvalidArgumentError, NotFoundError
+from partita.errors import DataLossError, InvalidArgumentError, NotFoundError, OutOfRangeError
 from partita.graph import load_saved_model, numpy_to_tensor
 from partita.graph.dtypes import DataType
 from partita.graph.protos import AssetFileDef, MetaGraphDef, NodeDef, OpDef, SavedModel, TensorInfo
@@ -62,9 +65,29 @@ def test_folders_without_a_model_are_refused(tmp_path: Path) -> None:
     (tmp_path / "saved_model.pbtxt").write_text("meta_graphs {")
     with pytest.raises(DataLossError, match="as text proto"):
         load_saved_model(tmp_path)
-    (tmp_path / "saved_model.pb").write_bytes(b"\xff\xff")
-    with pytest.raises(DataLossError, match="as binary proto"):
-        load_saved_model(tmp_path)
+    for damaged in (b"\0\0", b"no protobuf message", b"\xff" * 20):
+        (tmp_path / "saved_model.pb").write_bytes(damaged)
+        with pytest.raises(DataLossError, match="as binary proto"):
+            load_saved_model(tmp_path)
+
+
+@given(st.data())
+def test_a_model_cut_short_is_told_from_a_damaged_one(data: st.DataObject) -> None:
+    """Every beginning of a file that is no message itself: OUT_OF_RANGE, as TensorFlow's C++ loader says."""
+    whole = SavedModel(saved_model_schema_version=1, meta_graphs=[meta_graph("a"), meta_graph("serve")])
+    encoded = whole.SerializeToString()
+    shorter = [SavedModel(saved_model_schema_version=1, meta_graphs=whole.meta_graphs[:n]) for n in range(2)]
+    ends = {len(message.SerializeToString()) for message in shorter}
+    cut = encoded[: data.draw(st.integers(0, len(encoded)))]
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "saved_model.pb").write_bytes(cut)
+        if len(cut) == len(encoded):
+            assert load_saved_model(folder).tags == {"serve"}
+            return
+        with pytest.raises(NotFoundError if len(cut) in {0, *ends} else OutOfRangeError) as caught:
+            load_saved_model(folder)
+        if isinstance(caught.value, OutOfRangeError):
+            assert caught.value.message == f"Read less bytes than requested: {folder}/saved_model.pb is cut short"
 
 
 def test_stripped_defaults_are_filled_in(tmp_path: Path) -> None:
