@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from ...errors import InvalidArgumentError, NotFoundError
 from ..data_edges import Output
-from ..dtypes import Array, DataType, base_type
+from ..dtypes import Array, DataType, base_type, is_ref, item_size
 from ..graph import Graph
 from ..handles import Tensor
 from ..ops.gradients.registry import Forward, Gradient, Gradients, IndexedSlices, is_registered, lookup, takes_none
@@ -32,6 +32,9 @@ from .loops import Loop
 from .undo_loop import undo_loop
 
 T = TypeVar("T")
+_VALUES = DIFFERENTIABLE - {DataType.RESOURCE, DataType.VARIANT}
+_OTHER_NUMBERS = frozenset(dtype for dtype in DataType if dtype and not is_ref(dtype) and item_size(dtype)) - _VALUES
+"""types of ys that nothing flows back from: integers, bools, quantised types, floats of eight bits and less"""
 
 
 def gradients(
@@ -51,8 +54,10 @@ def gradients(
     Conditionals, loops and calls of functions between xs and ys, as single nodes, are replaced by what they do (see
     `passes/lower_functional.py`); only where the library says what the gradient of a function is, that one is called.
 
+    Nothing flows back from ys of integers or bools, which spoil nothing for the others.
+
     Raises NotFoundError for names that are not there and for an op between xs and ys that has no gradient,
-    InvalidArgumentError for ys that are not of a floating or complex type, for complex ones without `grad_ys`, for xs
+    InvalidArgumentError for ys that are not numbers or bools, for complex ones without `grad_ys`, for xs
     and ys inside of loops and for `grad_ys` that do not fit, UnimplementedError for loops that `loops.py` cannot take
     apart.
     """
@@ -154,6 +159,10 @@ class Backward:
         self.shared: dict[Hashable, Any] | None = None if loop is not None or forward.has_branches else {}
         """what nodes have asked for to be made once; of any type"""
         self.flowed: dict[Output, list[Gradient]] = {}
+        self.begun: dict[Output, list[Gradient]] = {}
+        """what ys that nothing flows back from began with"""
+        self.touched: set[int] = set()
+        """nodes that made such ys, and floating numbers too"""
         self.between: set[int] = set()
         self._known_between: dict[Output, bool] = {}
         self.pending: dict[int, int] = {}
@@ -170,25 +179,43 @@ class Backward:
         starts = []
         for output, given in zip(ys, grad_ys, strict=True):
             y = self.forward.tensor(output)
-            if y.dtype not in DIFFERENTIABLE:
-                raise InvalidArgumentError(
-                    f"cannot differentiate {y.name!r}: its type {y.dtype.name.lower()} is neither floating nor complex",
-                    node=y.node,
-                )
             self.extension.move_to(self.graph.requested_device(output[0]), "gradients")
-            starts.append((output, self._first(output, y, given)))
+            if y.dtype in _OTHER_NUMBERS:
+                self._start_inert(output, y, given)
+            else:
+                starts.append((output, self._first(output, y, given)))
         self.begin(starts)
+
+    def _start_inert(self, output: Output, y: Tensor, given: str | None) -> None:
+        """Begins at a y, of integers for instance, that nothing flows back from.
+
+        As in TensorFlow it leaves two traces: an x that is this y gets what the y began with, and a node that makes
+        floating numbers as well is undone as if zeros had flowed back into those.
+        """
+        node = output[0]
+        if given is not None and y.dtype is DataType.BOOL:
+            raise InvalidArgumentError(f"y {y.name!r} is of type bool and takes no grad_ys; give None", node=y.node)
+        if given is not None or node in self.forward.wanted:
+            self.begun.setdefault(output, []).append(self._first(output, y, given))
+        types = map(base_type, self.graph.node_properties(node).output_types)
+        if self._is_reached(node) and not _VALUES.isdisjoint(types):
+            self.touched.add(node)
 
     def begin(self, starts: Iterable[tuple[Output, Gradient]]) -> None:
         """Begins with what flows back into some outputs."""
         for output, gradient in starts:
             self.flowed.setdefault(output, []).append(gradient)
-        makers = list(dict.fromkeys(map(self.forward.maker, self.flowed)))
+        makers = list(dict.fromkeys([*map(self.forward.maker, self.flowed), *self.touched]))
         self.pending = self._pending([node for node in makers if self._is_reached(node)])
         self.ready.extend(node for node in makers if not self.pending.get(node))
 
     def _first(self, output: Output, y: Tensor, given: str | None) -> Tensor:
         g = self.extension
+        if y.dtype not in _VALUES | _OTHER_NUMBERS and (given is None or y.dtype not in DIFFERENTIABLE):
+            raise InvalidArgumentError(
+                f"cannot differentiate {y.name!r}: its type {y.dtype.name.lower()} is neither that of numbers nor bool",
+                node=y.node,
+            )
         if given is None and y.dtype in (DataType.COMPLEX64, DataType.COMPLEX128):
             raise InvalidArgumentError(f"y {y.name!r} is complex, so it is open what to begin with: give grad_ys")
         if given is None:
@@ -265,7 +292,8 @@ class Backward:
         self.extension.move_to(self.graph.requested_device(node), "gradients")
         into = [self.total((node, port)) for port in range(len(properties.output_types))]
         nothing = [None] * len(properties.input_types)
-        if all(gradient is None for gradient in into):
+        is_empty = all(gradient is None for gradient in into)
+        if is_empty and node not in self.touched:
             return nothing
         gradient_call = self.forward.gradient_call(node)
         if gradient_call is not None:
@@ -280,7 +308,7 @@ class Backward:
             return nothing
         forward = ForwardNode(self, node)
         self.extension.move_to(self.graph.requested_device(node), f"gradients/{forward.name}_grad")
-        fill = not takes_none(op)
+        fill = is_empty or not takes_none(op)
         return rule(forward, *[self._as_tensor(forward, port, gradient, fill) for port, gradient in enumerate(into)])
 
     def _called(self, node: int, function: NameAttrList, into: Sequence[Gradient]) -> Gradients:
@@ -297,18 +325,21 @@ class Backward:
         """What flows back into an output as a dense tensor; if nothing does, zeros where they are wanted."""
         if gradient is not None or not fill:
             return self.dense(gradient)
-        if base_type(forward.output_types[port]) not in DIFFERENTIABLE - {DataType.RESOURCE, DataType.VARIANT}:
+        if base_type(forward.output_types[port]) not in _VALUES:
             return None
         return self.extension.op("ZerosLike", forward.outputs[port])[0]
 
     def result(self, x: Output) -> Tensor | None:
         """The gradient of an x, all added up."""
         self.extension.move_to(self.graph.requested_device(x[0]), "gradients")
-        return self.dense(self.total(x))
+        return self.dense(self._sum(self.begun.get(x)) if x in self.begun else self.total(x))
 
     def total(self, output: Output) -> Gradient:
         """The sum of all that has flowed back into an output, in the order of its coming; None if nothing has."""
-        parts = self.flowed.get(output)
+        return self._sum(self.flowed.get(output))
+
+    def _sum(self, parts: list[Gradient] | None) -> Gradient:
+        """The sum of `parts`, which becomes the only one left."""
         if parts is None:
             return None
         if len(parts) > 1:

@@ -158,13 +158,64 @@ async def test_any_graph_of_binary_ops(steps: list[tuple[str, int, int]], open_s
     )
 
 
+def with_other_types() -> GraphBuilder:
+    """`small` with ys that nothing flows back from: `whole` and `is` of s, `top` of t, with numbers of it beside."""
+    b = small()
+    b.op("Cast", "s:0", DstT="int32", name="whole")
+    b.op("Greater", "s:0", "y:0", name="is")
+    b.op("Cast", "s:0", DstT="float8_e5m2", name="tiny")
+    b.op("TopKV2", "t:0", 2, name="top")
+    b.op("IdentityN", ["t:0", "whole:0"], name="pair")
+    b.constant(np.array([1, 2], np.int32), name="n")
+    return b
+
+
+@given(st.data())
+def test_ys_that_nothing_flows_back_from_spoil_nothing(data: st.DataObject) -> None:
+    """Integers, bools and small floats among the ys: the gradients are those of the other ys alone."""
+    live = data.draw(st.lists(st.sampled_from(["s:0", "t:0", "split:1", "top:0"]), max_size=3))
+    inert = data.draw(st.lists(st.sampled_from(["whole:0", "is:0", "tiny:0"]), min_size=1, max_size=3))
+    ys = data.draw(st.permutations([*live, *inert]))
+    alone, among = with_other_types().graph(), with_other_types().graph()
+    expected = gradients(alone, live, ["x:0", "y:0", "n:0"]) if live else [None, None, None]
+    found = gradients(among, ys, ["x:0", "y:0", "n:0"])
+    assert [name is None for name in found] == [name is None for name in expected]
+    if live:
+        feeds = {"x": X, "y": np.array(5.0)}
+        for got, wanted in zip(run(among, found, **feeds), run(alone, expected, **feeds), strict=True):
+            np.testing.assert_array_equal(got, wanted)
+
+
+def test_a_y_of_integers_is_its_own_gradient() -> None:
+    """As in TensorFlow an x that is a y gets what it began with: ones, as often as it was named, or `grad_ys`."""
+    b = with_other_types()
+    b.constant(np.array([5, 6], np.int32), name="given")
+    graph = b.graph()
+    found = gradients(graph, ["n:0", "n:0"], ["n:0"]) + gradients(graph, ["n:0"], ["n:0"], ["given:0"])
+    found += gradients(graph, ["is:0", "whole:0"], ["is:0", "whole:0", "x:0"])
+    assert found[-1] is None
+    values = run(graph, found, x=X, y=np.array(5.0))
+    assert [value.tolist() for value in values] == [[2, 2], [5, 6], [True] * 3, [1, 1, 1]]
+
+
+@pytest.mark.parametrize("y", ["top:1", "pair:1"])
+def test_a_node_with_numbers_beside_a_y_of_integers_gets_zeros(y: str) -> None:
+    """TopKV2 by its indices, IdentityN by an integer: zeros and not None, as in TensorFlow."""
+    graph = with_other_types().graph()
+    (dx,) = run(graph, gradients(graph, [y], ["x:0"]), x=X, y=np.array(5.0))
+    assert dx.tolist() == [0, 0, 0]
+
+
 @pytest.mark.parametrize(
     ("ys", "xs", "grad_ys", "error", "says"),
     [
         (["nowhere:0"], ["x:0"], None, NotFoundError, "nowhere"),
         (["t:0"], ["nowhere:0"], None, NotFoundError, "nowhere"),
         (["t:1"], ["x:0"], None, InvalidArgumentError, "no output 1"),
-        (["whole:0"], ["x:0"], None, InvalidArgumentError, "int32"),
+        (["text:0"], ["x:0"], None, InvalidArgumentError, "type string is neither that of numbers nor bool"),
+        (["handle:0"], ["handle:0"], None, InvalidArgumentError, "type resource"),
+        (["whole:0"], ["x:0"], ["x:0"], InvalidArgumentError, "type double, y 'whole:0' of int32"),
+        (["is:0"], ["x:0"], ["is:0"], InvalidArgumentError, "'is:0' is of type bool and takes no grad_ys"),
         (["t:0"], ["x:0"], [None, None], InvalidArgumentError, "1 ys but 2"),
         (["t:0"], ["x:0"], ["whole:0"], InvalidArgumentError, "int32"),
         (["t:0"], ["x:0"], ["y:0"], InvalidArgumentError, "shape"),
@@ -176,8 +227,11 @@ async def test_any_graph_of_binary_ops(steps: list[tuple[str, int, int]], open_s
 def test_what_is_refused(
     ys: list[str], xs: list[str], grad_ys: list[str | None] | None, error: type[Exception], says: str
 ) -> None:
-    """Unknown names, integers, `grad_ys` that do not fit, ops without gradient on the way."""
+    """Unknown names, strings, `grad_ys` that do not fit, ops without gradient on the way."""
     b = small()
+    b.op("AsString", "x:0", name="text")
+    b.op("VarHandleOp", dtype="float32", shape=(), name="handle")
+    b.op("Greater", "x:0", "y:0", name="is")
     b.op("Cast", "x:0", DstT="int32", name="whole")
     b.op("Cast", "x:0", DstT="complex128", name="complex")
     b.op("Lu", b.op("Diag", "x:0"), name="lu")
