@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..devices.kernels.registry import Kernel, Start, outputs
-from ..errors import InvalidArgumentError
-from ..graph.dtypes import DataType, base_type
+from ..errors import InternalError, InvalidArgumentError
+from ..graph.dtypes import DataType, Shape, base_type, numpy_dtype
 from ..graph.functions.calls import called_function
+from ..graph.ops.shapes.dims import fits, shape_text
 
 if TYPE_CHECKING:
     from ..graph import NameAttrList
@@ -66,7 +67,7 @@ def call_kernel(node: NodeProperties, functions: Functions, device: str) -> Kern
     if op == "RemoteCall":
         return _remote(callees[0])
     if op == "MapDefun":
-        mapped = _Map(callees[0], len(node.attrs["Targuments"]), len(node.output_types))
+        mapped = _Map(callees[0], len(node.attrs["Targuments"]), _promised(node))
         return mapped.start if deferred else mapped.run
     choose = _Choice(op, callees)
     return choose.start if deferred else choose.run
@@ -204,11 +205,14 @@ class _LongWhile:
 
 @dataclass(frozen=True, slots=True)
 class _Map:
-    """Calls a function with each slice, along axis 0, of the first `num_arguments` inputs and with the others whole."""
+    """Calls a function with each slice, along axis 0, of the first `num_arguments` inputs and with the others whole.
+
+    `promised` are shape and type of what a call gives for each output.
+    """
 
     callee: _Lazy
     num_arguments: int
-    num_results: int
+    promised: Sequence[tuple[Shape, DataType]]
 
     def run(self, *inputs: Any) -> Any:
         """The kernel, where the function is short."""
@@ -238,7 +242,31 @@ class _Map:
         return [[*(value[row] for value in mapped), *captured] for row in range(sizes.pop())]
 
     def _stacked(self, rows: Sequence[Values]) -> list[Any]:
-        return [np.stack([np.asarray(row[output]) for row in rows]) for output in range(self.num_results)]
+        if rows:
+            return [self._output(shape, [row[k] for row in rows]) for k, (shape, _) in enumerate(self.promised)]
+        for number, (shape, _) in enumerate(self.promised):
+            if shape is None or None in shape:
+                raise InternalError(f"Missing {number}-th output: there is no row, and its shape is not fully known")
+        return [np.empty((0, *(shape or ())), numpy_dtype(dtype)) for shape, dtype in self.promised]
+
+    def _output(self, promised: Shape, rows: list[Any]) -> Any:
+        for row in rows:
+            found = np.shape(row)
+            if not fits(found, promised):
+                expected, actual = shape_text(promised), shape_text(found)
+                raise InvalidArgumentError(
+                    f"Mismatch in function retval shape, {actual}, and expected output shape, {expected}."
+                )
+        return np.stack([np.asarray(row) for row in rows])
+
+
+def _promised(node: NodeProperties) -> list[tuple[Shape, DataType]]:
+    shapes, types = node.attrs["output_shapes"], node.output_types
+    if len(shapes) != len(types):
+        raise InvalidArgumentError(
+            f"`output_shapes` must be the same length as `output_types` ({len(shapes)} vs. {len(types)})"
+        )
+    return list(zip(shapes, types, strict=True))
 
 
 def _remote(function: _Lazy) -> Start:

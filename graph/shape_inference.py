@@ -354,7 +354,11 @@ def _shapes_of(properties: NodeProperties, inputs: Shapes, values: Mapping[int, 
             constants = {i: value for i, value in values.items() if not is_partial(value)}
             partials = {i: known_sizes(value) for i, value in values.items() if is_partial(value)}
         return tuple(function(ShapeContext(properties.op, properties.attrs, inputs, *types, constants, partials)))
-    written: Sequence[Shape] | None = properties.attrs.get("_output_shapes") or properties.attrs.get("output_shapes")
+    written: Sequence[Shape] | None = properties.attrs.get("_output_shapes")
+    if not written and "output_shapes" in properties.attrs:
+        if all(arg.type for arg in properties.op_def.output_args):
+            return ((),) * len(properties.output_types)  # handles of what has elements of these shapes: datasets
+        written = properties.attrs["output_shapes"]
     if written and len(written) == len(properties.output_types):
         return tuple(written)
     return (None,) * len(properties.output_types)

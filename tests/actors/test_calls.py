@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,10 @@ import pytest
 import trio
 
 from partita.actors import Session, open_session
-from partita.errors import CancelledError, InvalidArgumentError, PartitaError, ResourceExhaustedError
+from partita.errors import CancelledError, InternalError, InvalidArgumentError, PartitaError, ResourceExhaustedError
 from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder
-from partita.graph.dtypes import DataType
+from partita.graph.dtypes import Array, DataType, Shape
 from partita.graph.gradients import add_symbolic_gradients
 from partita.graph.protos import FunctionDef, GraphDef, NameAttrList
 from tests.function_defs import function_of, library_of
@@ -176,25 +177,49 @@ async def test_a_case_out_of_range_takes_the_last_branch() -> None:
         assert await run(graph_def, 0.0) == expected
 
 
-async def test_a_map_calls_once_for_every_slice() -> None:
-    """The results are stacked; what is captured is given to every call."""
+def map_over(rows: Array, promised: Sequence[Shape]) -> GraphDef:
+    """y = rows * x, row by row."""
     b = GraphBuilder()
-    product = b.op("Mul", b.placeholder("x", "float32", ()), b.placeholder("c", "float32", ()))
+    product = b.op("Mul", b.placeholder("x", "float32", None), b.placeholder("c", "float32", ()))
     function = function_of("times", b.graph_def(), ["x:0", "c:0"], [product[0].name])
     b = GraphBuilder()
-    rows = b.constant(np.arange(4, dtype=np.float32), device=cpu(0))
     x = b.placeholder("x", "float32", (), device=cpu(0))
     attrs = {
         "Targuments": ["float32"],
         "Tcaptured": ["float32"],
-        "output_types": ["float32"],
-        "output_shapes": [()],
+        "output_types": ["float32"] * len(promised),
+        "output_shapes": list(promised),
         "f": named("times"),
     }
-    b.op("MapDefun", [rows], [x], name="y", device=cpu(0), attrs=attrs)
+    b.op("MapDefun", [b.constant(rows, device=cpu(0))], [x], name="y", device=cpu(0), attrs=attrs)
     graph_def = b.graph_def()
     graph_def.library.CopyFrom(library_of(function))
-    np.testing.assert_array_equal(await run(graph_def, 3.0), [0, 3, 6, 9])
+    return graph_def
+
+
+async def test_a_map_calls_once_for_every_slice() -> None:
+    """The results are stacked; what is captured is given to every call."""
+    np.testing.assert_array_equal(await run(map_over(np.arange(4, dtype=np.float32), [()]), 3.0), [0, 3, 6, 9])
+
+
+async def test_a_map_without_rows_gives_what_is_promised_without_rows() -> None:
+    """Where that is not fully known there is no output, as in TensorFlow."""
+    empty = np.zeros((0, 2), np.float32)
+    found = await run(map_over(empty, [(2,)]), 3.0)
+    assert (found.shape, found.dtype) == ((0, 2), np.float32)
+    for open_shape in ((None,), None):
+        with pytest.raises(InternalError, match="Missing 0-th output"):
+            await run(map_over(empty, [open_shape]), 3.0)
+
+
+async def test_a_map_holds_its_promise() -> None:
+    """A result of another shape than `output_shapes` says is an error."""
+    rows = np.ones((3, 2), np.float32)
+    for fine in ((2,), (None,), None):
+        assert (await run(map_over(rows, [fine]), 3.0)).shape == (3, 2)
+    for wrong, text in (((5,), r"\[5\]"), ((), r"\[\]"), ((2, 2), r"\[2,2\]")):
+        with pytest.raises(InvalidArgumentError, match=rf"function retval shape, \[2\], and expected .*, {text}\."):
+            await run(map_over(rows, [wrong]), 3.0)
 
 
 async def test_a_remote_call_runs_on_the_device_it_names() -> None:

@@ -7,6 +7,7 @@ from . import basic as basic
 from . import bias as bias
 from . import binary as binary
 from . import boxes as boxes
+from . import calls as calls
 from . import checkpoints as checkpoints
 from . import colour as colour
 from . import conv as conv

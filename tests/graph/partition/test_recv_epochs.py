@@ -123,7 +123,7 @@ def test_receives_go_by_the_times_of_the_order(case: tuple[GraphCase, dict[str, 
 def test_an_unknown_input_is_named() -> None:
     part = chain(2, [])
     part.node[1].input.append("^nobody")
-    with pytest.raises(InvalidArgumentError, match="n1.*nobody"):
+    with pytest.raises(InvalidArgumentError, match=r"n1.*nobody"):
         add_control_edges({"": part}, PartitionOptions())
 
 
