@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ...errors import InvalidArgumentError
 from ..ops.registry import OpSignature, find_op, lookup_op
 from ..protos import AttrValue, FunctionDef, FunctionDefLibrary
+from .equality import same_function
 
 if TYPE_CHECKING:
     from .body import FunctionBody
@@ -62,7 +63,8 @@ class FunctionLibrary:
     def merged(self, other: FunctionDefLibrary) -> FunctionLibrary:
         """This library with the functions of `other` added.
 
-        Raises InvalidArgumentError when a function has the name of an op, or a name has two meanings.
+        Of two definitions that mean the same (see `equality`) the first stays. Raises InvalidArgumentError when a
+        function has the name of an op, or a name has two meanings.
         """
         if not other.function and not other.gradient:
             return self
@@ -140,7 +142,7 @@ def _is_new(function: FunctionDef, known: dict[str, FunctionDef]) -> bool:
         if find_op(name) is not None:
             raise InvalidArgumentError(f"Cannot add function '{name}' because an op with the same name already exists.")
         return True
-    if known[name] != function:
+    if not same_function(known[name], function):
         raise InvalidArgumentError(
             f"Cannot add function '{name}' because a different function with the same name already exists."
         )
