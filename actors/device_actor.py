@@ -2,9 +2,11 @@
 
 Flows in: messages, posted by whoever starts a step and by the rendezvous callbacks of other actors. Flows out: values
 into slots, tensors into the rendezvous of each step, the news that a segment is finished or has failed. Always holds:
-a mailbox is served in the order of posting, one chunk at a time; while there is mail, somebody is at work or about to
-be; whatever a kernel raises ends its step and never an actor. Ctrl-C never cuts a chunk in half: all work is protected
-from it, and the main task hears of it at its next checkpoint.
+a mailbox is served in the order of posting, one chunk at a time; each message and each further chunk gives its actor
+one turn, and turns come in the order they were given, so a loop that posts to itself does not run ahead of the devices
+that follow it unless they wait for threads; while there is mail, somebody is at work or about to be; whatever a kernel
+raises ends its step and never an actor. Ctrl-C never cuts a chunk in half: all work is protected from it, and the main
+task hears of it at its next checkpoint.
 
     PARKED --post--> WORKING --no mail anywhere--> PARKED          the task of an actor, as long as the session
                       |    `--Shutdown--> ended
@@ -35,13 +37,13 @@ if TYPE_CHECKING:
 
 
 class Crew:
-    """The actors of a session: who has mail, and whether somebody is at work."""
+    """The actors of a session: whose turns are to come, and whether somebody is at work."""
 
-    __slots__ = ("at_work", "nursery", "pacer", "with_mail")
+    __slots__ = ("at_work", "nursery", "pacer", "turns")
 
     def __init__(self, pacer: Pacer) -> None:
         self.pacer = pacer
-        self.with_mail: deque[DeviceActor] = deque()
+        self.turns: deque[DeviceActor] = deque()
         self.at_work = False
         self.nursery: trio.Nursery | None = None
 
@@ -60,22 +62,20 @@ class Crew:
         if self.at_work:
             return
         self.at_work = True
-        pacer, with_mail = self.pacer, self.with_mail
+        pacer, turns = self.pacer, self.turns
         end, now = pacer.since + pacer.budget_s, pacer.clock()
         try:
-            while with_mail:
-                actor = with_mail[0]
-                if actor.mailbox and actor.slow_work is None:
-                    now = actor.serve_one(now)
-                    if now > end:
-                        break
-                    with_mail.rotate(-1)  # a loop posts to itself, and those that follow it have to keep up
-                else:
-                    with_mail.popleft()
-                    actor.has_mail = actor.slow_work is not None
+            while turns:
+                actor = turns.popleft()
+                if actor.slow_work is not None:
+                    actor.put_off += 1
+                    continue
+                now = actor.serve_one(now)
+                if now > end:
+                    break
         finally:
             self.at_work = False
-            for actor in with_mail:
+            for actor in turns:
                 if actor.wake():
                     break
 
@@ -83,14 +83,14 @@ class Crew:
 class DeviceActor:
     """See the module. `binder` makes the kernels of the device and holds its state."""
 
-    __slots__ = ("_crew", "_ended", "_parked", "binder", "has_mail", "limiter", "mailbox", "name", "slow_work")
+    __slots__ = ("_crew", "_ended", "_parked", "binder", "limiter", "mailbox", "name", "put_off", "slow_work")
 
     def __init__(self, name: str, binder: Binder, crew: Crew) -> None:
         self.name = name
         self.binder = binder
         self.limiter = trio.CapacityLimiter(1)
         self.mailbox: deque[Message] = deque()
-        self.has_mail = False
+        self.put_off = 0  # turns that came while a thread worked for the device
         self.slow_work: RunSegment | None = None
         self._crew = crew
         self._ended = False
@@ -99,11 +99,9 @@ class DeviceActor:
     def post(self, message: Message) -> None:
         """Puts a message into the mailbox; it will be served."""
         self.mailbox.append(message)
-        if not self.has_mail:
-            self.has_mail = True
-            self._crew.with_mail.append(self)
-            if not self._crew.at_work:
-                self.wake()
+        self._crew.turns.append(self)
+        if not self._crew.at_work:
+            self.wake()
 
     def wake(self) -> bool:
         """Sees to it that the actor's task will work; False when it cannot, as it waits for a thread or has ended."""
@@ -122,7 +120,7 @@ class DeviceActor:
                 crew.work()
                 if self.slow_work is not None:
                     await self._work_in_thread(self.slow_work)
-                elif crew.with_mail:
+                elif crew.turns:
                     await crew.pacer.rest()
                 elif not self._ended:
                     self._parked = trio.lowlevel.current_task()
@@ -152,6 +150,7 @@ class DeviceActor:
             run_instructions(rest, part.slots)
             if next_chunk + 1 < len(chunks):
                 self.mailbox.appendleft(RunSegment(part, number, next_chunk + 1, chunks))
+                self._crew.turns.append(self)
             else:
                 part.finished(number)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything; it ends the step, not the session
@@ -209,6 +208,7 @@ class DeviceActor:
             part.plan.learn(segment, chunks, chunk, pacer.clock() - started, pacer.limits)
             if step.error is None and chunk + 1 < len(chunks):
                 self.mailbox.appendleft(RunSegment(part, number, chunk + 1, chunks))
+                self.put_off += 1
             elif step.error is None:
                 part.finished(number)
         except PartitaError as error:
@@ -217,8 +217,6 @@ class DeviceActor:
             step.interrupt(error)
         finally:
             self.slow_work = None
-            if self.mailbox:
-                self._crew.with_mail.append(self)
-            else:
-                self.has_mail = False
+            self._crew.turns.extendleft([self] * self.put_off)
+            self.put_off = 0
             step.left()

@@ -59,6 +59,7 @@ class Watch:
 
     def __init__(self) -> None:
         self.meetings: list[LocalRendezvous] = []
+        self.most_queued = 0  # messages at one rendezvous that nobody had asked for yet
         self.tensors: list[weakref.ref[Any]] = []  # Any: whatever travels and can be watched
 
     def __call__(self) -> LocalRendezvous:
@@ -98,3 +99,4 @@ class _Watched(LocalRendezvous):
         if isinstance(value, np.ndarray):
             self._watch.tensors.append(weakref.ref(value))
         super().send(key, value, is_dead)
+        self._watch.most_queued = max(self._watch.most_queued, self.statistics().queued)
