@@ -147,7 +147,7 @@ async def test_attrs_that_spell_no_key_are_refused(key: str, node: str) -> None:
 
 
 @given(placed_cases(max_steps=6), st.data())
-def test_edges_cut_by_hand_change_nothing(placed: tuple[GraphCase, dict[str, str]], data: st.DataObject) -> None:
+async def test_edges_cut_by_hand_change_nothing(placed: tuple[GraphCase, dict[str, str]], data: st.DataObject) -> None:
     """Some data edges are replaced by a pair: the same values arrive, dead ones included, wherever the nodes are."""
     case, placement = placed
     graph = case.on(placement)
@@ -164,4 +164,4 @@ def test_edges_cut_by_hand_change_nothing(placed: tuple[GraphCase, dict[str, str
             node.input[port] = add_transfer(graph, f"{key}_recv", "_Recv", route[1], route, key).name
             sends.append(send.name)
     cut = replace(case, graph_def=graph, targets=(*case.targets, *sends))
-    assert_same_values(values(graph, cut), values(case.on_one_device(), case))
+    assert_same_values(await values(graph, cut), await values(case.on_one_device(), case))
