@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.hangs import never_hangs
+from tests.hangs import JumpingClock, never_hangs
 
 _DESELECTED = pytest.StashKey[set[str]]()
 
@@ -37,6 +37,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 law.inner_test = never_hangs(law.inner_test)
             elif iscoroutinefunction(item.obj):
                 item.obj = never_hangs(item.obj)
+
+
+@pytest.fixture
+def autojump_clock() -> JumpingClock:
+    """The fixture of pytest-trio, but for a clock that waits for threads."""
+    return JumpingClock()
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:

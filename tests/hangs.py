@@ -1,9 +1,9 @@
-"""Ends a test that waits for ever: every task is blocked, and nothing is left that could wake one of them.
+"""What happens in a test when nothing can happen any more: virtual time goes on, or the test has hung and fails.
 
-Flows in: an async test. Flows out: the same test, which fails with `Hung` at the moment its loop would go to sleep for
-good. Always holds: no clock decides. A loop hangs when no task can run, no deadline is set, no other thread has posted
-anything, and no task waits for a worker thread, a file descriptor or an idle loop. How busy the
-machine is plays no part.
+Flows in: an async test. Flows out: the same test. At the moment its loop would go to sleep although nobody else is
+going to wake it, a `JumpingClock` jumps to the next deadline, and where none is set the test fails with `Hung`. Always
+holds: how busy the machine is plays no part. Nobody else wakes a loop when no task can run, no other thread has posted
+anything, and no task waits for a worker thread, a file descriptor or an idle loop.
 """
 
 from __future__ import annotations
@@ -31,8 +31,33 @@ class Hung(Exception):
     """Every task of a test waits, and none of them will ever go on."""
 
 
+class JumpingClock(trio.abc.Clock):
+    """Virtual time, which stands still while anything is to be done, be it in a thread; to be used with `never_hangs`.
+
+    trio's own jumping clock goes by how long the loop was idle, and a loop is idle while a thread works for it.
+    """
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def start_clock(self) -> None:
+        """Time begins at 0."""
+
+    def current_time(self) -> float:
+        """Seconds since the start."""
+        return self._now
+
+    def deadline_to_sleep_time(self, deadline: float) -> float:
+        """How long the loop may sleep: for ever, unless the deadline has passed."""
+        return 0.0 if deadline <= self._now else inf
+
+    def jump(self, seconds: float) -> None:
+        """Lets time pass."""
+        self._now += seconds
+
+
 class _Alarm(trio.abc.Instrument):
-    """Cancels the test when its loop is about to sleep for ever."""
+    """Moves the clock, or cancels the test, when its loop is about to sleep and nobody is going to wake it."""
 
     def __init__(self, scope: trio.CancelScope) -> None:
         self._scope = scope
@@ -42,12 +67,19 @@ class _Alarm(trio.abc.Instrument):
     def before_io_wait(self, timeout: float) -> None:
         """The loop has run all tasks that could run."""
         loop = trio.lowlevel.current_statistics()
-        if self.waiting or loop.tasks_runnable or loop.run_sync_soon_queue_size or loop.seconds_to_next_deadline < inf:
+        clock, seconds = trio.lowlevel.current_clock(), loop.seconds_to_next_deadline
+        if self.waiting or loop.tasks_runnable or loop.run_sync_soon_queue_size or seconds <= 0:
+            return
+        if seconds < inf and not isinstance(clock, JumpingClock):
             return
         tasks = list(_below(trio.lowlevel.current_root_task()))
-        if not any(_can_be_woken(task) for task in tasks):
+        if any(_can_be_woken(task) for task in tasks):
+            return
+        if isinstance(clock, JumpingClock) and seconds < inf:
+            self._token.run_sync_soon(clock.jump, seconds)  # the loop may not be changed from here
+        else:
             self.waiting = [_whereabouts(task) for task in tasks]
-            self._token.run_sync_soon(self._scope.cancel)  # the loop may not be changed from here
+            self._token.run_sync_soon(self._scope.cancel)
 
 
 def _below(task: Task | None) -> Iterator[Task]:
@@ -75,6 +107,10 @@ def _in_trio(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(TRIO)
 
 
+def _hung(alarm: _Alarm) -> Hung:
+    return Hung(f"nothing will ever wake {'; '.join(sorted(alarm.waiting))}")
+
+
 def never_hangs(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
     """The same test, which raises `Hung`, saying which tasks wait and where, instead of waiting for ever."""
     if hasattr(test, "_never_hangs"):  # a law with parameters is one function in several tests
@@ -87,10 +123,14 @@ def never_hangs(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable
             trio.lowlevel.add_instrument(alarm)
             try:
                 await test(**arguments)
+            except Exception as error:
+                if alarm.waiting:
+                    raise _hung(alarm) from error
+                raise
             finally:
                 trio.lowlevel.remove_instrument(alarm)
         if alarm.waiting:
-            raise Hung(f"nothing will ever wake {'; '.join(sorted(alarm.waiting))}")
+            raise _hung(alarm)
 
     watched._never_hangs = True  # type: ignore[attr-defined]  # a mark, found above
     return watched

@@ -11,7 +11,7 @@ import trio.lowlevel
 import trio.testing
 from trio.testing import MockClock
 
-from tests.hangs import Hung, never_hangs
+from tests.hangs import Hung, JumpingClock, never_hangs
 
 
 @never_hangs
@@ -21,11 +21,28 @@ async def waits_for_nobody() -> None:
         await trio.lowlevel.checkpoint()
 
 
-@pytest.mark.parametrize("clock", [None, MockClock(), MockClock(autojump_threshold=0)])
+@pytest.mark.parametrize("clock", [None, MockClock(), MockClock(autojump_threshold=0), JumpingClock()])
 def test_a_test_that_nothing_can_wake_fails_and_names_who_waits(clock: MockClock | None) -> None:
-    """Under a real clock, one that stands, and one that jumps."""
+    """Under a real clock, one that stands, and those that jump."""
     with pytest.raises(Hung, match=r"^nothing will ever wake stuck; .*waits_for_nobody at test_hangs\.py:\d+$"):
         trio.run(waits_for_nobody, clock=clock)
+
+
+async def test_virtual_time_goes_on_when_nothing_else_can_happen(autojump_clock: JumpingClock) -> None:
+    """Deadline by deadline, and not while a thread is at work, however long that takes."""
+    order: list[tuple[str, float]] = []
+
+    async def note(name: str, seconds: float) -> None:
+        await trio.sleep(seconds)
+        order.append((name, trio.current_time()))
+
+    start = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(note, "late", 1e6)
+        nursery.start_soon(note, "early", 10.0)
+        await trio.to_thread.run_sync(partial(Event().wait, 0.05))
+        assert trio.current_time() == start
+    assert order == [("early", start + 10), ("late", start + 1e6)]
 
 
 async def test_what_a_thread_or_an_idle_loop_or_the_time_is_going_to_wake_does_not_hang() -> None:

@@ -13,7 +13,6 @@ import trio
 import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
-from trio.testing import MockClock
 
 from partita.actors import Session, open_session, session
 from partita.errors import (
@@ -28,6 +27,7 @@ from partita.errors import (
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import ConfigProto, GraphDef
 from partita.rendezvous import LocalRendezvous
+from tests.hangs import JumpingClock
 from tests.runs import HARD_PLACEMENT, Watch, assert_same_values
 from tests.strategies import GraphCase, cpu, placed_cases
 
@@ -235,7 +235,7 @@ async def test_what_a_run_has_made_can_be_fetched_after_its_client_has_restarted
         assert await session.partial_run(await session.partial_run_setup("s", ()), "s") == [9.0]
 
 
-async def test_a_late_call_ends_the_run(monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock) -> None:
+async def test_a_late_call_ends_the_run(monkeypatch: pytest.MonkeyPatch, autojump_clock: JumpingClock) -> None:
     watch = watched(monkeypatch)
     config = ConfigProto(operation_timeout_in_ms=1000)
     async with open_session(sums(DEVICES), f"cpu:{DEVICES}", config=config) as session:
@@ -247,7 +247,7 @@ async def test_a_late_call_ends_the_run(monkeypatch: pytest.MonkeyPatch, autojum
         assert_nothing_left(watch, session)
 
 
-async def test_a_cancelled_call_ends_the_run(monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock) -> None:
+async def test_a_cancelled_call_ends_the_run(monkeypatch: pytest.MonkeyPatch, autojump_clock: JumpingClock) -> None:
     """Also for another call of the same run, and the cancellation comes out as what it is."""
     watch = watched(monkeypatch)
     async with open_session(sums(DEVICES), f"cpu:{DEVICES}") as session:
@@ -279,7 +279,7 @@ def queue() -> GraphDef:
     return b.graph_def()
 
 
-async def test_a_run_waits_for_what_another_step_brings() -> None:
+async def test_a_run_waits_for_what_another_step_brings(autojump_clock: JumpingClock) -> None:
     """A node that is kept waiting neither holds up what else is fetched nor outlives the run."""
     async with open_session(queue()) as session:
         handle = await session.partial_run_setup(["d", "y"], "x")

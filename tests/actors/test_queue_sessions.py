@@ -11,13 +11,14 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trio.testing import MockClock, wait_all_tasks_blocked
+from trio.testing import wait_all_tasks_blocked
 
 from partita.actors import RunOptions, Session, open_session
 from partita.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OutOfRangeError
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
 from partita.graph.protos import GraphDef
+from tests.hangs import JumpingClock
 from tests.strategies import cpu
 
 FLOAT = DataType.FLOAT
@@ -121,7 +122,7 @@ async def test_closing_wakes_those_who_wait_in_vain(devices: str) -> None:
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-async def test_a_step_that_waits_too_long_leaves_nothing_behind(devices: str, autojump_clock: MockClock) -> None:
+async def test_a_step_that_waits_too_long_leaves_nothing_behind(devices: str, autojump_clock: JumpingClock) -> None:
     async def main(session: Session) -> None:
         with pytest.raises(DeadlineExceededError):
             await session.run("take", options=RunOptions(timeout_in_ms=500))

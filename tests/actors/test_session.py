@@ -302,13 +302,13 @@ async def test_a_step_that_takes_longer_than_allowed_fails_and_the_session_goes_
         return -value
 
     replace_neg(monkeypatch, slow)
-    async with open_session(chain(200), "cpu:2", budget_s=0) as session:
+    async with open_session(chain(200), "cpu:2", budget_s=0, thread_limit_s=60) as session:
         with pytest.raises(DeadlineExceededError, match="timeout_in_ms = 100"):
             await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=100))
         (got,) = await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=1000))
         assert got == 1
     config = ConfigProto(operation_timeout_in_ms=100)
-    async with open_session(chain(200), "cpu:2", budget_s=0, config=config) as session:
+    async with open_session(chain(200), "cpu:2", budget_s=0, thread_limit_s=60, config=config) as session:
         with pytest.raises(DeadlineExceededError, match="timeout_in_ms = 100"):
             await session.run("n199", {"x": 1.0})
         await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=1000))
