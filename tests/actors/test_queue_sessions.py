@@ -163,7 +163,7 @@ Work = list[tuple[str, int]]
 WORK = st.lists(st.tuples(st.sampled_from(["put", "put_many", "take", "take_many"]), st.integers(1, 3)), max_size=12)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(WORK, st.sampled_from(DEVICES))
 async def test_every_element_is_taken_once_or_still_there(work: Work, devices: str) -> None:
     """Tasks in trio's order, all of which end when the last ones have taken or given what is missing."""

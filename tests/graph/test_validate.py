@@ -169,7 +169,11 @@ def test_op_must_match() -> None:
 
 def test_control_inputs_come_last() -> None:
     """Plain inputs first, then any number of control inputs."""
-    check_inputs("b", ["a", "a:1", "^c", "^d"])
+    inputs = ["a", "a:1", "^c", "^d"]
+    check_inputs("b", inputs)
+    for swapped in ([*inputs[:1], *inputs[2:], inputs[1]], ["^c", *inputs[:2]]):
+        with pytest.raises(InvalidArgumentError, match=r"^Non-control input '.*' after control input"):
+            check_inputs("b", swapped)
 
 
 @pytest.mark.parametrize("expected", ["int", "list(int)"])

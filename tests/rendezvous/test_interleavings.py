@@ -99,12 +99,12 @@ class Model(RuleBasedStateMachine):
 
 
 TestInterleavings = Model.TestCase
-TestInterleavings.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestInterleavings.settings = settings(max_examples=60, stateful_step_count=30)
 
 ACTIONS = st.lists(st.tuples(st.sampled_from(["send", "recv", "cancel", "turn"]), NAMES), max_size=25)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ACTIONS, st.booleans())
 async def test_async_receives_lose_and_double_nothing(actions: list[tuple[str, str]], by_abort: bool) -> None:
     """Tasks may be cancelled at any moment: each message arrives once, in order, or is still there at the end."""

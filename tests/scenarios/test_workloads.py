@@ -34,7 +34,7 @@ def test_numbers_are_the_same_everywhere() -> None:
     assert len(np.unique(many)) > 9_900
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.lists(st.integers(0, 2), min_size=3, max_size=3))
 def test_a_perceptron_is_what_numpy_computes(where: list[int]) -> None:
     """On whichever devices its layers sit."""

@@ -150,4 +150,4 @@ class Interleavings(RuleBasedStateMachine):
 
 
 TestInterleavings = Interleavings.TestCase
-TestInterleavings.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestInterleavings.settings = settings(max_examples=60, stateful_step_count=25)
