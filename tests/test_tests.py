@@ -1,17 +1,26 @@
-"""What holds of the tests themselves: how they await, and that a run says what it left out."""
+"""What holds of the tests themselves: how they await, what they measure, and that a run says what it left out."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
-# Tests about the start of a loop: a command line that starts its own, a benchmark, a script, what hangs in any loop.
-START_LOOPS = {"benchmarks/test_benchmarks.py", "scenarios/test_cli_run.py", "test_hangs.py"}
+# Tests about the start of a loop: a command line that starts its own, a benchmark, Ctrl-C, what hangs in any loop.
+START_LOOPS = {
+    "benchmarks/test_benchmarks.py",
+    "laws/test_law7_interrupts.py",
+    "scenarios/test_cli_run.py",
+    "test_hangs.py",
+}
+# What a busy machine changes. Bytes do not depend on it where nothing awaits and no thread is used.
+UNSTEADY = ("time.sleep", "time.time", "time.monotonic", "perf_counter", "time.perf_counter", "time.process_time")
+MEASURE_BYTES = {"graph/test_import_memory.py"}
 THREE = """
 import pytest
 
@@ -25,16 +34,36 @@ def test_slow(): assert True
 """
 
 
-def calls(path: Path, name: str) -> bool:
-    """Whether a file calls a function by this dotted name."""
-    tree = ast.parse(path.read_text("utf-8"))
-    return any(isinstance(node, ast.Call) and ast.unparse(node.func) == name for node in ast.walk(tree))
+@cache
+def calls(path: Path) -> list[ast.Call]:
+    """All calls in a file."""
+    return [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Call)]
+
+
+def callers(*names: str) -> set[str]:
+    """The files of the suite that call a function by one of these dotted names."""
+    files = HERE.rglob("*.py")
+    return {
+        path.relative_to(HERE).as_posix() for path in files if {ast.unparse(c.func) for c in calls(path)} & {*names}
+    }
+
+
+def keywords(path: Path) -> set[str | None]:
+    """The names of all keyword arguments in a file."""
+    return {keyword.arg for call in calls(path) for keyword in call.keywords}
 
 
 def test_tests_await_without_starting_a_loop() -> None:
     """They are async functions, which pytest-trio runs."""
-    found = {path.relative_to(HERE).as_posix() for path in HERE.rglob("*.py") if calls(path, "trio.run")}
-    assert found == START_LOOPS
+    assert callers("trio.run") - START_LOOPS == set()
+
+
+def test_tests_measure_nothing_that_a_busy_machine_changes() -> None:
+    """No clock of the machine, and bytes only of code that runs by itself; deadlines are set in one place."""
+    assert callers(*UNSTEADY) == set()
+    assert callers("tracemalloc.start") - MEASURE_BYTES == set()
+    with_deadlines = [path.name for path in HERE.rglob("*.py") if "deadline" in keywords(path)]
+    assert with_deadlines == ["conftest.py"]
 
 
 @pytest.mark.parametrize("processes", ["0", "1"])
