@@ -17,14 +17,16 @@ from types import FrameType
 from typing import Any
 
 import trio
-import trio.testing
 from trio.lowlevel import Task
+from trio.testing import wait_all_tasks_blocked
 
 TRIO = str(Path(trio.__file__).parent) + os.sep
 # Where a task stands in trio when something outside the loop, or the idle loop itself, is going to wake it.
-OUTSIDE = ("_threads.py", "_subprocess.py", "_socket.py", "_io_epoll.py", "_io_kqueue.py", "_io_windows.py")
+THREADS = "_threads.py"
+OUTSIDE = (THREADS, "_subprocess.py", "_socket.py", "_io_epoll.py", "_io_kqueue.py", "_io_windows.py")
 LISTENER = "<TrioToken.run_sync_soon task>"
-IDLE = trio.testing.wait_all_tasks_blocked.__name__
+IDLE = wait_all_tasks_blocked.__name__
+CUSHION_S = 0.001  # between two looks whether a thread is done
 
 
 class Hung(Exception):
@@ -95,6 +97,21 @@ def _can_be_woken(task: Task) -> bool:
     """Whether the task waits for a thread, for a file descriptor, or for the loop to be idle."""
     codes = [frame.f_code for frame, _ in task.iter_await_frames() if _in_trio(frame)]
     return any(Path(code.co_filename).name in OUTSIDE or code.co_name == IDLE for code in codes)
+
+
+async def all_waiting() -> None:
+    """Waits until every other task waits, and for none a thread is at work.
+
+    A kernel that the machine kept waiting for long runs in a thread the next time; trio's `wait_all_tasks_blocked` does
+    not wait for it.
+    """
+    await wait_all_tasks_blocked()
+    while any(_waits_for_thread(task) for task in _below(trio.lowlevel.current_root_task())):
+        await wait_all_tasks_blocked(CUSHION_S)
+
+
+def _waits_for_thread(task: Task) -> bool:
+    return any(_in_trio(frame) and frame.f_code.co_filename.endswith(THREADS) for frame, _ in task.iter_await_frames())
 
 
 def _whereabouts(task: Task) -> str:

@@ -11,7 +11,7 @@ import trio.lowlevel
 import trio.testing
 from trio.testing import MockClock
 
-from tests.hangs import Hung, JumpingClock, never_hangs
+from tests.hangs import Hung, JumpingClock, all_waiting, never_hangs
 
 
 @never_hangs
@@ -43,6 +43,21 @@ async def test_virtual_time_goes_on_when_nothing_else_can_happen(autojump_clock:
         await trio.to_thread.run_sync(partial(Event().wait, 0.05))
         assert trio.current_time() == start
     assert order == [("early", start + 10), ("late", start + 1e6)]
+
+
+async def test_all_wait_only_after_the_threads_are_done() -> None:
+    async with trio.open_nursery() as nursery:
+        done = trio.Event()
+
+        async def work() -> None:
+            await trio.to_thread.run_sync(partial(Event().wait, 0.05))
+            done.set()
+            await trio.sleep_forever()
+
+        nursery.start_soon(work)
+        await all_waiting()
+        assert done.is_set()
+        nursery.cancel_scope.cancel()
 
 
 async def test_what_a_thread_or_an_idle_loop_or_the_time_is_going_to_wake_does_not_hang() -> None:

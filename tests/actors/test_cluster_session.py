@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
-import trio.testing
 from google.protobuf import text_format
 from hypothesis import given, settings
 
@@ -21,6 +20,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.protos import ConfigProto, GraphDef, GraphOptions, OptimizerOptions
 from partita.rendezvous import LocalRendezvous
 from tests.actors.programs import Program, programs
+from tests.hangs import all_waiting
 from tests.runs import HARD_PLACEMENT, assert_same_values
 from tests.strategies import GraphCase, cpu, placed_cases
 
@@ -214,7 +214,7 @@ async def test_a_step_ends_with_its_session_or_its_task(monkeypatch: pytest.Monk
                         await session.run("two", {"x": TWO})
 
                 nursery.start_soon(step)
-                await trio.testing.wait_all_tasks_blocked()
+                await all_waiting()
                 session.close() if closes else nursery.cancel_scope.cancel()
         assert [meeting.statistics().waiting for meeting in meetings] == [0]
         if not closes:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
-import trio.testing
 
 from partita.actors.graph_manager import GraphManager
 from partita.devices.cluster import local_cluster
@@ -28,6 +27,7 @@ from partita.graph.importer import graph_def_to_graph
 from partita.graph.protos import CostGraphDef, GraphDef
 from partita.graph.subgraph import client_graph
 from partita.rendezvous import Key, LocalRendezvous
+from tests.hangs import all_waiting
 from tests.strategies import cpu
 
 DEVICES = 3
@@ -120,7 +120,7 @@ async def test_a_cancelled_nursery_ends_its_worker() -> None:
         manager.start(nursery)
         handle = manager.register(share())
         nursery.start_soon(execute)
-        await trio.testing.wait_all_tasks_blocked()
+        await all_waiting()
         nursery.cancel_scope.cancel()
     assert "the nursery that worker" in str(failures[0])
     with pytest.raises(CancelledError, match="the nursery that worker"):
@@ -140,7 +140,7 @@ async def test_an_abort_from_outside_ends_the_step() -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(wait, partial(manager.execute, handle, rendezvous))
             nursery.start_soon(wait, partial(manager.recv_outputs, rendezvous, [key("last:0")]))
-            await trio.testing.wait_all_tasks_blocked()
+            await all_waiting()
             rendezvous.abort(UnavailableError("the link is down"))
         for inputs in ({}, {key("x:0"): TWO}):
             await wait(partial(manager.execute, handle, rendezvous, inputs))
@@ -165,7 +165,7 @@ async def test_a_run_outlives_its_registration() -> None:
         handle, rendezvous = manager.register(share()), LocalRendezvous()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(manager.execute, handle, rendezvous)
-            await trio.testing.wait_all_tasks_blocked()
+            await all_waiting()
             manager.deregister(handle)
             manager.send_inputs(rendezvous, {key("x:0"): TWO})
             found = await manager.recv_outputs(rendezvous, [key("last:0")])
@@ -217,7 +217,7 @@ async def test_the_end_of_a_worker_ends_its_steps() -> None:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(step)
-            await trio.testing.wait_all_tasks_blocked()
+            await all_waiting()
             manager.shut_down(CancelledError("Shutdown"))
         assert rendezvous.statistics().waiting == 0
 

@@ -24,6 +24,7 @@ from partita.graph import GraphDef, RunOptions
 from partita.graph.dtypes import DataType
 from partita.graph.protos import NodeDef
 from partita.graph.tensor import numpy_to_tensor
+from tests.hangs import all_waiting
 from tests.runs import assert_same_values, values
 from tests.strategies import GraphCase, cpu, placed_cases
 
@@ -119,7 +120,7 @@ async def test_a_receive_that_nobody_serves_waits_and_can_be_cancelled(autojump_
                     await session.run("r")
 
             nursery.start_soon(waits)
-            await trio.testing.wait_all_tasks_blocked()
+            await all_waiting()
             session.close()
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
-import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +26,7 @@ from partita.errors import (
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import ConfigProto, GraphDef
 from partita.rendezvous import LocalRendezvous
-from tests.hangs import JumpingClock
+from tests.hangs import JumpingClock, all_waiting
 from tests.runs import HARD_PLACEMENT, Watch, assert_same_values
 from tests.strategies import GraphCase, cpu, placed_cases
 
@@ -201,7 +200,7 @@ async def test_the_end_of_the_session_ends_its_runs(monkeypatch: pytest.MonkeyPa
         waiting = await session.partial_run_setup(["r1", "r2"], ["a", "b", "c"])
 
         async def close() -> None:
-            await trio.testing.wait_all_tasks_blocked()
+            await all_waiting()
             session.close()
 
         async with trio.open_nursery() as nursery:
@@ -220,7 +219,7 @@ async def test_what_nobody_fetched_of_a_run_that_is_done_goes_with_the_session(
     async with open_session(sums(devices), f"cpu:{devices}") as session:
         handle = await session.partial_run_setup(["s", "r1"], ["a", "b"])
         assert await session.partial_run(handle, "r1", {"a": 1.0, "b": 2.0}) == [3.0]
-        await trio.testing.wait_all_tasks_blocked()
+        await all_waiting()
         assert watch.left_behind() == {"waiters": 0, "queued": 1}
         session.close()
         assert_nothing_left(watch, session)
@@ -229,7 +228,7 @@ async def test_what_nobody_fetched_of_a_run_that_is_done_goes_with_the_session(
 async def test_what_a_run_has_made_can_be_fetched_after_its_client_has_restarted() -> None:
     async with open_session(sums(DEVICES), f"cpu:{DEVICES}") as session:
         handle = await session.partial_run_setup("s", ())
-        await trio.testing.wait_all_tasks_blocked()
+        await all_waiting()
         session.restart_device(cpu(0))
         assert await session.partial_run(handle, "s") == [9.0]
         assert await session.partial_run(await session.partial_run_setup("s", ()), "s") == [9.0]

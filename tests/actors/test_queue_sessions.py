@@ -11,14 +11,13 @@ import pytest
 import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trio.testing import wait_all_tasks_blocked
 
 from partita.actors import RunOptions, Session, open_session
 from partita.errors import CancelledError, DeadlineExceededError, InvalidArgumentError, OutOfRangeError
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
 from partita.graph.protos import GraphDef
-from tests.hangs import JumpingClock
+from tests.hangs import JumpingClock, all_waiting
 from tests.strategies import cpu
 
 FLOAT = DataType.FLOAT
@@ -76,7 +75,7 @@ async def test_consumers_wait_for_producers_and_producers_for_room(devices: str)
         taken: list[float] = []
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(put, session, *range(20)))
-            await wait_all_tasks_blocked()
+            await all_waiting()
             assert (await session.run("size"))[0] == 2
             for _ in range(20):
                 await take(session, taken)
@@ -91,10 +90,10 @@ async def test_a_consumer_that_is_cancelled_takes_nothing(devices: str) -> None:
         taken: list[float] = []
         async with trio.open_nursery() as nursery, trio.open_nursery() as given_up:
             given_up.start_soon(take_many, session, 3, taken)
-            await wait_all_tasks_blocked()
+            await all_waiting()
             nursery.start_soon(take, session, taken)
             await put(session, 1)
-            await wait_all_tasks_blocked()
+            await all_waiting()
             assert taken == []
             given_up.cancel_scope.cancel()
         assert taken == [1]
@@ -110,7 +109,7 @@ async def test_closing_wakes_those_who_wait_in_vain(devices: str) -> None:
         with pytest.RaisesGroup(OutOfRangeError):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(take_many, session, 3, taken)
-                await wait_all_tasks_blocked()
+                await all_waiting()
                 await put(session, 1, 2)
                 await session.run([], targets=["close"])
         await take_many(session, 2, taken)
@@ -138,7 +137,7 @@ async def test_closing_the_session_ends_all_waiting(devices: str) -> None:
         with pytest.RaisesGroup(CancelledError):
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(take, session, [])
-                await wait_all_tasks_blocked()
+                await all_waiting()
                 session.close()
 
     await check_in_session(devices, main)

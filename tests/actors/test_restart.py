@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import trio
-from trio.testing import wait_all_tasks_blocked
 
 from partita.actors import Session, open_session
 from partita.errors import AbortedError, FailedPreconditionError, InvalidArgumentError
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
 from partita.graph.protos import GraphDef, RunMetadata, RunOptions
+from tests.hangs import all_waiting
 from tests.strategies import cpu
 
 FLOAT = DataType.FLOAT
@@ -66,7 +66,7 @@ async def test_a_step_under_way_is_aborted_and_can_be_run_again() -> None:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(take)
-            await wait_all_tasks_blocked()
+            await all_waiting()
             session.restart_device(cpu(1))
         assert len(failed) == 1
         assert session.statistics().steps_running == 0

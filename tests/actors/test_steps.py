@@ -194,7 +194,7 @@ async def test_short_steps_over_many_devices_need_no_task_switch() -> None:
 
     count = Count()
     trio.lowlevel.add_instrument(count)
-    async with open_session(zigzag(), f"cpu:{DEVICES}", budget_s=60) as session:
+    async with open_session(zigzag(), f"cpu:{DEVICES}", budget_s=60, thread_limit_s=60) as session:
         await works(session)
         before = count.switches
         for _ in range(10):

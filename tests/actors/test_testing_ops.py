@@ -10,7 +10,7 @@ from partita.errors import CancelledError, DeadlineExceededError, InternalError
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
 from partita.graph.protos import RunOptions
-from tests.hangs import JumpingClock
+from tests.hangs import JumpingClock, all_waiting
 
 LONG_US = 10**9
 
@@ -69,7 +69,7 @@ async def test_a_delay_ends_with_its_step(autojump_clock: JumpingClock) -> None:
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(cancelled)
-            await trio.testing.wait_all_tasks_blocked()
+            await all_waiting()
             session.close()
-    await trio.testing.wait_all_tasks_blocked()
+    await all_waiting()
     assert trio.lowlevel.current_statistics().seconds_to_next_deadline == float("inf")
