@@ -18,6 +18,7 @@ from .call_kernels import call_kernel, calls_functions, is_deferred_call
 if TYPE_CHECKING:
     from ..devices.state import DeviceState
     from ..graph.dtypes import Array
+    from ..graph.functions.library import FunctionLibrary
     from ..graph.properties import NodeProperties
     from .calls import Functions
 
@@ -33,6 +34,17 @@ def scalar_form(value: Array) -> Any:  # Any: see Binder.constant
 def is_shared(properties: NodeProperties) -> bool:
     """Whether nodes with these properties share one kernel: not if it has state, or names its node in an error."""
     return not properties.op_def.is_stateful and properties.op_def.name not in PLACEHOLDERS
+
+
+def has_kernel(properties: NodeProperties, library: FunctionLibrary | None) -> bool:
+    """Whether a node that the executor does not carry out itself can be computed: by a kernel, or by calls.
+
+    `library` has the functions that it may call. An unfed placeholder has a kernel that says so.
+    """
+    op = properties.op_def.name
+    if op in PLACEHOLDERS or lookup(op) is not None:
+        return True
+    return library is not None and calls_functions(properties, library)
 
 
 class Binder:
@@ -53,15 +65,15 @@ class Binder:
         found = self._shared.get(properties)
         if found is not None:
             return found
-        op = properties.op_def.name
-        if op in PLACEHOLDERS:
-            return _unfed(name, properties)
-        factory = lookup(op)
-        if factory is None and self.functions is not None and calls_functions(properties, self.functions):
-            return call_kernel(properties, self.functions, self.device)
-        if factory is None:
+        op, factory = properties.op_def.name, lookup(properties.op_def.name)
+        if not has_kernel(properties, None if self.functions is None else self.functions.library):
             self.missing.append((name, op))
             return _stand_in
+        if op in PLACEHOLDERS:
+            return _unfed(name, properties)
+        if factory is None:
+            assert self.functions is not None  # or there is no kernel
+            return call_kernel(properties, self.functions, self.device)
         construction = Construction(
             name, op, properties.attrs, properties.input_types, properties.output_types, self.device, self.state
         )
@@ -77,7 +89,7 @@ class Binder:
         """Whether the outputs of a node come later than its kernel returns; then `kernel` gives what starts it."""
         if is_deferred(properties.op_def.name):
             return True
-        if self.functions is None or not calls_functions(properties, self.functions):
+        if self.functions is None or not calls_functions(properties, self.functions.library):
             return False
         return is_deferred_call(properties, self.functions, self.device)
 

@@ -142,6 +142,11 @@ class BlockingSession:
             pass
 
     @property
+    def graph_def(self) -> GraphDef:
+        """The graph as it is now; see `Session.graph_def`."""
+        return self._open().graph_def
+
+    @property
     def devices(self) -> list[str]:
         """Full names of the devices."""
         return [] if self._session is None else self._session.devices

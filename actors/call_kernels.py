@@ -25,6 +25,7 @@ from ..graph.ops.shapes.dims import fits, shape_text
 
 if TYPE_CHECKING:
     from ..graph import NameAttrList
+    from ..graph.functions.library import FunctionLibrary
     from ..graph.properties import NodeProperties
     from .calls import Callee, Functions
     from .deferred import PendingCall
@@ -38,15 +39,20 @@ _CALLS = ("PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "MapDefun"
 _ALWAYS_DEFERRED = (*_LOOPS, "RemoteCall")  # a loop may be long; which device is called, the run decides
 
 
-def calls_functions(node: NodeProperties, functions: Functions) -> bool:
+def calls_functions(node: NodeProperties, library: FunctionLibrary) -> bool:
     """Whether a node calls functions of the library."""
     op = node.op_def.name
-    return op in _CONDITIONALS or op in _CASES or op in _LOOPS or op in _CALLS or op in functions.library
+    return op in _CONDITIONALS or op in _CASES or op in _LOOPS or op in _CALLS or op in library
+
+
+def calls_gradient(node: NodeProperties) -> bool:
+    """Whether what a node calls is the gradient of the function that it names."""
+    return node.op_def.name == _GRADIENT
 
 
 def is_deferred_call(node: NodeProperties, functions: Functions, device: str) -> bool:
     """Whether a node that calls functions is a deferred one; functions that cannot call themselves are compiled."""
-    named, op = _functions_of(node, functions), node.op_def.name
+    named, op = called_by(node, functions.library), node.op_def.name
     if op in _ALWAYS_DEFERRED or any(f.name in functions.library and functions.may_call_itself(f.name) for f in named):
         return True
     return not all(functions.callee(f, device, gradient=op == _GRADIENT).is_short for f in named)
@@ -59,7 +65,7 @@ def call_kernel(node: NodeProperties, functions: Functions, device: str) -> Kern
     given = types[1:] if op in (*_CONDITIONALS, *_CASES, "RemoteCall") else types
     callees = [
         _Lazy(functions, function, device, given, len(node.output_types), op == _GRADIENT)
-        for function in _functions_of(node, functions)
+        for function in called_by(node, functions.library)
     ]
     deferred = is_deferred_call(node, functions, device)
     if op in _LOOPS:
@@ -73,7 +79,8 @@ def call_kernel(node: NodeProperties, functions: Functions, device: str) -> Kern
     return choose.start if deferred else choose.run
 
 
-def _functions_of(node: NodeProperties, functions: Functions) -> list[NameAttrList]:
+def called_by(node: NodeProperties, library: FunctionLibrary) -> list[NameAttrList]:
+    """The functions that a node which calls functions may call."""
     op = node.op_def.name
     if op in _CONDITIONALS:
         return [node.attrs["then_branch"], node.attrs["else_branch"]]
@@ -83,7 +90,7 @@ def _functions_of(node: NodeProperties, functions: Functions) -> list[NameAttrLi
         return [node.attrs["cond"], node.attrs["body"]]
     if op in ("RemoteCall", "MapDefun", _GRADIENT):
         return [node.attrs["f"]]
-    called = called_function(node, functions.library)
+    called = called_function(node, library)
     assert called is not None  # `calls_functions` holds
     return [called]
 

@@ -192,7 +192,7 @@ class Functions:
 
     def compile(self, body: FunctionBody, device: str) -> Callee:
         """A body, compiled for calls from a device."""
-        graph = _runnable(body, device)
+        graph = runnable_body(body, device)
         check_keys(graph)
         place(graph, self._cluster, allow_soft_placement=self._soft)
         parts = split_graph(graph, PartitionOptions(new_name=name_counter(), get_incarnation=self._cluster.incarnation))
@@ -202,7 +202,7 @@ class Functions:
         return Callee(body.name, used, body.argument_types, body.result_types)
 
 
-def _runnable(body: FunctionBody, device: str) -> Graph:
+def runnable_body(body: FunctionBody, device: str) -> Graph:
     """The part of a body that a call runs, conditionals and loops lowered; the caller's device where none is asked."""
     graph = lower_functional(body.graph)
     if graph is body.graph:

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from ..errors import CancelledError, PartitaError
-from ..graph import ConfigProto
-from ..graph.dtypes import base_type
+from ..devices.visible import filtered
+from ..errors import CancelledError, DeadlineExceededError, PartitaError
+from ..graph import ConfigProto, GraphDef, RunMetadata, RunOptions, StepStats
+from ..graph.dtypes import DataType, base_type
 from ..graph.partition import PartitionOptions, name_counter
 from ..graph.passes.pipeline import Optimisations
 from ..graph.schedule import start_times
@@ -27,19 +28,32 @@ from ..graph.subgraph import client_graph
 from ..graph.tasks import MASTER_SEPARATOR, partition_by_task, task_of
 from ..graph.tensor_id import parse_tensor_name
 from ..rendezvous import Key, LocalRendezvous
+from .config_checks import check_config, check_options, own_copy
 from .graph_manager import GraphManager
 from .lifetime import Block, Home, unwrapped
 from .partial_run import full_name, partial_signature
-from .requests import Feeds, Port, Signature, as_names, check_names, feed_value, fetched_array, ports, split_feeds
+from .requests import (
+    Feeds,
+    Port,
+    Signature,
+    as_names,
+    check_names,
+    feed_value,
+    fetched_array,
+    ports,
+    seconds,
+    split_feeds,
+)
 from .session_graph import GraphReader
+from .session_traces import CostSteps
 from .transfers import check_keys
 
 if TYPE_CHECKING:
     from ..devices.cluster import Cluster
-    from ..graph import GraphDef
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
     from ..graph.importer import Serialisable
+    from ..graph.node import Edge
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,31 +74,49 @@ class ClusterSession:
         graph: Graph,
         cluster: Cluster,
         workers: Mapping[str, GraphManager],
-        *,
-        recv_scheduling: bool,
-        optimisations: Optimisations,
+        reader: GraphReader,
+        settings: ConfigProto,
     ) -> None:
+        """`reader` made `graph`."""
         self.graph = graph
         self._home = Home()
-        self._recv_scheduling = recv_scheduling
-        self._optimisations = optimisations
         self.cluster = cluster
         self.workers = workers
+        self._reader = reader
+        self._settings = settings
+        self._recv_scheduling = settings.graph_options.enable_recv_scheduling
+        self._optimisations = Optimisations.of(settings.graph_options)
+        self._costs = CostSteps(settings.graph_options, distributed=True)
         self._options = PartitionOptions(
-            new_name=name_counter(separator=MASTER_SEPARATOR), get_incarnation=cluster.incarnation
+            new_name=name_counter(separator=MASTER_SEPARATOR),
+            get_incarnation=cluster.incarnation,
+            should_cast=_to_bfloat16 if settings.graph_options.enable_bfloat16_sendrecv else None,
         )
         self._registered: dict[Signature, _Registered] = {}
         self._closed = False
 
+    @property
+    def graph_def(self) -> GraphDef:
+        """See `Session.graph_def`."""
+        return self._reader.written(self.graph)
+
     @trio.lowlevel.enable_ki_protection
     async def run(
-        self, fetches: str | Sequence[str], feeds: Feeds | None = None, targets: str | Sequence[str] = ()
+        self,
+        fetches: str | Sequence[str],
+        feeds: Feeds | None = None,
+        targets: str | Sequence[str] = (),
+        options: RunOptions | None = None,
+        metadata: RunMetadata | None = None,
     ) -> list[Array]:
         """Runs one step; arguments, values and errors are those of `Session.run`.
 
-        Raises AbortedError too, when a worker has restarted since; the request is registered anew by the next step.
+        Of `options` those count that do in TensorFlow's sessions on several tasks (docs/config.md). Raises
+        AbortedError too, when a worker has restarted since; the request is registered anew by the next step.
         """
         self._check_open()
+        wishes = options or RunOptions()
+        check_options(wishes, self._settings, distributed=True)
         names, values = split_feeds(feeds)
         wanted = as_names(fetches)
         signature = partial_signature(names, wanted, targets)
@@ -92,13 +124,21 @@ class ClusterSession:
         fed = [(request.feeds[full_name(name)], value) for name, value in zip(names, values, strict=True)]
         inputs = {self._key(port.name): feed_value(port, value, copy=True) for port, value in fed}
         outputs = {self._key(port.name): port for port in request.fetches.values()}
+        with_trace, with_costs = wishes.trace_level == RunOptions.FULL_TRACE, self._costs.begin(signature)
+        step = _ClusterStep(LocalRendezvous(), trace=with_trace or with_costs)
+        timeout_ms = wishes.timeout_in_ms if wishes.timeout_in_ms > 0 else self._settings.operation_timeout_in_ms
         try:
-            found = await self._step(request, inputs, list(outputs))
+            with trio.move_on_after(seconds(timeout_ms)) as limit:
+                await self._run(step, request, inputs, list(outputs))
         except PartitaError as error:
             if error.code == "ABORTED":
                 self._registered.pop(signature, None)
             raise
-        arrays = {port.name: fetched_array(port, found[key], ()) for key, port in outputs.items()}
+        if limit.cancelled_caught:
+            raise DeadlineExceededError(f"the step was not done after timeout_in_ms = {timeout_ms}")
+        if metadata is not None:
+            self._report(request, step, wishes, metadata, with_costs=with_costs)
+        arrays = {port.name: fetched_array(port, step.outputs[key], ()) for key, port in outputs.items()}
         return [arrays[full_name(name)] for name in wanted]
 
     def start(self, nursery: trio.Nursery) -> None:
@@ -160,9 +200,10 @@ class ClusterSession:
         ]
         return {port.name: port for port in ports(names, types)}
 
-    async def _step(self, request: _Registered, inputs: Mapping[str, Any], outputs: list[str]) -> dict[str, Any]:
-        """Runs one step on all workers; what the client receives, by key."""
-        step = _ClusterStep(LocalRendezvous())
+    async def _run(
+        self, step: _ClusterStep, request: _Registered, inputs: Mapping[str, Any], outputs: list[str]
+    ) -> None:
+        """Runs one step on all workers."""
         client = self.workers[task_of(self.cluster.client.name)]
         try:
             async with trio.open_nursery() as nursery:
@@ -175,21 +216,43 @@ class ClusterSession:
             step.rendezvous.close()
         if step.error is not None:
             raise step.error
-        return step.outputs
+
+    def _report(
+        self, request: _Registered, step: _ClusterStep, options: RunOptions, metadata: RunMetadata, *, with_costs: bool
+    ) -> None:
+        """Writes what was asked for of a step that has ended."""
+        if options.trace_level == RunOptions.FULL_TRACE:
+            for stats in step.stats:
+                metadata.step_stats.MergeFrom(stats)
+        for task, handle in request.handles.items():
+            if options.output_partition_graphs:
+                metadata.partition_graphs.extend(self.workers[task].partitions(handle))
+            if with_costs:
+                self.workers[task].build_cost_model(handle, metadata.cost_graph)
+
+
+def _to_bfloat16(edge: Edge) -> DataType:
+    """What a tensor is sent to another task as: floats lose half of their bits."""
+    if edge.is_control:
+        return DataType.FLOAT
+    dtype = base_type(edge.src.output_types[edge.src_output])
+    return DataType.BFLOAT16 if dtype == DataType.FLOAT else dtype
 
 
 class _ClusterStep:
-    """One step on several workers; remembers the first error."""
+    """One step on several workers; remembers the first error, and with `trace` what each node took."""
 
-    def __init__(self, rendezvous: LocalRendezvous) -> None:
+    def __init__(self, rendezvous: LocalRendezvous, *, trace: bool) -> None:
         self.rendezvous = rendezvous
+        self.trace = trace
+        self.stats: list[StepStats] = []
         self.error: PartitaError | None = None
         self.outputs: dict[str, Any] = {}
 
     async def execute(self, nursery: trio.Nursery, worker: GraphManager, handle: str) -> None:
         """Runs the share of one worker."""
         try:
-            await worker.execute(handle, self.rendezvous)
+            self.stats.append(await worker.execute(handle, self.rendezvous, trace=self.trace))
         except PartitaError as error:
             self._fail(nursery, error)
 
@@ -220,23 +283,19 @@ def open_cluster_session(
 ) -> AbstractAsyncContextManager[ClusterSession]:
     """Imports a graph, places it on the devices of `cluster`, and opens a session with a worker for each of its tasks.
 
-    Arguments and errors are those of `open_session`; `graph_options.enable_recv_scheduling` has receives wait until
-    they are needed soon.
+    Arguments and errors are those of `open_session`; docs/config.md says which fields of `config` do something else in
+    a session on several tasks.
     """
 
     async def make() -> ClusterSession:
+        settings = own_copy(config)
+        visible = filtered(cluster, settings.device_filters)
+        check_config(settings, {device.type for device in visible}, distributed=True)
         by_task: dict[str, list[Any]] = {}
-        for device in cluster:
+        for device in visible:
             by_task.setdefault(device.task_name, []).append(device)
         workers = {task: GraphManager(devices, seed=seed) for task, devices in by_task.items()}
-        settings = config or ConfigProto()
-        options = settings.graph_options
-        return ClusterSession(
-            await GraphReader(cluster, settings).read(graph_def),
-            cluster,
-            workers,
-            recv_scheduling=options.enable_recv_scheduling,
-            optimisations=Optimisations.of(options),
-        )
+        reader = GraphReader(visible, settings)
+        return ClusterSession(await reader.read(graph_def), visible, workers, reader, settings)
 
     return Block(make)

@@ -218,9 +218,7 @@ class GraphManager:
 
     def build_cost_model(self, handle: str, cost_graph: CostGraphDef) -> None:
         """Appends what traced steps have taught of a graph. Raises AbortedError for an unknown handle."""
-        for graph in self._item(handle).partitions.values():
-            self._cost_models.find_or_create(graph)
-            self._cost_models.add_to_cost_graph(graph, cost_graph)
+        self._cost_models.add_all(self._item(handle).partitions.values(), cost_graph)
 
     def _begin(
         self, step: Step, work: Iterable[tuple[Plan, DeviceActor]], inputs: Mapping[str, Any], trace: bool

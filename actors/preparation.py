@@ -1,13 +1,13 @@
 """From a signature to something that runs: the graph is cut out, partitioned and compiled.
 
-Flows in: the placed graph of a session and the names of one request. Flows out: a `Prepared` request. Always holds: it
+Flows in: the graph of a session and the names of one request. Flows out: a `Prepared` request. Always holds: it
 depends on names only, never on values, so a session prepares every signature once; generated names go on counting where
 the session's last partitioning ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -75,16 +75,19 @@ def prepare(
     client: str,
     options: PartitionOptions,
     optimisations: Optimisations,
+    place: Callable[[Graph], None],
 ) -> Prepared:
-    """Prepares a request on a placed graph; `client` is the device that feeds and fetches are on.
+    """Prepares a request on a graph; `client` is the device that feeds and fetches are on.
 
-    Raises InvalidArgumentError, NotFoundError or OutOfRangeError for names, UnimplementedError for missing kernels, and
-    what partitioning raises.
+    `place` sees to it that what is left of the graph for the request is placed. Raises InvalidArgumentError,
+    NotFoundError or OutOfRangeError for names, UnimplementedError for missing kernels, and what placing and
+    partitioning raise.
     """
     check_names(graph, signature)
     requested = client_graph(
         graph, *signature[:3], client, not signature.is_partial, incarnation=options.get_incarnation(client)
     )
+    place(requested)
     kinds = requested.distinct_properties()[0]
     partitions = split_graph(requested, options)
     _check_kinds(requested, kinds)

@@ -24,7 +24,6 @@ from .instructions import DEAD, read
 
 if TYPE_CHECKING:
     from ..devices.state import SessionTensors
-    from ..graph import RunOptions
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
 
@@ -84,12 +83,6 @@ def check_names(graph: Graph, signature: Signature) -> None:
                 f"Node '{node.name}' (type: '{node.op}', num of outputs: {node.num_outputs}) "
                 f"does not have output {tensor.index}"
             )
-
-
-def check_options(options: RunOptions, num_pools: int) -> None:
-    """Raises InvalidArgumentError for a thread pool that a session of so many own ones (0: the common one) lacks."""
-    if not -1 <= options.inter_op_thread_pool < max(num_pools, 1):
-        raise InvalidArgumentError(f"Invalid inter_op_thread_pool: {options.inter_op_thread_pool}")
 
 
 def inputs_of(graph: Graph, name: str | None) -> list[str] | None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import trio
 
-from ..devices.cluster import Cluster, local_cluster
+from ..devices.cluster import Cluster
 from ..devices.state import DeviceState, SessionTensors
 from ..errors import CancelledError, DeadlineExceededError, PartitaError, UnimplementedError
 from ..graph import ConfigProto, GraphDef, RunMetadata, RunOptions
@@ -29,20 +29,21 @@ from ..graph.passes.pipeline import Optimisations
 from ..rendezvous import LocalRendezvous
 from .binding import Binder
 from .calls import Functions
+from .config_checks import check_options, own_copy, usable_devices
 from .device_actor import Crew, DeviceActor
 from .executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer, fresh_slots, run_alone
 from .lifetime import Block, Home
 from .messages import Shutdown
 from .partial_run import PartialRuns, partial_signature
-from .preparation import Prepared, compile_traced, prepare
+from .preparation import Prepared, prepare
 from .reference import Reference
-from .requests import Feeds, Signature, as_names, check_options, fed_values, inputs_of, seconds, split_feeds
+from .requests import Feeds, Signature, as_names, fed_values, inputs_of, seconds, split_feeds
 from .restart import Restarts
 from .session_callable import SessionCallable
 from .session_graph import GraphReader
 from .session_statistics import SessionStatistics
+from .session_traces import SessionTraces
 from .step import Part, Step
-from .trace import step_stats
 
 if TYPE_CHECKING:
     from ..graph.dtypes import Array
@@ -80,15 +81,15 @@ class Session:
             name: DeviceActor(name, Binder(name, DeviceState(seed, self._tensors)), self._crew)
             for name in cluster.names
         }
-        self._soft_placement = settings.allow_soft_placement
+        self._settings = settings
         self._bind_functions()
         self._options = PartitionOptions(new_name=name_counter(), get_incarnation=cluster.incarnation)
         self._prepared: dict[Signature, Prepared] = {}
-        self._traced: dict[Signature, Sequence[tuple[Plan, DeviceActor]]] = {}
+        self._traces = SessionTraces(settings.graph_options, self._actors)
         self._preparing = trio.Lock()
         self._timeout_ms = settings.operation_timeout_in_ms
+        self._is_plain = not (self._timeout_ms or self._traces.for_costs.are_wanted)
         self._optimisations = Optimisations.of(settings.graph_options)
-        self._num_pools = len(settings.session_inter_op_thread_pool)
         self._num_steps = 0
         self._num_callables = 0
         self._steps: set[Step] = set()
@@ -102,6 +103,11 @@ class Session:
     def devices(self) -> list[str]:
         """Full names of the devices; the first is the client's, where feeds come from and fetches go to."""
         return self.cluster.names
+
+    @property
+    def graph_def(self) -> GraphDef:
+        """The graph as it is now; with `graph_options.infer_shapes` nodes say the shapes of their outputs."""
+        return self._reader.written(self.graph)
 
     @trio.lowlevel.enable_ki_protection
     async def run(
@@ -139,7 +145,7 @@ class Session:
         """Names a request once, to be called with values in the order of `feeds`; raises as `run` does for names."""
         self._check_open()
         if options is not None:
-            check_options(options, self._num_pools)
+            check_options(options, self._settings)
         prepared = await self._ready(Signature(as_names(feeds), as_names(fetches), as_names(targets)))
         self._num_callables += 1
         run = partial(self._call, prepared, options)
@@ -159,7 +165,7 @@ class Session:
 
     def _bind_functions(self) -> None:
         """Lets the kernels of all devices call the functions of the graph."""
-        functions = Functions(self.graph, self.cluster, self._actors, soft=self._soft_placement)
+        functions = Functions(self.graph, self.cluster, self._actors, soft=self._settings.allow_soft_placement)
         for actor in self._actors.values():
             actor.binder.functions = functions
 
@@ -226,8 +232,8 @@ class Session:
         found = self._prepared.get(signature)
         if found is None:
             with collector_paused():
-                client = self.cluster.client.name
-                found = prepare(self.graph, signature, self._actors, client, self._options, self._optimisations)
+                client, place = self.cluster.client.name, self._reader.place_pruned
+                found = prepare(self.graph, signature, self._actors, client, self._options, self._optimisations, place)
             self._prepared[signature] = found
         return found
 
@@ -248,7 +254,7 @@ class Session:
         client = self.cluster.client.name
         self._partial_runs.route = client, self.cluster.incarnation(client)
         self._prepared.clear()
-        self._traced.clear()
+        self._traces.clear()
         self._bind_functions()
 
     def start(self, nursery: trio.Nursery) -> None:
@@ -294,13 +300,13 @@ class Session:
         await self._pacer.rest_if_due()
         self._check_open()  # after the last chance to close it: no step may begin once the actors have been told to end
         if options is not None:
-            check_options(options, self._num_pools)
+            check_options(options, self._settings)
         fed = fed_values(prepared.feeds, values, self._tensors, copy=prepared.keeps_feeds)
         self._running += 1
         self._num_steps += 1
         number = self._num_steps
         try:
-            if options is None and metadata is None and not self._timeout_ms:
+            if options is None and metadata is None and self._is_plain:
                 return await self._run(prepared, fed, number)
             return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
         except PartitaError as error:
@@ -350,23 +356,17 @@ class Session:
         """Runs a step with the extras that options ask for."""
         if options.output_partition_graphs:
             metadata.partition_graphs.extend(part.to_graph_def() for part in prepared.partitions.values())
+        if self._settings.experimental.HasField("session_metadata"):
+            metadata.session_metadata.CopyFrom(self._settings.experimental.session_metadata)
+        with_costs = self._traces.for_costs.begin(prepared.signature)
         timeout_ms = options.timeout_in_ms if options.timeout_in_ms > 0 else self._timeout_ms
         with trio.move_on_after(seconds(timeout_ms)):
-            if options.trace_level == RunOptions.NO_TRACE or not prepared.work:
+            if not prepared.work or not (with_costs or options.trace_level != RunOptions.NO_TRACE):
                 return await self._run(prepared, fed, number)
-            work = self._traced_work(prepared)
-            parts = await self._run_parts(work, fed, number, with_trace=True)
-            metadata.step_stats.CopyFrom(step_stats(parts))
+            parts = await self._run_parts(self._traces.work(prepared), fed, number, with_trace=True)
+            self._traces.record(parts, prepared, metadata, with_costs=with_costs)
             return prepared.fetched([(part.plan, part.slots) for part in parts], fed)
         raise DeadlineExceededError(f"the step was not done after timeout_in_ms = {timeout_ms}")
-
-    def _traced_work(self, prepared: Prepared) -> Sequence[tuple[Plan, DeviceActor]]:
-        """The plans of a request with clocks in them, compiled when the first step asks for a trace."""
-        work = self._traced.get(prepared.signature)
-        if work is None:
-            work = compile_traced(prepared, self._actors)
-            self._traced[prepared.signature] = work
-        return work
 
 
 def _closed() -> CancelledError:
@@ -385,18 +385,18 @@ def open_session(
 ) -> AbstractAsyncContextManager[Session]:
     """Imports a graph, places it on `devices` ("cpu:4", "cpu:2,gpu:4", or a `Cluster`) and opens a session on it.
 
-    `config` may allow soft placement, limit the time of every step and, with `graph_options.optimizer_options`, have
-    calls of functions inlined and the partitions optimised; `seed` makes random ops that have no seed of their own
-    repeatable; `budget_s` is how long, in seconds, a step may keep the event loop from its other tasks; a kernel that
-    takes more than `thread_limit_s` (on a single device: more than the budget too) is run in a worker thread from then
-    on; `on_read` hears of the progress of the import, as in `graph_def_to_graph`, in whatever thread that runs. Raises
-    InvalidArgumentError or NotFoundError for a graph that cannot be imported, lowered or placed.
+    docs/config.md says what each field of `config` does; one that would change values or placement and is not honoured
+    is refused by name. `seed` makes random ops that have no seed of their own repeatable; `budget_s` is how long, in
+    seconds, a step may keep the event loop from its other tasks; a kernel that takes more than `thread_limit_s` (on a
+    single device: more than the budget too) is run in a worker thread from then on; `on_read` hears of the progress of
+    the import, as in `graph_def_to_graph`, in whatever thread that runs. Raises InvalidArgumentError or NotFoundError
+    for a graph that cannot be imported, lowered or placed, and for settings that cannot be honoured.
     """
 
     async def make() -> Session:
-        cluster = devices if isinstance(devices, Cluster) else local_cluster(devices)
-        settings = ConfigProto() if config is None else config
-        reader = GraphReader(cluster, settings)
+        settings = own_copy(config)
+        cluster = usable_devices(devices, settings)
+        reader = GraphReader(cluster, settings, by_request=settings.graph_options.place_pruned_graph)
         return Session(
             await reader.read(graph_def, on_read),
             cluster,

@@ -7,7 +7,7 @@ of several graphs are unique, as each graph's count on from those of the one bef
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..errors import InvalidArgumentError
 from .cost_model import UNKNOWN, CostModel
@@ -43,6 +43,12 @@ class CostModels:
         if model is None:
             raise InvalidArgumentError("The cost model graph doesn't exist.")
         write_cost_graph(model, graph, made)
+
+    def add_all(self, graphs: Iterable[Graph], made: CostGraphDef) -> None:
+        """Appends the nodes of several graphs, known or not."""
+        for graph in graphs:
+            self.find_or_create(graph)
+            self.add_to_cost_graph(graph, made)
 
     def learn(self, stats: StepStats, graphs: Mapping[str, Graph]) -> None:
         """Takes over what the statistics of a step tell of the graphs of its devices (by full device name).

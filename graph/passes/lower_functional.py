@@ -40,17 +40,22 @@ _ENDS = frozenset({"_Arg", "_Retval"})
 
 
 @collector_paused()
-def lower_functional(graph: Graph, *, inline_calls: bool = False) -> Graph:
-    """The graph with its conditionals and loops lowered and, with `inline_calls`, its calls inlined.
+def lower_functional(graph: Graph, *, inline_calls: bool = False, control_flow: bool = True) -> Graph:
+    """The graph with its conditionals and loops (`control_flow`) lowered and, with `inline_calls`, its calls inlined.
 
     Raises what instantiating functions raises, and InvalidArgumentError for a conditional or loop whose functions do
     not fit it and, unless the graph is a body itself, for the call of a function that the library lacks. A call that
     does not fit stays as it is, to fail when it runs.
     """
+    library = graph.functions
+
+    def is_due(kind: NodeProperties) -> bool:
+        return _is_due(kind, library, inline_calls) and (control_flow or kind.op not in _LOWERINGS)
+
     kinds = _kinds(graph)
-    if any(_is_due(kind, graph.functions, inline_calls) for kind in kinds):
+    if any(map(is_due, kinds)):
         graph = graph.clone()
-        _Lowering(graph, lambda kind: _is_due(kind, graph.functions, inline_calls)).run()
+        _Lowering(graph, is_due).run()
     if not any(kind.op in _ENDS for kind in kinds):
         _check_calls(graph)
     return graph

@@ -1,17 +1,20 @@
 """`partita inspect`: what is in a graph, without running or placing it.
 
 Flows in: a graph file or a SavedModel. Flows out: counts of ops and devices, the feeds it wants, what it would fetch,
-the signatures of a SavedModel, and the ops that lack a kernel or a shape function; as tables or as one JSON object.
+the signatures of a SavedModel, and the ops that lack a kernel or a shape function, in the functions that may be called
+too; as tables or as one JSON object.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ...actors.call_kernels import calls_functions
+from ...actors.runnable import MissingKernel, graphs_that_run, missing_kernels
 from ...graph import Graph, Node
 from ...graph.columns import SINK_ID
 from ...graph.dtypes import base_type, dtype_name
@@ -20,7 +23,7 @@ from ...graph.ops.shapes import registry as shapes
 from ...graph.passes.lower_functional import lower_functional
 from .failure import configuring
 from .feeds import shape_text
-from .request import ends, import_graph, live_nodes, read_graph, read_saved_model, unsupported
+from .request import ends, import_graph, live_nodes, read_graph, read_saved_model
 from .screen import Screen
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
@@ -60,7 +63,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What `inspect --json` prints. `devices` counts nodes by requested device, "" for none; ops map to node counts."""
+    """What `inspect --json` prints. `devices` counts nodes by requested device, "" for none; ops map to node counts.
+
+    Nodes of functions are among those that lack something, once a function, not among `nodes` and `ops`.
+    """
 
     nodes: int
     edges: int
@@ -72,6 +78,7 @@ class Findings:
     fetches: list[str]
     targets: list[str]
     ops_without_kernel: dict[str, int]
+    nodes_without_kernel: list[MissingKernel]
     ops_without_shape_function: dict[str, int]
     signatures: list[Call]
 
@@ -92,10 +99,12 @@ def inspect(path: Path, tags: str, as_json: bool) -> None:
 def findings(graph: Graph, signatures: Mapping[str, Signature]) -> Findings:
     """Everything there is to say about a graph and the signatures that come with it; most frequent first.
 
-    What it lacks is told of the lowered graph, which is what runs. Raises what lowering raises.
+    What it lacks is told of the lowered graph, which is what runs, and of the functions it may call. Raises what
+    lowering raises.
     """
-    lowered = lower_functional(graph)
-    run = Counter(properties.op for _, properties in live_nodes(lowered))
+    run = list(graphs_that_run(lower_functional(graph)))
+    missing = [node for name, part in run for node in missing_kernels(name, part)]
+    shapeless = Counter(op for _, part in run for op in _ops_without_shape_function(part))
     ops = Counter(properties.op for _, properties in live_nodes(graph))
     requested, names = graph.requested_device_indices(), graph.device_names()
     devices = Counter(names[requested[node_id]] for node_id, _ in live_nodes(graph))
@@ -113,12 +122,18 @@ def findings(graph: Graph, signatures: Mapping[str, Signature]) -> Findings:
         ],
         fetches=list(fetches),
         targets=list(targets),
-        ops_without_kernel=dict(unsupported(lowered).most_common()),
-        ops_without_shape_function=dict(
-            Counter({op: n for op, n in run.items() if shapes.lookup(op) is None}).most_common()
-        ),
+        ops_without_kernel=dict(Counter(node.op for node in missing).most_common()),
+        nodes_without_kernel=missing,
+        ops_without_shape_function=dict(shapeless.most_common()),
         signatures=[_call(name, signature) for name, signature in signatures.items()],
     )
+
+
+def _ops_without_shape_function(graph: Graph) -> Iterator[str]:
+    """The op of each node whose outputs get no shape: of calls the shapes are those of the function."""
+    for _, kind in live_nodes(graph):
+        if kind.output_types and shapes.lookup(kind.op) is None and not calls_functions(kind, graph.functions):
+            yield kind.op
 
 
 def _feed(node: Node) -> Feed:
@@ -165,6 +180,12 @@ def _print(found: Findings, screen: Screen) -> None:
             screen.line(f"{heading}: {_listed(names)}")
     for heading, ops in (("kernel", found.ops_without_kernel), ("shape function", found.ops_without_shape_function)):
         screen.line(f"ops without {heading}: {_listed([f'{op} ({n})' for op, n in ops.items()]) or 'none'}")
+    if found.nodes_without_kernel:
+        screen.line()
+        rows = [[node.node, node.op, node.function or "-"] for node in found.nodes_without_kernel[:_LISTED]]
+        if len(found.nodes_without_kernel) > _LISTED:
+            rows.append([f"... and {len(found.nodes_without_kernel) - _LISTED} more", "", ""])
+        screen.table(["nodes without kernel", "op", "in function"], rows, left=3)
 
 
 def _counts(screen: Screen, heading: str, counts: dict[str, int]) -> None:

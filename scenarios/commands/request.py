@@ -7,16 +7,13 @@ runs.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ...actors.roles import Role, role_of
 from ...devices import Cluster, load_cluster, local_cluster
-from ...devices.kernels import registry as kernels
 from ...errors import InvalidArgumentError
 from ...graph import Graph, Node, NodeProperties, client_graph, graph_def_to_graph
 from ...graph.columns import SINK_ID
@@ -242,9 +239,3 @@ def describe(placeholder: Node) -> str:
     """'x' (float [?,3]): name, element type and shape of a placeholder."""
     dtype = dtype_name(base_type(placeholder.output_types[0]))
     return f"{placeholder.name!r} ({dtype} {shape_text(placeholder.attrs.get('shape'))})"
-
-
-def unsupported(graph: Graph) -> Counter[str]:
-    """How many nodes of each op have no kernel and need one."""
-    ops = Counter(properties.op for _, properties in live_nodes(graph))
-    return Counter({op: n for op, n in ops.items() if role_of(op) is Role.COMPUTE and kernels.lookup(op) is None})
