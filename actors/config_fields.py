@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ..graph.protos import RewriterConfig
+from ..graph import RewriterConfig
 
 
 class Treatment(Enum):

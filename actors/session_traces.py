@@ -16,8 +16,7 @@ from .preparation import Prepared, compile_traced
 from .trace import step_stats
 
 if TYPE_CHECKING:
-    from ..graph import RunMetadata
-    from ..graph.protos import GraphOptions
+    from ..graph import GraphOptions, RunMetadata
     from .device_actor import DeviceActor
     from .plan import Plan
     from .requests import Signature

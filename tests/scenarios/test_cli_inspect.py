@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 
 from partita.graph import graph_def_to_graph
+from partita.graph.builder import GraphBuilder
+from partita.graph.protos import NameAttrList
 from partita.scenarios.commands.inspect import findings
+from tests.function_defs import calling, function_of
 from tests.scenarios.command_line import CPU, CommandLine, GraphFile
 from tests.strategies import GraphCase, graph_cases
 
@@ -45,4 +49,22 @@ def test_text(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
     assert [word for word in expected if word not in text] == []
     odd = GraphFile()
     odd.add("it", "AnonymousIterator", output_types=(1,), output_shapes=((),))
-    assert "ops without kernel: AnonymousIterator (1)" in partita.done("inspect", odd.write(tmp_path, "odd.pb"))
+    text = partita.done("inspect", odd.write(tmp_path, "odd.pb"))
+    assert "ops without kernel: AnonymousIterator (1)" in text
+    assert re.search(r"^it +AnonymousIterator +- *$", text, re.MULTILINE)
+
+
+def test_functions_that_may_be_called_are_looked_into(partita: CommandLine, tmp_path: Path) -> None:
+    """What lacks something in them is told of, with the function and the node; calls themselves lack nothing."""
+    b = GraphBuilder()
+    b.op("ReadFile", b.placeholder("x", "string"), name="contents")
+    function = function_of("read", b.graph_def(), ["x"], ["contents"])
+    b = calling("PartitionedCall", function, f=NameAttrList(name="read"))
+    b.op("read", b.constant(b"", "string"), name="by_name")
+    path = tmp_path / "calls.pb"
+    path.write_bytes(b.graph_def().SerializeToString())
+    found = json.loads(partita.done("inspect", path, "--json"))
+    assert found["ops_without_kernel"] == {"ReadFile": 1}
+    assert found["nodes_without_kernel"] == [{"function": "read", "node": "contents", "op": "ReadFile"}]
+    assert not {"PartitionedCall", "read"} & found["ops_without_shape_function"].keys()
+    assert re.search(r"^contents +ReadFile +read *$", partita.done("inspect", path), re.MULTILINE)
