@@ -202,6 +202,7 @@ def _plan(draft: Draft, binder: Binder, share: Share, loops: Loops) -> Plan:
         draft.columns.properties,
         _keeps_inputs(draft.columns),
         tuple(_deferred(draft, assembler, loops, waiting)),
+        outputs=tuple(_outputs(draft, slots)) if draft.every_node else (),
     )
 
 
@@ -230,6 +231,10 @@ def _slots(draft: Draft, share: Share, program: Ints, segment_at: Ints) -> tuple
     rank = np.zeros(draft.num_values, np.intp)
     rank[draft.arrivals[share.incoming.nodes]] = np.arange(1, len(share.incoming.nodes) + 1)
     return slots_of(draft, position, segment_at, rank)
+
+
+def _outputs(draft: Draft, slots: list[int]) -> Iterator[tuple[int, ...]]:
+    return (tuple(slots[draft.first[n] : draft.first[n + 1]]) for n in range(draft.columns.num_nodes))
 
 
 def _arguments(draft: Draft, slots: list[int]) -> Iterator[Argument]:

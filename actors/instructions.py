@@ -129,6 +129,13 @@ def read(value: Any) -> Any:
     return value.read() if isinstance(value, Variable) else value
 
 
+def owner(value: Any) -> object:
+    """The array that owns the memory of a value, or the value itself."""
+    while isinstance(value, np.ndarray) and value.base is not None:
+        value = value.base
+    return value
+
+
 def passed_on(value: Any) -> Any:
     """The kernel of nodes that pass their input on, a variable as such: whoever computes with it reads it then.
 

@@ -126,6 +126,8 @@ class Plan:
     deferred: tuple[DeferredNode, ...] = ()
     repeats: bool = False
     """whether this is what a loop does in an iteration"""
+    outputs: tuple[tuple[int, ...], ...] = ()
+    """by node, the slots of what it computes; only in plans that are made to be traced"""
 
     @property
     def num_instructions(self) -> int:

@@ -20,7 +20,7 @@ from ..errors import InvalidArgumentError, OutOfRangeError
 from ..graph.dtypes import DataType, dtype_name, from_numpy, numpy_dtype
 from ..graph.tensor_id import TensorId, parse_tensor_name
 from .binding import scalar_form
-from .instructions import DEAD, read
+from .instructions import DEAD, owner, read
 
 if TYPE_CHECKING:
     from ..devices.state import SessionTensors
@@ -196,19 +196,12 @@ def fetched_array(port: Port, value: Any, fed: Sequence[Any]) -> Array:
         array.flags.writeable = False
         return array
     array = value
-    if any(_owner(array) is _owner(other) for other in fed):
+    if any(owner(array) is owner(other) for other in fed):
         array = array.copy()
     if array.flags.writeable:
         array = array.view()
         array.flags.writeable = False
     return array
-
-
-def _owner(value: Any) -> object:
-    """The array that owns the memory of a value, or the value itself."""
-    while isinstance(value, np.ndarray) and value.base is not None:
-        value = value.base
-    return value
 
 
 def seconds(timeout_ms: int) -> float:

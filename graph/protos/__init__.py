@@ -33,11 +33,20 @@ from .meta_graph_pb2 import (
     VariableDef,
 )
 from .op_def_pb2 import OpDef, OpDeprecation, OpList
-from .step_stats_pb2 import AllocatorMemoryUsed, DeviceStepStats, NodeExecStats, NodeOutput, StepStats
+from .step_stats_pb2 import (
+    AllocationDescription,
+    AllocatorMemoryUsed,
+    DeviceStepStats,
+    NodeExecStats,
+    NodeOutput,
+    StepStats,
+    TensorDescription,
+)
 from .tensor_bundle_pb2 import BundleEntryProto, BundleHeaderProto
 from .tensor_pb2 import ResourceHandleProto, TensorProto, TensorShapeProto, TensorSliceProto, VariantTensorDataProto
 
 __all__ = [
+    "AllocationDescription",
     "AllocatorMemoryUsed",
     "AssetFileDef",
     "AttrValue",
@@ -79,6 +88,7 @@ __all__ = [
     "SaverDef",
     "SignatureDef",
     "StepStats",
+    "TensorDescription",
     "TensorInfo",
     "TensorProto",
     "TensorShapeProto",

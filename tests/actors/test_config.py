@@ -180,6 +180,24 @@ def test_a_cost_graph_has_all_nodes_of_all_partitions() -> None:
     assert sorted(ids) == list(range(11))
 
 
+def test_a_cost_graph_has_the_sizes_and_shapes_of_what_was_computed() -> None:
+    """A view is in the memory of its input; what was received was not computed here."""
+    b = GraphBuilder()
+    y = b.op("Square", b.placeholder("x", "float32", (None, 3), device=cpu(0)), name="y", device=cpu(1))
+    b.op("Reshape", y, b.constant([3], device=cpu(1)), name="flat", device=cpu(1))
+    b.op("Neg", "flat", name="z", device=cpu(1))
+    metadata = RunMetadata()
+    with BlockingSession(b.graph_def(), "cpu:2", config=graph_options(build_cost_model=1)) as session:
+        session.run("z", FEED, metadata=metadata)
+    found = {node.name: node for node in metadata.cost_graph.node}
+    outputs = {name: found[name].output_info[0] for name in ("y", "flat", "z", "_arg_x_0_0/_1")}
+    shapes = {name: [dim.size for dim in output.shape.dim] for name, output in outputs.items()}
+    assert shapes == {"y": [1, 3], "flat": [3], "z": [3], "_arg_x_0_0/_1": []}
+    assert [outputs[name].size for name in ("y", "flat", "z", "_arg_x_0_0/_1")] == [12, 12, 12, -1]
+    assert [outputs[name].alias_input_port for name in ("y", "flat", "z")] == [-1, 0, -1]
+    assert {output.dtype for name, output in outputs.items() if name != "_arg_x_0_0/_1"} == {1}
+
+
 def test_a_device_that_restarts_costs_the_models_and_not_the_count() -> None:
     async def main() -> None:
         async with open_session(square(), "cpu:2", config=graph_options(build_cost_model=2)) as session:
