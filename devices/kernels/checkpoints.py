@@ -1,8 +1,8 @@
 """Checkpoints: ops that write tensors to files and read them back.
 
 Flows in: prefixes and names as string tensors, tensors to save. Flows out: tensors read, file names. Always holds: the
-files are those that TensorFlow writes and reads (see `graph/formats`); a kernel that fails leaves no half of a file; a
-step that is cancelled waits for the file to be complete.
+files are those that TensorFlow writes and reads (see `graph/formats`); a kernel that fails, or is killed, leaves the
+checkpoint that was there; a step that is cancelled waits for the new one to be complete.
 """
 
 from __future__ import annotations
@@ -75,9 +75,9 @@ def restore(node: Construction) -> Kernel:
     def read(prefix: Array, names: Array, parts: Array) -> object:
         count = len(dtypes)
         path, keys, specs = _prefix_and_parts(prefix, names, parts, count, f", but {count} expected dtypes")
-        reader = BundleReader(path)
-        _check_types(reader, keys, dtypes)
-        return outputs([_restored(reader, key, spec) for key, spec in zip(keys, specs, strict=True)])
+        with BundleReader(path) as reader:
+            _check_types(reader, keys, dtypes)
+            return outputs([_restored(reader, key, spec) for key, spec in zip(keys, specs, strict=True)])
 
     return read
 

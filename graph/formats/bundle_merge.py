@@ -1,80 +1,108 @@
 """Several checkpoints made one, without copying their data.
 
 Flows in: prefixes of checkpoints, such as the devices of a step have written them, and the prefix they are to have
-together. Flows out: their data files under new names, and one index. Always holds: nothing is renamed unless all
-indices could be read and agree; parts of one tensor may be spread over the checkpoints.
+together. Flows out: their data files under new names, and one index. Always holds: until the merged checkpoint is there
+for good, the ones that are merged are, and so is the one that it replaces; parts of one tensor may be spread over the
+checkpoints.
+
+A data file has both names for a time, its old one and the one in the merged checkpoint. Where the file system has no
+second names, or the two places are not on one disk, it is copied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
+from functools import partial
 
-from ...errors import InvalidArgumentError, NotFoundError
-from ..protos import BundleEntryProto
-from .bundle_reader import SLICE_MARK, BundleReader, data_file, index_file
-from .bundle_writer import write_index
-from .slices import decode_name
-from .storage import file_errors, make_folder_of
-
-Entries = dict[bytes, BundleEntryProto]
+from ...errors import AbortedError, InvalidArgumentError, NotFoundError, PartitaError
+from .bundle_index import BundleIndex, Entries, data_file, index_file
+from .bundle_update import BundleUpdate, sweep
+from .file_system import LOCAL, FileSystem
+from .slices import SLICE_MARK, decode_name
+from .storage import NewFile, folder_of
 
 
 def merge_bundles(
-    prefixes: Sequence[str], destination: str, *, delete_old_directories: bool = False, allow_missing: bool = False
+    prefixes: Sequence[str],
+    destination: str,
+    *,
+    delete_old_directories: bool = False,
+    allow_missing: bool = False,
+    files: FileSystem = LOCAL,
 ) -> None:
-    """Moves the data of all checkpoints to `destination` and writes the index that holds what their indices held.
+    """Makes one checkpoint of what all of them hold, then removes them.
 
     The folders they were in are removed if asked for and empty. Raises InvalidArgumentError for a tensor that two of
-    them hold, for a missing checkpoint unless those are allowed, and where there is none at all.
+    them hold, for a missing checkpoint unless those are allowed, and where there is none at all; AbortedError where one
+    of them is saved meanwhile, and the error of the file system.
     """
-    readers = _opened(prefixes, allow_missing=allow_missing)
-    merged: Entries = {}
-    moves: list[str] = []
-    for reader in readers:
-        _add(merged, reader, first_shard=len(moves))
-        moves += [data_file(reader.prefix, k, reader.header.num_shards) for k in range(reader.header.num_shards)]
-    make_folder_of(destination)
-    for shard, source in enumerate(moves):
-        with file_errors(source):
-            Path(source).replace(data_file(destination, shard, len(moves)))
-    write_index(destination, merged, len(moves))
-    for reader in readers:
-        if Path(reader.prefix) != Path(destination):
-            Path(index_file(reader.prefix)).unlink(missing_ok=True)
+    indices = _opened(prefixes, files, allow_missing=allow_missing)
+    shards = [sorted({entry.shard_id for _, entry in index.entries() if not entry.slices}) for index in indices]
+    sources = [
+        data_file(index.prefix, shard, index.num_shards)
+        for index, its_shards in zip(indices, shards, strict=True)
+        for shard in its_shards
+    ]
+    with BundleUpdate(destination, files) as update:
+        update.place([partial(NewFile.linked, source, files=files) for source in sources])
+        merged: Entries = {}
+        first = update.first_shard
+        for index, its_shards in zip(indices, shards, strict=True):
+            _add(merged, index, {old: new for new, old in enumerate(its_shards, first)})
+            first += len(its_shards)
+        _check_unchanged(indices)
+        update.publish(merged)
+    for index in indices:
+        _remove(index, files)
     if delete_old_directories:
-        for folder in {Path(reader.prefix).parent for reader in readers} - {Path(destination).parent}:
+        for folder in {folder_of(index.prefix) for index in indices} - {folder_of(destination)}:
             with suppress(OSError):  # whoever keeps other files there keeps the folder
-                folder.rmdir()
+                files.remove_folder(folder)
 
 
-def _opened(prefixes: Sequence[str], *, allow_missing: bool) -> list[BundleReader]:
-    readers = []
+def _check_unchanged(indices: Sequence[BundleIndex]) -> None:
+    """AbortedError unless the data files that have been linked are those that the indices name."""
+    for index in indices:
+        if not index.is_current():
+            raise AbortedError(f"checkpoint {index.prefix!r} was saved while it was being merged; merge it again")
+
+
+def _remove(index: BundleIndex, files: FileSystem) -> None:
+    """Removes a checkpoint that has been merged, but not one that has its name by now: the merged one itself, maybe."""
+    with suppress(OSError, PartitaError):
+        if index.is_current():
+            files.remove(index_file(index.prefix))
+            sweep(index.prefix, files)
+
+
+def _opened(prefixes: Sequence[str], files: FileSystem, *, allow_missing: bool) -> list[BundleIndex]:
+    indices = []
     for prefix in prefixes:
         try:
-            readers.append(BundleReader(prefix))
+            indices.append(BundleIndex(prefix, files))
         except NotFoundError as error:
             if not allow_missing:
                 raise InvalidArgumentError(
                     f"allow_missing_files was set to false and {prefix} did not exist.NOT_FOUND: {prefix} not found"
                 ) from error
-    if not readers:
+    if not indices:
         raise InvalidArgumentError("At least one prefix checkpoint file must exist, but none existed.")
-    return readers
+    return indices
 
 
-def _add(merged: Entries, reader: BundleReader, first_shard: int) -> None:
-    """Adds what a checkpoint holds, whose first data file becomes number `first_shard`."""
-    for key, entry in reader.entries():
+def _add(merged: Entries, index: BundleIndex, numbers: dict[int, int]) -> None:
+    """Adds what a checkpoint holds, the numbers of its data files replaced by new ones."""
+    for key, entry in index.entries():
         before = merged.get(key)
-        entry.shard_id += first_shard
         if before is None:
+            # The entry of a tensor in parts lies nowhere: any of the numbers will do.
+            entry.shard_id = numbers.get(entry.shard_id, min(numbers.values(), default=0))
             merged[key] = entry
         elif entry.slices and before.slices and (entry.dtype, entry.shape) == (before.dtype, before.shape):
             before.slices.extend(entry.slices)
         else:
             name = decode_name(key.removeprefix(SLICE_MARK))
             raise InvalidArgumentError(
-                f"Duplicate tensor keyed by {name} encountered, when merging prefix: {reader.prefix}"
+                f"Duplicate tensor keyed by {name} encountered, when merging prefix: {index.prefix}"
             )

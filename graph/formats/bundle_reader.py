@@ -1,119 +1,103 @@
-"""Checkpoints, read: one index and the data files beside it, as TensorFlow's Saver and SavedModel write them.
+"""Checkpoints, read: tensors from the data files that an index names, as TensorFlow's Saver and SavedModel write them.
 
 Flows in: a prefix ("model/variables/variables") and names of tensors. Flows out: arrays. Always holds: the index is
-read when a reader is made, a tensor when it is asked for; no array leaves before its checksum was right.
-
-    PREFIX.index                   a table: "" -> header, name of a tensor -> entry, key of a slice -> entry
-    PREFIX.data-00000-of-00002     the elements of tensors one after the other; an entry says where
+read when a reader is made, a tensor when it is asked for; no array leaves before its checksum was right, so that all
+arrays of one reader are of one save, whatever is saved meanwhile.
 
 The entry of a tensor that was saved in parts has no place of its own: it lists the slices, which have entries.
 """
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from math import prod
-from pathlib import Path
-from typing import TypeVar
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from google.protobuf.message import DecodeError, Message
 
-from ...errors import (
-    DataLossError,
-    InternalError,
-    InvalidArgumentError,
-    NotFoundError,
-    OutOfRangeError,
-    UnimplementedError,
-)
+from ...errors import DataLossError, InternalError, InvalidArgumentError, OutOfRangeError, UnimplementedError
 from ..dtypes import Array, DataType, dtype_name, item_size, numpy_dtype
 from ..protos import BundleEntryProto, BundleHeaderProto
 from ..tensor import shape_from_proto
+from .bundle_index import BundleIndex, data_file
 from .bundle_strings import unpack_strings
 from .crc32c import crc32c, masked, unmasked
-from .slices import TensorSlice, decode_name, encode_name, slice_from_proto, slice_key
-from .sstable import Table
-from .storage import file_errors, read_file
+from .file_system import LOCAL, FileSystem
+from .slices import TensorSlice, slice_from_proto, slice_key
+from .storage import file_errors
 
-HEADER_KEY = b""
-SLICE_MARK = b"\0"  # what the keys of slices begin with
-BUNDLE_VERSION = 1
 _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})
+_KEPT_OPEN = 64  # data files that one reader keeps open, out of the thousand or so that a process may have
+_ATTEMPTS = 10  # to open files while they are being replaced; after that, checksums tell what fits
+_NAMED = 8  # tensors that an error lists
 
 Bounds = tuple[tuple[int, int], ...]
-Parsed = TypeVar("Parsed", bound=Message)
-
-
-def index_file(prefix: str) -> str:
-    """Path of a checkpoint's index."""
-    return f"{prefix}.index"
-
-
-def data_file(prefix: str, shard: int, num_shards: int) -> str:
-    """Path of a checkpoint's data file number `shard`."""
-    return f"{prefix}.data-{shard:05d}-of-{num_shards:05d}"
 
 
 class BundleReader:
-    """A checkpoint to read tensors from."""
+    """A checkpoint to read tensors from, as it was when the reader was made.
 
-    def __init__(self, prefix: str) -> None:
-        """Reads the index.
+    A later save of the same prefix does not disturb it: the data files, the first 64 if there are more, stay open until
+    the reader is closed or forgotten.
 
-        Raises NotFoundError where there is none, DataLossError for a damaged one, UnimplementedError for a checkpoint
-        of a machine with another byte order and InvalidArgumentError for one of a newer version.
-        """
+        with BundleReader("model/ckpt") as reader:
+            weights = reader.read("w")
+    """
+
+    def __init__(self, prefix: str, files: FileSystem = LOCAL) -> None:
+        """Reads the index and opens the data files; raises as `BundleIndex` does."""
         self.prefix = prefix
-        if not Path(index_file(prefix)).exists():
-            raise NotFoundError(
-                f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {prefix}"
-            )
-        self._table = Table(read_file(index_file(prefix)))
-        self.header = self._read_header()
+        self._files = files
+        self._open: dict[int, int] = {}
+        self._forget = weakref.finalize(self, _close, files, self._open)
+        for _ in range(_ATTEMPTS):
+            _close(files, self._open)  # saved anew in the meantime: the files may be those of another index
+            self._index = BundleIndex(prefix, files)
+            self._open_data_files()
+            if self._index.is_current():
+                break
 
-    def _read_header(self) -> BundleHeaderProto:
-        subject = f"Unable to read file ({index_file(self.prefix)}). Perhaps the file is corrupt"
-        try:
-            stored = self._table.get(HEADER_KEY)
-        except DataLossError as error:
-            raise DataLossError(
-                f"{subject} or was produced by a newer version of TensorFlow with format changes "
-                f"(failed to seek to header entry): {error.message}"
-            ) from error
-        if stored is None:
-            raise DataLossError(f"{subject} (it has no header)")
-        header = _parsed(BundleHeaderProto(), stored)
-        if header.endianness != BundleHeaderProto.LITTLE:
-            raise UnimplementedError(f"checkpoint {self.prefix!r} was written on a big-endian machine")
-        if header.version.min_consumer > BUNDLE_VERSION:
-            raise InvalidArgumentError(
-                f"checkpoint {self.prefix!r} wants a reader of version {header.version.min_consumer}, "
-                f"this one is of version {BUNDLE_VERSION}"
-            )
-        return header
+    def _open_data_files(self) -> None:
+        for shard in range(min(self._index.num_shards, _KEPT_OPEN)):
+            with suppress(OSError):  # which matters to those alone who want a tensor from that file
+                self._open[shard] = self._files.open(data_file(self.prefix, shard, self._index.num_shards))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the data files; what is read after that is read from those that then have their names."""
+        self._forget()
+
+    @property
+    def header(self) -> BundleHeaderProto:
+        """What the index says of itself: how many data files are numbered, and of which machine and version it is."""
+        return self._index.header
 
     def entries(self) -> Iterator[tuple[bytes, BundleEntryProto]]:
         """Key and entry of every tensor and every slice, in the order of the keys."""
-        for key, value in self._table.items():
-            if key != HEADER_KEY:
-                yield key, _parsed(BundleEntryProto(), value)
+        return self._index.entries()
 
     def names(self) -> list[str]:
         """Names of the tensors, sorted by their bytes."""
-        return [decode_name(key) for key, _ in self._table.items() if key and not key.startswith(SLICE_MARK)]
+        return self._index.names()
 
     def __contains__(self, name: str) -> bool:
-        return bool(name) and self._table.get(encode_name(name)) is not None
+        return name in self._index
 
     def dtype(self, name: str) -> DataType:
         """Element type of a tensor; NotFoundError where there is none."""
-        return DataType(self._entry(encode_name(name)).dtype)
+        return DataType(self._index.entry(name).dtype)
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Shape of a tensor, whole where it was saved in parts; NotFoundError where there is none."""
-        return _shape(self._entry(encode_name(name)))
+        return _shape(self._index.entry(name))
 
     def read(self, name: str) -> Array:
         """The value of a tensor, put together where it was saved in parts.
@@ -121,28 +105,22 @@ class BundleReader:
         Raises NotFoundError for a missing tensor, InvalidArgumentError for missing parts, DataLossError for a wrong
         checksum and OutOfRangeError for a data file that ends too early.
         """
-        entry = self._entry(encode_name(name))
+        entry = self._index.entry(name)
         if entry.slices:
             return self._joined(name, entry, TensorSlice((None,) * len(_shape(entry))))
-        return self._stored(entry)
+        return self._stored(name, entry)
 
     def read_slice(self, name: str, part: TensorSlice) -> Array:
         """A part of a tensor; raises as `read` does, and InternalError for a part that is not inside the tensor."""
-        entry = self._entry(encode_name(name))
+        entry = self._index.entry(name)
         shape = _shape(entry)
         bounds = part.bounds(shape)
         if entry.slices:
             return self._joined(name, entry, part)
         if part.shape_in(shape) == shape:
-            return self._stored(entry)
+            return self._stored(name, entry)
         _check_sliceable(DataType(entry.dtype))
-        return self._stored(entry)[_index(bounds)]
-
-    def _entry(self, key: bytes) -> BundleEntryProto:
-        stored = self._table.get(key) if key else None
-        if stored is None:
-            raise NotFoundError(f"Key {decode_name(key)} not found in checkpoint")
-        return _parsed(BundleEntryProto(), stored)
+        return self._stored(name, entry)[_index(bounds)]
 
     def _joined(self, name: str, entry: BundleEntryProto, wanted: TensorSlice) -> Array:
         """The wanted part of a tensor, from the slices that hold it."""
@@ -157,7 +135,7 @@ class BundleReader:
             held = part.bounds(shape)
             common = tuple((max(a, c), min(b, d)) for (a, b), (c, d) in zip(bounds, held, strict=True))
             if all(start < end for start, end in common):
-                value = self._stored(self._entry(slice_key(name, part)))
+                value = self._stored(name, self._index.entry_of(slice_key(name, part)))
                 result[_index(common, bounds)] = value[_index(common, held)]
                 missing -= prod(end - start for start, end in common)
         if missing:
@@ -166,13 +144,26 @@ class BundleReader:
             )
         return result
 
-    def _stored(self, entry: BundleEntryProto) -> Array:
+    def _stored(self, name: str, entry: BundleEntryProto) -> Array:
         """The elements that an entry points to, checked."""
         dtype, shape = DataType(entry.dtype), _shape(entry)
         if dtype in _OPAQUE:
             raise UnimplementedError(f"tensors of type {dtype_name(dtype)} are not read from checkpoints")
-        if dtype is DataType.STRING:
-            return self._strings(entry, shape)
+        try:
+            return self._strings(entry, shape) if dtype is DataType.STRING else self._numbers(entry, dtype, shape)
+        except DataLossError as error:
+            raise DataLossError(f"{error.message}; {self._place(name, entry.shard_id)}") from error
+
+    def _place(self, name: str, shard: int) -> str:
+        """Says which file a damaged tensor lies in, and which other tensors may have been hit as well."""
+        others = [other for other in self._index.tensors_in(shard) if other != name]
+        text = f"tensor {name!r} is damaged in {data_file(self.prefix, shard, self._index.num_shards)}"
+        if not others:
+            return f"{text}, which holds no other tensor"
+        more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
+        return f"{text}, which also holds {', '.join(map(repr, others[:_NAMED]))}{more}"
+
+    def _numbers(self, entry: BundleEntryProto, dtype: DataType, shape: tuple[int, ...]) -> Array:
         expected = item_size(dtype) * prod(shape)
         if entry.size != expected:
             raise DataLossError(
@@ -193,11 +184,26 @@ class BundleReader:
         return array.reshape(shape)
 
     def _read_into(self, data: npt.NDArray[np.uint8], entry: BundleEntryProto) -> None:
-        path = data_file(self.prefix, entry.shard_id, self.header.num_shards)
-        with file_errors(path), Path(path).open("rb") as file:
-            file.seek(entry.offset)
-            if file.readinto(data.data) != entry.size:
-                raise OutOfRangeError("Read less bytes than requested")
+        path = data_file(self.prefix, entry.shard_id, self._index.num_shards)
+        with file_errors(path), self._data_file(entry.shard_id, path) as file:
+            size = 0
+            while count := self._files.read(file, data.data[size:], entry.offset + size):
+                size += count
+        if size != entry.size:
+            raise OutOfRangeError("Read less bytes than requested")
+
+    @contextmanager
+    def _data_file(self, shard: int, path: str) -> Iterator[int]:
+        """An open data file: the one that is kept open, unless it is gone for another reason than a later save."""
+        kept = self._open.get(shard)
+        if kept is not None and (self._files.stat(kept).st_nlink or not self._index.is_current()):
+            yield kept
+            return
+        file = self._files.open(path)
+        try:
+            yield file
+        finally:
+            self._files.close(file)
 
     def _check(self, entry: BundleEntryProto, checksum: int) -> None:
         if masked(checksum) != entry.crc32c:
@@ -236,9 +242,6 @@ def _shape(entry: BundleEntryProto) -> tuple[int, ...]:
     return tuple(size for size in shape if size is not None)
 
 
-def _parsed(message: Parsed, data: bytes) -> Parsed:
-    try:
-        message.ParseFromString(data)
-    except DecodeError as error:
-        raise DataLossError(f"a checkpoint's index holds no {type(message).__name__} where one belongs") from error
-    return message
+def _close(files: FileSystem, handles: dict[int, int]) -> None:
+    while handles:
+        files.close(handles.popitem()[1])

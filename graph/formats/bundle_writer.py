@@ -1,8 +1,9 @@
 """Checkpoints, written: tensors one after the other into a data file, then the index that says where they are.
 
 Flows in: names and arrays. Flows out: PREFIX.data-00000-of-00001 and PREFIX.index, byte for byte what TensorFlow writes
-for the same tensors in the same order. Always holds: both files appear complete, the data first, or not at all; each
-key is written once.
+for the same tensors in the same order; over a checkpoint that is there, the data file takes other numbers (see
+`bundle_update`). Always holds: the old checkpoint is there until the new one is, whatever happens; each key is written
+once.
 
     with BundleWriter("model/ckpt") as writer:
         writer.add("w", weights)
@@ -11,21 +12,23 @@ key is written once.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
 from ..dtypes import Array, DataType, dtype_name, from_numpy, numpy_dtype
-from ..protos import BundleEntryProto, BundleHeaderProto, VersionDef
+from ..protos import BundleEntryProto
 from ..tensor import shape_to_proto
-from .bundle_reader import BUNDLE_VERSION, HEADER_KEY, data_file, index_file
+from .bundle_index import Entries
 from .bundle_strings import pack_strings
+from .bundle_update import BundleUpdate
 from .crc32c import crc32c, masked
+from .file_system import LOCAL, FileSystem
 from .slices import TensorSlice, encode_name, slice_key
-from .sstable import TableWriter
-from .storage import make_folder_of, replacing
+from .storage import NewFile
 
 _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})
 
@@ -33,26 +36,35 @@ _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})
 class BundleWriter:
     """A checkpoint to add tensors to; its files are there after the `with` block, unless that fails."""
 
-    def __init__(self, prefix: str) -> None:
+    def __init__(self, prefix: str, files: FileSystem = LOCAL) -> None:
         self.prefix = prefix
-        self._entries: dict[bytes, BundleEntryProto] = {}
+        self._entries: Entries = {}
         self._size = 0
-        self._files = ExitStack()
-        self._data: IO[bytes] | None = None
+        self._update = BundleUpdate(prefix, files)
+        self._new_data = partial(NewFile.create, files=files)
+        self._data: NewFile | None = None
+        self._leave = ExitStack()
 
     def __enter__(self) -> Self:
-        """Opens the data file, in a new folder if that is missing; raises the error of the file system."""
-        make_folder_of(self.prefix)
-        self._data = self._files.enter_context(replacing(data_file(self.prefix, 0, 1)))
+        """Opens the data file, in a new folder if that is missing.
+
+        Raises the error of the file system, as `add` and the end of the block do; the old checkpoint is untouched then.
+        """
+        with ExitStack() as stack:
+            stack.enter_context(self._update)
+            (self._data,) = self._update.place([self._new_data])
+            self._leave = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._data = None
-        self._files.__exit__(kind, error, trace)
-        if error is None:
-            write_index(self.prefix, self._entries, num_shards=1)
+        if error is not None:
+            self._leave.__exit__(kind, error, trace)
+        else:
+            with self._leave:
+                self._update.publish(self._entries)
 
     def add(self, name: str, value: Array, dtype: DataType | None = None) -> None:
         """Appends a tensor; `dtype` names the element type where numpy's is ambiguous.
@@ -78,7 +90,10 @@ class BundleWriter:
         kind = from_numpy(value) if dtype is None else dtype
         whole = self._entries.get(encode_name(name))
         if whole is None:
-            whole = BundleEntryProto(dtype=f"DT_{kind.name}", shape=shape_to_proto(shape))
+            # A tensor in parts lies nowhere, but TensorFlow's merge looks for the file with its number all the same.
+            whole = BundleEntryProto(
+                dtype=f"DT_{kind.name}", shape=shape_to_proto(shape), shard_id=self._update.first_shard
+            )
         elif int(whole.dtype) != int(kind) or whole.shape != shape_to_proto(shape) or not whole.slices:
             raise InvalidArgumentError(f"the slices of {name!r} are of tensors of different shapes or element types")
         self._append(slice_key(name, part), name, value, kind)
@@ -97,6 +112,7 @@ class BundleWriter:
         self._entries[key] = BundleEntryProto(
             dtype=f"DT_{kind.name}",
             shape=shape_to_proto(value.shape),
+            shard_id=self._update.first_shard,
             offset=self._size,
             size=size,
             crc32c=masked(checksum),
@@ -104,7 +120,7 @@ class BundleWriter:
         self._size += size
 
 
-def _write(file: IO[bytes], value: Array, dtype: DataType) -> tuple[int, int]:
+def _write(file: NewFile, value: Array, dtype: DataType) -> tuple[int, int]:
     """Writes the elements of a tensor: their size in bytes and checksum."""
     if dtype in _OPAQUE:
         raise UnimplementedError(f"tensors of type {dtype_name(dtype)} are not written to checkpoints")
@@ -113,14 +129,3 @@ def _write(file: IO[bytes], value: Array, dtype: DataType) -> tuple[int, int]:
         return file.write(packed), checksum
     data = np.ascontiguousarray(value, numpy_dtype(dtype)).reshape(-1).view(np.uint8)
     return file.write(data.data), crc32c(data)
-
-
-def write_index(prefix: str, entries: dict[bytes, BundleEntryProto], num_shards: int) -> None:
-    """Writes the index of a checkpoint whose data files are there."""
-    table = TableWriter()
-    header = BundleHeaderProto(num_shards=num_shards, version=VersionDef(producer=BUNDLE_VERSION))
-    table.add(HEADER_KEY, header.SerializeToString())
-    for key in sorted(entries):
-        table.add(key, entries[key].SerializeToString())
-    with replacing(index_file(prefix)) as file:
-        file.write(table.finish())

@@ -25,7 +25,7 @@ from ..dtypes import DataType, Shape
 from ..ops.registry import OpSignature, lookup_op
 from ..protos import AssetFileDef, GraphDef, MetaGraphDef, OpList, SavedModel, SignatureDef, TensorInfo
 from ..tensor import shape_from_proto, tensor_to_numpy
-from .bundle_reader import index_file
+from .bundle_index import index_file
 from .storage import read_file
 from .wire import is_cut_short
 

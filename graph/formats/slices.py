@@ -17,6 +17,8 @@ from ..protos import TensorSliceProto
 Extent = tuple[int, int] | None
 _NUMBER = re.compile(r"-?[0-9]+")
 _LARGEST = (1 << 63) - 1
+SLICE_MARK = b"\0"  # what the keys of slices begin with, and names do not
+_END_OF_NAME = b"\0\1"
 _SPECIAL = re.compile(rb"[\x00\xff]")
 _ESCAPES = {b"\0": b"\0\xff", b"\xff": b"\xff\0"}
 
@@ -131,7 +133,13 @@ def slice_key(name: str, part: TensorSlice) -> bytes:
     escaped = _SPECIAL.sub(lambda found: _ESCAPES[found[0]], encode_name(name))
     rank = len(part.extents)
     numbers = b"".join(_signed(start) + _signed(length) for start, length in (e or (0, -1) for e in part.extents))
-    return _unsigned(0) + escaped + b"\0\1" + _unsigned(rank) + numbers
+    return SLICE_MARK + escaped + _END_OF_NAME + _unsigned(rank) + numbers
+
+
+def sliced_name(key: bytes) -> str:
+    """The name of the tensor that the key of one of its parts was made for."""
+    escaped = key.removeprefix(SLICE_MARK).partition(_END_OF_NAME)[0]
+    return decode_name(re.sub(rb"(\x00)\xff|(\xff)\x00", lambda found: found[0][:1], escaped))
 
 
 def _unsigned(value: int) -> bytes:

@@ -24,6 +24,7 @@ from partita.graph.dtypes import Array, DataType
 from partita.graph.formats.bundle_merge import merge_bundles
 from partita.graph.formats.bundle_reader import BundleReader
 from partita.graph.formats.bundle_writer import BundleWriter
+from partita.graph.formats.file_system import FileSystem
 from partita.graph.formats.slices import TensorSlice, parse_shape_and_slice, parse_slice
 
 A = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -196,6 +197,92 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
         reader.read("a")
 
 
+def test_a_save_over_another_takes_names_that_are_free(tmp_path: Path) -> None:
+    """And gives the old ones back, so that the one after it is named as TensorFlow's again; names say nothing else."""
+    for data in (DATA, "data-00001-of-00002", DATA, "data-00001-of-00002"):
+        prefix = three_tensors(tmp_path)
+        assert sorted(path.name for path in tmp_path.iterdir()) == [f"ckpt.{data}", "ckpt.index"]
+        assert np.array_equal(BundleReader(prefix).read("a"), A)
+    assert Path(f"{prefix}.index").read_bytes() != THREE_TENSORS
+    three_tensors(tmp_path)
+    assert Path(f"{prefix}.index").read_bytes() == THREE_TENSORS
+
+
+def test_all_entries_name_the_data_file(tmp_path: Path) -> None:
+    """Those of tensors in parts as well, for which TensorFlow's merge looks."""
+    for shard in (0, 1):
+        prefix = parts(tmp_path, "6 4 0,3:-", "6 4 3,3:-")
+        assert {entry.shard_id for _, entry in BundleReader(prefix).entries()} == {shard}
+
+
+def test_a_reader_reads_on_what_was_there_when_it_was_made(tmp_path: Path) -> None:
+    """Whatever is saved meanwhile; a new reader reads that."""
+    prefix = three_tensors(tmp_path)
+    with BundleReader(prefix) as reader:
+        for number in range(3):
+            write(prefix, ["a", f"n{number}"])
+            assert np.array_equal(reader.read("a"), A)
+            assert reader.read("s").tolist() == STRINGS.tolist()
+            assert np.array_equal(BundleReader(prefix).read("a"), A + 1)
+    with BundleReader(prefix) as reader:
+        Path(f"{prefix}.index").unlink()
+        assert np.array_equal(reader.read("a"), A + 1)
+
+
+def test_a_reader_that_is_made_during_a_save_reads_one_of_the_two(tmp_path: Path) -> None:
+    """Also where the save comes between the index and the data file, whose name then is another's."""
+    prefix = three_tensors(tmp_path)
+
+    class Late(FileSystem):
+        saves = 3
+
+        def open(self, path: str) -> int:
+            if ".data" in path and self.saves:
+                self.saves -= 1
+                write(prefix, ["a"])
+                write(prefix, ["a", f"n{self.saves}"])
+            return super().open(path)
+
+    with BundleReader(prefix, Late()) as reader:
+        assert reader.names() == ["a", "n0"]
+        assert np.array_equal(reader.read("n0"), A + 1)
+
+
+def test_a_damaged_data_file_names_its_tensors(tmp_path: Path) -> None:
+    """The one that was asked for, the file, and what else may be hit; parts by the name of their tensor."""
+    prefix = three_tensors(tmp_path)
+    path = Path(f"{prefix}.{DATA}")
+    path.write_bytes(_flipped(64)(_flipped(3)(path.read_bytes())))
+    reader = BundleReader(prefix)
+    for name, others in [("a", "'b', 's'"), ("s", "'a', 'b'")]:
+        with pytest.raises(DataLossError) as caught:
+            reader.read(name)
+        assert caught.value.message.endswith(f"; tensor '{name}' is damaged in {path}, which also holds {others}")
+    prefix = parts(tmp_path, "6 4 0,3:-", "6 4 3,3:-")
+    path = Path(f"{prefix}.{DATA}")
+    path.write_bytes(_flipped(90)(path.read_bytes()))
+    with pytest.raises(DataLossError, match=f"tensor 'w' is damaged in {path}, which holds no other tensor"):
+        BundleReader(prefix).read("w")
+    write(str(tmp_path / "many"), [f"t{number}" for number in range(12)])
+    path = tmp_path / f"many.{DATA}"
+    path.write_bytes(_flipped(0)(path.read_bytes()))
+    with pytest.raises(DataLossError, match="also holds 't1', 't10', 't11', 't2', 't3', 't4', 't5', 't6' and 3 more"):
+        BundleReader(str(tmp_path / "many")).read("t0")
+
+
+@pytest.mark.parametrize("damage", [_flipped(3), _flipped(100), _cut])
+def test_a_damaged_index_is_named(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    """And can be saved over."""
+    prefix = three_tensors(tmp_path)
+    path = Path(f"{prefix}.index")
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(DataLossError, match=str(path)):
+        BundleReader(prefix).read("a")
+    write(prefix, ["a"])
+    assert np.array_equal(BundleReader(prefix).read("a"), A + 1)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_a_failure_leaves_the_old_checkpoint(tmp_path: Path) -> None:
     """And no other file."""
     prefix = three_tensors(tmp_path)
@@ -243,3 +330,25 @@ def test_what_cannot_be_merged_stays(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     merge_bundles([one], one)
     assert np.array_equal(BundleReader(one).read("a"), A)
+
+
+def test_a_checkpoint_may_be_merged_into_itself(tmp_path: Path) -> None:
+    """By whatever name for it, and with others."""
+    one, other = three_tensors(tmp_path / "folder"), parts(tmp_path, "3 4 -:-", name="other")
+    merge_bundles([one, other], str(tmp_path / "folder" / ".." / "folder" / "ckpt"), delete_old_directories=True)
+    assert np.array_equal(BundleReader(one).read("a"), A)
+    assert BundleReader(one).names() == ["a", "b", "s", "w"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]
+
+
+def test_a_checkpoint_that_was_saved_over_is_merged(tmp_path: Path) -> None:
+    """Into data files that are numbered without gaps."""
+    for _ in range(2):
+        prefixes = [parts(tmp_path, "6 4 0,3:-", name="x"), three_tensors(tmp_path)]
+    merge_bundles(prefixes, str(tmp_path / "all"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "all.data-00000-of-00002",
+        "all.data-00001-of-00002",
+        "all.index",
+    ]
+    assert np.array_equal(BundleReader(str(tmp_path / "all")).read_slice("w", parse_slice("0,3:-")), A)

@@ -1,0 +1,193 @@
+"""Saves and merges that are killed at any operation, or lose power, leave the old checkpoint or the new one, whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from partita.graph.formats import storage
+from tests.graph.formats import killed
+from tests.graph.formats.disks import UNSYNCED, Death, Mortal, PowerLoss, WithoutLinks, put
+from tests.graph.formats.versions import (
+    Writer,
+    files_in,
+    merge,
+    merged_parts_are_there,
+    parts_of,
+    save,
+    save_parts,
+    version_at,
+)
+
+# Files that a sweep of "ckpt" has no business with, however much their names look like its own.
+BYSTANDERS = [
+    "ckpt2.data-00001-of-00002",
+    "ckpt-1.index.tempstate5",
+    "ckpt.index.tempstate",
+    "ckpt.data-00001-of-00002.bak",
+    "ckpt.data-1-of-2",
+    "ckpt.meta",
+]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is there before version 9 is written, and how that is done."""
+
+    before: tuple[Writer, ...]
+    write: Writer
+    old: int | None
+    disk: Callable[[int | None], Mortal] = Mortal
+
+    def set_up(self, folder: Path) -> str:
+        """Makes what is there before; the prefix."""
+        prefix = str(folder / "ckpt")
+        for version, writer in enumerate(self.before):
+            if writer is merge:
+                save_parts(prefix, version)
+            writer(prefix, version, UNSYNCED)
+        if self.write is merge:
+            save_parts(prefix, 9)
+        return prefix
+
+
+SCENES = {
+    "first save": Scene((), save, None),
+    "save over a save": Scene((save,), save, 0),
+    "save over a save over a save": Scene((save, save), save, 1),
+    "save over a merge": Scene((merge,), save, 0),
+    "first merge": Scene((), merge, None),
+    "merge over a merge": Scene((merge,), merge, 0),
+    "merge over a save": Scene((save,), merge, 0),
+    "merge by copying": Scene((merge, merge), merge, 1, WithoutLinks),
+}
+
+
+@pytest.fixture(autouse=True)
+def small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that tensors of a few bytes are written one by one, as large ones are."""
+    monkeypatch.setattr(storage, "_BUFFER_BYTES", 16)
+
+
+def run(scene: Scene, prefix: str, disk: Mortal, version: int = 9) -> bool:
+    """Writes a version; whether the writer lived."""
+    try:
+        scene.write(prefix, version, disk)
+    except Death:
+        return False
+    return True
+
+
+def check(scene: Scene, prefix: str, moment: object) -> None:
+    """The old or the new version is there; in a merge, the parts are unless the new one is; the next save tidies up."""
+    found = version_at(prefix)
+    assert found in (scene.old, 9), moment
+    if scene.write is merge and found != 9:
+        assert merged_parts_are_there(prefix, 9), moment
+    save(prefix, 7)
+    assert version_at(prefix) == 7, moment
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_death_at_any_operation_loses_nothing(tmp_path: Path, name: str) -> None:
+    """Nor does what it leaves outlive the next save, which takes nothing else away."""
+    scene = SCENES[name]
+    deaths, lived = 0, False
+    while not lived:
+        folder = tmp_path / str(deaths)
+        folder.mkdir()
+        for bystander in BYSTANDERS:
+            (folder / bystander).touch()
+        prefix = scene.set_up(folder)
+        lived = run(scene, prefix, scene.disk(deaths))
+        check(scene, prefix, deaths)
+        data = [file for file in files_in(folder) if file not in BYSTANDERS and "of-parts" not in file]
+        assert len(data) == 2, (deaths, data)
+        assert data[1] == "ckpt.index"
+        assert set(files_in(folder)) >= set(BYSTANDERS)
+        shutil.rmtree(folder)
+        deaths += 1
+    assert deaths > 20
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_loss_of_power_at_any_operation_loses_nothing(tmp_path: Path, name: str) -> None:
+    """Whatever of the things that were not synced is there afterwards."""
+    scene = SCENES[name]
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    prefix = scene.set_up(folder)
+    disk = PowerLoss(folder)
+    scene.write(prefix, 9, disk)
+    assert len(disk.states) > 10
+    for number, (tree, moment) in enumerate(disk.states.items()):
+        left = tmp_path / str(number)
+        put(tree, left)
+        check(scene, str(left / "ckpt"), moment)
+        shutil.rmtree(left)
+
+
+def test_what_was_saved_survives_a_loss_of_power(tmp_path: Path) -> None:
+    """As soon as the save has returned, its new folder included."""
+    disk = PowerLoss(tmp_path)
+    save(str(tmp_path / "new" / "ckpt"), 3, disk)
+    disk.states.clear()
+    disk._note("the end")
+    for number, tree in enumerate(disk.states):
+        left = tmp_path / str(number)
+        put(tree, left)
+        assert version_at(str(left / "new" / "ckpt")) == 3
+
+
+WRITES = st.lists(st.tuples(st.sampled_from([save, merge]), st.integers(0, 60)), min_size=1, max_size=6)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@given(WRITES)
+def test_any_row_of_deaths_loses_nothing(tmp_path: Path, writes: list[tuple[Writer, int]]) -> None:
+    """Each writer finds what those before it have left, dead or alive; another checkpoint in the folder stays."""
+    shutil.rmtree(tmp_path)
+    tmp_path.mkdir()
+    prefix, neighbour, current = str(tmp_path / "ckpt"), str(tmp_path / "ckpt.index"), None
+    save(neighbour, 2)
+    for version, (writer, death) in enumerate(writes):
+        if writer is merge:
+            for part in parts_of(prefix):
+                shutil.rmtree(Path(part).parent, ignore_errors=True)
+            save_parts(prefix, version)
+        lived = run(Scene((), writer, None), prefix, Mortal(death), version)
+        found = version_at(prefix)
+        assert found == version if lived else found in (current, version)
+        current = found
+    save(prefix, 9)
+    assert [file for file in files_in(tmp_path) if not file.startswith("ckpt.index.")] == [
+        next(file for file in files_in(tmp_path) if file.startswith("ckpt.data-")),
+        "ckpt.index",
+    ]
+    assert version_at(neighbour) == 2
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_kill_9_at_any_operation_loses_nothing(tmp_path: Path) -> None:
+    """Real processes, real kills: of a save over another one, and of a merge over another one."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for name in ("save over a save", "merge over a merge"):
+        scene, template, copies = SCENES[name], tmp_path / name / "template", tmp_path / name / "killed"
+        template.mkdir(parents=True)
+        copies.mkdir()
+        scene.set_up(template)
+        command = [sys.executable, "-m", killed.__name__, scene.write.__name__, str(template), str(copies)]
+        subprocess.run(command, env=environment, check=True, timeout=600)
+        folders = sorted(copies.iterdir())
+        assert len(folders) > 20
+        for folder in folders:
+            check(scene, str(folder / "ckpt"), folder.name)
