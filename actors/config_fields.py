@@ -172,7 +172,7 @@ CONFIG_FIELDS = {
     ),
     "graph_options.build_cost_model": _honoured(
         "every so many steps of a request are traced, and `RunMetadata` gets `step_stats` and `cost_graph`; the first "
-        "is step `build_cost_model + build_cost_model_after`",
+        "is step `build_cost_model + build_cost_model_after`; not where loops run in the interpreter",
         tasks=Treatment.HONOURED,
         tasks_note="step k of a request, from 1, gets a `cost_graph` if `k - build_cost_model_after` is a multiple",
     ),
@@ -278,7 +278,7 @@ CONFIG_FIELDS = {
 }
 RUN_FIELDS = {
     "trace_level": _honoured(
-        "any but NO_TRACE fills `RunMetadata.step_stats`",
+        "any but NO_TRACE fills `RunMetadata.step_stats`, except where loops run in the interpreter",
         tasks=Treatment.HONOURED,
         tasks_note="FULL_TRACE fills `RunMetadata.step_stats`",
     ),

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
+from hypothesis import given
 
 from partita.actors import BlockingSession, RunMetadata, RunOptions, open_session
 from partita.actors.config_checks import check_config
@@ -16,8 +17,11 @@ from partita.errors import (
     NotFoundError,
 )
 from partita.graph.builder import GraphBuilder
-from partita.graph.protos import ConfigProto, GraphDef
-from tests.strategies import cpu
+from partita.graph.dtypes import DataType
+from partita.graph.protos import ConfigProto, GraphDef, NameAttrList
+from tests.function_defs import calling, function_of
+from tests.runs import HARD_PLACEMENT, IDLE_TINY_S, assert_same_values, run_to_the_end
+from tests.strategies import GraphCase, cpu, placed_cases
 
 FEED = {"x": [[1.0, 2.0, 3.0]]}
 SQUARES = [[1.0, 4.0, 9.0]]
@@ -254,6 +258,21 @@ def test_what_a_request_does_not_need_is_not_placed() -> None:
     assert {"_arg_x_0_0": cpu(0), "y": cpu(1), "_retval_y_0_0": cpu(0)}.items() <= devices.items()
 
 
+@given(placed_cases())
+def test_placing_what_is_left_changes_no_value(placed: tuple[GraphCase, dict[str, str]]) -> None:
+    case, placement = placed
+    request = case.fetches, case.feeds, case.targets
+
+    async def values(config: ConfigProto) -> list[Any]:
+        async with open_session(case.on(placement), "cpu:4", config=config) as session:
+            await session.run(*request)
+            return await session.run(*request)
+
+    expected = run_to_the_end(values, HARD_PLACEMENT, idle_s=IDLE_TINY_S)
+    config = graph_options(place_pruned_graph=True)
+    assert_same_values(run_to_the_end(values, config, idle_s=IDLE_TINY_S), expected)
+
+
 def test_a_stateful_node_stays_where_a_request_has_placed_it_first() -> None:
     """The second request would draw the variable to the other CPU."""
     b = GraphBuilder()
@@ -323,3 +342,25 @@ def test_executors_are_those_of_tensorflow(name: str) -> None:
     else:
         with pytest.raises(NotFoundError, match="No executor factory registered for the given executor type: nope"):
             check_config(config, {"CPU"})
+
+
+def test_conditionals_of_functions_stay_single_nodes_if_asked_for() -> None:
+    """Values are the same; the partition graphs show which it was."""
+    b = GraphBuilder()
+    b.op("Neg", b.placeholder("x", "float32"), name="y")
+    negate = function_of("negate", b.graph_def(), ["x"], ["y"])
+    b = calling(
+        *("If", negate),
+        first=[DataType.BOOL],
+        then_branch=NameAttrList(name="negate"),
+        else_branch=NameAttrList(name="negate"),
+        _lower_using_switch_merge=True,
+    )
+    for stays in (False, True):
+        config, metadata = ConfigProto(), RunMetadata()
+        config.experimental.disable_functional_ops_lowering = stays
+        options = RunOptions(output_partition_graphs=True)
+        with BlockingSession(b.graph_def(), config=config) as session:
+            assert session.run("c", {"x0": True, "x1": 2.0}, options=options, metadata=metadata) == [-2]
+        ops = {node.op for part in metadata.partition_graphs for node in part.node}
+        assert ("If" in ops, "Switch" in ops) == (stays, not stays)

@@ -12,7 +12,7 @@ from partita.actors.saved_model import SavedModelSession
 from partita.errors import InvalidArgumentError, NotFoundError
 from partita.graph import numpy_to_tensor
 from partita.graph.builder import GraphBuilder
-from partita.graph.protos import MetaGraphDef, SavedModel, TensorInfo
+from partita.graph.protos import ConfigProto, MetaGraphDef, SavedModel, TensorInfo
 
 HALVES = np.array([0.5, 1.5], np.float32)
 
@@ -41,6 +41,18 @@ async def test_inputs_and_outputs_go_by_name(tmp_path: Path) -> None:
         assert {name: value.tolist() for name, value in found.items()} == {"total": [1, 3]}
         found = await loaded.run({"x": HALVES, "y": HALVES + 1}, signature="serving_default")
         assert found["total"].tolist() == [2, 4]
+
+
+async def test_settings_go_to_the_session(tmp_path: Path) -> None:
+    """As do those that are refused."""
+    config = ConfigProto(device_count={"CPU": 1}, allow_soft_placement=True)
+    async with open_saved_model(model(tmp_path), devices="cpu:2", config=config) as loaded:
+        assert len(loaded.session.devices) == 1
+        assert (await loaded.run({"x": HALVES}))["total"].tolist() == [1, 3]
+    config.graph_options.rewrite_options.custom_optimizers.add(name="mine")
+    with pytest.raises(InvalidArgumentError, match="custom_optimizers is refused"):
+        async with open_saved_model(model(tmp_path), config=config):
+            pass
 
 
 async def test_wrong_requests_are_refused(tmp_path: Path) -> None:
