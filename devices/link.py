@@ -1,7 +1,8 @@
 """What a model of link can do: bandwidth of one direction and latency.
 
 Flows in: numbers from the catalog or a cluster file. Flows out: how long a number of bytes takes. Always holds: more
-bandwidth, less latency or fewer bytes never take longer.
+bandwidth, less latency or fewer bytes never take longer; latency occupies nothing: it is how much later the bytes
+arrive, and the link sends the next ones meanwhile.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ class LinkSpec:
     latency_ns: int = field(default=0, validator=_latency)
 
 
-def transfer_ns(size_bytes: int, bandwidth_bytes_per_s: int, latency_ns: int) -> int:
-    """Nanoseconds of one uncontended transfer: latency + bytes / bandwidth, a started nanosecond counted whole."""
+def transfer_ns(size_bytes: int, bandwidth_bytes_per_s: int, latency_ns: int = 0) -> int:
+    """Nanoseconds of one transfer: latency + bytes / bandwidth, a started nanosecond counted whole.
+
+    Without the latency it is how long the transfer occupies the link.
+    """
     return latency_ns - (-size_bytes * 10**9 // bandwidth_bytes_per_s)

@@ -1,8 +1,9 @@
 """How bytes get from one device to another: links, and the route between any two devices of a cluster.
 
-Flows in: devices and the models of links that join them. Flows out: `Route`, the links a transfer occupies one after
-the other, with their common bandwidth and summed latency. Always holds: a link is one direction of one port, so both
-ways of a link work at the same time; the route between two devices is always the same one.
+Flows in: devices and the models of links that join them. Flows out: `Route`, the links a transfer occupies, with their
+common bandwidth and summed latency. Always holds: a link is one direction of one port, so both ways of a link work at
+the same time; the route between two devices is always the same one; a device of a kind that the table below does not
+have is refused when the topology is made.
 
     same device           nothing moves: the empty route
     CPU  -> CPU, one host  loopback
@@ -16,6 +17,7 @@ A pair of devices may be given a link of its own, which then carries everything 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import get_args
 
 from attrs import Factory, frozen
 
@@ -23,9 +25,11 @@ from ..errors import InvalidArgumentError
 from .catalog import link_spec
 from .device import Device
 from .link import LinkSpec, transfer_ns
+from .spec import Kind
 
 DEFAULT_HOST_LINK = "PCIe4 x16"
 DEFAULT_NETWORK = "25 Gb Ethernet"
+_KINDS = get_args(Kind)
 
 
 @frozen
@@ -68,10 +72,14 @@ class Route:
         """Bytes/s of the slowest link; None when nothing has to move."""
         return min((link.bandwidth_bytes_per_s for link in self.links), default=None)
 
-    def transfer_ns(self, size_bytes: int) -> int:
-        """Nanoseconds of a transfer that has the route to itself: bytes stream at the slowest link's rate."""
+    def occupied_ns(self, size_bytes: int) -> int:
+        """Nanoseconds for which a transfer occupies the links: bytes stream at the slowest one's rate."""
         bandwidth = self.bandwidth_bytes_per_s
-        return 0 if bandwidth is None else transfer_ns(size_bytes, bandwidth, self.latency_ns)
+        return 0 if bandwidth is None else transfer_ns(size_bytes, bandwidth)
+
+    def transfer_ns(self, size_bytes: int) -> int:
+        """Nanoseconds until the last byte arrives, of a transfer that has the route to itself."""
+        return self.occupied_ns(size_bytes) + self.latency_ns
 
 
 @frozen
@@ -93,8 +101,11 @@ class Topology:
     """The links of a cluster, made when first used, and the routes over them."""
 
     def __init__(self, devices: Iterable[Device], rules: LinkRules | None = None) -> None:
+        """Raises InvalidArgumentError for a device of an unknown kind, and for the link of a device that is missing."""
         self.rules = rules or LinkRules()
         self._devices = {device.name: device for device in devices}
+        for device in self._devices.values():
+            _check_kind(device)
         self._links: dict[tuple[str, str, str], Link] = {}
         self._routes: dict[tuple[str, str, bool, bool], Route] = {}
         for pair in self.rules.pairs:
@@ -168,3 +179,13 @@ class Topology:
             latency_ns = 0 if hop_end else spec.latency_ns
             self._links[key] = Link(source, destination, spec.name, spec.bandwidth_bytes_per_s, latency_ns)
         return self._links[key]
+
+
+def _check_kind(device: Device) -> None:
+    """InvalidArgumentError for a device of which nobody knows what links it has."""
+    if device.type not in _KINDS:
+        raise InvalidArgumentError(
+            f"device {device.name!r} is of kind {device.type!r}, of which it is not known how it is linked to others; "
+            f"kinds are {' and '.join(_KINDS)}: give its spec the one that is linked as it is",
+            device=device.name,
+        )

@@ -9,8 +9,9 @@ work. Tie-break: of the ready nodes a stream takes the one that was ready first,
 instant the one with the lowest joint number (order of partitions, then node id); links serve transfers in the same
 order. So the outcome depends on the work alone, not on the order in which simpy happens to handle simultaneous events.
 
-A transfer occupies all links of its route at once, from when the last of them is free, for latency + bytes / slowest
-rate.
+A transfer occupies all links of its route at once, from when the last of them is free, for bytes / slowest rate. Then
+the links take the next one, while what was sent arrives after the latency of the route: n messages of s bytes that wait
+for one link have arrived after latency + n * s / rate.
 """
 
 from __future__ import annotations
@@ -171,11 +172,12 @@ class SimulatedCluster:
             links = self.work.links_of[node]
             free, occupant = max([free_at[link] for link in links])
             start = max(now, free)
-            end = start + self.work.transfer_ns[node]
-            copy = self.log.record_copy(node, start, end, self.released_by[node] if start == now else occupant)
+            left = start + self.work.occupied_ns[node]
+            arrives = left + self.work.latency_ns[node]
+            copy = self.log.record_copy(node, start, arrives, self.released_by[node] if start == now else occupant)
             for link in links:
-                free_at[link] = end, copy
-            _call(Timeout(self.env, end - now), partial(self._arrive, node, copy))
+                free_at[link] = left, copy
+            _call(Timeout(self.env, arrives - now), partial(self._arrive, node, copy))
 
     def _arrive(self, node: int, copy: int, _: Event) -> None:
         self.finish(node, self.log.record_arrival(node, copy))

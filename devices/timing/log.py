@@ -16,7 +16,7 @@ _NOT_RUN = -1
 class StepLog:
     """Columns by entry and by node; an entry is a node number, or the complement of one for its transfer.
 
-    `start_ns` and `end_ns` of a receive are those of its transfer.
+    `start_ns` of a receive is when its transfer starts, `end_ns` when it arrives.
     """
 
     __slots__ = ("_causes", "_entries", "end_ns", "start_ns")
@@ -34,15 +34,15 @@ class StepLog:
         self._entries.append(node)
         return len(self._entries) - 1
 
-    def record_copy(self, node: int, start_ns: int, end_ns: int, cause: int) -> int:
-        """The transfer of a receive takes that time; the entry's number."""
-        self.start_ns[node], self.end_ns[node] = start_ns, end_ns
+    def record_copy(self, node: int, start_ns: int, arrives_ns: int, cause: int) -> int:
+        """The transfer of a receive starts and arrives then; the entry's number."""
+        self.start_ns[node], self.end_ns[node] = start_ns, arrives_ns
         self._causes.append(cause)
         self._entries.append(~node)
         return len(self._entries) - 1
 
     def record_arrival(self, node: int, cause: int) -> int:
-        """A receive takes its tensor when the transfer ends; the entry's number."""
+        """A receive takes its tensor, which has arrived; the entry's number."""
         self._causes.append(cause)
         self._entries.append(node)
         return len(self._entries) - 1
@@ -72,11 +72,12 @@ class StepLog:
         kind: Kind = "compute"
         if n in graph.transfers:
             kind = "recv" if graph.properties[n].output_types else "send"
-        return TimelineEvent(device, COMPUTE_STREAM, name, op, kind, end, end, 0, 0, "free", cause)
+        start = end - work.latency_ns.get(n, 0)
+        return TimelineEvent(device, COMPUTE_STREAM, name, op, kind, start, end, 0, 0, "free", cause)
 
     def _transfer(self, work: Work, n: int, cause: int) -> TimelineEvent:
         graph = work.graph
         device = work.devices[work.device[graph.sender[n]]]
         stream, tensor = work.routes[n].links[0].stream_name, graph.transfers[n].tensor_name
-        start, end, size = self.start_ns[n], self.end_ns[n], work.sizes[n]
+        start, end, size = self.start_ns[n], self.end_ns[n] - work.latency_ns[n], work.sizes[n]
         return TimelineEvent(device, stream, tensor, "copy", "copy", start, end, size, 0, "link", cause)

@@ -96,6 +96,6 @@ def _dependency_bound_ns(work: Work) -> int:
             data = [min(data)] if data else []
         if n in graph.sender:
             data.append(done[graph.sender[n]])
-        took = work.transfer_ns.get(n, work.cost[n].time_ns)
+        took = work.occupied_ns[n] + work.latency_ns[n] if n in work.routes else work.cost[n].time_ns
         done[n] = max(before + data, default=0) + took
     return max(done, default=0)

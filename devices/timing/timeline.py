@@ -2,11 +2,12 @@
 
 Flows in: events in the order they were recorded, by a simulation or by a run in virtual time. Flows out: makespan, how
 busy what was, the critical path, totals per op, peak memory, a picture for the terminal; the exporters read it too.
-Always holds: events of one stream of one device never overlap; every byte of a transfer is counted in exactly one
-event, of kind "copy"; a timeline without events or without time is an error, never a result.
+Always holds: events that occupy a stream of a device never overlap there; every byte of a transfer is counted in
+exactly one event, of kind "copy"; a timeline without events or without time is an error, never a result.
 
-Kinds: "compute" an op on its device; "copy" a transfer, on the stream of the first link it occupies; "send" and "recv"
-the instants at which a tensor is handed over and taken, without time or bytes of their own.
+Kinds: "compute" an op on its device; "copy" a transfer, on the stream of the first link it occupies; "send" the instant
+at which a tensor is handed over; "recv" from when its last byte was sent to when that arrives, which is the latency of
+its links. The last two occupy nothing and have no bytes of their own.
 """
 
 from __future__ import annotations
@@ -48,6 +49,11 @@ class TimelineEvent(NamedTuple):
     def duration_ns(self) -> int:
         """Nanoseconds from start to end."""
         return self.end_ns - self.start_ns
+
+    @property
+    def occupies(self) -> bool:
+        """Whether its stream can do nothing else meanwhile."""
+        return self.kind in ("compute", "copy")
 
 
 class OpTotal(NamedTuple):
@@ -98,7 +104,7 @@ class Timeline:
     def _busy(self) -> dict[tuple[str, str], int]:
         busy: dict[tuple[str, str], int] = defaultdict(int)
         for event in self.events:
-            busy[event.device, event.stream] += event.end_ns - event.start_ns
+            busy[event.device, event.stream] += event.duration_ns if event.occupies else 0
         return dict(busy)
 
     def streams(self, device: str) -> list[str]:
@@ -150,7 +156,7 @@ class Timeline:
         """Totals per op over compute and copy events, longest first, ties by name."""
         sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
         for event in self.events:
-            if event.kind in ("compute", "copy"):
+            if event.occupies:
                 total = sums[event.op]
                 for i, value in enumerate((1, event.duration_ns, event.flops, event.bytes)):
                     total[i] += value
@@ -172,7 +178,7 @@ class Timeline:
         """Busy share of each of `width` equal parts of the makespan, as one character."""
         span, filled = self.makespan_ns, [0] * width
         for event in self.events:
-            if event.device == device and event.stream == stream and event.end_ns > event.start_ns:
+            if event.device == device and event.stream == stream and event.occupies and event.duration_ns:
                 # Scaled by width, so that the bounds of the parts are whole numbers.
                 start, end = event.start_ns * width, event.end_ns * width
                 for part in range(start // span, -(-end // span)):
@@ -181,10 +187,13 @@ class Timeline:
 
 
 def start_times(timeline: Timeline) -> dict[str, int]:
-    """Node name -> microseconds (cut to a whole number) at which it first started, as partitioning wants them."""
+    """Node name -> microseconds (cut to a whole number) at which it first started, as partitioning wants them.
+
+    A recv starts when it has its tensor.
+    """
     starts: dict[str, int] = {}
     for event in timeline.events:
         if event.kind != "copy":
-            start = event.start_ns // 1000
+            start = (event.end_ns if event.kind == "recv" else event.start_ns) // 1000
             starts[event.node] = min(start, starts.get(event.node, start))
     return starts

@@ -41,7 +41,8 @@ class Duty(IntEnum):
 class Work:
     """Columns by joint node number; `devices` are full names that `device[n]` indexes.
 
-    Receives that take a route have `sizes` in bytes, the time of the transfer alone, and the numbers of its `links`.
+    Receives that take a route have `sizes` in bytes, for how long the transfer occupies the `links`, by number, and the
+    latency after which it arrives.
     `waits[n]` events release node `n`: the end of each of `after`, once per entry; a merge counts its data inputs as
     one, and gets them through `into_merges`.
     """
@@ -54,7 +55,8 @@ class Work:
     cost: list[OpCost]
     routes: dict[int, Route]
     sizes: dict[int, int]
-    transfer_ns: dict[int, int]
+    occupied_ns: dict[int, int]
+    latency_ns: dict[int, int]
     links: list[Link]
     links_of: dict[int, list[int]]
     waits: list[int]
@@ -79,7 +81,8 @@ def plan_work(shapes: InferredShapes, cluster: Cluster, cost_source: CostSource)
             if cost[n].provenance == "free":
                 duty[n] = Duty.FREE
     routes, sizes = _transfers(graph, known, cluster, duty)
-    transfer_ns = {n: route.transfer_ns(sizes[n]) for n, route in routes.items()}
+    occupied_ns = {n: route.occupied_ns(sizes[n]) for n, route in routes.items()}
+    latency_ns = {n: route.latency_ns for n, route in routes.items()}
     links = list(dict.fromkeys(link for route in routes.values() for link in route.links))
     number = {link: i for i, link in enumerate(links)}
     links_of = {n: [number[link] for link in route.links] for n, route in routes.items()}
@@ -87,7 +90,7 @@ def plan_work(shapes: InferredShapes, cluster: Cluster, cost_source: CostSource)
     warnings = shapes.assumptions + _control_flow_warnings(graph, dead) + _cost_warnings(graph, cost)
     return Work(
         *(graph, known, devices, device, duty, cost),
-        *(routes, sizes, transfer_ns, links, links_of),
+        *(routes, sizes, occupied_ns, latency_ns, links, links_of),
         *(waits, after, into_merges, warnings),
     )
 

@@ -16,12 +16,17 @@ from .text import shorter
 def limits(timeline: Timeline, cluster: Cluster) -> list[tuple[str, int]]:
     """(what, nanoseconds on the critical path), longest first.
 
-    By the roofline an op pays the launch of its kernel and then whichever takes longer, arithmetic or memory traffic.
+    By the roofline an op pays the launch of its kernel and then whichever takes longer, arithmetic or memory traffic. A
+    transfer occupies its links for its bytes and arrives after their latency.
     """
     times: Counter[str] = Counter()
+    link = ""
     for event in timeline.critical_path():
         if event.kind == "copy":
-            times[f"transfers over {event.stream.partition(' to ')[0]}"] += event.duration_ns
+            link = event.stream.partition(" to ")[0]
+            times[f"transfers over {link}"] += event.duration_ns
+        elif event.kind == "recv":
+            times[f"latency of {link}"] += event.duration_ns
         elif event.duration_ns:
             launch = min(event.duration_ns, cluster.find(event.device).spec.launch_overhead_ns)
             name = shorter(event.device)

@@ -42,21 +42,22 @@ def _partitions(parts: Mapping[str, Graph]) -> Iterator[str]:
 
 
 def _transfers(parts: Mapping[str, Graph], timeline: Timeline) -> Iterator[str]:
-    """Copies in the order in which they end."""
+    """Copies in the order in which they start, each with the time until it has arrived."""
     sends = {
         (node.attr("send_device"), node.attr("tensor_name")): (node.attr("recv_device"), node.input_edge(0).src.name)
         for part in parts.values()
         for node in part.op_nodes()
         if node.is_send
     }
-    copies = [event for event in timeline.events if event.kind == "copy"]
+    arrivals = {event.cause: event.end_ns for event in timeline.events if event.kind == "recv"}
+    copies = [(event, arrivals[i]) for i, event in enumerate(timeline.events) if event.kind == "copy"]
     if not copies:
         yield "  none"
         return
     rows = [["from", "to", "tensor", "size", "starts", "takes"]]
-    for event in copies[:_TRANSFERS]:
+    for event, arrival_ns in copies[:_TRANSFERS]:
         to, tensor = sends[event.device.encode(), event.node.encode()]
-        times = format_ns(event.start_ns), format_ns(event.duration_ns)
+        times = format_ns(event.start_ns), format_ns(arrival_ns - event.start_ns)
         rows.append([shorter(event.device), shorter(to.decode()), tensor, format_bytes(event.bytes), *times])
     yield from columns(rows, left=3)
     if len(copies) > _TRANSFERS:

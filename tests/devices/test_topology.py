@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,3 +97,12 @@ def test_transfers_obey_the_formula(size: int, bandwidth: int, latency: int, fac
     assert 0 <= (time - latency) * bandwidth - size * 10**9 < bandwidth
     assert transfer_ns(size * factor, bandwidth, latency) >= time
     assert transfer_ns(size, bandwidth * factor, latency) <= time
+
+
+def test_a_kind_without_links_is_refused() -> None:
+    """When the cluster is made, whatever it would be linked by; the error names the device and the kinds there are."""
+    stranger = Device(evolve(CPU, kind="XPU"))
+    assert stranger.name == "/job:localhost/replica:0/task:0/device:XPU:0"
+    for devices in ([stranger], [Device(CPU), stranger]):
+        with pytest.raises(InvalidArgumentError, match=r"device:XPU:0' is of kind 'XPU'.*kinds are CPU and GPU"):
+            Cluster(devices)

@@ -1,8 +1,8 @@
 """Timeline -> Chrome trace, the JSON that chrome://tracing, Perfetto and speedscope open.
 
 Flows in: a timeline. Flows out: the object form of the Trace Event Format: a process per device, a thread per stream, a
-complete event ("X") per event that takes time, an instant ("i") per one that does not, and a flow arrow from each copy
-to the recv it lets go. Always holds: times are microseconds with three decimals, so no nanosecond is lost below 2**53
+complete event ("X") per event that occupies its stream for some time, an instant ("i") at the end of every other, and a
+flow arrow from each copy to the recv it lets go. Always holds: times are microseconds with three decimals, so no nanosecond is lost below 2**53
 us; the same timeline gives the same bytes.
 """
 
@@ -44,11 +44,11 @@ def _named(what: str, pid: int, tid: int, name: str) -> Record:
 
 
 def _event(event: TimelineEvent) -> Record:
-    record: Record = {"name": event.node, "cat": event.kind, "ts": event.start_ns / 1000}
-    if event.duration_ns:
-        record |= {"ph": "X", "dur": event.duration_ns / 1000}
+    record: Record = {"name": event.node, "cat": event.kind}
+    if event.occupies and event.duration_ns:
+        record |= {"ts": event.start_ns / 1000, "ph": "X", "dur": event.duration_ns / 1000}
     else:
-        record |= {"ph": "i", "s": "t"}
+        record |= {"ts": event.end_ns / 1000, "ph": "i", "s": "t"}
     args = {"op": event.op, "bytes": event.bytes, "flops": event.flops, "provenance": event.provenance}
     return record | {"args": args}
 
@@ -65,5 +65,5 @@ def _arrow(timeline: Timeline, index: int, event: TimelineEvent, place: Record) 
     common = {"name": "transfer", "cat": "transfer", "id": index}
     return [
         common | {"ph": "s", "ts": copy.start_ns / 1000} | start,
-        common | {"ph": "f", "bp": "e", "ts": event.start_ns / 1000} | place,
+        common | {"ph": "f", "bp": "e", "ts": event.end_ns / 1000} | place,
     ]

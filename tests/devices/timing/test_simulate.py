@@ -38,18 +38,23 @@ def two_devices() -> StepBuilder:
 
 
 def test_two_devices_by_hand() -> None:
-    """A Neg of 16 bytes moves 32, a 2x2 product 48 (and 16 operations), an Add 48; 16 bytes on the wire take 16 ns."""
+    """A Neg of 16 bytes moves 32, a 2x2 product 48 (and 16 operations), an Add 48; 16 bytes on the wire take 16 ns.
+
+    They arrive 5 ns later.
+    """
     timeline = two_devices().timeline(cluster(2, latency_ns=5, overhead_ns=1))
     assert spans(timeline) == {
         "a": (0, 33),
-        "edge_3_a": (33, 54),
+        "edge_3_a": (33, 49),
         "c": (33, 66),
-        "edge_6_c": (66, 87),
+        "edge_6_c": (66, 82),
         "b": (54, 103),
         "d": (103, 152),
     }
     assert timeline.makespan_ns == timeline.dependency_bound_ns == 152
-    assert [event.node for event in timeline.critical_path() if event.duration_ns] == ["a", "edge_3_a", "b", "d"]
+    path = [(event.node, event.kind, event.duration_ns) for event in timeline.critical_path() if event.duration_ns]
+    assert [took for _, _, took in path] == [33, 16, 5, 49, 49]
+    assert [(path[1][:2]), path[2][1]] == [("edge_3_a", "copy"), "recv"]
     assert timeline.transferred_bytes == 32
     assert timeline.warnings == ()
 
@@ -296,7 +301,8 @@ def test_transfers_between_gpus_and_hosts() -> None:
     timeline = step.timeline(hardware)
     (copy,) = [event for event in timeline.events if event.kind == "copy"]
     assert copy.stream.startswith("PCIe4 x16 to")
-    assert copy.duration_ns == 2000 + -(-4 * 2**20 * 10**9 // (31 * 10**9))
+    assert copy.duration_ns == -(-4 * 2**20 * 10**9 // (31 * 10**9))
+    assert timeline.find("a").start_ns == copy.end_ns + 2000
 
 
 def test_errors_name_the_culprit() -> None:
