@@ -75,7 +75,8 @@ class DeviceSpec:
     `memory_efficiency` the share of `memory_bandwidth_bytes_per_s` that streaming ops reach. `launch_overhead_ns` is
     paid by every op that computes anything. `host_memory_bytes` is the memory of the host beside a GPU's own (0 for a
     CPU, whose memory is the host's). `host_link` and `peer_link` name catalog links to the host and to GPUs of the same
-    host.
+    host. Unless given, the overhead is 0 and the efficiencies are 1, an ideal device. `assumed` says what a table of
+    numbers left out and a default of its kind was taken for, as the table would have it: {"launch_overhead": "5 us"}.
     """
 
     name: str
@@ -90,6 +91,7 @@ class DeviceSpec:
     host_memory_bytes: int = field(default=0, validator=_not_negative)
     host_link: str | None = None
     peer_link: str | None = None
+    assumed: Mapping[str, str] = field(factory=dict, hash=False)
 
     def family(self, dtype: int, *, matrix: bool) -> str:
         """The family of units that computes on elements of `dtype`.

@@ -34,6 +34,22 @@ _DEVICE_VALUES: Mapping[str, tuple[str, Parser]] = {
     "vector_efficiency": ("vector_efficiency", parse_share),
     "memory_efficiency": ("memory_efficiency", parse_share),
 }
+# What a table that leaves it out gets, by kind: what our own files assume where nothing was measured. At the peaks of a
+# datasheet and without a price for a launch, a device would be faster than any that exists.
+_ASSUMED: Mapping[str, Mapping[str, str]] = {
+    "CPU": {
+        "launch_overhead": "300 ns",
+        "matrix_efficiency": "80 %",
+        "vector_efficiency": "50 %",
+        "memory_efficiency": "80 %",
+    },
+    "GPU": {
+        "launch_overhead": "5 us",
+        "matrix_efficiency": "80 %",
+        "vector_efficiency": "70 %",
+        "memory_efficiency": "80 %",
+    },
+}
 _NEEDED = ("kind", "memory", "memory_bandwidth", "peak_flops")
 _DEVICE_TEXTS = ("name", "kind", "host_link", "peer_link")
 _LINK_VALUES: Mapping[str, tuple[str, Parser]] = {
@@ -104,21 +120,22 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
     """The spec that a table of texts with units describes (an inline spec of a cluster file, or a file of the catalog).
 
     Keys: name, kind, memory, memory_bandwidth, host_memory, launch_overhead, the three efficiencies, host_link,
-    peer_link and peak_flops, a table of rates by family. InvalidArgumentError, beginning with `where`, for everything
-    else.
+    peer_link and peak_flops, a table of rates by family. Overhead and efficiencies are those assumed of the kind unless
+    given, which `assumed` of the spec then tells. InvalidArgumentError, beginning with `where`, for everything else.
     """
     check_keys(table, [*_DEVICE_TEXTS, *_DEVICE_VALUES, "peak_flops"], where)
     for key in _NEEDED:
         if key not in table:
             raise InvalidArgumentError(f"{where}: {key!r} is missing; a device needs {', '.join(_NEEDED)}")
-    if table["kind"] not in ("CPU", "GPU"):
+    if table["kind"] not in _ASSUMED:
         raise InvalidArgumentError(f"{where}: kind = {table['kind']!r} must be 'CPU' or 'GPU'")
     rates = table["peak_flops"]
     if not isinstance(rates, Mapping):
         raise InvalidArgumentError(f"{where}: peak_flops = {rates!r} must be a table such as {{ fp32 = '10 TFLOP/s' }}")
     check_keys(rates, list(FAMILIES), f"{where}: peak_flops")
     fields: dict[str, object] = {"name": "inline", **{key: table[key] for key in _DEVICE_TEXTS if key in table}}
-    fields |= _numbers(table, _DEVICE_VALUES, where)
+    assumed = {key: text for key, text in _ASSUMED[table["kind"]].items() if key not in table}
+    fields |= _numbers({**assumed, **table}, _DEVICE_VALUES, where) | {"assumed": assumed}
     parsers: dict[str, tuple[str, Parser]] = {family: (family, parse_flops_per_s) for family in rates}
     fields["peak_flops_per_s"] = _numbers(rates, parsers, f"{where}: peak_flops")
     return structure(fields, DeviceSpec, where)

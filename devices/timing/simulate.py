@@ -7,7 +7,7 @@ timeline's warnings; graphs are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ...graph.collector import collector_paused
 from ...graph.dtypes import Array, Shape
@@ -70,10 +70,20 @@ def _timeline(work: Work, machines: SimulatedCluster, cluster: Cluster) -> Timel
     peak = peaks(buffers_of(work, machines.log, cluster))
     return Timeline(
         machines.log.events(work),
-        warnings=work.warnings + _memory_warnings(peak, cluster),
+        warnings=work.warnings + _spec_warnings(work.devices, cluster) + _memory_warnings(peak, cluster),
         peak_bytes=peak,
         dependency_bound_ns=_dependency_bound_ns(work),
     )
+
+
+def _spec_warnings(devices: Sequence[str], cluster: Cluster) -> list[str]:
+    """What the specs of devices that take part leave to the defaults of their kind, once per different set of them."""
+    names: dict[str, list[str]] = {}
+    for name in devices:
+        assumed = cluster.find(name).spec.assumed
+        if assumed:
+            names.setdefault(", ".join(f"{key} {text}" for key, text in assumed.items()), []).append(name)
+    return [f"assumed, as the cluster does not say: {text} of {', '.join(which)}" for text, which in names.items()]
 
 
 def _memory_warnings(peak: Mapping[tuple[str, Place], int], cluster: Cluster) -> list[str]:

@@ -93,6 +93,21 @@ def test_wrong_tables_are_refused(change: dict[str, Any], why: str) -> None:
     assert why in error.value.message
 
 
+@pytest.mark.parametrize(("kind", "like"), [("CPU", "generic-cpu"), ("GPU", "V100-SXM2")])
+def test_what_a_table_leaves_out_is_assumed_of_its_kind(kind: str, like: str) -> None:
+    """As our own files assume it where nothing was measured, and the spec tells which numbers those are."""
+    table = {**INLINE, "kind": kind}
+    spec, model = device_spec_from(table, "here"), device_spec(like)
+    assert spec.assumed == {key: provenance(like)[key].value for key in spec.assumed}
+    assert set(spec.assumed) == {"launch_overhead", "matrix_efficiency", "vector_efficiency", "memory_efficiency"}
+    for name in ("launch_overhead_ns", "matrix_efficiency", "vector_efficiency", "memory_efficiency"):
+        assert getattr(spec, name) == getattr(model, name)
+    given = device_spec_from({**table, "launch_overhead": "0 ns", "matrix_efficiency": "100 %"}, "here")
+    assert (given.launch_overhead_ns, given.matrix_efficiency) == (0, 1.0)
+    assert set(given.assumed) == {"vector_efficiency", "memory_efficiency"}
+    assert model.assumed == {}
+
+
 def test_missing_keys_are_named() -> None:
     """For devices and links."""
     with pytest.raises(InvalidArgumentError, match="'kind' is missing"):

@@ -66,7 +66,7 @@ def test_faster_hardware_is_faster(partita: CommandLine, tmp_path: Path) -> None
     times = []
     for rate in (1, 2):
         speed = f'memory_bandwidth = "{rate} GB/s", peak_flops = {{ fp32 = "{rate} GFLOP/s" }}'
-        spec = f'spec = {{ kind = "CPU", memory = "1 GiB", {speed} }}'
+        spec = f'spec = {{ kind = "CPU", memory = "1 GiB", launch_overhead = "0 ns", {speed} }}'
         (tmp_path / "c.toml").write_text(f"[[device]]\n{spec}\n")
         found = partita.done("simulate", path, "--cluster", tmp_path / "c.toml", "--json")
         times.append(json.loads(found)["makespan_ns"])

@@ -2,8 +2,8 @@
 
 Flows in: a timeline. Flows out: the object form of the Trace Event Format: a process per device, a thread per stream, a
 complete event ("X") per event that occupies its stream for some time, an instant ("i") at the end of every other, and a
-flow arrow from each copy to the recv it lets go. Always holds: times are microseconds with three decimals, so no nanosecond is lost below 2**53
-us; the same timeline gives the same bytes.
+flow arrow from each copy to the recv it lets go. Always holds: times are microseconds with three decimals, so no
+nanosecond is lost below 2**53 us; the same timeline gives the same bytes.
 """
 
 from __future__ import annotations

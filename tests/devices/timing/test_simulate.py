@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from partita.devices import Cluster, local_cluster
+from partita.devices.catalog import device_spec, device_spec_from
 from partita.devices.spec import DeviceSpec
 from partita.devices.timing import OpCost, Timeline, simulate, start_times
 from partita.devices.timing.cost_source import OpProperties
@@ -272,6 +273,28 @@ def test_more_memory_than_there_is_is_a_warning() -> None:
     step.op("a", "Neg", ["x"])
     timeline = simulate({cpu(0): step.graph}, local_cluster("cpu"))
     assert timeline.warnings == (f"{cpu(0)} needs 32.00 GiB of device memory and has 16.00 GiB",)
+
+
+def test_a_datasheet_alone_is_no_faster_than_the_catalog() -> None:
+    """A GPU given by the A100's datasheet takes about as long as the catalog's A100; the timeline says why "about"."""
+    rates = {family: f"{rate} FLOP/s" for family, rate in device_spec("A100-80GB").peak_flops_per_s.items()}
+    table = {"kind": "GPU", "memory": "80 GB", "memory_bandwidth": "2039 GB/s", "peak_flops": rates}
+    steps = []
+    for gpu in (device_spec_from(table, "here"), device_spec("A100-80GB")):
+        hardware, step = local_cluster("gpu", gpu=gpu), StepBuilder()
+        x = step.feed("x", (1024, 1024))
+        for k in range(8):
+            x = step.op(f"y{k}", "MatMul" if k % 2 else "Neg", [x] * (1 + k % 2))
+        for node in step.graph.op_nodes():
+            node.assigned_device = hardware.names[1]
+        steps.append(step.timeline(hardware))
+    table_step, catalog_step = steps
+    assert catalog_step.makespan_ns <= table_step.makespan_ns <= 1.1 * catalog_step.makespan_ns
+    assert catalog_step.warnings == ()
+    assert table_step.warnings == (
+        "assumed, as the cluster does not say: launch_overhead 5 us, matrix_efficiency 80 %, vector_efficiency 70 %, "
+        f"memory_efficiency 80 % of {hardware.names[1]}",
+    )
 
 
 def test_variables_of_a_gpu() -> None:
