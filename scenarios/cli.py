@@ -24,7 +24,7 @@ Exit codes:
   0  done
   1  the run failed
   2  wrong usage or configuration: a flag, a file, a feed, a cluster
-  3  the graph needs an op that Partita has no kernel for
+  3  the graph needs an op that Partita has no kernel for, or cannot time
   130  interrupted
 Set {_DEBUG}=1 to see the traceback of an error."""
 
@@ -75,6 +75,9 @@ def _placement_options(command: Command) -> Command:
                 help="What to ask of a SavedModel; feeds and fetches go by its names.  [default: serving_default]",
             ),
             _tags_option,
+            click.option(
+                "--inline", is_flag=True, help="Put the bodies of functions in the place of their calls first."
+            ),
         ]
     ):
         command = option(command)
@@ -141,7 +144,8 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: f
     """Say how long a step of GRAPH takes, without running it.
 
     Works from shapes and the models of devices and links alone, so it needs no kernels, and no values unless a shape
-    depends on them. Prints the makespan, how busy each device is, its peak memory, and a timeline.
+    depends on them. Prints the makespan, how busy each device is, its peak memory, and a timeline. Functions that are
+    called rather than inlined, loops and collectives cannot be timed yet, and are an error that names them.
 
     \b
     Example:

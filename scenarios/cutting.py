@@ -21,9 +21,14 @@ def cut(
     feeds: Sequence[str] = (),
     fetches: Sequence[str] = (),
     targets: Sequence[str] = (),
+    inline: bool = False,
 ) -> dict[str, Graph]:
-    """Imports, lowers, places, prunes and partitions; raises what a session raises for the same graph and names."""
-    graph = lower_functional(graph_def_to_graph(graph_def, add_default_attrs=True))
+    """Imports, lowers, places, prunes and partitions; raises what a session raises for the same graph and names.
+
+    With `inline` calls of functions are inlined, as a session does with `optimizer_options.do_function_inlining`: only
+    then can a graph that calls functions be simulated.
+    """
+    graph = lower_functional(graph_def_to_graph(graph_def, add_default_attrs=True), inline_calls=inline)
     place(graph, cluster)
     wanted = client_graph(graph, list(feeds), list(fetches), list(targets), cluster.client.name)
     parts = split_graph(wanted, PartitionOptions(get_incarnation=cluster.incarnation))

@@ -42,7 +42,8 @@ def simulate(
     roofline unless given. Sizes that stay unknown count as `assumed_size`, which the warnings then say.
 
     Raises InvalidArgumentError for a device that the cluster lacks, for partitions that do not fit together, for shapes
-    that contradict an op, and for a step in which nothing takes time.
+    that contradict an op, and for a step in which nothing takes time; UnimplementedError for what cannot be timed yet:
+    calls of functions (`cut` inlines them when asked to), loops, and collectives.
     """
     graphs = {place: _as_graph(graph) for place, graph in partitions.items()}
     with collector_paused():

@@ -24,6 +24,7 @@ from ..cluster import Cluster
 from ..topology import Link, Route
 from .cost_source import CostSource, OpCost
 from .op_cost import Dims
+from .unmodelled import check_modelled
 
 _FREE = OpCost(0, 0, 0, "free")
 
@@ -66,11 +67,16 @@ class Work:
 
 
 def plan_work(shapes: InferredShapes, cluster: Cluster, cost_source: CostSource) -> Work:
-    """The work of one step; raises InvalidArgumentError for a node on a device that the cluster does not have."""
+    """The work of one step.
+
+    Raises InvalidArgumentError for a node on a device that the cluster does not have, and UnimplementedError for one
+    that runs and cannot be timed.
+    """
     graph = shapes.graph
     known = _known_sizes(shapes.shapes)
     device, devices = _place(graph, cluster)
     dead = _dead_outputs(shapes)
+    check_modelled(graph, lambda n: (n, -1) not in dead)
     duty = _duties(graph, dead)
     cost = [_FREE] * len(graph)
     specs = [cluster.find(name).spec for name in devices]
@@ -215,12 +221,7 @@ def _cost_warnings(graph: JoinedGraph, costs: list[OpCost]) -> list[str]:
 
 
 def _control_flow_warnings(graph: JoinedGraph, dead: set[tuple[int, int]]) -> list[str]:
-    warnings = []
     switches = [n for n, c in enumerate(graph.classes) if c is NodeClass.SWITCH and (n, -1) not in dead]
-    loops = sum(c is NodeClass.NEXT_ITERATION and (n, -1) not in dead for n, c in enumerate(graph.classes))
     undecided = sum((n, 0) not in dead and (n, 1) not in dead for n in switches)
-    if loops:
-        warnings.append(f"loops were simulated for one iteration each: {loops} x NextIteration")
-    elif undecided:
-        warnings.append(f"both sides of conditions not known before the run were counted: {undecided} x Switch")
-    return warnings
+    told = f"both sides of conditions not known before the run were counted: {undecided} x Switch"
+    return [told] if undecided else []

@@ -16,6 +16,7 @@ from ...errors import AlreadyExistsError, NotFoundError
 from ..attrs import decode
 from ..dtypes import DataType
 from ..protos import OpDef, OpList
+from .collectives import is_collective
 from .testing_ops import testing_ops
 
 PRODUCER = 2474  # the GraphDef version of the TensorFlow whose registry this is
@@ -71,6 +72,17 @@ class OpSignature:
     def defaults(self) -> dict[str, bytes]:
         """Serialised default values of the attrs that have one."""
         return {name: attr.default for name, attr in self.attrs.items() if attr.default is not None}
+
+    @cached_property
+    def takes_functions(self) -> bool:
+        """Whether an attr of the op names functions, which it runs in some way or other."""
+        return any(attr.type in ("func", "list(func)") for attr in self.attrs.values())
+
+    @cached_property
+    def is_collective(self) -> bool:
+        """Whether the op exchanges tensors with other devices, or other steps, while it runs."""
+        names = (*(arg.name for arg in self.input_args), *self.attrs)
+        return is_collective(self.name, names, flagged=self.message.is_distributed_communication)
 
     def __repr__(self) -> str:
         return f"<OpSignature {self.name}>"

@@ -42,9 +42,13 @@ _OPEN_CHOICE = "api_implements"
 
 def can_inline(call: Node, body: FunctionBody) -> bool:
     """Whether a call fits the function it names, and the function lets itself be inlined."""
-    declared = (_NO_INLINE in body.attrs and body.attrs[_NO_INLINE].b) or _OPEN_CHOICE in body.attrs
     fits = call.input_types == body.argument_types and call.output_types == body.result_types
-    return fits and not declared
+    return fits and not forbids_inlining(body.attrs)
+
+
+def forbids_inlining(attrs: Mapping[str, AttrValue]) -> bool:
+    """Whether a function with those attrs of its definition says that it must not be inlined."""
+    return (_NO_INLINE in attrs and attrs[_NO_INLINE].b) or _OPEN_CHOICE in attrs
 
 
 def inline_call(graph: Graph, call: Node, body: FunctionBody, *, fetchable: bool) -> list[Node]:

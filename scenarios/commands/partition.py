@@ -24,7 +24,7 @@ def partition(request: Request, out: Path) -> None:
     """Writes the partition graphs of the request into the folder `out`, and prints what each holds."""
     screen = Screen()
     loaded = load(request, screen)
-    parts = place_and_cut(loaded, screen)
+    parts = place_and_cut(loaded, screen, inline=request.inline)
     with configuring("--out"):
         out.mkdir(parents=True, exist_ok=True)
     rows = []
@@ -38,13 +38,13 @@ def partition(request: Request, out: Path) -> None:
     screen.table(["device", "file", "nodes", "sends", "receives"], rows, left=2)
 
 
-def place_and_cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
-    """Lowers and places the graph and cuts the request out of it: see `cut`.
+def place_and_cut(loaded: Loaded, screen: Screen, *, inline: bool) -> dict[str, Graph]:
+    """Lowers and places the graph, calls of functions inlined if asked to, and cuts the request out of it: see `cut`.
 
     Raises ConfigurationError for what cannot be lowered or placed.
     """
     with screen.working("placing"), configuring():
-        loaded = replace(loaded, graph=lower_functional(loaded.graph))
+        loaded = replace(loaded, graph=lower_functional(loaded.graph, inline_calls=inline))
         place(loaded.graph, loaded.cluster)
     return cut(loaded, screen)
 

@@ -44,6 +44,7 @@ class Request:
     cluster: Path | None = None
     signature: str | None = None
     tags: str = ",".join(SERVING_TAGS)
+    inline: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from pathlib import Path
 
 from ...actors import Session, open_session
 from ...actors.saved_model import make_ready
-from ...errors import InvalidArgumentError, UnimplementedError
-from ...graph import Graph
+from ...errors import RequestError
+from ...graph import ConfigProto, Graph
 from ...graph.dtypes import Array
-from .failure import ConfigurationError, configuring
+from .failure import ConfigurationError, configuring, one_line
 from .feeds import write_values
 from .partition import cut
 from .request import Loaded, Request, check_fed, read, resolve
@@ -34,7 +34,7 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
     inputs = read(request, screen)
     async with AsyncExitStack() as stack:
         with screen.working("importing", inputs.graph.nodes) as progress, configuring(f"graph {str(request.graph)!r}"):
-            opening = open_session(inputs.graph.data, inputs.cluster, on_read=progress)
+            opening = open_session(inputs.graph.data, inputs.cluster, config=_settings(request), on_read=progress)
             session = await stack.enter_async_context(opening)
         loaded = resolve(inputs, session.graph)
         if inputs.saved is not None:
@@ -49,6 +49,13 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
     if out is not None:
         write_values(out, fetched)
     _simulate(loaded, parts, trace, screen)
+
+
+def _settings(request: Request) -> ConfigProto:
+    """The settings of the session that runs a request."""
+    settings = ConfigProto()
+    settings.graph_options.optimizer_options.do_function_inlining = request.inline
+    return settings
 
 
 def _prepare(session: Session, loaded: Loaded, screen: Screen) -> Mapping[str, Graph]:
@@ -73,13 +80,16 @@ async def _run(
 
 
 def _simulate(loaded: Loaded, parts: Mapping[str, Graph], trace: Path | None, screen: Screen) -> None:
-    """Prints, and writes if asked, what the step costs; values alone are an answer, unless a trace was asked for."""
+    """Prints, and writes if asked, what the step costs; values alone are an answer, unless a trace was asked for.
+
+    Why there is no time is one line: nothing takes any, or something cannot be timed or cut.
+    """
     try:
         timeline = simulated(loaded, parts or cut(loaded, screen), screen)
-    except (InvalidArgumentError, UnimplementedError) as error:
+    except RequestError as error:
         if trace is not None:
             raise
-        screen.line(f"simulated step time: none ({error.message})")
+        screen.line(f"simulated step time: none ({one_line(error)})")
         return
     if trace is not None:
         write_trace(timeline, trace, screen)

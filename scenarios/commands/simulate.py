@@ -24,10 +24,13 @@ _MIN_BAR, _MAX_BAR, _AROUND_BAR = 20, 100, 30
 
 
 def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
-    """Prints what a step of the request costs; raises InvalidArgumentError when nothing in it takes time."""
+    """Prints what a step of the request costs.
+
+    Raises InvalidArgumentError when nothing in it takes time, UnimplementedError for what cannot be timed yet.
+    """
     screen = Screen()
     loaded = load(request, screen)
-    timeline = simulated(loaded, place_and_cut(loaded, screen), screen)
+    timeline = simulated(loaded, place_and_cut(loaded, screen, inline=request.inline), screen)
     if trace is not None:
         write_trace(timeline, trace, screen)
     if as_json:

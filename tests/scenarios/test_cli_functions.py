@@ -7,10 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from partita.graph import load_graph_def
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import AttrValue, FunctionDef
+from tests.conformance.corpus import COMMITTED
 from tests.function_defs import LOWER, func_attr, function_of
-from tests.scenarios.command_line import CommandLine
+from tests.scenarios.command_line import CommandLine, assert_one_clear_line
+
+KERAS = COMMITTED / "saved_model" / "keras_mlp"
 
 
 def unary(name: str, op: str) -> FunctionDef:
@@ -68,3 +72,52 @@ def test_inspect_tells_what_runs(partita: CommandLine, conditional: Path) -> Non
     assert "2 functions" in text
     assert "ops without kernel: none" in text
     assert "fetched by default: out" in text
+
+
+@pytest.fixture
+def x(tmp_path: Path) -> list[str]:
+    """Flags that feed the input of the Keras model."""
+    np.save(tmp_path / "rows.npy", np.ones((2, 6), np.float32))
+    return ["--feed", f"x={tmp_path / 'rows.npy'}"]
+
+
+def test_a_run_without_a_time_prints_its_values_and_why(partita: CommandLine, x: list[str], tmp_path: Path) -> None:
+    """What cannot be timed takes nothing from the values, and the exit code is 0; only a trace is refused."""
+    text = partita.done("run", KERAS / "model", *x)
+    assert "y  float [2,3]" in text
+    (why,) = [line for line in text.splitlines() if "simulated step time" in line]
+    assert why.startswith("simulated step time: none (the clock does not look into functions")
+    assert "--inline" in why
+    assert_one_clear_line(partita("simulate", KERAS / "model", *x), 3, "--inline", "StatefulPartitionedCall")
+    result = partita("run", KERAS / "model", *x, "--trace", tmp_path / "t.json")
+    assert (result.code, "y  float" in result.out) == (3, True)
+
+
+def test_inlined_calls_have_values_and_times(partita: CommandLine, x: list[str], tmp_path: Path) -> None:
+    """The same values as called, the same time from run and from simulate, and partitions without a call."""
+    outs = {}
+    for name, flags in (("called", ()), ("inlined", ("--inline",))):
+        text = partita.done("run", KERAS / "model", *x, *flags, "--out", tmp_path / f"{name}.npz")
+        with np.load(tmp_path / f"{name}.npz") as out:
+            outs[name] = out["y"]
+    np.testing.assert_array_equal(outs["called"], outs["inlined"])
+    simulated = partita.done("simulate", KERAS / "model", *x, "--inline")
+    times = [next(line for line in shown.splitlines() if "step time" in line) for shown in (text, simulated)]
+    assert times[0] == times[1]
+    assert "none" not in times[0]
+    for flags, calls in ((), True), (("--inline",), False):
+        partita.done("partition", KERAS / "model", *x, *flags, "--out", tmp_path / "parts")
+        part = load_graph_def(tmp_path / "parts" / "cpu0.pb")
+        assert any(node.op == "StatefulPartitionedCall" for node in part.node) is calls
+
+
+def test_a_run_of_a_loop_prints_its_values(partita: CommandLine, tmp_path: Path) -> None:
+    """Over two devices; the reason names the loop."""
+    case = COMMITTED / "control_flow" / "while_vars_s0"
+    with np.load(case / "feeds.npz") as feeds:
+        np.save(tmp_path / "x.npy", feeds["s0_i0"])
+    asked = (case / "graph.pb", "--feed", f"x={tmp_path / 'x.npy'}", "--fetch", "o")
+    text = partita.done("run", *asked)
+    assert "  o  float" in text
+    assert "simulated step time: none (the clock does not model loops yet, such as 'loop/" in text
+    assert_one_clear_line(partita("simulate", *asked), 3, "loops", "op 'Enter'")

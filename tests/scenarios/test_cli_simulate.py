@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 
@@ -40,8 +39,7 @@ def test_no_kernel_is_needed(partita: CommandLine, tmp_path: Path) -> None:
     graph = GraphFile()
     graph.add("x", "Placeholder", dtype=1, shape=(64, 64))
     graph.add("y", "MatMul", ["x", "x"], T=1)
-    group: dict[str, Any] = {"group_size": 1, "group_key": 1, "instance_key": 1, "subdiv_offsets": (0,)}  # Any: by attr
-    graph.add("z", "CollectiveReduce", ["y"], T=1, merge_op=b"Add", final_op=b"Id", **group)
+    graph.add("z", "MatrixExponential", ["y"], T=1)
     path = graph.write(tmp_path)
     assert partita("run", path).code != 0
     assert json.loads(partita.done("simulate", path, "--json"))["makespan_ns"] > 0

@@ -187,28 +187,6 @@ def test_an_unknown_condition_costs_both_sides() -> None:
     assert spans(timeline)["end"][0] >= min(spans(timeline)["yes"][1], spans(timeline)["no2"][1])
 
 
-def test_a_loop_runs_once() -> None:
-    """Its body is counted for one iteration, which the timeline says."""
-    step = StepBuilder()
-    step.feed("x", (2, 2))
-    step.const("limit", 3.0)
-    step.op("enter", "Enter", ["x"], frame_name=b"loop")
-    step.op("merge", "Merge", ["enter", "enter"], N=2)
-    step.const("go", True)
-    step.op("switch", "Switch", ["merge", "go"])
-    step.op("body", "Neg", ["switch:1"])
-    step.op("next", "NextIteration", ["body"])
-    step.op("exit", "Exit", ["switch:0"])
-    graph = step.graph
-    merge, following = graph.find_node("merge"), graph.find_node("next")
-    assert merge is not None
-    assert following is not None
-    graph.update_edge(following, 0, merge, 1)
-    timeline = simulate({cpu(0): graph}, cluster())
-    assert spans(timeline) == {"body": (0, 32)}
-    assert timeline.warnings == ("loops were simulated for one iteration each: 1 x NextIteration",)
-
-
 def test_a_loop_on_the_dead_side_costs_nothing() -> None:
     """A loop entered from the side not taken is dead as a whole: its merge does not wait for its own end."""
     step = condition(False)

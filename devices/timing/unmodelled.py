@@ -1,0 +1,71 @@
+"""What the clock cannot time yet, refused by name: counted as one op it would be a small number and a wrong one.
+
+Flows in: joined partitions, and which of their nodes run. Flows out: nothing, or an UnimplementedError with the node,
+the op, and what helps.
+
+    functions    an op that runs functions, or is one of the library: one node stands for a graph of any size
+    loops        the nodes of a frame: how often they run depends on values
+    collectives  what they move, over which links, is in no edge of the graph
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...errors import UnimplementedError
+from ...graph.functions.calls import called_function, functions_named_by, is_call
+from ...graph.functions.library import FunctionLibrary
+from ...graph.joined import JoinedGraph
+from ...graph.node import NodeClass
+from ...graph.passes.inline import forbids_inlining
+from ...graph.passes.lower_functional import LOWER_ATTR, is_functional
+from ...graph.properties import NodeProperties
+
+_OF_LOOPS = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION, NodeClass.LOOP_COND)
+_FEED_INSTEAD = "feed what leaves it, with its shape, to time the rest"
+_LISTED = 3
+
+
+def check_modelled(graph: JoinedGraph, runs: Callable[[int], bool]) -> None:
+    """Raises UnimplementedError for the first node that runs and cannot be timed."""
+    kinds = dict(zip(graph.ops, graph.properties, strict=True))
+    refused = {op for op, kind in kinds.items() if kind.op_def.takes_functions or kind.op_def.is_collective}
+    refused.update(op for op in kinds if any(op in library for library in graph.functions))
+    for n, op in enumerate(graph.ops):
+        if (op in refused or graph.classes[n] in _OF_LOOPS) and runs(n):
+            raise UnimplementedError(_why(graph, n), node=graph.names[n], op=op)
+
+
+def _why(graph: JoinedGraph, n: int) -> str:
+    node, library = graph.properties[n], graph.functions[graph.place[n]]
+    if graph.classes[n] in _OF_LOOPS:
+        frame = f" {node.attrs['frame_name'].decode()!r}" if graph.classes[n] is NodeClass.ENTER else ""
+        return f"the clock does not model loops yet, such as{frame or ' this one'}; {_FEED_INSTEAD}"
+    if node.op_def.takes_functions or node.op in library:
+        return _why_function(node, library)
+    return f"the clock does not model collectives yet, and what this one exchanges with others; {_FEED_INSTEAD}"
+
+
+def _why_function(node: NodeProperties, library: FunctionLibrary) -> str:
+    named = [repr(name) for name in functions_named_by(node) if name != node.op or name in library]
+    listed = ", ".join(named[:_LISTED]) + (" and others" if len(named) > _LISTED else "")
+    begin = f"the clock does not look into functions: {listed or 'those of this node'} would take the time of one op"
+    return f"{begin}; {_what_helps(node, library)}"
+
+
+def _what_helps(node: NodeProperties, library: FunctionLibrary) -> str:
+    if not is_functional(node, library):
+        return _FEED_INSTEAD
+    if not is_call(node, library):
+        return (
+            f"a conditional is lowered if its attr {LOWER_ATTR} says so; loops are not modelled either: {_FEED_INSTEAD}"
+        )
+    function = called_function(node, library)
+    if function is None:
+        return f"partita.graph.gradients adds the nodes of a gradient to the graph itself; or {_FEED_INSTEAD}"
+    definition = library.find(function.name)
+    if definition is not None and forbids_inlining(definition.attr):
+        return f"it says that it must not be inlined; {_FEED_INSTEAD}"
+    if function.name in library.closure(library.needs(function.name)):
+        return f"it calls itself, how often depends on values; {_FEED_INSTEAD}"
+    return "inline calls first: --inline on the command line, inline=True of partita.scenarios.cutting.cut"

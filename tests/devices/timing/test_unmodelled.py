@@ -1,0 +1,200 @@
+"""What the clock cannot time is refused by name: never a small number for a loop, a call or a collective."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partita.devices import Cluster, local_cluster
+from partita.devices.timing import simulate
+from partita.devices.timing.unmodelled import check_modelled
+from partita.errors import UnimplementedError
+from partita.graph import DataType, Graph, GraphDef
+from partita.graph.attrs import encode
+from partita.graph.builder import GraphBuilder
+from partita.graph.joined import JoinedGraph
+from partita.graph.ops.registry import lookup_op, op_names
+from partita.graph.properties import NodeProperties, join_entry
+from partita.graph.protos import AttrValue, FunctionDef
+from partita.scenarios.cutting import cut
+from tests.function_defs import LOWER, calling, func_attr, function_of
+
+from .steps import StepBuilder, cluster
+
+OF_FUNCTIONS = [op for op in op_names() if lookup_op(op).takes_functions]
+COLLECTIVES = [op for op in op_names() if lookup_op(op).is_collective]
+LOOPS = ["Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration", "LoopCond"]
+
+
+def refusal(graph: Graph) -> UnimplementedError:
+    """What is said when everything of the graph runs."""
+    with pytest.raises(UnimplementedError) as error:
+        check_modelled(JoinedGraph({"": graph}), lambda _: True)
+    return error.value
+
+
+@pytest.mark.parametrize("op", sorted({*OF_FUNCTIONS, *COLLECTIVES, *LOOPS}))
+def test_every_op_that_is_more_than_itself_is_refused(op: str) -> None:
+    """Whatever of all ops runs functions, takes part in a loop or exchanges tensors; node and op are named."""
+    graph = Graph()
+    graph.add_node("before", "NoOp")
+    values = {"func": func_attr("f"), "string": AttrValue(s=b"text")}
+    attrs = {name: values[attr.type] for name, attr in lookup_op(op).attrs.items() if attr.type in values}
+    entries = tuple(join_entry(name, value.SerializeToString()) for name, value in attrs.items())
+    graph.add_node_with("culprit", NodeProperties(lookup_op(op), entries, (), ()))
+    error = refusal(graph)
+    assert (error.node, error.op) == ("culprit", op)
+    check_modelled(JoinedGraph({"": graph}), lambda n: n == 0)
+
+
+def test_the_kinds_are_told_by_what_ops_declare() -> None:
+    """Collectives of every generation, and no transfer; all that names a function, and nothing else."""
+    assert {"CollectiveReduce", "CollectiveGatherV2", "CollectiveAllToAllV3", "CollectivePermute"} <= set(COLLECTIVES)
+    assert {"NcclAllReduce", "_NcclReduceSend", "CrossReplicaSum", "CollectiveBcastRecvV2"} <= set(COLLECTIVES)
+    assert [
+        op for op in ("_Send", "_Recv", "_HostSend", "_HostRecv", "Send", "Recv", "MatMul") if op in COLLECTIVES
+    ] == []
+    assert {"If", "StatelessWhile", "Case", "MapDefun", "RemoteCall", "SymbolicGradient", "PartitionedCall"} <= set(
+        OF_FUNCTIONS
+    )
+    assert [op for op in ("MatMul", "Switch", "VarHandleOp", "QueueDequeueV2") if op in OF_FUNCTIONS] == []
+
+
+def loop(limit: float) -> GraphDef:
+    """Adds one to a scalar until it is `limit`."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", ())
+    entered = b.op("Enter", x, name="while/Enter", attrs={"frame_name": b"while/frame"})[0]
+    merge = b.op("Merge", [entered, entered], name="while/Merge")
+    invariant = {"frame_name": b"while/frame", "is_constant": True}
+    bound, one = (b.op("Enter", b.constant(np.float32(n)), attrs=invariant)[0] for n in (limit, 1))
+    go = b.op("LoopCond", b.op("Less", merge[0], bound)[0], name="while/LoopCond")[0]
+    switch = b.op("Switch", merge[0], go, name="while/Switch")
+    following = b.op("NextIteration", b.op("AddV2", switch[1], one), name="while/next")[0]
+    b.op("Exit", switch[0], name="out")
+    graph_def = b.graph_def()
+    (node,) = [node for node in graph_def.node if node.name == "while/Merge"]
+    node.input[1] = following.node
+    return graph_def
+
+
+def test_a_loop_is_refused_on_one_device_and_on_many() -> None:
+    """The frame is named, in whatever partition its nodes are."""
+    for devices in ("cpu:1", "cpu:2"):
+        graph_def = loop(1000)
+        if devices == "cpu:2":
+            next(node for node in graph_def.node if node.op == "Less").device = "/device:CPU:1"
+        hardware = local_cluster(devices)
+        parts = cut(graph_def, hardware, feeds=["x"], fetches=["out"])
+        with pytest.raises(UnimplementedError, match=r"'while/frame'.*feed what leaves it"):
+            simulate(parts, hardware, feeds={"x": ()})
+
+
+def test_what_leaves_a_loop_can_be_fed_instead() -> None:
+    """As the error says: then the loop is no part of the step, and the rest has its time."""
+    graph_def = loop(1000)
+    root = graph_def.node.add(name="root", op="Sqrt", input=["out"])
+    root.attr["T"].CopyFrom(encode(DataType.FLOAT, "type"))
+    hardware = local_cluster("cpu:1")
+    parts = cut(graph_def, hardware, feeds=["out"], fetches=["root"])
+    assert simulate(parts, hardware, feeds={"out": ()}).find("root").duration_ns > 0
+
+
+def function(name: str, *ops: str) -> FunctionDef:
+    """A function that applies ops of one float, or calls of functions, one after the other."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (8, 8))
+    for k, op in enumerate(ops):
+        x = b.op(op, x, name=f"n{k}")[0]
+    return function_of(name, b.graph_def(), ["x:0"], [f"n{len(ops) - 1}:0"])
+
+
+def called(op: str = "StatefulPartitionedCall") -> GraphDef:
+    """x -> outer(x) -> out, where outer applies Neg and, through a call, Square and Neg."""
+    inner = function("inner", "Square", "Neg")
+    outer = function("outer", "Neg", "Identity")
+    call = outer.node_def[-1]
+    call.op = "PartitionedCall"
+    del call.attr["T"]
+    for key in ("Tin", "Tout"):
+        call.attr[key].CopyFrom(encode([DataType.FLOAT], "list(type)"))
+    call.attr["f"].func.name = "inner"
+    outer.ret["r0"] = f"{call.name}:output:0"
+    if op == "outer":
+        b = GraphBuilder()
+        for definition in (outer, inner):
+            b.function(definition)
+        b.op("outer", b.placeholder("x0", "float32"), name="c")
+        return b.graph_def()
+    return calling(op, outer, inner, f=func_attr("outer")).graph_def()
+
+
+def by_hand() -> GraphDef:
+    """What `called` computes, without functions."""
+    b = GraphBuilder()
+    x = b.placeholder("x0", "float32")
+    b.op("Neg", b.op("Square", b.op("Neg", x)), name="c")
+    return b.graph_def()
+
+
+def step_ns(graph_def: GraphDef, hardware: Cluster, *, inline: bool) -> int:
+    """Time of a step that fetches c of 64 x 64 elements."""
+    parts = cut(graph_def, hardware, feeds=["x0"], fetches=["c"], inline=inline)
+    return simulate(parts, hardware, feeds={"x0": (64, 64)}).makespan_ns
+
+
+@pytest.mark.parametrize("op", ["PartitionedCall", "StatefulPartitionedCall", "outer"])
+def test_calls_are_refused_and_take_their_time_when_inlined(op: str) -> None:
+    """Nested ones too: as long as the same ops take without functions."""
+    hardware = cluster(1, overhead_ns=7)
+    with pytest.raises(UnimplementedError, match="'outer' would take the time of one op; inline calls first: --inline"):
+        step_ns(called(op), hardware, inline=False)
+    assert step_ns(called(op), hardware, inline=True) == step_ns(by_hand(), hardware, inline=False)
+
+
+def test_a_conditional_in_an_inlined_body_is_lowered_as_a_session_lowers_it() -> None:
+    """Where its attr says so: then it is Switch and Merge, and else it is refused, with what would help."""
+    for lowered in (True, False):
+        b = GraphBuilder()
+        for name, op in (("then", "Neg"), ("else", "Square")):
+            b.function(function(name, op))
+        x = b.placeholder("x", "float32", (8, 8))
+        p = b.op("Less", b.op("Sum", x, [0, 1]), 0.0)
+        attrs = {"then_branch": func_attr("then"), "else_branch": func_attr("else"), LOWER: AttrValue(b=lowered)}
+        b.op("StatelessIf", p, [x], name="if", Tout=["float32"], attrs=attrs)
+        body = function_of("body", b.graph_def(), ["x:0"], ["if:0"])
+        message = calling(
+            "PartitionedCall", body, function("then", "Neg"), function("else", "Square"), f=func_attr("body")
+        )
+        if lowered:
+            assert step_ns(message.graph_def(), cluster(1), inline=True) > 0
+        else:
+            with pytest.raises(UnimplementedError, match=f"'else', 'then'.*{LOWER}"):
+                step_ns(message.graph_def(), cluster(1), inline=True)
+
+
+def test_what_cannot_be_inlined_is_not_told_to_be() -> None:
+    """A function that forbids it, and one that calls itself."""
+    closed = function("closed", "Neg")
+    closed.attr["_noinline"].b = True
+    graph_def = calling("PartitionedCall", closed, f=func_attr("closed")).graph_def()
+    with pytest.raises(UnimplementedError, match="says that it must not be inlined"):
+        step_ns(graph_def, cluster(1), inline=True)
+    again = function("again", "Neg")
+    again.node_def[0].op = "again"
+    del again.node_def[0].attr["T"]
+    again.ret["r0"] = again.ret["r0"].replace("y:0", "r0:0")
+    graph_def = calling("PartitionedCall", again, f=func_attr("again")).graph_def()
+    with pytest.raises(UnimplementedError, match="it calls itself"):
+        step_ns(graph_def, cluster(1), inline=True)
+
+
+def test_a_call_on_the_side_not_taken_is_no_matter() -> None:
+    """What is known not to run before the step needs no time."""
+    step = StepBuilder()
+    step.feed("x", (2, 2))
+    step.const("p", False)
+    step.op("switch", "Switch", ["x", "p"])
+    step.op("no", "Neg", ["switch:0"])
+    step.op("never", "NcclAllReduce", ["switch:1"], reduction=b"sum", num_devices=2, shared_name=b"g")
+    assert step.timeline().find("no").duration_ns == 32
