@@ -11,7 +11,7 @@ name, one shared `NodeProperties` and three integers, an edge four integers.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidArgumentError
 from .adjacency import Adjacency
+from .dtypes import Shape
 from .functions.library import FunctionLibrary
 from .ops.registry import PRODUCER
 from .port_table import distinct_properties
@@ -77,6 +78,8 @@ class Columns:
         """Source, sink, and the edge between them."""
         self.functions = FunctionLibrary(FunctionDefLibrary())
         self.versions = Versions()
+        self.fed_shapes: Mapping[str, Shape] | None = None
+        """what is known before the run of the tensors that are fed here, by "node:output"; None where nobody looked"""
         no_op = properties_of("NoOp", {})
         self._names: list[str | None] = ["_SOURCE", "_SINK"]
         self._properties: list[NodeProperties | None] = [no_op, no_op]
@@ -389,4 +392,5 @@ class Columns:
 
     def _share_with(self, other: Self) -> None:
         other.functions, other.versions, other._details = self.functions, self.versions, self._details
+        other.fed_shapes = self.fed_shapes
         other._devices, other._device_names = dict(self._devices), list(self._device_names)

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..errors import InvalidArgumentError
 from .columns import CONTROL_SLOT, SINK_ID
+from .dtypes import Shape
 from .graph import Graph
 from .node import NodeClass, class_of_op
 from .partition.transfer import Transfer, transfer_of
@@ -28,13 +29,15 @@ class JoinedGraph:
 
     `inputs[n]` has one (node, output) per data input, `controls[n]` the nodes whose end `n` waits for beside its data,
     `sender[n]` the send that receive `n` gets its tensor from. Receives without an entry there get it from the client.
-    `functions` are, by place, what nodes may call.
+    `functions` are, by place, what nodes may call, `producers` who wrote the graph; `fed_shapes` as of a `Graph`.
     """
 
     def __init__(self, graphs: Mapping[str, Graph]) -> None:
         """Raises InvalidArgumentError for an unconnected input, and for a receive whose send is in no graph."""
         self.places = list(graphs)
         self.functions = [graph.functions for graph in graphs.values()]
+        self.producers = [graph.versions.producer for graph in graphs.values()]
+        self.fed_shapes: dict[str, Shape] | None = None
         self.names: list[str] = []
         self.properties: list[NodeProperties] = []
         self.place: list[int] = []
@@ -44,6 +47,8 @@ class JoinedGraph:
         self.controls: list[list[int]] = []
         for number, graph in enumerate(graphs.values()):
             self._add(graph, number)
+            if graph.fed_shapes is not None:
+                self.fed_shapes = {**(self.fed_shapes or {}), **graph.fed_shapes}
         self.ops = [properties.op for properties in self.properties]
         self.classes = list(map(class_of_op, self.ops))
         self.transfers: dict[int, Transfer] = {

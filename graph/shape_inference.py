@@ -33,6 +33,8 @@ from .tensor_id import parse_tensor_name
 _UNCHANGED = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)
 _ARG_NAME = pattern(r"_arg_(.+)_(\d+)_\d+")
 _HANDLE_OPS = ("VarHandleOp", "TensorArrayV3")  # whose handle tells the shape of what is read through it
+PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
+_LAST_WITH_SCALARS_FOR_ANYTHING = 21  # producer of the last graphs that could not write down an unknown shape
 _LOOP_PASSES = 8  # every pass after the first turns a size of a loop into an unknown one, so few are needed
 
 _NO_VALUES: Mapping[int, tuple[int | None, ...]] = {}
@@ -54,6 +56,26 @@ class InferredShapes:
     def by_name(self) -> dict[str, Shapes]:
         """Shapes by node name."""
         return dict(zip(self.graph.names, self.shapes, strict=True))
+
+
+def means_anything(op: str, shape: Shape, producer: int) -> bool:
+    """Whether a placeholder of that shape may be fed anything: old producers write a scalar where nothing is known.
+
+    A graph that does not say who wrote it (producer 0) is taken at its word.
+    """
+    return shape == () and op in PLACEHOLDERS and 0 < producer <= _LAST_WITH_SCALARS_FOR_ANYTHING
+
+
+def feed_nodes(graph: JoinedGraph) -> dict[str, int]:
+    """ "node:output" of every tensor that is fed through a node of its own -> the joint number of that node."""
+    numbers = {}
+    for n, name in enumerate(graph.names):
+        transfer = graph.transfers.get(n)
+        if transfer is not None and transfer.client_terminated and graph.properties[n].output_types:
+            numbers[str(parse_tensor_name(transfer.tensor_name))] = n
+        elif graph.ops[n] == "_Arg" and (found := _ARG_NAME.fullmatch(name)):
+            numbers[f"{found[1]}:{found[2]}"] = n
+    return numbers
 
 
 def infer_shapes(graph: Graph, feeds: Feeds | None = None, refine: Refine | None = None) -> dict[str, Shapes]:
@@ -109,18 +131,18 @@ class _Inference:
         self._known: dict[tuple[int, Shapes], Shapes] = {}
         self._closed: set[Shapes] = set()  # shapes that leave nothing open
         self.unused_feeds: list[str] = []
+        self.feed_nodes = feed_nodes(graph)
+        self.promised = self._promised()
         self.fed = self._feeds(feeds)
+
+    def _promised(self) -> dict[int, tuple[str, Shape]]:
+        """Nodes through which tensors are fed of which something is known before the run: name and shape."""
+        shapes = self.graph.fed_shapes or {}
+        return {n: (name, shapes[name]) for name, n in self.feed_nodes.items() if shapes.get(name) is not None}
 
     def _feeds(self, feeds: Feeds) -> dict[int, dict[int, Shape | Array]]:
         """Feeds by node and output, wherever the node that stands for a fed tensor is by now."""
-        numbers = {name: n for n, name in enumerate(self.graph.names)}
-        for n, name in enumerate(self.graph.names):
-            transfer = self.graph.transfers.get(n)
-            if transfer is not None and transfer.client_terminated and self.graph.properties[n].output_types:
-                tensor = parse_tensor_name(transfer.tensor_name)
-                numbers[f"{tensor.node}:{tensor.index}"] = n
-            elif self.graph.ops[n] == "_Arg" and (found := _ARG_NAME.fullmatch(name)):
-                numbers[f"{found[1]}:{found[2]}"] = n
+        numbers = {name: n for n, name in enumerate(self.graph.names)} | self.feed_nodes
         fed: dict[int, dict[int, Shape | Array]] = {}
         for text, value in feeds.items():
             tensor = parse_tensor_name(text)
@@ -147,10 +169,13 @@ class _Inference:
                 break
 
     def _visit(self, n: int) -> None:
-        shapes = self._infer(n)
+        shapes = self._infer(n) if n not in self.promised else (self.promised[n][1],)
         fed = self.fed.get(n)
         if fed is not None:
             shapes = self._with_feeds(n, list(shapes), fed)
+        elif self.assumed_size is not None and self.graph.ops[n] == "PlaceholderWithDefault":
+            # In this step nothing but the default comes out, and its shape is better than an assumption.
+            shapes = (merge(shapes[0], self._of(self.graph.inputs[n][0])),)
         if self.refine is not None:
             shapes = self.refine(self.graph.names[n], self.graph.properties[n], shapes)
         if self.assumed_size is not None and shapes not in self._closed:
@@ -178,19 +203,17 @@ class _Inference:
         return tuple(shapes)
 
     def _merged(self, n: int, promised: Shape, fed: Shape) -> Shape:
-        """What placeholder and feed say together; any other node may be fed whatever its consumers take."""
-        if self.graph.ops[n] not in ("Placeholder", "PlaceholderWithDefault"):
+        """What graph and feed say together; any node that is computed may be fed whatever its consumers take."""
+        op, who = self.graph.ops[n], "the placeholder"
+        if n in self.promised:
+            who = f"the graph's {self.promised[n][0]!r}"
+        elif op not in PLACEHOLDERS or means_anything(op, promised, self.graph.producers[self.graph.place[n]]):
             return fed
         try:
             return merge(promised, fed)
         except InvalidArgumentError:
-            # Old files write a scalar shape for "anything".
-            if promised == () and fed is not None:
-                return fed
             raise InvalidArgumentError(
-                f"the feed has shape {fed}, the placeholder wants {promised}",
-                node=self.graph.names[n],
-                op=self.graph.ops[n],
+                f"the feed has shape {fed}, {who} wants {promised}", node=self.graph.names[n], op=op
             ) from None
 
     def _infer(self, n: int) -> Shapes:

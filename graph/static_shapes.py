@@ -6,12 +6,12 @@ every run; only what the tensors depend on is looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import InvalidArgumentError
 from .dtypes import Shape
 from .graph import Graph
-from .shape_inference import infer_shapes
+from .shape_inference import infer_shapes, means_anything
 from .subgraph import prune_for_reverse_reachability
 from .tensor_id import parse_tensor_name
 
@@ -27,6 +27,20 @@ def static_shapes(graph: Graph, names: Sequence[str]) -> Mapping[str, Shape]:
     except InvalidArgumentError:  # the nodes at fault may never run
         return dict.fromkeys(names)
     return {name: shapes[tensor.node][tensor.index] for name, tensor in zip(names, tensors, strict=True)}
+
+
+def shapes_of_fed(graph: Graph, names: Iterable[str]) -> Mapping[str, Shape]:
+    """ "node:output" -> shape of tensors that exist in `graph`, for `Graph.fed_shapes`: what a feed of them must fit.
+
+    The scalar placeholder of an old file is as good as unknown: see `means_anything`.
+    """
+    tensors = {name: parse_tensor_name(name) for name in names}
+    ops = {name: graph.node_properties(id_).op for name, t in tensors.items() if (id_ := graph.find_id(t.node))}
+    shapes = static_shapes(graph, list(tensors))
+    return {
+        str(tensor): None if means_anything(ops[name], shapes[name], graph.versions.producer) else shapes[name]
+        for name, tensor in tensors.items()
+    }
 
 
 def check_fed_shape(name: str, shape: Shape, fed: tuple[int, ...]) -> None:

@@ -23,9 +23,14 @@ from .graph import Graph
 from .importer import Serialisable, graph_def_to_graph
 from .node import Node
 from .protos import GraphDef
-from .tensor_id import parse_tensor_name
+from .tensor_id import TensorId, parse_tensor_name
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+
+
+def feed_node_name(tensor: TensorId, position: int) -> str:
+    """What the `_Arg` of a fed tensor is called, the feed number `position` of its request."""
+    return f"_arg_{tensor.node}_{tensor.index}_{position}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +65,12 @@ class _Rewrite:
         self._by_position = by_position
 
     def _feed_node(self, end: _Endpoint) -> Node:
-        where = f"{end.node.name}_{end.output}"
         if self._by_position:
-            return self._add(f"_arg_{where}_{end.position}", "_Arg", {"T": end.dtype, "index": end.position})
-        return self._add(f"_recv_{where}", "_Recv", self._transfer_attrs(end) | {"tensor_type": end.dtype})
+            name = feed_node_name(TensorId(end.node.name, end.output), end.position)
+            return self._add(name, "_Arg", {"T": end.dtype, "index": end.position})
+        return self._add(
+            f"_recv_{end.node.name}_{end.output}", "_Recv", self._transfer_attrs(end) | {"tensor_type": end.dtype}
+        )
 
     def _fetch_node(self, end: _Endpoint) -> Node:
         where = f"{end.node.name}_{end.output}"

@@ -138,6 +138,13 @@ def partition(out: Path, **flags: Any) -> None:  # Any: flags differ in type
 
 @cli.command()
 @_placement_options
+@click.option(
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME=2,3",
+    help="Feed a tensor of that shape, whatever its values; NAME= for a scalar.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option("--trace", type=_FILE, metavar="TRACE.json", help="Write the simulated step as a Chrome trace.")
 def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: flags differ in type
@@ -147,9 +154,12 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: f
     depends on them. Prints the makespan, how busy each device is, its peak memory, and a timeline. Functions that are
     called rather than inlined, loops and collectives cannot be timed yet, and are an error that names them.
 
+    A feed has the shape of its file, of --shape, or of its placeholder.
+
     \b
-    Example:
+    Examples:
       partita simulate model.pb --feeds batch.npz --target train --cluster cluster.toml
+      partita simulate model.pb --shape x=32,224,224,3 --fetch logits --devices "cpu:1,gpu:2"
     """
     from .commands.request import Request
     from .commands.simulate import simulate as execute

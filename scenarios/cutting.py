@@ -12,6 +12,7 @@ from ..devices import Cluster
 from ..devices.placement import place
 from ..graph import Graph, GraphDef, PartitionOptions, client_graph, graph_def_to_graph, split_graph
 from ..graph.passes.lower_functional import lower_functional
+from ..graph.static_shapes import shapes_of_fed
 
 
 def cut(
@@ -30,6 +31,17 @@ def cut(
     """
     graph = lower_functional(graph_def_to_graph(graph_def, add_default_attrs=True), inline_calls=inline)
     place(graph, cluster)
+    return cut_placed(graph, cluster, feeds, fetches, targets)
+
+
+def cut_placed(
+    graph: Graph, cluster: Cluster, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]
+) -> dict[str, Graph]:
+    """The parts of a request of a graph that is lowered and placed; they know the shapes of what is fed.
+
+    Raises InvalidArgumentError or NotFoundError for names that do not exist.
+    """
     wanted = client_graph(graph, list(feeds), list(fetches), list(targets), cluster.client.name)
+    wanted.fed_shapes = shapes_of_fed(graph, feeds)
     parts = split_graph(wanted, PartitionOptions(get_incarnation=cluster.incarnation))
     return {name: parts[name] for name in cluster.names if name in parts}

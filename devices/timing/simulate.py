@@ -22,6 +22,7 @@ from ..units import format_bytes
 from .buffers import buffers_of
 from .cluster import SimulatedCluster
 from .cost_source import CostSource, RooflineSource
+from .feeds import checked_feeds
 from .timeline import Timeline
 from .work import Work, plan_work
 
@@ -37,18 +38,20 @@ def simulate(
 ) -> Timeline:
     """The timeline of one step.
 
-    `partitions` maps device names to the graphs (or GraphDefs) that run there. `feeds` maps fed tensors to shapes or
-    arrays; `shapes` maps nodes to output shapes that are known from elsewhere, such as a run. `cost_source` is the
-    roofline unless given. Sizes that stay unknown count as `assumed_size`, which the warnings then say.
+    `partitions` maps device names to the graphs (or GraphDefs) that run there. `feeds` maps fed tensors to shapes
+    (tuples) or values (arrays); one that is not given has the shape of its placeholder. `shapes` maps nodes to output
+    shapes that are known from elsewhere, such as a run. `cost_source` is the roofline unless given. Sizes that stay
+    unknown count as `assumed_size`, which the warnings then say.
 
-    Raises InvalidArgumentError for a device that the cluster lacks, for partitions that do not fit together, for shapes
-    that contradict an op, and for a step in which nothing takes time; UnimplementedError for what cannot be timed yet:
+    Raises InvalidArgumentError for a device that the cluster lacks, for partitions that do not fit together, for feeds
+    whose type or shape is not the graph's, or that it was not cut for, for shapes that contradict an op, and for a step
+    in which nothing takes time; UnimplementedError for what cannot be timed yet:
     calls of functions (`cut` inlines them when asked to), loops, and collectives.
     """
     graphs = {place: _as_graph(graph) for place, graph in partitions.items()}
     with collector_paused():
         joined = JoinedGraph(graphs)
-        given = {**_as_feeds(shapes or {}, joined), **(feeds or {})}
+        given = {**_as_feeds(shapes or {}, joined), **checked_feeds(feeds or {}, joined)}
         inferred = infer_joined(joined, given, assumed_size=assumed_size)
         work = plan_work(inferred, cluster, cost_source or RooflineSource())
         machines = SimulatedCluster(work)

@@ -76,7 +76,7 @@ def _part(
     columns: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
 ) -> Graph:
     part = Graph()
-    part.versions = whole.versions
+    part.versions, part.fed_shapes = whole.versions, whole.fed_shapes
     if whole.functions:
         kinds = (members.kinds[kind] for kind in np.unique(members.kind_of[chosen]).tolist())
         part.functions = whole.functions.reachable(name for kind in kinds for name in functions_named_by(kind))

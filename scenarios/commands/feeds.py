@@ -1,13 +1,15 @@
-"""Tensors in files: feeds from .npy and .npz, fetched values to .npz.
+"""Tensors in files: feeds from .npy and .npz, fetched values to .npz; and feeds of which only the shape is given.
 
-Flows in: `NAME=FILE.npy` texts, the path of an .npz whose keys are tensor names, and the graph they are for. Flows
-out: an array per fed tensor, of exactly the element type that the tensor has. Always holds: nothing is converted in
-silence, and nothing is unpickled. Bytes and texts become string tensors; files keep bfloat16 and its kin as raw bits.
+Flows in: `NAME=FILE.npy` and `NAME=2,3` texts, the path of an .npz whose keys are tensor names, and the graph they are
+for. Flows out: an array per fed tensor, of exactly the element type that the tensor has, or a shape, or None. Always
+holds: nothing is converted in silence, and nothing is unpickled. Bytes and texts become string tensors; files keep
+bfloat16 and its kin as raw bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -15,10 +17,14 @@ import numpy as np
 
 from ...graph import DataType, Graph, parse_tensor_name
 from ...graph.dtypes import Array, base_type, dtype_name, numpy_dtype
+from ...graph.shape_inference import PLACEHOLDERS, means_anything
 from .failure import ConfigurationError
 
+_MOST_ELEMENTS = 2**63 - 1  # that TensorFlow can count
 _REGISTERED = 2  # what numpy says of element types that others taught it, and which it cannot name in files
-_SHAPE_OPS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
+
+Feed = Array | tuple[int, ...] | None
+"""a value, or the shape of one, or nothing but a name"""
 
 
 def split_assignment(text: str) -> tuple[str, Path | None]:
@@ -27,6 +33,42 @@ def split_assignment(text: str) -> tuple[str, Path | None]:
     if not name or (equals and not file):
         raise ConfigurationError(f"--feed {text!r} is not NAME=FILE.npy; write for example --feed x=x.npy")
     return name, Path(file) if equals else None
+
+
+def split_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """Name and sizes of `NAME=2,3`, no sizes for a scalar; ConfigurationError for anything else."""
+    name, equals, sizes = text.partition("=")
+    found = [size.strip() for size in sizes.split(",")] if sizes.strip() else []
+    if not name or not equals or not all(size.isascii() and size.isdecimal() for size in found):
+        raise ConfigurationError(
+            f"--shape {text!r} is not NAME=SIZES; write whole numbers with commas between, such as "
+            f"--shape {name or 'x'}=2,3, and --shape {name or 'x'}= for a scalar"
+        )
+    shape = tuple(map(int, found))
+    if prod(shape) > _MOST_ELEMENTS:
+        raise ConfigurationError(f"--shape {text!r}: such a tensor has more elements than can be counted")
+    return name, shape
+
+
+def shape_of(feed: Array | tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that a feed has, or is."""
+    return feed if isinstance(feed, tuple) else feed.shape
+
+
+def with_shapes(feeds: Mapping[str, Feed], shapes: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, Feed]:
+    """`feeds`, and what has a shape fed too; ConfigurationError for a tensor that gets two different shapes."""
+    found = dict(feeds)
+    for name, shape in shapes:
+        tensor = parse_tensor_name(name)
+        known = next((other for other in found if parse_tensor_name(other) == tensor), name)
+        feed = found.get(known)
+        if feed is None:
+            found[known] = shape
+        elif (has := shape_of(feed)) != shape:
+            where = "in another --shape" if isinstance(feed, tuple) else "in its file"
+            both = f"{shape_text(shape)} here and {shape_text(has)} {where}"
+            raise ConfigurationError(f"--shape: tensor {name!r} has shape {both}; give one of them")
+    return found
 
 
 def read_feeds(assignments: Sequence[tuple[str, Path | None]], archive: Path | None) -> dict[str, Array | None]:
@@ -104,12 +146,12 @@ def _objects(like: Array, items: Sequence[bytes]) -> Array:
     return found.reshape(like.shape)
 
 
-def checked_feeds(feeds: Mapping[str, Array | None], graph: Graph) -> dict[str, Array | None]:
+def checked_feeds(feeds: Mapping[str, Feed], graph: Graph) -> dict[str, Feed]:
     """`feeds`, raw bits viewed as what the graph wants; ConfigurationError for a wrong name, type or shape."""
     return {name: _checked(name, value, graph) for name, value in feeds.items()}
 
 
-def _checked(name: str, value: Array | None, graph: Graph) -> Array | None:
+def _checked(name: str, value: Feed, graph: Graph) -> Feed:
     tensor = parse_tensor_name(name)
     node = graph.find_node(tensor.node)
     if node is None:
@@ -118,14 +160,14 @@ def _checked(name: str, value: Array | None, graph: Graph) -> Array | None:
         raise ConfigurationError(f"feed {name!r}: node {node.name!r} ({node.op}) has {node.num_outputs} outputs")
     if value is None:
         return None
-    wanted = base_type(node.output_types[tensor.index])
-    value = _of_type(name, value, wanted)
-    shape = node.attrs.get("shape") if node.op in _SHAPE_OPS else None
-    # A scalar `shape` is what old files write for "anything".
-    if shape and (len(shape) != value.ndim or any(w not in (None, n) for w, n in zip(shape, value.shape, strict=True))):
-        raise ConfigurationError(
-            f"feed {name!r} has shape {shape_text(value.shape)}; the graph wants {shape_text(shape)}"
-        )
+    if not isinstance(value, tuple):
+        value = _of_type(name, value, base_type(node.output_types[tensor.index]))
+    fed = shape_of(value)
+    shape = node.attrs.get("shape") if node.op in PLACEHOLDERS else None
+    if shape is None or means_anything(node.op, shape, graph.versions.producer):
+        return value
+    if len(shape) != len(fed) or any(w not in (None, n) for w, n in zip(shape, fed, strict=True)):
+        raise ConfigurationError(f"feed {name!r} has shape {shape_text(fed)}; the graph wants {shape_text(shape)}")
     return value
 
 
@@ -143,7 +185,7 @@ def _of_type(name: str, value: Array, wanted: DataType) -> Array:
 
 
 def _placeholders(graph: Graph) -> str:
-    names = [node.name for node in graph.op_nodes() if node.op in _SHAPE_OPS]
+    names = [node.name for node in graph.op_nodes() if node.op in PLACEHOLDERS]
     return f"; its placeholders are {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" if names else ""
 
 

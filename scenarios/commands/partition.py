@@ -10,9 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from ...devices.placement import place
-from ...graph import Graph, PartitionOptions, save_graph_def, split_graph, to_graph_def
+from ...graph import Graph, save_graph_def, to_graph_def
+from ...graph.columns import SINK_ID
 from ...graph.device_name import parse_full_name
 from ...graph.passes.lower_functional import lower_functional
+from ..cutting import cut_placed
 from .failure import ConfigurationError, configuring
 from .request import Loaded, Request, load
 from .screen import Screen
@@ -55,11 +57,10 @@ def cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
     Raises ConfigurationError for names that do not exist, or when nothing is left to run.
     """
     with screen.working("cutting"), configuring():
-        client = loaded.client_graph()
-        if next(client.op_nodes(), None) is None:
+        parts = cut_placed(loaded.graph, loaded.cluster, tuple(loaded.feeds), loaded.fetches, loaded.targets)
+        if not any(part.num_nodes > SINK_ID + 1 for part in parts.values()):
             raise ConfigurationError("the request leaves no node to run; fetch or target something")
-        parts = split_graph(client, PartitionOptions(get_incarnation=loaded.cluster.incarnation))
-    return {name: parts[name] for name in loaded.cluster.names if name in parts}
+    return parts
 
 
 def file_name(device: str) -> str:

@@ -7,7 +7,7 @@ runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +22,12 @@ from ...graph.dtypes import Array, DataType, base_type, dtype_name
 from ...graph.files import no_graph_def, read_graph_bytes
 from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedGraph, Signature, load_saved_model
 from ...graph.importer import parse_lazily
+from ...graph.shape_inference import means_anything
+from ...graph.static_shapes import check_fed_shape
+from ...graph.subgraph import feed_node_name
+from ...graph.tensor_id import parse_tensor_name
 from .failure import ConfigurationError, configuring
-from .feeds import checked_feeds, read_feeds, shape_text, split_assignment
+from .feeds import Feed, checked_feeds, read_feeds, shape_of, shape_text, split_assignment, split_shape, with_shapes
 from .screen import Screen
 
 _MOST_DEVICES = 4096  # of a kind, that a graph may ask for without a flag
@@ -45,6 +49,7 @@ class Request:
     signature: str | None = None
     tags: str = ",".join(SERVING_TAGS)
     inline: bool = False
+    shapes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class GraphFile:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files of a request, read; `feeds` maps names to values, None where a name came without a file.
+    """The files of a request, read; `feeds` maps names to values or shapes, None where a name came without either.
 
     `saved` is the graph of a SavedModel and `signature` the one of its signatures that is asked for, if any.
     """
@@ -67,7 +72,7 @@ class Inputs:
     request: Request
     cluster: Cluster
     graph: GraphFile
-    feeds: Mapping[str, Array | None]
+    feeds: Mapping[str, Feed]
     saved: SavedGraph | None = None
     signature: Signature | None = None
 
@@ -81,7 +86,7 @@ class Loaded:
 
     cluster: Cluster
     graph: Graph
-    feeds: Mapping[str, Array | None]
+    feeds: Mapping[str, Feed]
     fetches: tuple[str, ...]
     targets: tuple[str, ...]
     names: tuple[str, ...]
@@ -93,10 +98,10 @@ class Loaded:
 
     def values(self) -> dict[str, Array]:
         """The feeds; ConfigurationError when one was named without a file."""
-        missing = [name for name, value in self.feeds.items() if value is None]
+        missing = [name for name, value in self.feeds.items() if not isinstance(value, np.ndarray)]
         if missing:
             raise ConfigurationError(f"feed {missing[0]!r} has no value; write --feed {missing[0]}=FILE.npy")
-        return {name: value for name, value in self.feeds.items() if value is not None}
+        return {name: value for name, value in self.feeds.items() if isinstance(value, np.ndarray)}
 
 
 def read_graph(path: Path, screen: Screen) -> GraphFile:
@@ -132,7 +137,8 @@ def read(request: Request, screen: Screen) -> Inputs:
     """Reads the files that the request names; ConfigurationError for the first thing that is wrong."""
     if request.devices is not None and request.cluster is not None:
         raise ConfigurationError("--devices and --cluster exclude each other; give one of them")
-    feeds = read_feeds([split_assignment(text) for text in request.feeds], request.feeds_file)
+    values = read_feeds([split_assignment(text) for text in request.feeds], request.feeds_file)
+    feeds = with_shapes(values, [split_shape(text) for text in request.shapes])
     if not request.graph.is_dir():
         if request.signature is not None:
             raise ConfigurationError(f"--signature: {str(request.graph)!r} is no SavedModel folder")
@@ -158,6 +164,7 @@ def resolve(inputs: Inputs, graph: Graph) -> Loaded:
         return _resolve_signature(inputs, inputs.signature, graph)
     if not names and not targets:
         names, targets = ends(_as_written(inputs, graph))
+        names = tuple(name for name in names if name not in inputs.feeds)  # they clash by spelling
     return Loaded(inputs.cluster, graph, checked_feeds(inputs.feeds, graph), names, targets, names)
 
 
@@ -234,6 +241,38 @@ def check_fed(parts: Iterable[Graph]) -> None:
         more = f" (and {len(unfed) - 1} more)" if len(unfed) > 1 else ""
         example = f"--feed {unfed[0].name}=FILE.npy"
         raise ConfigurationError(f"placeholder {describe(unfed[0])} is not fed{more}; add {example}")
+
+
+def check_shapes(parts: Iterable[Graph], feeds: Mapping[str, Feed]) -> None:
+    """ConfigurationError for a tensor from outside, of whose shape graph and flags say different things or not all.
+
+    The size of such a tensor decides how long the step takes: nothing is assumed of it.
+    """
+    for part in parts:
+        for position, (name, feed) in enumerate(feeds.items()):
+            tensor = parse_tensor_name(name)
+            if part.find_id(feed_node_name(tensor, position)) is None:
+                continue
+            known = (part.fed_shapes or {}).get(str(tensor))
+            if feed is None:
+                _check_full(known, name, f"the shape of feed {name!r}")
+            else:
+                with configuring():
+                    check_fed_shape(name, known, shape_of(feed))
+        for node_id, properties in live_nodes(part):
+            if properties.op in _UNFED:
+                shape = properties.attrs.get("shape")
+                unsaid = means_anything(properties.op, shape, part.versions.producer)
+                node = part.node(node_id)
+                _check_full(None if unsaid else shape, node.name, f"the shape of placeholder {describe(node)}")
+
+
+def _check_full(shape: Sequence[int | None] | None, name: str, what: str) -> None:
+    if shape is not None and None not in shape:
+        return
+    example = ",".join("2" if size is None else str(size) for size in ((None, 3) if shape is None else shape))
+    known = "is unknown" if shape is None else f"is known as {shape_text(shape)} only"
+    raise ConfigurationError(f"{what} {known}; add --shape {name}={example}, with your sizes")
 
 
 def describe(placeholder: Node) -> str:

@@ -17,7 +17,7 @@ from ...devices.units import format_bytes, format_ns
 from ...graph import Graph
 from .failure import configuring
 from .partition import place_and_cut
-from .request import Loaded, Request, load
+from .request import Loaded, Request, check_shapes, load
 from .screen import Screen
 
 _MIN_BAR, _MAX_BAR, _AROUND_BAR = 20, 100, 30
@@ -26,11 +26,14 @@ _MIN_BAR, _MAX_BAR, _AROUND_BAR = 20, 100, 30
 def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
     """Prints what a step of the request costs.
 
-    Raises InvalidArgumentError when nothing in it takes time, UnimplementedError for what cannot be timed yet.
+    Raises ConfigurationError for feeds whose shape is not known, InvalidArgumentError when nothing in it takes time,
+    and UnimplementedError for what cannot be timed yet.
     """
     screen = Screen()
     loaded = load(request, screen)
-    timeline = simulated(loaded, place_and_cut(loaded, screen, inline=request.inline), screen)
+    parts = place_and_cut(loaded, screen, inline=request.inline)
+    check_shapes(parts.values(), loaded.feeds)
+    timeline = simulated(loaded, parts, screen)
     if trace is not None:
         write_trace(timeline, trace, screen)
     if as_json:

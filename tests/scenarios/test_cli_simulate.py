@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 from hypothesis import HealthCheck, given, settings
 
+from tests.conformance.corpus import COMMITTED
 from tests.scenarios.command_line import CPU, CommandLine, GraphFile, assert_one_clear_line
 from tests.strategies import GraphCase, placed_cases
 
@@ -19,12 +21,19 @@ def test_what_is_said_is_consistent(
     """Shares lie between 0 and 1, no device is busier than the step is long, the critical path ends the step."""
     case, placement = placed
     (tmp_path / "drawn.pb").write_bytes(case.on(placement).SerializeToString())
-    feeds = [word for name in case.feeds for word in ("--feed", name)]
+    shapes = {name: ",".join(map(str, value.shape)) for name, value in case.feeds.items()}
+    placeholders = {node.name for node in case.graph_def.node if node.op == "Placeholder"}
+    known = {name for name in shapes if name.removesuffix(":0") in placeholders}
+    feeds = [
+        w for name in shapes for w in (("--feed", name) if name in known else ("--shape", f"{name}={shapes[name]}"))
+    ]
     fetches = [word for name in case.fetches for word in ("--fetch", name)]
+    fetches += [word for name in case.targets for word in ("--target", name)]
     result = partita("simulate", tmp_path / "drawn.pb", *feeds, *fetches, "--devices", "cpu:4", "--json")
     if result.code == 1:
         assert_one_clear_line(result, 1, "0 ns")
         return
+    assert result.code == 0, result.err
     found = json.loads(result.out)
     assert found["makespan_ns"] >= found["dependency_bound_ns"] > 0
     assert [device["device"] for device in found["devices"]][:4] == [f"{CPU}{k}" for k in range(4)]
@@ -52,7 +61,7 @@ def test_text(partita: CommandLine, graph: Path, x: str, tmp_path: Path) -> None
     expected = ["simulated step time", "busy", "peak memory", f"{CPU}0", f"{CPU}1", "makespan", "|"]
     assert [word for word in expected if word not in text] == []
     assert json.loads(trace.read_text())["traceEvents"]
-    assert_one_clear_line(partita("simulate", graph, "--trace", tmp_path), 2, "--trace")
+    assert_one_clear_line(partita("simulate", graph, "--feed", x, "--trace", tmp_path), 2, "--trace")
 
 
 def test_faster_hardware_is_faster(partita: CommandLine, tmp_path: Path) -> None:
@@ -69,3 +78,83 @@ def test_faster_hardware_is_faster(partita: CommandLine, tmp_path: Path) -> None
         found = partita.done("simulate", path, "--cluster", tmp_path / "c.toml", "--json")
         times.append(json.loads(found)["makespan_ns"])
     assert times[0] == 2 * times[1]
+
+
+def makespan(partita: CommandLine, *arguments: object) -> int:
+    """Nanoseconds of the step."""
+    found: int = json.loads(partita.done("simulate", *arguments, "--json"))["makespan_ns"]
+    return found
+
+
+def test_a_feed_without_a_value_has_the_shape_of_its_placeholder(partita: CommandLine, tmp_path: Path) -> None:
+    """Named or not, and of any other tensor what the graph knows; as if a file of that shape were fed."""
+    graph = GraphFile()
+    graph.add("x", "Placeholder", dtype=1, shape=(256, 512))
+    graph.add("h", "Neg", ["x"], T=1)
+    graph.add("y", "MatMul", ["h", "h"], T=1, transpose_b=True)
+    path = graph.write(tmp_path)
+    for name in ("x", "h"):
+        np.save(tmp_path / f"{name}.npy", np.zeros((256, 512), np.float32))
+        by_value = makespan(partita, path, "--feed", f"{name}={tmp_path / name}.npy")
+        assert (
+            by_value == makespan(partita, path, "--feed", name) == makespan(partita, path, "--shape", f"{name}=256,512")
+        )
+    assert makespan(partita, path) == makespan(partita, path, "--feed", "x")
+
+
+def test_a_shape_that_is_not_known_has_to_be_given(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
+    """The error names the tensor and the flag; whether it is a placeholder, fed or not, or any other tensor."""
+    devices = ("--devices", "cpu:2")
+    for flags, name in (((), "x"), (("--feed", "x"), "x"), (("--feed", "xw"), "xw")):
+        example = f"--shape {name}=2,{3 if name == 'x' else 2}"
+        assert_one_clear_line(partita("simulate", graph, *flags, *devices), 2, repr(name), f"add {example}")
+    rows = {n: makespan(partita, graph, "--shape", f"x={n},3", *devices) for n in (2, 20_000)}
+    assert rows[2] < rows[20_000]
+    assert makespan(partita, graph, "--feed", "x:0", "--shape", "x= 2, 3", *devices) == rows[2]
+    np.save(tmp_path / "x.npy", np.zeros((2, 3), np.float32))
+    assert makespan(partita, graph, "--feed", f"x={tmp_path / 'x.npy'}", "--shape", "x=2,3", *devices) == rows[2]
+
+
+def test_a_scalar_has_no_sizes(partita: CommandLine, tmp_path: Path) -> None:
+    """--shape NAME= feeds one, to a placeholder that may be anything."""
+    graph = GraphFile()
+    graph.add("s", "Placeholder", dtype=1, shape=None)
+    graph.add("y", "Neg", ["s"], T=1)
+    path = graph.write(tmp_path)
+    assert_one_clear_line(partita("simulate", path), 2, "'s'", "add --shape s=2,3")
+    assert makespan(partita, path, "--shape", "s=") > 0
+
+
+def test_wrong_shapes_are_refused(partita: CommandLine, graph: Path, x: str) -> None:
+    """Malformed, contradicting the graph or a file, given twice, or for nothing that exists."""
+    for flags, words in (
+        (("x",), ("--shape 'x'", "--shape x=2,3")),
+        (("=2,3",), ("--shape '=2,3'",)),
+        (("x=2;3",), ("whole numbers with commas between",)),
+        (("x=-2,3",), ("--shape 'x=-2,3'",)),
+        (("x=2,?",), ("--shape 'x=2,?'",)),
+        (("x=2.0,3",), ("--shape 'x=2.0,3'",)),
+        (("x=2,,3",), ("--shape 'x=2,,3'",)),
+        (("x=2,4",), ("'x'", "[2,4]", "[?,3]")),
+        (("x=",), ("'x'", "[]", "[?,3]")),
+        (("x=2,3", "x:0=4,3"), ("'x:0'", "[4,3] here and [2,3] in another --shape")),
+        (("nope=2",), ("no node 'nope'", "placeholders are x")),
+        (("y:7=2",), ("'y'", "1 outputs")),
+        (("xw=5,7",), ("(5, 7)", "xw", "(None, 2)")),
+    ):
+        asked = [word for text in flags for word in ("--shape", text)]
+        assert_one_clear_line(partita("simulate", graph, *asked), 2, *words)
+    assert_one_clear_line(
+        partita("simulate", graph, "--feed", x, "--shape", "x=5,3"), 2, "[5,3] here and [2,3] in its file"
+    )
+    result = partita("simulate", graph, "--shape", "x=9223372036854775807,3", "--devices", "cpu:2")
+    assert_one_clear_line(result, 2, "more elements than can be counted")
+
+
+def test_shapes_of_a_saved_model_go_by_the_names_of_its_inputs(partita: CommandLine) -> None:
+    """As feeds do; those of the graph do as well."""
+    model = (COMMITTED / "saved_model" / "keras_mlp" / "model", "--inline")
+    assert_one_clear_line(partita("simulate", *model), 2, "--shape serving_default_x=2,6")
+    assert_one_clear_line(partita("simulate", *model, "--feed", "x"), 2, "--shape serving_default_x:0=2,6")
+    times = [makespan(partita, *model, "--shape", f"{name}=64,6") for name in ("x", "serving_default_x")]
+    assert times[0] == times[1]

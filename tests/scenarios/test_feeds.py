@@ -71,7 +71,7 @@ def test_types_that_numpy_does_not_know_come_back(dtype: type, tmp_path: Path) -
     graph = GraphFile()
     graph.add("x", "Placeholder", dtype=from_numpy(value))
     (back,) = checked_feeds(read_feeds([], tmp_path / "values.npz"), graph_def_to_graph(graph.graph_def)).values()
-    assert back is not None
+    assert isinstance(back, np.ndarray)
     assert (back.dtype, back.tolist()) == (value.dtype, value.tolist())
 
 

@@ -1,0 +1,126 @@
+"""What a simulated step is fed: shapes or values by name, checked against the partitions.
+
+Flows in: what the caller gave, by tensor name. Flows out: the same, a tuple for a shape, an array for a value.
+Always holds: a feed that the graph says cannot be (another type, another shape, a tensor that the partitions were not
+cut for) is an error; nothing is converted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import index
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ...graph.dtypes import Array, DataType, Shape, base_type, dtype_name, numpy_dtype
+from ...graph.joined import JoinedGraph
+from ...graph.ops.shapes.registry import merge
+from ...graph.shape_inference import PLACEHOLDERS, Feeds, feed_nodes, infer_joined
+from ...graph.tensor_id import TensorId, parse_tensor_name
+
+_MOST_ELEMENTS = 2**63 - 1  # that TensorFlow can count
+_TEXT_KINDS = "OSU"
+_NUMBERS = (bool, int, float, complex)  # of Python: as in numpy they take on the type of where they go
+_VALUES = (np.ndarray, np.generic, *_NUMBERS, bytes, str)
+
+
+def checked_feeds(feeds: Mapping[str, object], graph: JoinedGraph) -> dict[str, Shape | Array]:
+    """The feeds of a step; InvalidArgumentError for the first that cannot be, naming it and what the graph wants."""
+    nodes, numbers = feed_nodes(graph), {name: n for n, name in enumerate(graph.names)}
+    seen: set[TensorId] = set()
+    found: dict[str, Shape | Array] = {}
+    elsewhere: dict[str, Shape | Array] = {}  # feeds of tensors that the partitions do not have
+    computed: dict[str, int] = {}  # feeds of tensors that the partitions compute: the node
+    for text, feed in feeds.items():
+        tensor = parse_tensor_name(text)
+        name = str(tensor)
+        if tensor in seen:
+            raise InvalidArgumentError(f"feed {text!r}: the tensor is fed twice; leave one of the two out")
+        seen.add(tensor)
+        value = _shape_or_value(text, feed)
+        number, output = (nodes[name], 0) if name in nodes else (numbers.get(tensor.node), tensor.index)
+        if number is None:
+            _check_known(text, name, graph)
+            elsewhere[text] = value
+            continue
+        found[text] = value
+        if isinstance(feed, _VALUES):
+            _check_type(text, feed, graph, number, output)
+        if name not in nodes and graph.ops[number] not in PLACEHOLDERS:
+            computed[text] = number
+    if computed:
+        _check_computed(found, computed, graph)
+    return {**found, **elsewhere}
+
+
+def _shape_or_value(text: str, feed: object) -> Shape | Array:
+    if feed is None:
+        return None
+    if isinstance(feed, tuple):
+        return _shape(text, feed)
+    if isinstance(feed, _VALUES):
+        return np.asarray(feed)
+    raise InvalidArgumentError(
+        f"feed {text!r} is a {type(feed).__name__}; give a shape as a tuple of sizes, or a value as an array"
+    )
+
+
+def _shape(text: str, sizes: tuple[object, ...]) -> Shape:
+    try:
+        shape = tuple(None if size is None else index(size) for size in sizes)  # type: ignore[arg-type]  # it raises
+    except TypeError:
+        raise InvalidArgumentError(
+            f"feed {text!r}: {sizes} is no shape; its sizes must be whole numbers, None where unknown"
+        ) from None
+    if any(size is not None and size < 0 for size in shape):
+        raise InvalidArgumentError(f"feed {text!r}: {shape} is no shape; no size can be below 0")
+    count = 1
+    for size in shape:
+        count *= 1 if size is None else size
+    if count > _MOST_ELEMENTS:
+        raise InvalidArgumentError(f"feed {text!r}: a tensor of shape {shape} has more elements than can be counted")
+    return shape
+
+
+def _check_known(text: str, name: str, graph: JoinedGraph) -> None:
+    """A tensor of which the step has no trace is one that it needs not, or a name that is wrong."""
+    if graph.fed_shapes is not None and name not in graph.fed_shapes:
+        fed = ", ".join(map(repr, graph.fed_shapes)) or "nothing"
+        raise InvalidArgumentError(
+            f"feed {text!r}: the partitions have no such tensor; they were cut for feeds of {fed}: check the name"
+        )
+
+
+def _check_type(text: str, value: object, graph: JoinedGraph, number: int, output: int) -> None:
+    types = graph.properties[number].output_types
+    if not 0 <= output < len(types):
+        return  # inference refuses the output
+    wanted, held = base_type(types[output]), np.asarray(value).dtype
+    if wanted is DataType.STRING:
+        fits = held.kind in _TEXT_KINDS
+    else:
+        fits = held == numpy_dtype(wanted) or (isinstance(value, _NUMBERS) and not isinstance(value, np.generic))
+    if not fits:
+        raise InvalidArgumentError(
+            f"feed {text!r} holds {held.name}, the graph wants {dtype_name(wanted)}; give a value of that type",
+            node=graph.names[number],
+            op=graph.ops[number],
+        )
+
+
+def _check_computed(feeds: Feeds, computed: Mapping[str, int], graph: JoinedGraph) -> None:
+    """What takes the place of a computed tensor must be what the graph could have computed there."""
+    inferred = infer_joined(graph, {text: feed for text, feed in feeds.items() if text not in computed})
+    for text, number in computed.items():
+        feed, output = feeds[text], parse_tensor_name(text).index
+        shape = inferred.shapes[number][output] if 0 <= output < len(inferred.shapes[number]) else None
+        fed = feed if feed is None or isinstance(feed, tuple) else feed.shape
+        try:
+            merge(shape, fed)
+        except InvalidArgumentError:
+            raise InvalidArgumentError(
+                f"feed {text!r} has shape {fed}, where the graph computes {shape}; feed what it could compute",
+                node=graph.names[number],
+                op=graph.ops[number],
+            ) from None
