@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import trio
 from hypothesis import given
 
 from partita.actors import BlockingSession, RunMetadata, RunOptions, open_session
@@ -20,7 +19,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
 from partita.graph.protos import ConfigProto, GraphDef, NameAttrList
 from tests.function_defs import calling, function_of
-from tests.runs import HARD_PLACEMENT, IDLE_TINY_S, assert_same_values, run_to_the_end
+from tests.runs import HARD_PLACEMENT, assert_same_values
 from tests.strategies import GraphCase, cpu, placed_cases
 
 FEED = {"x": [[1.0, 2.0, 3.0]]}
@@ -42,16 +41,12 @@ def graph_options(**fields: Any) -> ConfigProto:
     return config
 
 
-def test_a_session_keeps_the_settings_it_was_opened_with() -> None:
+async def test_a_session_keeps_the_settings_it_was_opened_with() -> None:
     config = ConfigProto()
-
-    async def main() -> None:
-        async with open_session(square(), "cpu:2", config=config) as session:
-            config.experimental.disable_output_partition_graphs = True
-            options = RunOptions(output_partition_graphs=True)
-            assert (await session.run("y", FEED, options=options))[0].tolist() == SQUARES
-
-    trio.run(main)
+    async with open_session(square(), "cpu:2", config=config) as session:
+        config.experimental.disable_output_partition_graphs = True
+        options = RunOptions(output_partition_graphs=True)
+        assert (await session.run("y", FEED, options=options))[0].tolist() == SQUARES
 
 
 # Devices
@@ -154,23 +149,21 @@ def test_cost_graphs_come_every_so_many_steps(every: int, after: int, expected: 
     assert stats == ([1] * 6 if trace else expected)
 
 
-def test_steps_are_counted_by_request_whatever_its_order_and_by_callables_too() -> None:
+async def test_steps_are_counted_by_request_whatever_its_order_and_by_callables_too() -> None:
     b = GraphBuilder()
     b.op("Neg", b.op("Square", b.placeholder("x", "float32"), name="y"), name="z")
 
-    async def main() -> list[int]:
-        found: list[int] = []
-        async with open_session(b.graph_def(), config=graph_options(build_cost_model=2)) as session:
-            call = await session.make_callable("x", ["y", "z"])
-            for fetches in (["y", "z"], ["z", "y"], ["y", "z"], ["z"], ["z"], ["z"]):
-                metadata = RunMetadata()
-                await session.run(fetches, {"x": 1.0}, metadata=metadata)
-                found.append(len(metadata.cost_graph.node))
+    found: list[int] = []
+    async with open_session(b.graph_def(), config=graph_options(build_cost_model=2)) as session:
+        call = await session.make_callable("x", ["y", "z"])
+        for fetches in (["y", "z"], ["z", "y"], ["y", "z"], ["z"], ["z"], ["z"]):
             metadata = RunMetadata()
-            await call(1.0, metadata=metadata)
-            return [*found, len(metadata.cost_graph.node)]
-
-    assert [bool(count) for count in trio.run(main)] == [False, True, False, False, True, False, True]
+            await session.run(fetches, {"x": 1.0}, metadata=metadata)
+            found.append(len(metadata.cost_graph.node))
+        metadata = RunMetadata()
+        await call(1.0, metadata=metadata)
+        found.append(len(metadata.cost_graph.node))
+    assert [bool(count) for count in found] == [False, True, False, False, True, False, True]
 
 
 def test_a_cost_graph_has_all_nodes_of_all_partitions() -> None:
@@ -202,16 +195,13 @@ def test_a_cost_graph_has_the_sizes_and_shapes_of_what_was_computed() -> None:
     assert {output.dtype for name, output in outputs.items() if name != "_arg_x_0_0/_1"} == {1}
 
 
-def test_a_device_that_restarts_costs_the_models_and_not_the_count() -> None:
-    async def main() -> None:
-        async with open_session(square(), "cpu:2", config=graph_options(build_cost_model=2)) as session:
-            await session.run("y", FEED)
-            session.restart_device(cpu(1))
-            metadata = RunMetadata()
-            await session.run("y", FEED, metadata=metadata)
-            assert metadata.cost_graph.node
-
-    trio.run(main)
+async def test_a_device_that_restarts_costs_the_models_and_not_the_count() -> None:
+    async with open_session(square(), "cpu:2", config=graph_options(build_cost_model=2)) as session:
+        await session.run("y", FEED)
+        session.restart_device(cpu(1))
+        metadata = RunMetadata()
+        await session.run("y", FEED, metadata=metadata)
+        assert metadata.cost_graph.node
 
 
 # place_pruned_graph
@@ -259,7 +249,7 @@ def test_what_a_request_does_not_need_is_not_placed() -> None:
 
 
 @given(placed_cases())
-def test_placing_what_is_left_changes_no_value(placed: tuple[GraphCase, dict[str, str]]) -> None:
+async def test_placing_what_is_left_changes_no_value(placed: tuple[GraphCase, dict[str, str]]) -> None:
     case, placement = placed
     request = case.fetches, case.feeds, case.targets
 
@@ -268,9 +258,9 @@ def test_placing_what_is_left_changes_no_value(placed: tuple[GraphCase, dict[str
             await session.run(*request)
             return await session.run(*request)
 
-    expected = run_to_the_end(values, HARD_PLACEMENT, idle_s=IDLE_TINY_S)
+    expected = await values(HARD_PLACEMENT)
     config = graph_options(place_pruned_graph=True)
-    assert_same_values(run_to_the_end(values, config, idle_s=IDLE_TINY_S), expected)
+    assert_same_values(await values(config), expected)
 
 
 def test_a_stateful_node_stays_where_a_request_has_placed_it_first() -> None:

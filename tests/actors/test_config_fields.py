@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import trio
 
 from partita.actors import BlockingSession, RunOptions, open_session
 from partita.actors.config_checks import check_config, check_options
@@ -50,7 +49,7 @@ def with_one_field(message: Any, path: str) -> Any:
     return made
 
 
-def test_every_field_alone_is_honoured_or_ignored_or_refused_by_name() -> None:
+async def test_every_field_alone_is_honoured_or_ignored_or_refused_by_name() -> None:
     """The values stay those of a session without settings."""
     odd = {
         "device_filters": "Invalid device filter: x",
@@ -66,31 +65,25 @@ def test_every_field_alone_is_honoured_or_ignored_or_refused_by_name() -> None:
             return error.message
         return ""
 
-    async def main() -> None:
-        for path, field in CONFIG_FIELDS.items():
-            message = await outcome(with_one_field(ConfigProto, path))
-            if path in odd:
-                assert odd[path] in message
-            elif field.treatment is Treatment.REFUSED:
-                assert message.startswith(f"ConfigProto.{path} is refused: ")
-            elif path != "operation_timeout_in_ms":  # one millisecond may be too little
-                assert message == "", path
-
-    trio.run(main)
+    for path, field in CONFIG_FIELDS.items():
+        message = await outcome(with_one_field(ConfigProto, path))
+        if path in odd:
+            assert odd[path] in message
+        elif field.treatment is Treatment.REFUSED:
+            assert message.startswith(f"ConfigProto.{path} is refused: ")
+        elif path != "operation_timeout_in_ms":  # one millisecond may be too little
+            assert message == "", path
 
 
-def test_every_option_of_a_step_alone_leaves_values_as_they_are() -> None:
-    async def main() -> None:
-        config = ConfigProto()
-        config.session_inter_op_thread_pool.add()
-        config.session_inter_op_thread_pool.add()
-        async with open_session(square(), "cpu:2", config=config) as session:
-            for path in RUN_FIELDS:
-                options = with_one_field(RunOptions, path)
-                if path != "timeout_in_ms":
-                    assert (await session.run("y", FEED, options=options))[0].tolist() == SQUARES
-
-    trio.run(main)
+async def test_every_option_of_a_step_alone_leaves_values_as_they_are() -> None:
+    config = ConfigProto()
+    config.session_inter_op_thread_pool.add()
+    config.session_inter_op_thread_pool.add()
+    async with open_session(square(), "cpu:2", config=config) as session:
+        for path in RUN_FIELDS:
+            options = with_one_field(RunOptions, path)
+            if path != "timeout_in_ms":
+                assert (await session.run("y", FEED, options=options))[0].tolist() == SQUARES
 
 
 @pytest.mark.parametrize("path", ["", *sorted(OPENED - {"graph_options.rewrite_options.auto_parallel"})])
