@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ..graph.graph import Graph
     from .binding import Binder
 
-_DEFAULT_PARALLEL_ITERATIONS = 10
-
 
 class Interpretation:
     """See the module."""
@@ -77,11 +75,11 @@ class Interpretation:
 
     def parallel_iterations(self, enter: int) -> int:
         """How many iterations of its frame an Enter allows at a time."""
-        return int(self.properties[enter].attrs.get("parallel_iterations", _DEFAULT_PARALLEL_ITERATIONS))
+        return int(self.properties[enter].attrs["parallel_iterations"])
 
     def is_constant_enter(self, enter: int) -> bool:
         """Whether the value of an Enter goes to every iteration."""
-        return bool(self.properties[enter].attrs.get("is_constant", False))
+        return bool(self.properties[enter].attrs["is_constant"])
 
     def key(self, node: int, frame_name: str, iteration: int) -> str:
         """The key of a transfer in one iteration; frames go by name here, both ends find the same one."""

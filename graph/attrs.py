@@ -22,12 +22,20 @@ from .tensor import numpy_to_tensor, shape_from_proto, shape_to_proto, tensor_to
 _SMALL = 64  # serialised values up to this many bytes are decoded once and shared
 _decoded: dict[bytes, Any] = {}
 
+
+def _data_type(number: int) -> DataType:
+    try:
+        return DataType(number)
+    except ValueError:
+        raise InvalidArgumentError(f"AttrValue has invalid DataType enum: {number}") from None
+
+
 _FROM_FIELD: dict[str, Callable[[Any], Any]] = {
     "s": bytes,
     "i": int,
     "f": float,
     "b": bool,
-    "type": DataType,
+    "type": _data_type,
     "shape": shape_from_proto,
     "tensor": tensor_to_numpy,
     "func": lambda value: value,
@@ -52,7 +60,7 @@ def _decode_message(value: AttrValue) -> Any:
 def decode(value: AttrValue | bytes) -> Any:
     """The Python form of an attr value; its type depends on the value's kind.
 
-    Raises InvalidArgumentError for a damaged tensor.
+    Raises InvalidArgumentError for a damaged tensor, and for a number that no element type has.
     """
     if not isinstance(value, bytes):
         return _decode_message(value)
@@ -122,15 +130,29 @@ _TO_FIELD: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def guessed_type(value: Any) -> str:
+    """The type of an attr that no signature declares ("_class", "_start_time"), from its Python value."""
+    if isinstance(value, (list, tuple)):
+        return f"list({guessed_type(value[0])})" if value else "list(string)"
+    for python, name in ((bool, "bool"), (DataType, "type"), (int, "int"), (float, "float"), (np.ndarray, "tensor")):
+        if isinstance(value, python):
+            return name
+    return "func" if isinstance(value, NameAttrList) else "string"
+
+
 def encode(value: Any, type_string: str) -> AttrValue:
     """The message of a Python value for an attr declared as `type_string` ("int", "list(shape)", ...).
 
-    A ready AttrValue passes through. Raises InvalidArgumentError when the value does not fit the type.
+    A ready AttrValue passes through. Raises InvalidArgumentError when the value does not fit the type, and for a type
+    that no attr has.
     """
     if isinstance(value, AttrValue):
         return value
     is_list = type_string.startswith("list(")
     item_type = type_string[5:-1] if is_list else type_string
+    if item_type not in _FIELD_OF_TYPE:
+        known = ", ".join(_FIELD_OF_TYPE)
+        raise InvalidArgumentError(f"{type_string!r} is no type of an attr; write one of {known}, or list(...) of one")
     field, convert = _FIELD_OF_TYPE[item_type], _TO_FIELD[item_type]
     message = AttrValue()
     try:

@@ -101,9 +101,9 @@ class _Search:
         node = self.graph.node_name(enter)
         try:
             name: bytes = self.graph.node_properties(enter).attrs["frame_name"]
-        except KeyError:
-            raise NotFoundError(f"No attr named 'frame_name' in NodeDef: {node_for_error(node)}", node=node) from None
-        if not name:
+        except NotFoundError as error:
+            raise NotFoundError(f"{error.message} {node_for_error(node)}", node=node) from None
+        if not name or not isinstance(name, bytes):
             raise InvalidArgumentError(f"The Enter {node_for_error(node)} must have a frame name.", node=node)
         return name.decode(errors="surrogateescape")
 

@@ -31,7 +31,7 @@ def memory_types(properties: NodeProperties, device_type: str) -> MemoryTypes:
     """Per input and per output, whether it is in host memory when the node runs on a device of that type."""
     attrs = properties.attrs
     names = deciding_attrs(properties.op, device_type) + _FORCED
-    values = tuple(attrs.serialised(name) if name in attrs else None for name in names)
+    values = tuple(map(attrs.find, names))
     # The signature by identity, not the name: functions of different graphs may share one.
     key = (properties.op_def, device_type, properties.input_types, properties.output_types, values)
     found = _memo.get(key)

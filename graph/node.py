@@ -11,12 +11,11 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InternalError, InvalidArgumentError, NotFoundError
-from .attrs import encode
+from .attrs import encode, guessed_type
 from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from .dtypes import DataType
 from .ops.registry import OpSignature
 from .properties import Attrs, NodeProperties
-from .protos import AttrValue
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -184,10 +183,16 @@ class Node:
     def add_attr(self, name: str, value: Any, type_string: str = "") -> None:
         """Sets an attr of this node alone (nodes that shared its properties keep theirs).
 
-        `value` is an AttrValue, or a Python value of the declared type or of `type_string`.
+        `value` is an AttrValue, or a Python value of the declared type, of `type_string`, or, where neither is given,
+        of the type that it looks like. Raises InvalidArgumentError for a value that does not fit and for a
+        `type_string` that no attr has; the node is as before then.
         """
         declared = self.op_def.attrs.get(name)
-        message = value if isinstance(value, AttrValue) else encode(value, declared.type if declared else type_string)
+        wanted = declared.type if declared else type_string or guessed_type(value)
+        try:
+            message = encode(value, wanted)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"Attr {name!r}: {error.message}", node=self.name, op=self.op) from None
         self.graph.set_node_properties(self.id, self.properties.with_attr(name, message))
 
     def clear_attr(self, name: str) -> None:

@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
-import numpy as np
-
 from ..errors import InvalidArgumentError, NotFoundError
-from .attrs import encode
+from .attrs import encode, guessed_type
 from .dtypes import DataType, base_type, dtype_name, is_ref, make_ref, types_compatible
 from .graph import Graph
 from .node import Node
@@ -82,7 +80,7 @@ class NodeDefBuilder:
         """Sets an attr to a Python value or AttrValue; setting it again to another value is a mistake."""
         declared = self.op_def.attrs.get(name) if self.op_def is not None else None
         try:
-            message = encode(value, declared.type if declared is not None else _guessed_type(value))
+            message = encode(value, declared.type if declared is not None else guessed_type(value))
         except InvalidArgumentError as error:
             return self.fail(f"Attr {name!r}: {error.message}")
         known = self._attrs.setdefault(name, message)
@@ -177,16 +175,6 @@ def properties_of_node_def(node: NodeDef, signature: OpSignature) -> NodePropert
     """The properties of a node that has all its attrs; raises what `make_properties` raises."""
     entries = {name: value.SerializeToString(deterministic=True) for name, value in node.attr.items()}
     return make_properties(signature, [join_entry(name, entries[name]) for name in sorted(entries)])
-
-
-def _guessed_type(value: Any) -> str:
-    """Attr type of a value that no signature declares."""
-    if isinstance(value, (list, tuple)):
-        return f"list({_guessed_type(value[0])})" if value else "list(string)"
-    for python, name in ((bool, "bool"), (DataType, "type"), (int, "int"), (float, "float"), (np.ndarray, "tensor")):
-        if isinstance(value, python):
-            return name
-    return "string"
 
 
 def attr_values_equal(a: AttrValue, b: AttrValue) -> bool:

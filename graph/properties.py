@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from .attrs import decode, encode
+from ..errors import NotFoundError
+from .attrs import decode, encode, guessed_type
 from .dtypes import DataType
 from .ops.registry import OpSignature, lookup_op
 from .ops.type_inference import input_output_types
@@ -37,18 +38,27 @@ def join_entry(name: str, value: bytes) -> bytes:
 
 
 class Attrs(Mapping[str, Any]):
-    """Attrs of a node by name, decoded when first read."""
+    """Attrs of a node by name, decoded when first read.
 
-    __slots__ = ("_decoded", "_serialised")
+    One that the node leaves out reads as its op's default. Iteration, `len` and `in` tell of those that are there.
+    """
 
-    def __init__(self, entries: Iterable[bytes]) -> None:
+    __slots__ = ("_decoded", "_defaults", "_serialised")
+
+    def __init__(self, entries: Iterable[bytes], op_def: OpSignature) -> None:
         self._serialised = dict(map(split_entry, entries))
+        self._defaults = op_def.defaults
         self._decoded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
+        """The value; NotFoundError for an attr that is not there and has no default."""
         if name not in self._decoded:
-            self._decoded[name] = decode(self._serialised[name])
+            self._decoded[name] = decode(self.serialised(name))
         return self._decoded[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value, `default` for an attr that is not there and has no default of its own."""
+        return default if self.find(name) is None else self[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._serialised)
@@ -59,13 +69,21 @@ class Attrs(Mapping[str, Any]):
     def __contains__(self, name: object) -> bool:
         return name in self._serialised
 
+    def find(self, name: str) -> bytes | None:
+        """The AttrValue of that name as bytes, the default's if it is left out, or None."""
+        found = self._serialised.get(name)
+        return self._defaults.get(name) if found is None else found
+
     def serialised(self, name: str) -> bytes:
-        """The AttrValue of that name as bytes."""
-        return self._serialised[name]
+        """The AttrValue of that name as bytes; NotFoundError as for `attrs[name]`."""
+        found = self.find(name)
+        if found is None:
+            raise NotFoundError(f"No attr named {name!r} in NodeDef:")
+        return found
 
     def message(self, name: str) -> AttrValue:
-        """The AttrValue of that name."""
-        return AttrValue.FromString(self._serialised[name])
+        """The AttrValue of that name; NotFoundError as for `attrs[name]`."""
+        return AttrValue.FromString(self.serialised(name))
 
     def __repr__(self) -> str:
         return f"Attrs({dict(self)!r})"
@@ -103,7 +121,7 @@ class NodeProperties:
     def attrs(self) -> Attrs:
         """Attrs by name, decoded when read."""
         if self._attrs is None:
-            self._attrs = Attrs(self.entries)
+            self._attrs = Attrs(self.entries, self.op_def)
         return self._attrs
 
     def with_attr(self, name: str, value: AttrValue) -> NodeProperties:
@@ -126,7 +144,7 @@ def make_properties(op_def: OpSignature, entries: Iterable[bytes]) -> NodeProper
     Raises NotFoundError or InvalidArgumentError where the port types cannot be told from the attrs.
     """
     kept = tuple(entries)
-    input_types, output_types = input_output_types(op_def, Attrs(kept))
+    input_types, output_types = input_output_types(op_def, Attrs(kept, op_def))
     return NodeProperties(op_def, kept, input_types, output_types)
 
 
@@ -138,19 +156,9 @@ def properties_of(op: str, attrs: Mapping[str, Any]) -> NodeProperties:
     op_def = lookup_op(op)
     serialised = dict(op_def.defaults)
     for name, value in attrs.items():
-        declared = op_def.attrs[name].type if name in op_def.attrs else _guess_type(value)
+        declared = op_def.attrs[name].type if name in op_def.attrs else guessed_type(value)
         serialised[name] = encode(value, declared).SerializeToString(deterministic=True)
     return make_properties(op_def, [join_entry(name, serialised[name]) for name in sorted(serialised)])
-
-
-def _guess_type(value: Any) -> str:
-    """The type of an attr that no signature declares ("_class", "_start_time"), from its Python value."""
-    if isinstance(value, (list, tuple)):
-        return f"list({_guess_type(value[0])})" if value else "list(string)"
-    for python, name in ((bool, "bool"), (DataType, "type"), (int, "int"), (float, "float")):
-        if isinstance(value, python):
-            return name
-    return "string"
 
 
 class PropertiesCache:

@@ -95,7 +95,7 @@ def _fits(attrs: Attrs | AttrMessages, definition: AttrDef) -> bool:
         return False
     try:
         value = attrs[definition.name]
-    except ValueError:  # no DataType has that number: the long check words the error
+    except InvalidArgumentError:  # no DataType has that number: the long check words the error
         return False
     return isinstance(value, DataType) and value != DataType.INVALID and not is_ref(value)
 

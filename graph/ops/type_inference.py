@@ -82,10 +82,10 @@ def _count(attrs: Mapping[str, Any], name: str) -> int:
 
 
 def _read(attrs: Mapping[str, Any], name: str) -> Any:
-    if name not in attrs:
-        raise NotFoundError(f"No attr named {name!r} in NodeDef:")
     try:
         value = attrs[name]
         return decode(value) if isinstance(value, AttrValue) else value
-    except ValueError:  # a number that no DataType has: as good as a value of another kind
+    except KeyError:
+        raise NotFoundError(f"No attr named {name!r} in NodeDef:") from None
+    except InvalidArgumentError:  # a number that no DataType has: as good as a value of another kind
         return None
