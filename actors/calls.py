@@ -28,6 +28,7 @@ from ..graph.gradients import gradient_function
 from ..graph.partition import PartitionOptions, name_counter, split_graph
 from ..graph.passes.lower_functional import lower_functional
 from ..graph.subgraph import prune_for_reverse_reachability
+from ..graph.validate import check_kinds
 from .compiler import compile_plans
 from .executor import fresh_slots, run_chunk
 from .instructions import DEAD
@@ -193,6 +194,7 @@ class Functions:
     def compile(self, body: FunctionBody, device: str) -> Callee:
         """A body, compiled for calls from a device."""
         graph = runnable_body(body, device)
+        check_kinds(graph)
         check_keys(graph)
         place(graph, self._cluster, allow_soft_placement=self._soft)
         parts = split_graph(graph, PartitionOptions(new_name=name_counter(), get_incarnation=self._cluster.incarnation))

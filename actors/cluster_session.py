@@ -27,6 +27,7 @@ from ..graph.schedule import start_times
 from ..graph.subgraph import client_graph
 from ..graph.tasks import MASTER_SEPARATOR, partition_by_task, task_of
 from ..graph.tensor_id import parse_tensor_name
+from ..graph.validate import check_kinds
 from ..rendezvous import Key, LocalRendezvous
 from .config_checks import check_config, check_options, own_copy
 from .graph_manager import GraphManager
@@ -178,6 +179,7 @@ class ClusterSession:
         check_names(self.graph, signature)
         client = self.cluster.client
         requested = client_graph(self.graph, *signature[:3], client.name, False, incarnation=client.incarnation)
+        check_kinds(requested)
         check_keys(requested)
         shares = partition_by_task(requested, self._scheduled(requested))
         handles = {

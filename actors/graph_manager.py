@@ -27,7 +27,7 @@ from ..graph import CostGraphDef, GraphDef, StepStats
 from ..graph.cost_graph import CostModels
 from ..graph.device_name import find_full_name
 from ..graph.graph import Graph
-from ..graph.importer import graph_def_to_graph, parse_lazily
+from ..graph.importer import graph_def_to_graph, parse_graph_def
 from ..graph.partition import PartitionOptions, add_control_edges
 from ..graph.passes.pipeline import NO_OPTIMISATIONS, Optimisations, optimize
 from ..graph.tasks import WORKER_SEPARATOR, partition_within_task, task_of
@@ -133,7 +133,7 @@ class GraphManager:
         InvalidArgumentError for devices that are malformed, missing or not of this worker, and what importing,
         partitioning and compiling raise.
         """
-        share = GraphDef.FromString(parse_lazily(graph_def).SerializeToString())
+        share = parse_graph_def(graph_def)
         self._check_devices(share)
         options = PartitionOptions(
             new_name=self._new_name, get_incarnation=self._incarnation, scheduling_for_recvs=recv_scheduling

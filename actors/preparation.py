@@ -19,7 +19,7 @@ from ..graph.partition import split_graph
 from ..graph.passes.pipeline import Optimisations, optimize
 from ..graph.subgraph import client_graph
 from ..graph.tensor_id import parse_tensor_name
-from ..graph.validate import check_attrs
+from ..graph.validate import check_kinds
 from .binding import check_complete
 from .call_frame import check_call_frame, check_no_call_frame
 from .compiler import compile_plans
@@ -149,12 +149,7 @@ def _check_kinds(graph: Graph, kinds: Sequence[NodeProperties]) -> None:
 
     Only nodes that are going to run are checked: as in TensorFlow, others do no harm.
     """
-    for kind in kinds:
-        try:
-            check_attrs("", kind.op_def, kind.attrs)
-        except InvalidArgumentError:
-            name = next(node.name for node in graph.op_nodes() if node.properties is kind)
-            check_attrs(name, kind.op_def, kind.attrs)
+    check_kinds(graph)
     if any(is_ref(dtype) for kind in kinds for dtype in kind.input_types):
         _check_references(graph)
 

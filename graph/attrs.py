@@ -13,6 +13,7 @@ from operator import index
 from typing import Any
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from ..errors import InvalidArgumentError
 from .dtypes import DataType, parse_dtype
@@ -57,17 +58,25 @@ def _decode_message(value: AttrValue) -> Any:
     return ()
 
 
+def attr_value(data: bytes) -> AttrValue:
+    """The message that `data` holds; InvalidArgumentError for bytes that are none."""
+    try:
+        return AttrValue.FromString(data)
+    except DecodeError:
+        raise InvalidArgumentError(f"the {len(data)} bytes of an attr's value are damaged") from None
+
+
 def decode(value: AttrValue | bytes) -> Any:
     """The Python form of an attr value; its type depends on the value's kind.
 
-    Raises InvalidArgumentError for a damaged tensor, and for a number that no element type has.
+    Raises InvalidArgumentError for damaged bytes, a damaged tensor, and a number that no element type has.
     """
     if not isinstance(value, bytes):
         return _decode_message(value)
     if len(value) > _SMALL:
-        return _decode_message(AttrValue.FromString(value))
+        return _decode_message(attr_value(value))
     if value not in _decoded:
-        _decoded[value] = _decode_message(AttrValue.FromString(value))
+        _decoded[value] = _decode_message(attr_value(value))
     return _decoded[value]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..errors import InvalidArgumentError
 from .graph import Graph
-from .importer import Serialisable, parse_lazily
+from .importer import Serialisable, parse_graph_def
 from .protos import GraphDef
 
 
@@ -18,7 +18,7 @@ def extended(graph: Graph, addition: GraphDef | Serialisable | bytes) -> GraphDe
 
     Raises InvalidArgumentError for a node whose name is taken, and for a function that is defined otherwise.
     """
-    added = GraphDef.FromString(parse_lazily(addition).SerializeToString())
+    added = parse_graph_def(addition)
     for node in added.node:
         if graph.find_node(node.name) is not None:
             raise InvalidArgumentError(

@@ -45,11 +45,13 @@ def _prefixes(name: str) -> list[str]:
 
 
 def colocated_with(properties: NodeProperties) -> list[str]:
-    """Names of the nodes that a node asks to share a device with."""
+    """Names of the nodes that a node asks to share a device with; InvalidArgumentError unless it lists text."""
     if _COLOCATION not in properties.attrs:
         return []
     groups = properties.attrs[_COLOCATION]
-    return [group[len(_LOC) :].decode() for group in groups if group.startswith(_LOC)]
+    if not isinstance(groups, tuple) or not all(isinstance(group, bytes) for group in groups):
+        raise InvalidArgumentError(f"AttrValue had no list(string)\n\t for attr {_COLOCATION!r}", op=properties.op)
+    return [group[len(_LOC) :].decode(errors="replace") for group in groups if group.startswith(_LOC)]
 
 
 class NameChecks:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import InvalidArgumentError
+from .attrs import attr_value
 from .dtypes import Shape
 from .graph import Graph
 from .ops.shapes.dims import shape_text
@@ -37,7 +38,7 @@ def without_output_shapes(graph_def: LazyGraphDef) -> bytes | None:
 
 def _is_written(entry: bytes) -> bool:
     name, value = split_entry(entry)
-    return name == OUTPUT_SHAPES and _has_shapes(AttrValue.FromString(value))
+    return name == OUTPUT_SHAPES and _has_shapes(attr_value(value))
 
 
 def _has_shapes(value: AttrValue) -> bool:

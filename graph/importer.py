@@ -15,9 +15,10 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
+from google.protobuf.message import Message
 
 from ..errors import InvalidArgumentError, NotFoundError, PartitaError
 from .collector import collector_paused
@@ -36,6 +37,7 @@ from .tensor_id import parse_tensor_name
 from .validate import check_arity, check_attrs, check_op_deprecation
 
 _CHUNK = 4096  # nodes whose strings are read together
+Parsed = TypeVar("Parsed", bound=Message)
 
 
 class Serialisable(Protocol):
@@ -80,9 +82,17 @@ class ImportResults:
 
 def parse_lazily(graph_def: GraphDef | Serialisable | bytes) -> LazyGraphDef:
     """The GraphDef with its attrs left as bytes; InvalidArgumentError when it is none."""
-    data = graph_def if isinstance(graph_def, bytes) else graph_def.SerializeToString()
+    return _parsed(LazyGraphDef, graph_def if isinstance(graph_def, bytes) else graph_def.SerializeToString())
+
+
+def parse_graph_def(graph_def: GraphDef | Serialisable | bytes) -> GraphDef:
+    """A GraphDef of the caller's own; InvalidArgumentError when it is none."""
+    return _parsed(GraphDef, graph_def if isinstance(graph_def, bytes) else graph_def.SerializeToString())
+
+
+def _parsed(kind: type[Parsed], data: bytes) -> Parsed:
     try:
-        return LazyGraphDef.FromString(data)
+        return kind.FromString(data)
     except Exception as error:  # protobuf's own DecodeError type differs between its implementations
         raise InvalidArgumentError("Invalid GraphDef: the bytes are damaged or of another format") from error
 
@@ -119,9 +129,9 @@ class _Constructor:
         on_read: Callable[[int], object] | None = None,
     ) -> None:
         lazy = parse_lazily(graph_def)
-        self.versions = VersionDef.FromString(lazy.versions)
+        self.versions = _parsed(VersionDef, lazy.versions)
         check_versions(self.versions)
-        self.library = graph.functions.merged(FunctionDefLibrary.FromString(lazy.library))
+        self.library = graph.functions.merged(_parsed(FunctionDefLibrary, lazy.library))
         self._nodes: Sequence[LazyNodeDef] = lazy.node
         self.graph = graph
         self.options = options

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from ..errors import NotFoundError
-from .attrs import decode, encode, guessed_type
+from google.protobuf.message import DecodeError
+
+from ..errors import InvalidArgumentError, NotFoundError
+from .attrs import attr_value, decode, encode, guessed_type
 from .dtypes import DataType
 from .ops.registry import OpSignature, lookup_op
 from .ops.type_inference import input_output_types
@@ -22,10 +24,13 @@ _split_entries: dict[bytes, tuple[str, bytes]] = {}
 
 
 def split_entry(entry: bytes) -> tuple[str, bytes]:
-    """Name and serialised AttrValue of one serialised attr entry."""
+    """Name and serialised AttrValue of one serialised attr entry; InvalidArgumentError for bytes that are none."""
     found = _split_entries.get(entry)
     if found is None:
-        message = LazyAttr.FromString(entry)
+        try:
+            message = LazyAttr.FromString(entry)
+        except DecodeError:
+            raise InvalidArgumentError(f"the {len(entry)} bytes of an attr are damaged") from None
         found = message.key, message.value
         if len(entry) <= _SMALL:
             _split_entries[entry] = found
@@ -83,7 +88,7 @@ class Attrs(Mapping[str, Any]):
 
     def message(self, name: str) -> AttrValue:
         """The AttrValue of that name; NotFoundError as for `attrs[name]`."""
-        return AttrValue.FromString(self.serialised(name))
+        return attr_value(self.serialised(name))
 
     def __repr__(self) -> str:
         return f"Attrs({dict(self)!r})"

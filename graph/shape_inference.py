@@ -29,6 +29,7 @@ from .ops.shapes.registry import ShapeContext, lookup, merge
 from .properties import NodeProperties
 from .shape_values import can_evaluate, evaluate, is_partial, is_small, known_sizes, sizes_value
 from .tensor_id import parse_tensor_name
+from .validate import check_given_attrs
 
 _UNCHANGED = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)
 _ARG_NAME = pattern(r"_arg_(.+)_(\d+)_\d+")
@@ -158,6 +159,7 @@ class _Inference:
         return fed
 
     def run(self) -> None:
+        self._check_attrs()
         order = self.graph.order()
         merges = [n for n in order if self.graph.classes[n] is NodeClass.MERGE]
         for _ in range(_LOOP_PASSES):
@@ -167,6 +169,14 @@ class _Inference:
             closed = any(self.graph.is_back_edge(src, n) for n in merges for src, _ in self.graph.inputs[n])
             if not closed or self.assumed_size is not None or before == [self.shapes[n] for n in merges]:
                 break
+
+    def _check_attrs(self) -> None:
+        """Raises InvalidArgumentError for an attr that is not what its op declares; rules rely on that."""
+        checked: set[NodeProperties] = set()
+        for n, properties in enumerate(self.graph.properties):
+            if properties not in checked:
+                checked.add(properties)
+                check_given_attrs(self.graph.names[n], properties.op_def, properties.attrs)
 
     def _visit(self, n: int) -> None:
         shapes = self._infer(n) if n not in self.promised else (self.promised[n][1],)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, ResourceExhaustedError
 from .dtypes import Array, DataType, Shape, dtype_name, from_numpy, is_ref, numpy_dtype
 from .protos import ResourceHandleProto, TensorProto, TensorShapeProto
 
@@ -170,8 +170,16 @@ def tensor_to_numpy(proto: TensorProto) -> Array:
     """The value of a TensorProto: shape as declared, dtype `numpy_dtype(proto.dtype)`, read-only.
 
     Raises InvalidArgumentError for an unknown or reference type, a shape with unknown sizes, or content of a wrong
-    length.
+    length, ResourceExhaustedError for more elements than the memory holds.
     """
+    try:
+        return _read(proto)
+    except MemoryError as error:
+        shape = shape_from_proto(proto.tensor_shape)
+        raise ResourceExhaustedError(f"a tensor of shape {shape} does not fit into memory") from error
+
+
+def _read(proto: TensorProto) -> Array:
     try:
         dtype = DataType(proto.dtype)
     except ValueError:

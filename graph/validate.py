@@ -12,16 +12,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ..errors import InvalidArgumentError, UnimplementedError
 from .attr_checks import check_value
-from .attrs import decode
+from .attrs import attr_value, decode
 from .dtypes import DataType, dtype_name, is_ref
 from .ops.registry import AttrDef, OpSignature
 from .ops.type_inference import input_output_types
 from .properties import Attrs
 from .protos import AttrValue, NodeDef
 from .summaries import node_for_error, summarize_node, summarize_op
+
+if TYPE_CHECKING:
+    from .graph import Graph
 
 AttrMessages = Mapping[str, AttrValue] | Mapping[str, bytes]
 
@@ -68,6 +72,23 @@ def check_attrs(name: str, signature: OpSignature, attrs: Attrs | AttrMessages) 
 
     Attrs that the op does not declare are ignored, as TensorFlow ignores them: a newer producer may know more than we.
     """
+    check_given_attrs(name, signature, attrs)
+    if any(key not in attrs for key in signature.attrs):
+        raise _missing([key for key in signature.attrs if key not in attrs], name, signature)
+
+
+def check_kinds(graph: Graph) -> None:
+    """`check_attrs` for every node of a graph; the first node of those that are alike is named."""
+    for kind in graph.distinct_properties()[0]:
+        try:
+            check_attrs("", kind.op_def, kind.attrs)
+        except InvalidArgumentError:
+            name = next(node.name for node in graph.op_nodes() if node.properties is kind)
+            check_attrs(name, kind.op_def, kind.attrs)
+
+
+def check_given_attrs(name: str, signature: OpSignature, attrs: Attrs | AttrMessages) -> None:
+    """`check_attrs` where attrs may be missing: those that have a default read as that."""
     declared = signature.attrs
     for key in sorted(attrs):
         definition = declared.get(key)
@@ -81,8 +102,6 @@ def check_attrs(name: str, signature: OpSignature, attrs: Attrs | AttrMessages) 
         except InvalidArgumentError as error:
             place = f"; NodeDef: {node_for_error(name)}; {summarize_op(signature)}"
             raise InvalidArgumentError(f"{error.message}\n\t{place}", node=name, op=signature.name) from None
-    if any(key not in attrs for key in declared):
-        raise _missing([key for key in declared if key not in attrs], name, signature)
 
 
 def _fits(attrs: Attrs | AttrMessages, definition: AttrDef) -> bool:
@@ -104,7 +123,7 @@ def _message(attrs: Attrs | AttrMessages, key: str) -> AttrValue:
     if isinstance(attrs, Attrs):
         return attrs.message(key)
     value = attrs[key]
-    return AttrValue.FromString(value) if isinstance(value, bytes) else value
+    return attr_value(value) if isinstance(value, bytes) else value
 
 
 def _missing(keys: Sequence[str], name: str, signature: OpSignature) -> InvalidArgumentError:

@@ -235,4 +235,7 @@ def _assets(meta_graph: MetaGraphDef) -> Iterable[AssetFileDef]:
         return meta_graph.asset_file_def
     if _ASSETS not in meta_graph.collection_def:
         return ()
-    return [AssetFileDef.FromString(item.value) for item in meta_graph.collection_def[_ASSETS].any_list.value]
+    try:
+        return [AssetFileDef.FromString(item.value) for item in meta_graph.collection_def[_ASSETS].any_list.value]
+    except DecodeError as error:
+        raise DataLossError(f"the collection {_ASSETS!r} of the SavedModel holds no list of files") from error

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...errors import InvalidArgumentError
+from ..attrs import attr_value
 from ..properties import NodeProperties, split_entry
-from ..protos import AttrValue, NameAttrList
+from ..protos import NameAttrList
 from .library import FunctionLibrary, functions_in
 
 MULTI_DEVICE_ATTR = "_lower_as_multi_device_function"
@@ -30,11 +32,18 @@ def is_call(node: NodeProperties, library: FunctionLibrary) -> bool:
     return node.op in _PARTITIONED or node.op == _GRADIENT or node.op in library
 
 
+def function_attr(node: NodeProperties, name: str) -> NameAttrList:
+    """The function that an attr names; InvalidArgumentError when it names none, NotFoundError when it is not there."""
+    function = node.attrs[name]
+    if not isinstance(function, NameAttrList):
+        raise InvalidArgumentError(f"Attr {name!r} of a node of op {node.op!r} names no function", op=node.op)
+    return function
+
+
 def called_function(node: NodeProperties, library: FunctionLibrary) -> NameAttrList | None:
     """The function that a node calls, with the attrs it gives it; None for gradients and nodes that call none."""
     if node.op in _PARTITIONED:
-        function: NameAttrList = node.attrs["f"]
-        return function
+        return function_attr(node, "f")
     if node.op not in library:
         return None
     used = library.attrs_used_by(node.op)
@@ -48,7 +57,7 @@ def functions_named_by(node: NodeProperties) -> Iterator[str]:
         name, value = split_entry(entry)
         if name in node.op_def.attrs and node.op_def.attrs[name].type not in ("func", "list(func)"):
             continue
-        yield from functions_in(AttrValue.FromString(value))
+        yield from functions_in(attr_value(value))
 
 
 def flag(node: NodeProperties, name: str) -> bool:

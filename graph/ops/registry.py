@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
-from ...errors import AlreadyExistsError, NotFoundError
+from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ..attrs import decode
 from ..dtypes import DataType
 from ..protos import OpDef, OpList
@@ -96,12 +96,19 @@ def unlisted(name: str) -> OpSignature:
 def _arg(message: OpDef.ArgDef) -> ArgDef:
     return ArgDef(
         message.name,
-        DataType(message.type),
+        _declared_type(message),
         message.type_attr,
         message.number_attr,
         message.type_list_attr,
         message.is_ref,
     )
+
+
+def _declared_type(message: OpDef.ArgDef) -> DataType:
+    try:
+        return DataType(message.type)
+    except ValueError:
+        raise InvalidArgumentError(f"argument {message.name!r} is declared with type number {message.type}") from None
 
 
 def _attr(message: OpDef.AttrDef) -> AttrDef:

@@ -24,6 +24,7 @@ from ..dtypes import DataType
 from ..ops.registry import lookup_op
 from ..properties import NodeProperties, join_entry
 from ..protos import AttrValue
+from ..validate import check_given_attrs
 
 if TYPE_CHECKING:
     from ..graph import Graph
@@ -184,19 +185,25 @@ def _as_int64(incarnation: int) -> int:
 
 
 def transfer_of(properties: NodeProperties) -> Transfer:
-    """What a `_Send` or `_Recv` node transfers, whether this package or a GraphDef made the node."""
+    """What a `_Send` or `_Recv` node transfers, whether this package or a GraphDef made the node.
+
+    Raises InvalidArgumentError for an attr that is not what the op declares, NotFoundError for a missing one.
+    """
     if isinstance(properties, TransferProperties):
         return properties.transfer
     attrs = properties.attrs
+    check_given_attrs("", properties.op_def, attrs)
     incarnation = int(attrs["send_device_incarnation"])
     unsigned = incarnation + (1 << 64) if incarnation < 0 else incarnation
-    name = attrs["tensor_name"].decode()
-    taken = route(attrs["send_device"].decode(), attrs["recv_device"].decode(), unsigned)
+    name, sender, receiver = (
+        attrs[key].decode(errors="replace") for key in ("tensor_name", "send_device", "recv_device")
+    )
+    taken = route(sender, receiver, unsigned)
     return Transfer(
         name,
         f"{taken.key}{name};",
         taken,
         attrs["tensor_type"] if properties.op in _RECVS else attrs["T"],
-        client_terminated=bool(attrs.get("client_terminated", False)),
+        client_terminated=bool(attrs["client_terminated"]),
         start_time=attrs.get("_start_time"),
     )

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ...errors import InvalidArgumentError
-from ..functions.calls import MULTI_DEVICE_ATTR
+from ..functions.calls import MULTI_DEVICE_ATTR, function_attr
 from ..graph import Graph
 from ..node import Node
 from ..node_builder import NodeBuilder
@@ -64,8 +64,7 @@ class Expansion:
         """The function that an attr of the replaced node names."""
         if attr not in self.node.attrs:
             raise InvalidArgumentError(f"{attr.replace('_', ' ').capitalize()} function missing", node=self.name)
-        function: NameAttrList = self.node.attrs[attr]
-        return function
+        return function_attr(self.node.properties, attr)
 
     def call(self, name: str, function: NameAttrList, inputs: Sequence[Output]) -> Node:
         """Adds the call of a function that is then to be put into the graph as one over several devices."""
@@ -76,10 +75,20 @@ class Expansion:
         return made.finalize(self.graph)
 
     def replace(self, outputs: Sequence[Output], executed: Node) -> None:
-        """Lets consumers read `outputs`, and what waits for the node wait for `executed`; the node goes."""
+        """Lets consumers read `outputs`, and what waits for the node wait for `executed`; the node goes.
+
+        Raises InvalidArgumentError when a consumer reads an output that its functions do not give.
+        """
         for edge in self.node.out_edges():
             if edge.is_control:
                 self.graph.add_control_edge(executed, edge.dst)
-            else:
+            elif edge.src_output < len(outputs):
                 self.graph.add_edge(*outputs[edge.src_output], edge.dst, edge.dst_input)
+            else:
+                raise InvalidArgumentError(
+                    f"output {edge.src_output} is read by {edge.dst.name!r}, but the functions of this node give "
+                    f"{len(outputs)}; let its attrs say how many there are",
+                    node=self.name,
+                    op=self.node.op,
+                )
         self.graph.remove_node(self.node)

@@ -18,7 +18,7 @@ from ...errors import InvalidArgumentError
 from ..collector import collector_paused
 from ..columns import SINK_ID
 from ..functions.body import instantiate_call
-from ..functions.calls import MULTI_DEVICE_ATTR, called_function, flag, is_call, is_partitioned_call
+from ..functions.calls import MULTI_DEVICE_ATTR, called_function, flag, function_attr, is_call, is_partitioned_call
 from ..functions.library import FunctionLibrary
 from ..graph import Graph
 from ..node import Node
@@ -89,9 +89,9 @@ def _is_due(node: NodeProperties, library: FunctionLibrary, inline_calls: bool) 
 def _check_calls(graph: Graph) -> None:
     """Raises InvalidArgumentError for an unknown function: in a body it only matters when the call is run."""
     for node in _kinds(graph):
-        if is_partitioned_call(node) and node.attrs["f"].name not in graph.functions:
+        if is_partitioned_call(node) and (name := function_attr(node, "f").name) not in graph.functions:
             raise InvalidArgumentError(
-                f'Failed to find function "{node.attrs["f"].name}" in function library: it has '
+                f'Failed to find function "{name}" in function library: it has '
                 f"{len(graph.functions)} functions; add the missing one",
                 op=node.op,
             )
