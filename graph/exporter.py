@@ -9,7 +9,9 @@ there is one.
 from __future__ import annotations
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
+from ..errors import InvalidArgumentError
 from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from .graph import Graph
 from .protos import GraphDef, LazyGraphDef, LazyNodeDef, VersionDef
@@ -59,7 +61,10 @@ def _node_def(graph: Graph, node_id: int, inputs: list[str]) -> LazyNodeDef:
 
 
 def to_graph_def(graph: Graph, from_node_id: int = SINK_ID + 1) -> GraphDef:
-    """The GraphDef of the nodes with an id of at least `from_node_id` (source and sink never included)."""
+    """The GraphDef of the nodes with an id of at least `from_node_id` (source and sink never included).
+
+    Raises InvalidArgumentError when bytes of attrs that nobody has read so far turn out to be damaged.
+    """
     first = max(from_node_id, SINK_ID + 1)
     inputs = _input_strings(graph, first)
     versions = VersionDef(
@@ -73,4 +78,7 @@ def to_graph_def(graph: Graph, from_node_id: int = SINK_ID + 1) -> GraphDef:
     )
     if graph.library.ByteSize():
         lazy.library = graph.library.SerializeToString()
-    return GraphDef.FromString(lazy.SerializeToString())
+    try:
+        return GraphDef.FromString(lazy.SerializeToString())
+    except DecodeError as error:  # attrs stay bytes until they are read, and these were not
+        raise InvalidArgumentError("the bytes of an attr are damaged; read the graph anew from a whole file") from error

@@ -20,7 +20,7 @@ from .attrs import attr_value, decode
 from .dtypes import DataType, dtype_name, is_ref
 from .ops.registry import AttrDef, OpSignature
 from .ops.type_inference import input_output_types
-from .properties import Attrs
+from .properties import Attrs, NodeProperties
 from .protos import AttrValue, NodeDef
 from .summaries import node_for_error, summarize_node, summarize_op
 
@@ -71,31 +71,46 @@ def check_attrs(name: str, signature: OpSignature, attrs: Attrs | AttrMessages) 
     """Raises InvalidArgumentError for an attr whose value does not fit its declaration, or one that is missing.
 
     Attrs that the op does not declare are ignored, as TensorFlow ignores them: a newer producer may know more than we.
+    So are those that the body of a function leaves to its caller.
     """
-    check_given_attrs(name, signature, attrs)
+    check_given_attrs(name, signature, attrs, may_be_open=True)
+    _check_none_is_missing(name, signature, attrs)
+
+
+def check_kinds(graph: Graph) -> None:
+    """`check_attrs` for every node of a graph that is to run; the first node of those that are alike is named."""
+    for kind in graph.distinct_properties()[0]:
+        try:
+            _check_closed("", kind)
+        except InvalidArgumentError:
+            name = next(node.name for node in graph.op_nodes() if node.properties is kind)
+            _check_closed(name, kind)
+
+
+def _check_closed(name: str, kind: NodeProperties) -> None:
+    check_given_attrs(name, kind.op_def, kind.attrs)
+    _check_none_is_missing(name, kind.op_def, kind.attrs)
+
+
+def _check_none_is_missing(name: str, signature: OpSignature, attrs: Attrs | AttrMessages) -> None:
     if any(key not in attrs for key in signature.attrs):
         raise _missing([key for key in signature.attrs if key not in attrs], name, signature)
 
 
-def check_kinds(graph: Graph) -> None:
-    """`check_attrs` for every node of a graph; the first node of those that are alike is named."""
-    for kind in graph.distinct_properties()[0]:
-        try:
-            check_attrs("", kind.op_def, kind.attrs)
-        except InvalidArgumentError:
-            name = next(node.name for node in graph.op_nodes() if node.properties is kind)
-            check_attrs(name, kind.op_def, kind.attrs)
+def check_given_attrs(
+    name: str, signature: OpSignature, attrs: Attrs | AttrMessages, *, may_be_open: bool = False
+) -> None:
+    """`check_attrs` where attrs may be missing, for those with a default read as that, but not left to a caller.
 
-
-def check_given_attrs(name: str, signature: OpSignature, attrs: Attrs | AttrMessages) -> None:
-    """`check_attrs` where attrs may be missing: those that have a default read as that."""
+    With `may_be_open` they may be left to one.
+    """
     declared = signature.attrs
     for key in sorted(attrs):
         definition = declared.get(key)
         if definition is None or key.startswith("_") or _fits(attrs, definition):
             continue
         value = _message(attrs, key)
-        if value.placeholder:  # the body of a function leaves this one to its caller
+        if value.placeholder and may_be_open:
             continue
         try:
             check_value(value, definition)

@@ -19,7 +19,7 @@ from ..protos import AttrValue, FunctionDef, NodeDef, OpDef, TensorProto
 from ..tensor import numpy_to_tensor, shape_from_proto, tensor_to_numpy
 
 _MOST_BYTES = 32 << 20  # larger tensors are equal if they are written alike, as in TensorFlow
-_TYPES = frozenset(t for t in DataType if t and not is_ref(t) and (item_size(t) or t is DataType.STRING))
+_TYPES = frozenset(int(t) for t in DataType if t and not is_ref(t) and (item_size(t) or t is DataType.STRING))
 
 
 def same_function(a: FunctionDef, b: FunctionDef) -> bool:
@@ -78,7 +78,7 @@ def _normal(value: AttrValue) -> AttrValue:
 def _num_bytes(tensor: TensorProto) -> int:
     """Bytes of the elements, one for each string; 0 for other objects, and where the message does not tell."""
     shape = shape_from_proto(tensor.tensor_shape) or ()
-    if tensor.dtype not in _TYPES or None in shape:
+    if int(tensor.dtype) not in _TYPES or None in shape:
         return 0
     return prod(size for size in shape if size is not None) * (item_size(tensor.dtype) or 1)
 

@@ -29,6 +29,7 @@ from ..validate import check_given_attrs
 if TYPE_CHECKING:
     from ..graph import Graph
 
+_TEXTS = ("tensor_name", "send_device", "recv_device")
 _RECVS = frozenset({"_Recv", "_HostRecv"})
 ROOT_FRAME = "0:0"
 TRANSFER_OPS = frozenset({"_Send", "_HostSend", "_Recv", "_HostRecv"})
@@ -192,12 +193,11 @@ def transfer_of(properties: NodeProperties) -> Transfer:
     if isinstance(properties, TransferProperties):
         return properties.transfer
     attrs = properties.attrs
-    check_given_attrs("", properties.op_def, attrs)
-    incarnation = int(attrs["send_device_incarnation"])
+    texts, incarnation = [attrs[key] for key in _TEXTS], attrs["send_device_incarnation"]
+    if not isinstance(incarnation, int) or not all(isinstance(text, bytes) for text in texts):
+        check_given_attrs("", properties.op_def, attrs)  # which raises, and words it; it takes longer
     unsigned = incarnation + (1 << 64) if incarnation < 0 else incarnation
-    name, sender, receiver = (
-        attrs[key].decode(errors="replace") for key in ("tensor_name", "send_device", "recv_device")
-    )
+    name, sender, receiver = (text.decode(errors="replace") for text in texts)
     taken = route(sender, receiver, unsigned)
     return Transfer(
         name,

@@ -21,6 +21,7 @@ from partita.devices.cluster import Cluster
 from partita.devices.device import Device
 from partita.errors import CancelledError, DeadlineExceededError, InvalidArgumentError
 from partita.graph import GraphDef, RunOptions
+from partita.graph.attrs import encode
 from partita.graph.dtypes import DataType
 from partita.graph.protos import NodeDef
 from partita.graph.tensor import numpy_to_tensor
@@ -28,13 +29,14 @@ from tests.hangs import all_waiting
 from tests.runs import assert_same_values, values
 from tests.strategies import GraphCase, cpu, placed_cases
 
+FLOAT = encode(DataType.FLOAT, "type")
 OPS = [("_Send", "_Recv"), ("_HostSend", "_HostRecv"), ("_Send", "_HostRecv")]
 
 
 def add_transfer(graph: GraphDef, name: str, op: str, device: str, route: tuple[str, str], key: str = "t") -> NodeDef:
     """A float32 transfer node under a key of its own name space."""
     node = graph.node.add(name=name, op=op, device=device)
-    node.attr["tensor_type" if op.endswith("Recv") else "T"].type = DataType.FLOAT
+    node.attr["tensor_type" if op.endswith("Recv") else "T"].CopyFrom(FLOAT)
     node.attr["tensor_name"].s = key.encode()
     node.attr["send_device"].s, node.attr["recv_device"].s = route[0].encode(), route[1].encode()
     node.attr["send_device_incarnation"].i = 1
@@ -43,7 +45,7 @@ def add_transfer(graph: GraphDef, name: str, op: str, device: str, route: tuple[
 
 def add_constant(graph: GraphDef, value: float, device: str = "") -> None:
     node = graph.node.add(name="c", op="Const", device=device)
-    node.attr["dtype"].type = DataType.FLOAT
+    node.attr["dtype"].CopyFrom(FLOAT)
     node.attr["value"].tensor.CopyFrom(numpy_to_tensor(np.array(value, np.float32)))
 
 
@@ -53,7 +55,7 @@ def lone_send(op: str = "_Send", key: str = "t", route: tuple[str, str] = (cpu(0
     add_constant(graph, 3)
     add_transfer(graph, "s", op, "", route, key).input.append("c")
     after = graph.node.add(name="i", op="Identity", input=["c", "^s"])
-    after.attr["T"].type = DataType.FLOAT
+    after.attr["T"].CopyFrom(FLOAT)
     return graph
 
 
@@ -98,7 +100,7 @@ async def test_a_pair_meets_across_the_workers_of_a_cluster() -> None:
 async def test_a_fed_receive_receives_nothing() -> None:
     """The feed takes the place of the receive, the send that belongs to it is dropped."""
     graph = pair(("_Send", "_Recv"), (cpu(0), cpu(0)))
-    graph.node.add(name="i", op="Identity", input=["r"]).attr["T"].type = DataType.FLOAT
+    graph.node.add(name="i", op="Identity", input=["r"]).attr["T"].CopyFrom(FLOAT)
     async with open_session(graph, "cpu:1") as session:
         assert await session.run("i", {"r:0": np.float32(8)}, "s") == [8]
 
@@ -126,9 +128,11 @@ async def test_a_receive_that_nobody_serves_waits_and_can_be_cancelled(autojump_
 
 async def test_an_error_ends_a_step_that_waits_for_a_receive() -> None:
     graph = pair(("_Send", "_Recv"), (cpu(0), cpu(0)))
-    graph.node.add(name="no", op="Const").attr["dtype"].type = DataType.BOOL
+    graph.node.add(name="no", op="Const").attr["dtype"].CopyFrom(encode(DataType.BOOL, "type"))
     graph.node[-1].attr["value"].tensor.CopyFrom(numpy_to_tensor(np.array(False)))
-    graph.node.add(name="fails", op="Assert", input=["no", "c"]).attr["T"].list.type.append(DataType.FLOAT)
+    graph.node.add(name="fails", op="Assert", input=["no", "c"]).attr["T"].CopyFrom(
+        encode([DataType.FLOAT], "list(type)")
+    )
     async with open_session(graph, "cpu:1") as session:
         with pytest.raises(InvalidArgumentError, match="assertion failed"):
             await session.run("r", targets="fails")

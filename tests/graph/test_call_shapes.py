@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -77,14 +78,14 @@ def test_what_cannot_be_mapped_over_is_refused(arguments: list[Shape], promised:
 
 def test_the_gradient_of_a_function_has_the_shapes_of_its_arguments() -> None:
     """Of a resource nothing is known here: it flows back into the value."""
-    attrs = {"Tin": [FLOAT, DataType.RESOURCE, FLOAT], "Tout": [FLOAT, FLOAT], "f": NameAttrList(name="f")}
-    types = [FLOAT, DataType.RESOURCE, FLOAT]
-    assert shapes_of("SymbolicGradient", [(3, None), (), (7,)], types, **attrs) == [(3, None), None]
+    types, function = [FLOAT, DataType.RESOURCE, FLOAT], NameAttrList(name="f")
+    found = shapes_of("SymbolicGradient", [(3, None), (), (7,)], types, Tin=types, Tout=[FLOAT, FLOAT], f=function)
+    assert found == [(3, None), None]
 
 
 def test_a_data_set_is_a_scalar_whatever_its_elements_are() -> None:
     """`output_shapes` of a data set or an iterator are those of the elements; of what takes one out, of its outputs."""
-    elements = {"output_types": [FLOAT], "output_shapes": [(2, 3)]}
+    elements: dict[str, Any] = {"output_types": [FLOAT], "output_shapes": [(2, 3)]}
     assert shapes_of("IteratorV2", [], shared_name=b"", container=b"", **elements) == [()]
     assert shapes_of("TakeDataset", [(), ()], [DataType.VARIANT, DataType.INT64], **elements) == [()]
     assert shapes_of("IteratorGetNext", [()], [DataType.RESOURCE], **elements) == [(2, 3)]

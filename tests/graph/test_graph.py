@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.errors import InternalError, InvalidArgumentError, NotFoundError, OutOfRangeError
-from partita.graph import DataType, Graph, Node
+from partita.graph import DataType, Graph, GraphDef, Node, graph_def_to_graph
 
 
 def _graph(*names: str) -> tuple[Graph, list[Node]]:
@@ -145,6 +147,51 @@ def test_attrs_of_nodes_that_share_properties_change_apart() -> None:
     a.clear_attr("_note")
     with pytest.raises(NotFoundError, match="No attr named '_note'"):
         a.attr("_note")
+
+
+def test_attrs_are_added_with_the_type_they_have() -> None:
+    """Of the declaration, as told, or as the value looks; what fits no type is refused and changes nothing."""
+    _, (a,) = _graph("a")
+    values = {"_i": 3, "_b": True, "_f": 0.5, "_s": "text", "_t": DataType.INT32, "_l": [1, 2], "_e": []}
+    for name, value in values.items():
+        a.add_attr(name, value)
+    assert [a.attrs.message(name).WhichOneof("value") for name in values] == [
+        "i",
+        "b",
+        "f",
+        "s",
+        "type",
+        "list",
+        "list",
+    ]
+    assert [a.attr(name) for name in values] == [3, True, 0.5, b"text", DataType.INT32, (1, 2), ()]
+    before = a.properties
+    for value, type_string, says in (
+        (3, "whole number", "Attr '_x': 'whole number' is no type of an attr"),
+        (3, "list(thing)", "'list(thing)' is no type"),
+        ("text", "int", "Attr '_x': 'text' is no value for an attr of type int"),
+        (object(), "", "no value for an attr of type string"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=re.escape(says)):
+            a.add_attr("_x", value, type_string)
+    assert a.properties is before
+
+
+def test_attrs_that_are_left_out_read_as_the_default_of_the_op() -> None:
+    """They are not among those that are there; one without default is an error that names it."""
+    node = GraphDef(node=[{"name": "x", "op": "Placeholder", "attr": {"dtype": {"type": "DT_FLOAT"}}}])
+    placeholder = graph_def_to_graph(node).find_node("x")
+    assert placeholder is not None
+    attrs = placeholder.attrs
+    assert attrs["shape"] is None
+    assert attrs.get("shape", "nothing") is None
+    assert attrs.message("shape").shape.unknown_rank
+    assert list(attrs) == ["dtype"]
+    assert "shape" not in attrs
+    assert attrs.get("color", "nothing") == "nothing"
+    for read in (attrs.__getitem__, attrs.message, attrs.serialised):
+        with pytest.raises(NotFoundError, match="No attr named 'color'"):
+            read("color")
 
 
 def test_devices_are_interned() -> None:

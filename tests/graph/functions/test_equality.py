@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.errors import InvalidArgumentError
+from partita.graph.attrs import encode
+from partita.graph.dtypes import DataType
 from partita.graph.functions.equality import same_function
 from partita.graph.functions.library import FunctionLibrary
 from partita.graph.protos import FunctionDef
@@ -29,10 +31,10 @@ def example() -> FunctionDef:
     f.signature.attr.add(name="T", type="type")
     f.signature.attr.add(name="U", type="int")
     k = f.node_def.add(name="k", op="Const")
-    k.attr["dtype"].type = 1
+    k.attr["dtype"].CopyFrom(encode(DataType.FLOAT, "type"))
     k.attr["value"].tensor.CopyFrom(numpy_to_tensor(np.array([1, 1], np.float32)))
     m = f.node_def.add(name="m", op="Mul", input=["x", "y", "^k", "^q"])
-    m.attr["T"].type = 1
+    m.attr["T"].CopyFrom(encode(DataType.FLOAT, "type"))
     m.attr["_internal"].i = 3
     f.node_def.add(name="q", op="NoOp")
     call = f.node_def.add(name="call", op="PartitionedCall", device="/cpu:0")
@@ -128,7 +130,8 @@ def test_everything_else_counts(change: Change) -> None:
 def test_no_order_that_means_nothing_counts(data: st.DataObject) -> None:
     """Any order of nodes, control inputs, control outputs and attrs is the same function."""
     f, g = example(), example()
-    for field in (g.node_def, g.signature.attr, g.signature.control_output):
+    fields: list[Any] = [g.node_def, g.signature.attr, g.signature.control_output]
+    for field in fields:
         items = data.draw(st.permutations(list(field)))
         del field[:]
         field.extend(items)

@@ -177,7 +177,7 @@ def test_ys_that_nothing_flows_back_from_spoil_nothing(data: st.DataObject) -> N
     inert = data.draw(st.lists(st.sampled_from(["whole:0", "is:0", "tiny:0"]), min_size=1, max_size=3))
     ys = data.draw(st.permutations([*live, *inert]))
     alone, among = with_other_types().graph(), with_other_types().graph()
-    expected = gradients(alone, live, ["x:0", "y:0", "n:0"]) if live else [None, None, None]
+    expected: list[str | None] = gradients(alone, live, ["x:0", "y:0", "n:0"]) if live else [None, None, None]
     found = gradients(among, ys, ["x:0", "y:0", "n:0"])
     assert [name is None for name in found] == [name is None for name in expected]
     if live:

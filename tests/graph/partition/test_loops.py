@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.errors import InvalidArgumentError
+from partita.errors import InvalidArgumentError, NotFoundError
 from partita.graph import Graph, GraphDef, NodeDef, graph_def_to_graph, partition
 from partita.graph.builder import GraphBuilder
 from partita.graph.handles import Tensor
@@ -32,12 +32,12 @@ def build_loop(
         return b.op("Exit", switch[0], name=f"{name}/exit")[0]
 
 
-def closed(graph_def: GraphDef) -> Graph:
+def closed(graph_def: GraphDef, *, filled_in: bool = True) -> Graph:
     """The graph with its back edges in place, on the devices its nodes ask for."""
     for node in graph_def.node:
         if node.op == "Merge" and node.name.endswith("/merge"):
             node.input[1] = node.name.replace("/merge", "/next")
-    graph = graph_def_to_graph(graph_def, add_default_attrs=True)
+    graph = graph_def_to_graph(graph_def, add_default_attrs=filled_in)
     graph.assign_devices(graph.requested_device_indices())
     return graph
 
@@ -119,3 +119,36 @@ def test_the_graph_that_is_cut_stays_as_it_is() -> None:
     before = graph.to_graph_def()
     partition(graph)
     assert graph.to_graph_def() == before
+
+
+@pytest.mark.parametrize("without", ["parallel_iterations", "is_constant"])
+@pytest.mark.parametrize("filled_in", [True, False])
+def test_a_loop_without_default_attrs_is_cut_like_one_with_them(without: str, filled_in: bool) -> None:
+    """Files leave defaults out; the control loops that cutting adds have ten parallel iterations then."""
+    b = GraphBuilder()
+    build_loop(b, b.placeholder("x", "float32", (), device=cpu(0)), "f", [cpu(1)], cpu(0))
+    whole = b.graph_def()
+    bare = GraphDef.FromString(whole.SerializeToString())
+    for node in bare.node:
+        if node.op == "Enter":
+            del node.attr[without]
+    expected = partition(closed(whole))
+    found = partition(closed(bare, filled_in=filled_in))
+    for device, part in expected.items():
+        names = [(node.name, list(node.input)) for node in part.node]
+        assert [(node.name, list(node.input)) for node in found[device].node] == names
+        gates = [node for node in found[device].node if node.op == "Enter" and node.name.startswith("_cloop")]
+        assert [node.attr["parallel_iterations"].i for node in gates] == [10] * len(gates)
+    assert sum(node.name.startswith("_cloop") for part in found.values() for node in part.node)
+
+
+def test_a_loop_without_a_frame_is_an_error_that_names_it() -> None:
+    """`frame_name` has no default."""
+    b = GraphBuilder()
+    build_loop(b, b.placeholder("x", "float32", (), device=cpu(0)), "f", [cpu(1)], cpu(0))
+    graph_def = b.graph_def()
+    for node in graph_def.node:
+        if node.op == "Enter":
+            del node.attr["frame_name"]
+    with pytest.raises(NotFoundError, match=r"No attr named 'frame_name' in NodeDef: .*f/enter"):
+        partition(closed(graph_def))

@@ -1,0 +1,103 @@
+"""Graphs whose default attrs were left out, as TensorFlow leaves them out of files, are the graphs they were.
+
+Every attr of the corpus that says what its op's default says is taken away, in functions too. Import, shapes and
+partitions must not notice, whether the import fills defaults in or not; nor may what a session fetches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from partita.actors.session import open_session
+from partita.errors import NotFoundError, PartitaError
+from partita.graph import Graph, GraphDef, graph_def_to_graph, partition
+from partita.graph.default_attrs import graph_lookup
+from partita.graph.node_builder import attr_values_equal
+from partita.graph.protos import AttrValue, NodeDef
+from partita.graph.shape_inference import Shapes, infer_shapes
+from tests.conformance.corpus import Case, cases
+from tests.conformance.test_values import check_close, fed
+from tests.runs import HARD_PLACEMENT, cpus, run_one, run_to_the_end
+
+FAMILIES = ("elementary", "random", "models", "control_flow", "gpu_partition", "functions")
+CASES = [case for family in FAMILIES for case in cases(family)]
+RUN = [case for family in ("control_flow", "functions") for case in cases(family)]
+
+
+def nodes_of(graph_def: GraphDef) -> Iterator[NodeDef]:
+    """All nodes, those of functions too."""
+    yield from graph_def.node
+    for function in graph_def.library.function:
+        yield from function.node_def
+
+
+def stripped(graph_def: GraphDef) -> GraphDef:
+    """The graph without attrs that equal the default of their op."""
+    bare = GraphDef.FromString(graph_def.SerializeToString())
+    find = graph_lookup(bare)
+    for node in nodes_of(bare):
+        try:
+            defaults = find(node.op).defaults
+        except NotFoundError:
+            continue
+        for name in list(node.attr):
+            if name in defaults and attr_values_equal(node.attr[name], AttrValue.FromString(defaults[name])):
+                del node.attr[name]
+    return bare
+
+
+Part = list[tuple[str, str, str, list[str]]]
+
+
+def parts(graph: Graph) -> dict[str, Part] | str:
+    """Nodes of all partitions, or what is wrong with the graph."""
+    graph.assign_devices(graph.requested_device_indices())
+    try:
+        cut = partition(graph)
+    except PartitaError as error:
+        return error.message
+    return {device: [(n.name, n.op, n.device, list(n.input)) for n in part.node] for device, part in cut.items()}
+
+
+def shapes(graph: Graph) -> dict[str, Shapes] | str:
+    """Shapes of all tensors, or what is wrong with the graph."""
+    try:
+        return infer_shapes(graph)
+    except PartitaError as error:
+        return error.message
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
+@pytest.mark.parametrize("filled_in", [False, True], ids=["as it is", "defaults filled in"])
+def test_partitions_and_shapes_are_the_same(case: Case, filled_in: bool) -> None:
+    """An attr that is left out reads as its default wherever it is read."""
+    whole = graph_def_to_graph(case.graph_def(), add_default_attrs=True)
+    bare = graph_def_to_graph(stripped(case.graph_def()), add_default_attrs=filled_in)
+    assert [(n.name, n.input_types, n.output_types) for n in bare.op_nodes()] == [
+        (n.name, n.input_types, n.output_types) for n in whole.op_nodes()
+    ]
+    assert shapes(bare) == shapes(whole)
+    assert parts(bare) == parts(whole)
+
+
+@pytest.mark.parametrize("case", RUN, ids=lambda case: case.path)
+def test_values_are_the_same(case: Case) -> None:
+    """Loops and functions, whose bodies are read far from where sessions fill in defaults."""
+
+    async def main() -> None:
+        async with open_session(stripped(case.graph_def()), cpus(len(case.devices)), config=HARD_PLACEMENT) as session:
+            for step in case.steps():
+                values = await run_one(session, fed(case, step), step.fetches, step.targets)
+                for name, key, value in zip(step.fetches, step.expected, values, strict=True):
+                    check_close(case, name, value, case.expected[key])
+
+    run_to_the_end(main)
+
+
+def test_there_is_something_to_strip() -> None:
+    """The corpus has cases of loops and functions here, and most of them have default attrs."""
+    changed = [case for case in CASES if stripped(case.graph_def()) != case.graph_def()]
+    assert len(changed) > len(CASES) // 2
+    assert {"control_flow", "functions"} <= {case.path.partition("/")[0] for case in changed}
