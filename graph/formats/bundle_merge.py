@@ -45,7 +45,11 @@ def merge_bundles(
         for shard in its_shards
     ]
     with BundleUpdate(destination, files) as update:
-        update.place([partial(NewFile.linked, source, files=files) for source in sources])
+        try:
+            update.place([partial(NewFile.linked, source, files=files) for source in sources])
+        except NotFoundError:
+            _check_unchanged(indices)
+            raise
         merged: Entries = {}
         first = update.first_shard
         for index, its_shards in zip(indices, shards, strict=True):

@@ -31,7 +31,7 @@ from .storage import file_errors
 
 _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})
 _KEPT_OPEN = 64  # data files that one reader keeps open, out of the thousand or so that a process may have
-_ATTEMPTS = 10  # to open files while they are being replaced; after that, checksums tell what fits
+_ATTEMPTS = 100  # to open files while they are being replaced; after that, checksums tell what fits
 _NAMED = 8  # tensors that an error lists
 
 Bounds = tuple[tuple[int, int], ...]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +13,16 @@ import numpy as np
 import pytest
 
 from partita.devices.kernels.registry import is_waiting_for_files
-from partita.errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, PartitaError
+from partita.errors import (
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    PartitaError,
+    ResourceExhaustedError,
+)
 from partita.graph.dtypes import Array, DataType
+from partita.graph.formats.file_system import FileSystem
 from tests.devices.kernels.harness import run, shapes
 
 A = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -134,6 +145,58 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FailedPreconditionError, match="Not a directory"):
         save(tmp_path / "file" / "x", {"a": A})
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And leaves what was saved before, alone."""
+    save(tmp_path / "x", {"a": A})
+
+    def full(files: FileSystem, file: int, data: memoryview) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileSystem, "write", full)
+        with pytest.raises(ResourceExhaustedError, match=r"x\.data-00001-of-00002; No space left on device"):
+            save(tmp_path / "x", {"a": A + 1})
+    assert np.array_equal(restore(tmp_path / "x", ["a"], [DataType.FLOAT]), A)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.data-00000-of-00001", "x.index"]
+
+
+def test_damage_is_told_with_file_and_tensors(tmp_path: Path) -> None:
+    """In TensorFlow's words first."""
+    save(tmp_path / "x", {"a": A, "b": A, "c": np.int32(7)})
+    path = tmp_path / "x.data-00000-of-00001"
+    path.write_bytes(path.read_bytes()[:60] + b"?" + path.read_bytes()[61:])
+    with pytest.raises(DataLossError) as caught:
+        restore(tmp_path / "x", ["a", "b"], [DataType.FLOAT] * 2)
+    assert caught.value.message.startswith(f"TensorBundle at {tmp_path}/x shard 0 (48 bytes): Checksum does not match")
+    assert caught.value.message.endswith(f"; tensor 'b' is damaged in {path}, which also holds 'a', 'c'")
+
+
+def test_steps_that_save_one_prefix_at_once_mix_nothing(tmp_path: Path) -> None:
+    """Whoever restores meanwhile finds one of the versions, whole, and so does whoever comes after them."""
+    save(tmp_path / "x", {"a": np.zeros(1), "b": np.zeros(1)})
+
+    def save_some(first: int) -> None:
+        for version in range(first, first + 10):
+            save(tmp_path / "x", {"a": np.full(version, version, float), "b": np.full(2 * version, version, float)})
+
+    def restored() -> int:
+        a, b = restore(tmp_path / "x", ["a", "b"], [DataType.DOUBLE] * 2)
+        assert a[0] == b[0]
+        assert (a == a[0]).all()
+        assert (b == b[0]).all()
+        return int(a[0])
+
+    with ThreadPoolExecutor(3) as threads:
+        savers = [threads.submit(save_some, first) for first in (10, 20, 30)]
+        while not all(saver.done() for saver in savers):
+            restored()
+        for saver in savers:
+            saver.result()
+    assert restored() in (19, 29, 39)
+    save(tmp_path / "x", {"a": A})
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_file_names_have_at_least_five_digits() -> None:

@@ -145,7 +145,7 @@ class PowerLoss(Watched):
             if path.is_dir():
                 self._folders.add(str(path))
         self.states: dict[frozenset[tuple[str, bytes | None]], str] = {}
-        self._note("nothing")
+        self.note("nothing")
 
     def run(self, name: str, work: Callable[..., Any], *arguments: Any) -> Any:
         """Does one operation, then adds what could be left if the power went now."""
@@ -155,7 +155,7 @@ class PowerLoss(Watched):
             self._files[result] = self._names.get(arguments[0], -1)
         elif name in CHANGES:
             getattr(self, f"_after_{name}")(result, *arguments)
-            self._note(f"{name} {arguments}")
+            self.note(f"{name} {arguments}")
         return result
 
     def _after_create(self, handle: int, path: str) -> None:
@@ -200,7 +200,7 @@ class PowerLoss(Watched):
         self._synced.append(content)
         return len(self._synced) - 1
 
-    def _note(self, moment: str) -> None:
+    def note(self, moment: str) -> None:
         """Adds all states that are possible now."""
         zeros = [
             synced + bytes(len(written) - len(synced))

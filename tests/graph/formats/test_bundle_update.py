@@ -116,8 +116,9 @@ def test_a_checkpoint_that_is_saved_while_it_is_merged_is_not_lost(tmp_path: Pat
     part = parts_of(prefix)[0]
 
     def save_part() -> None:
-        with BundleWriter(part, UNSYNCED) as writer:
-            writer.add("late", np.full(40, 5))
+        for _ in range(2):  # after which the data file has the name of the first one again
+            with BundleWriter(part, UNSYNCED) as writer:
+                writer.add("late", np.full(40, 5))
 
     while visited:
         save(prefix, 0)
@@ -126,7 +127,7 @@ def test_a_checkpoint_that_is_saved_while_it_is_merged_is_not_lost(tmp_path: Pat
         disk = Visited(moment, save_part, never_at=["remove"])
         try:
             merge(prefix, 9, disk)
-        except (AbortedError, NotFoundError):
+        except AbortedError:
             refused += 1
             assert version_at(prefix) == 0
         if disk.visited and "late" not in BundleReader(prefix):

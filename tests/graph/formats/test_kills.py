@@ -28,6 +28,7 @@ from tests.graph.formats.versions import (
     version_at,
 )
 
+TOOL = Path(__file__).parents[3] / "tools" / "kill_saves.py"
 # Files that a sweep of "ckpt" has no business with, however much their names look like its own.
 BYSTANDERS = [
     "ckpt2.data-00001-of-00002",
@@ -141,7 +142,7 @@ def test_what_was_saved_survives_a_loss_of_power(tmp_path: Path) -> None:
     disk = PowerLoss(tmp_path)
     save(str(tmp_path / "new" / "ckpt"), 3, disk)
     disk.states.clear()
-    disk._note("the end")
+    disk.note("the end")
     for number, tree in enumerate(disk.states):
         left = tmp_path / str(number)
         put(tree, left)
@@ -177,6 +178,7 @@ def test_any_row_of_deaths_loses_nothing(tmp_path: Path, writes: list[tuple[Writ
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+@pytest.mark.slow
 def test_kill_9_at_any_operation_loses_nothing(tmp_path: Path) -> None:
     """Real processes, real kills: of a save over another one, and of a merge over another one."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -191,3 +193,16 @@ def test_kill_9_at_any_operation_loses_nothing(tmp_path: Path) -> None:
         assert len(folders) > 20
         for folder in folders:
             check(scene, str(folder / "ckpt"), folder.name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+@pytest.mark.skipif(not TOOL.exists(), reason="tools are not part of the distribution")
+@pytest.mark.slow
+@pytest.mark.parametrize("way", [[], ["--merge"]])
+def test_the_tool_that_kills_at_random_counts_no_loss(way: list[str]) -> None:
+    """A few kills here, 1,000 by hand."""
+    command = [sys.executable, str(TOOL), "--kills", "10", "--megabytes", "0.1", *way]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    told = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=600).stdout
+    assert told.startswith("10 kills: ")
+    assert " 0 lost\n" in told
