@@ -26,7 +26,7 @@ from ..ops.registry import OpSignature, lookup_op
 from ..protos import AssetFileDef, GraphDef, MetaGraphDef, OpList, SavedModel, SignatureDef, TensorInfo
 from ..tensor import shape_from_proto, tensor_to_numpy
 from .bundle_index import index_file
-from .storage import read_file
+from .storage import file_errors, read_file
 from .wire import is_cut_short
 
 if TYPE_CHECKING:
@@ -86,7 +86,9 @@ class SavedGraph:
     @property
     def has_variables(self) -> bool:
         """Whether that checkpoint is there; a model without variables need not have one."""
-        return Path(index_file(self.variables)).exists()
+        index = index_file(self.variables)
+        with file_errors(index):
+            return Path(index).exists()
 
     def signature(self, name: str) -> Signature:
         """The signature of that name; NotFoundError, with the names there are, when there is none."""
@@ -125,7 +127,9 @@ def load_saved_model(folder: str | Path, tags: Iterable[str] = SERVING_TAGS) -> 
 def _read(folder: Path) -> SavedModel:
     """The message in a folder, binary where there is a binary one."""
     binary, text = folder / "saved_model.pb", folder / "saved_model.pbtxt"
-    if binary.is_file():
+    with file_errors(folder):
+        is_binary, is_text = binary.is_file(), text.is_file()
+    if is_binary:
         data = read_file(binary)
         try:
             return SavedModel.FromString(data)
@@ -133,7 +137,7 @@ def _read(folder: Path) -> SavedModel:
             if is_cut_short(data):
                 raise OutOfRangeError(f"Read less bytes than requested: {binary} is cut short") from error
             raise DataLossError(f"Can't parse {binary} as binary proto") from error
-    if text.is_file():
+    if is_text:
         try:
             return text_format.Parse(read_file(text).decode("utf-8", "replace"), SavedModel(), allow_unknown_field=True)
         except text_format.ParseError as error:

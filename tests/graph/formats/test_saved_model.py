@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,7 +13,7 @@ from google.protobuf import text_format
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.errors import DataLossError, InvalidArgumentError, NotFoundError, OutOfRangeError
+from partita.errors import DataLossError, InvalidArgumentError, NotFoundError, OutOfRangeError, PermissionDeniedError
 from partita.graph import load_saved_model, numpy_to_tensor
 from partita.graph.dtypes import DataType
 from partita.graph.protos import AssetFileDef, MetaGraphDef, NodeDef, OpDef, SavedModel, TensorInfo
@@ -54,6 +56,21 @@ def test_text_is_read_where_there_is_no_binary(tmp_path: Path) -> None:
     written(tmp_path, meta_graph("binary"))
     with pytest.raises(NotFoundError):
         load_saved_model(tmp_path, ["text"])
+
+
+def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the model is looked for, and when its variables are."""
+    model = load_saved_model(written(tmp_path, meta_graph("serve")))
+
+    def refuse(path: Path, **_: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "stat", refuse)
+        with pytest.raises(PermissionDeniedError, match="Permission denied"):
+            load_saved_model(tmp_path)
+        with pytest.raises(PermissionDeniedError, match=r"variables\.index; Permission denied"):
+            assert model.has_variables
 
 
 def test_folders_without_a_model_are_refused(tmp_path: Path) -> None:
