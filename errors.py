@@ -21,8 +21,8 @@ PartitaError                      catch this one to catch them all
     ├── InternalError             INTERNAL              an invariant of Partita did not hold
     └── UnknownError              UNKNOWN               an exception nobody classified
 
-A message says what thing, what is wrong with it, what to do. Where it happened (node, op, device, inputs, frame,
-step) is kept beside the message, so that programs need not parse text.
+A message says what thing, what is wrong with it, what to do. Where it happened (node, op, function, calls, device,
+inputs, frame, step) is kept beside the message, so that programs need not parse text.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Self
 
-_CONTEXT = ("node", "op", "device", "inputs", "frame", "step")
+_CONTEXT = ("node", "op", "function", "calls", "device", "inputs", "frame", "step")
 
 
 class PartitaError(Exception):
     """Base of all errors of this package: a status code, a message, and the place it happened.
 
     `node`, `op`, `device`, `inputs`, `frame` and `step` are None where they do not apply or are not known yet;
-    `inputs` are names of the tensors that the node was given, or of the fed one that was refused.
+    `inputs` are names of the tensors that the node was given, or of the fed one that was refused. A node in the body of
+    a function has the name that it has there: `function` is that function, and `calls` are the nodes that called,
+    outermost first.
     """
 
     code: ClassVar[str] = "UNKNOWN"
@@ -61,6 +63,18 @@ class PartitaError(Exception):
         self.inputs = inputs
         self.frame = frame
         self.step = step
+        self.function: str | None = None
+        self.calls: tuple[str, ...] | None = None
+        self._is_leaving = False
+
+    def inside(self, function: str) -> Self:
+        """Notes that the error leaves the body of a function: the next node it is `located` at is the one that called.
+
+        Returns this very error.
+        """
+        self.function = function if self.function is None else self.function
+        self._is_leaving = True
+        return self
 
     def located(
         self,
@@ -73,7 +87,11 @@ class PartitaError(Exception):
         step: int | None = None,
     ) -> Self:
         """Fills in the parts of the place still unknown and returns this very error, for `raise e.located(...)`."""
-        self.node = node if self.node is None else self.node
+        if node is not None and self._is_leaving:
+            self._is_leaving = False
+            self.calls = (node, *(self.calls or ()))
+        elif self.node is None and not self._is_leaving:
+            self.node = node
         self.op = op if self.op is None else self.op
         self.device = device if self.device is None else self.device
         self.inputs = inputs if self.inputs is None else self.inputs

@@ -73,7 +73,10 @@ class Binder:
             return _unfed(name, properties)
         if factory is None:
             assert self.functions is not None  # or there is no kernel
-            return call_kernel(properties, self.functions, self.device)
+            try:
+                return call_kernel(properties, self.functions, self.device)
+            except PartitaError as error:
+                raise error.located(node=name, op=op, device=self.device) from error.__cause__
         construction = Construction(
             name, op, properties.attrs, properties.input_types, properties.output_types, self.device, self.state
         )

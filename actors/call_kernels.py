@@ -10,24 +10,26 @@ none, when it has elements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import repeat
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..devices.kernels.registry import Kernel, Start, outputs
-from ..errors import InternalError, InvalidArgumentError
+from ..errors import InternalError, InvalidArgumentError, PartitaError
 from ..graph.dtypes import DataType, Shape, base_type, numpy_dtype
-from ..graph.functions.calls import called_function
+from ..graph.functions.calls import called_function, is_partitioned_call
 from ..graph.ops.shapes.dims import fits, shape_text
+from .call_checks import check_arguments, check_branch, check_call, check_condition, check_loop_body, check_map
 
 if TYPE_CHECKING:
     from ..graph import NameAttrList
     from ..graph.functions.library import FunctionLibrary
     from ..graph.properties import NodeProperties
-    from .calls import Callee, Functions
+    from .calls import Callee, Functions, Homes
     from .deferred import PendingCall
 
 Values = Sequence[Any]  # tensors of any type
@@ -37,6 +39,8 @@ _LOOPS = ("While", "StatelessWhile")
 _GRADIENT = "SymbolicGradient"
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "MapDefun", _GRADIENT)
 _ALWAYS_DEFERRED = (*_LOOPS, "RemoteCall")  # a loop may be long; which device is called, the run decides
+
+Check = Callable[["Callee", Sequence[DataType]], None]
 
 
 def calls_functions(node: NodeProperties, library: FunctionLibrary) -> bool:
@@ -55,21 +59,37 @@ def is_deferred_call(node: NodeProperties, functions: Functions, device: str) ->
     named, op = called_by(node, functions.library), node.op_def.name
     if op in _ALWAYS_DEFERRED or any(f.name in functions.library and functions.may_call_itself(f.name) for f in named):
         return True
-    return not all(functions.callee(f, device, gradient=op == _GRADIENT).is_short for f in named)
+    homes = None
+    if is_partitioned_call(node):
+        homes = (device,) * node.input_types.count(DataType.RESOURCE)
+        if homes and not functions.has_one_device:
+            return True
+    if op in _CONDITIONALS or op in _CASES:
+        return not all(_is_known_to_be_short(functions, f, device) for f in named)
+    return not all(functions.callee(f, device, homes, gradient=op == _GRADIENT).is_short for f in named)
+
+
+def _is_known_to_be_short(functions: Functions, branch: NameAttrList, device: str) -> bool:
+    """Whether a branch is short; what is wrong with one that is never taken harms nobody, and is told when it is."""
+    try:
+        return functions.callee(branch, device).is_short
+    except PartitaError:
+        return False
 
 
 def call_kernel(node: NodeProperties, functions: Functions, device: str) -> Kernel | Start:
     """The kernel of a node, or what starts it if it is deferred. Raises as `Functions.callee`."""
     op = node.op_def.name
     types = tuple(map(base_type, node.input_types))
+    types_of_results = tuple(map(base_type, node.output_types))
     given = types[1:] if op in (*_CONDITIONALS, *_CASES, "RemoteCall") else types
     callees = [
-        _Lazy(functions, function, device, given, len(node.output_types), op == _GRADIENT)
-        for function in called_by(node, functions.library)
+        _Lazy(functions, function, device, given, types_of_results, check, is_partitioned_call(node), op == _GRADIENT)
+        for function, check in zip(called_by(node, functions.library), _checks(op), strict=False)
     ]
     deferred = is_deferred_call(node, functions, device)
     if op in _LOOPS:
-        return _While(replace(callees[0], results=1), callees[1]).start
+        return _While(*callees).start
     if op == "RemoteCall":
         return _remote(callees[0])
     if op == "MapDefun":
@@ -77,6 +97,15 @@ def call_kernel(node: NodeProperties, functions: Functions, device: str) -> Kern
         return mapped.start if deferred else mapped.run
     choose = _Choice(op, callees)
     return choose.start if deferred else choose.run
+
+
+def _checks(op: str) -> Iterable[Check]:
+    """How the results of each function of a node are checked."""
+    if op in _LOOPS:
+        return check_condition, check_loop_body
+    if op in (*_CONDITIONALS, *_CASES):
+        return repeat(check_branch)
+    return repeat(check_map if op == "MapDefun" else check_call)
 
 
 def called_by(node: NodeProperties, library: FunctionLibrary) -> list[NameAttrList]:
@@ -99,21 +128,46 @@ def called_by(node: NodeProperties, library: FunctionLibrary) -> list[NameAttrLi
 class _Lazy:
     """A function that is compiled when it is first called, if not before, and then checked against the call.
 
-    `given` are the types of its arguments in the call, `results` says how many results the call wants.
+    `given` are the types of its arguments in the call, `wanted` those of its results, which `check` compares. One that
+    `is_multi_device` is compiled anew when its resources live elsewhere than in the calls before.
     """
 
     functions: Functions
     function: NameAttrList
     device: str
     given: tuple[DataType, ...]
-    results: int
+    wanted: tuple[DataType, ...]
+    check: Check
+    is_multi_device: bool
     is_gradient: bool
+    _known: dict[Homes | None, Callee] = field(init=False, default_factory=dict)
 
-    def __call__(self) -> Callee:
-        """The function; InvalidArgumentError if the call does not fit it."""
-        found = self.functions.callee(self.function, self.device, gradient=self.is_gradient)
-        found.check(self.given, self.results)
+    def __call__(self, arguments: Values) -> Callee:
+        """The function for a call with these arguments; the errors of `check` if the call does not fit it."""
+        homes = self._homes(arguments)
+        found = self._known.get(homes)
+        if found is None:
+            found = self.functions.callee(self.function, self.device, homes, gradient=self.is_gradient)
+            check_arguments(found, self.given)
+            self.check(found, self.wanted)
+            self._known[homes] = found
         return found
+
+    def _homes(self, arguments: Values) -> Homes | None:
+        if not self.is_multi_device:
+            return None
+        if DataType.RESOURCE not in self.given:
+            return ()
+        return tuple(
+            self.functions.home(value, self.device)
+            for value, dtype in zip(arguments, self.given, strict=True)
+            if dtype is DataType.RESOURCE
+        )
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a function that runs as a whole on one device is short."""
+        return self.functions.callee(self.function, self.device, gradient=self.is_gradient).is_short
 
 
 def _truth(value: Any) -> bool:
@@ -139,15 +193,18 @@ class _Choice:
     def start(self, call: PendingCall, *inputs: Any) -> None:
         """Begins the call."""
         callee, arguments = self._chosen(inputs)
-        callee.start(call, arguments, lambda results: call.done(*results))
+        if callee.is_short:
+            call.done(*callee.run(*arguments))
+        else:
+            callee.start(call, arguments, lambda results: call.done(*results))
 
     def _chosen(self, inputs: Values) -> tuple[Callee, Values]:
         if self.op in _CONDITIONALS:
-            return self.callees[0 if _truth(inputs[0]) else 1](), inputs[1:]
+            return self.callees[0 if _truth(inputs[0]) else 1](inputs[1:]), inputs[1:]
         if self.op in _CASES:
             index, last = int(inputs[0]), len(self.callees) - 1
-            return self.callees[index if 0 <= index <= last else last](), inputs[1:]
-        return self.callees[0](), inputs
+            return self.callees[index if 0 <= index <= last else last](inputs[1:]), inputs[1:]
+        return self.callees[0](inputs), inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,27 +216,18 @@ class _While:
 
     def start(self, call: PendingCall, *inputs: Any) -> None:
         """Begins the loop."""
-        cond = self.cond()
-        if cond.is_short and self.body.functions.callee(self.body.function, self.body.device).is_short:
-            call.part.actor.go_on(call, _turns(cond, self.next, inputs, call.part.actor.deadline))
+        cond = self.cond(inputs)
+        if cond.is_short and self.body.is_short:
+            call.part.actor.go_on(call, _turns(cond, self.body, inputs, call.part.actor.deadline))
         else:
-            _LongWhile(call, cond, self.next).decide(inputs)
-
-    def next(self) -> Callee:
-        """The body, once it is known to be called; InvalidArgumentError if its results cannot go into the next call."""
-        body = self.body()
-        if body.result_types != body.argument_types:
-            replace(self.cond, given=body.result_types)()  # which says what does not fit
-        return body
+            _LongWhile(call, cond, self.body).decide(inputs)
 
 
-def _turns(
-    cond: Callee, body: Callable[[], Callee], values: Values, deadline: Callable[[], float]
-) -> Generator[None, None, Values]:
+def _turns(cond: Callee, body: _Lazy, values: Values, deadline: Callable[[], float]) -> Generator[None, None, Values]:
     """Runs the loop, one call after the other; yields when it is time for others."""
     end = deadline()
     while _truth(cond.run(*values)[0]):
-        values = body().run(*values)
+        values = body(values).run(*values)
         if perf_counter() > end:
             yield
             end = deadline()
@@ -191,7 +239,7 @@ class _LongWhile:
 
     __slots__ = ("body", "call", "cond", "count")
 
-    def __init__(self, call: PendingCall, cond: Callee, body: Callable[[], Callee]) -> None:
+    def __init__(self, call: PendingCall, cond: Callee, body: _Lazy) -> None:
         self.call = call
         self.cond = cond
         self.body = body
@@ -205,7 +253,7 @@ class _LongWhile:
                 self.call.done(*values)
                 return
             self.count += 1
-            self.body().start(self.call, values, self.decide, f":{self.count}b")
+            self.body(values).start(self.call, values, self.decide, f":{self.count}b")
 
         self.cond.start(self.call, values, decided, f":{self.count}c")
 
@@ -223,12 +271,12 @@ class _Map:
 
     def run(self, *inputs: Any) -> Any:
         """The kernel, where the function is short."""
-        callee = self.callee()
+        callee = self.callee(inputs)
         return outputs(self._stacked([callee.run(*arguments) for arguments in self._slices(inputs)]))
 
     def start(self, call: PendingCall, *inputs: Any) -> None:
         """Begins the calls of all slices."""
-        callee, slices = self.callee(), self._slices(inputs)
+        callee, slices = self.callee(inputs), self._slices(inputs)
         found: list[Values | None] = [None] * len(slices)
         if not slices:
             call.done(*self._stacked([]))
@@ -281,7 +329,7 @@ def _remote(function: _Lazy) -> Start:
 
     def start(call: PendingCall, target: Any, *arguments: Any) -> None:
         name = target.item() if isinstance(target, np.ndarray) else target
-        callee = replace(function, device=function.functions.device(name.decode()))()
+        callee = replace(function, device=function.functions.device(name.decode()))(arguments)
         callee.start(call, arguments, lambda results: call.done(*results))
 
     return start

@@ -1,9 +1,15 @@
 """Functions when they run: bodies placed, cut and compiled like graphs of their own, and called by the nodes of others.
 
-Flows in: calls and the functions they name, the library of the session's graph. Flows out: a `Callee` per function and
-device that calls it. Always holds: a body's nodes are where they ask to be, and else with the caller; what has effects
-in it runs, whether its results are used or not; a function that may call itself is compiled when it is first called,
-one level at a time.
+Flows in: calls and the functions they name, the library of the session's graph. Flows out: a `Callee` per function,
+device that calls it, and devices of the resources it is given. Always holds: what has effects in a body runs, whether
+its results are used or not; a function that may call itself is compiled when it is first called, one level at a time.
+
+Where the nodes of a body go is TensorFlow's rule, of which there are two. `PartitionedCall` and
+`StatefulPartitionedCall` call over several devices: arguments and results are with the caller, but a resource is where
+its handle says that it lives, which only the run may know; the placer puts the rest where it asks to be, or must be,
+and has the caller's device before all others where it may choose. Every other call (a function used as an op,
+conditionals and loops that are not lowered, maps, remote calls, gradients) runs as a whole on one device, whatever its
+nodes ask for.
 
 A short function that needs nobody else runs as one instruction of its caller. Any other is a deferred node: its parts
 run on the actors of their devices, their messages go by keys of the call's own frame.
@@ -19,10 +25,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..devices.placement import place
+from ..devices.state import ResourceHandle
 from ..errors import InvalidArgumentError, PartitaError, ResourceExhaustedError
+from ..graph.columns import SINK_ID
 from ..graph.device_name import is_specification, parse_full_name
-from ..graph.dtypes import DataType, dtype_name
+from ..graph.dtypes import DataType
 from ..graph.functions.body import FunctionBody, instantiate_call
 from ..graph.gradients import gradient_function
 from ..graph.partition import PartitionOptions, name_counter, split_graph
@@ -32,6 +42,9 @@ from ..graph.validate import check_kinds
 from .compiler import compile_plans
 from .executor import fresh_slots, run_chunk
 from .instructions import DEAD
+from .interpretation import Interpretation, interpret
+from .interpreted_part import InterpretedPart
+from .levels import Unfoldable
 from .step import Part, frame_id, send_in
 from .transfers import check_keys
 
@@ -48,6 +61,8 @@ _AT_ONCE = 64  # instructions of a function that its caller runs as one
 
 Values = Sequence[Any]  # tensors of any type
 Done = Callable[[Values], None]
+Homes = tuple[str, ...]
+"""full names of the devices of the resources among the arguments of a call"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,34 +73,19 @@ class Callee:
     work: tuple[tuple[Plan, DeviceActor], ...]
     argument_types: tuple[DataType, ...]
     result_types: tuple[DataType, ...]
+    interpreted: tuple[Interpretation, DeviceActor] | None = None
+    """in place of `work`, where only the interpreter can run a loop in the body"""
 
     @property
     def num_results(self) -> int:
         """How many tensors a call gives."""
         return len(self.result_types)
 
-    def check(self, given: tuple[DataType, ...], wanted: int) -> None:
-        """Raises InvalidArgumentError unless it takes arguments of these types and gives so many results."""
-        if given == self.argument_types and wanted == len(self.result_types):
-            return
-        if len(given) != len(self.argument_types):
-            raise InvalidArgumentError(
-                f"Expects {len(self.argument_types)} arguments, but {len(given)} is provided: function {self.name!r}"
-            )
-        for index, (actual, expected) in enumerate(zip(given, self.argument_types, strict=True)):
-            if actual != expected:
-                raise InvalidArgumentError(
-                    f"Type mismatch: actual {dtype_name(actual)} vs. expect {dtype_name(expected)}: "
-                    f"Expects arg[{index}] to be {dtype_name(expected)} but {dtype_name(actual)} is provided"
-                )
-        raise InvalidArgumentError(
-            f"function {self.name!r} gives {len(self.result_types)} results where {wanted} are wanted; "
-            "let the node that calls it have as many outputs"
-        )
-
     @property
     def is_short(self) -> bool:
         """Whether a call runs as one instruction."""
+        if self.interpreted is not None:
+            return False
         if not self.work:
             return True
         plan = self.work[0][0]
@@ -99,7 +99,10 @@ class Callee:
             slots = fresh_slots(plan, arguments)
             for segment in plan.segments:
                 for number in range(len(segment.chunks)):
-                    run_chunk(plan, segment, segment.chunks, number, slots)
+                    try:
+                        run_chunk(plan, segment, segment.chunks, number, slots)
+                    except PartitaError as error:
+                        raise error.inside(self.name) from error.__cause__
             for result in plan.results:
                 found[result.index] = slots[result.slot]
         return self.alive(found)
@@ -114,10 +117,13 @@ class Callee:
         frame = f"{frame_id(f'{caller.frame};{self.name};{call.number}{turn}')}:0"
         send = partial(send_in, call.part.step.rendezvous.send, frame)
         ended = _Gathering(self, call, done)
-        if not self.work:
+        if self.interpreted is not None:
+            graph, actor = self.interpreted
+            InterpretedPart(caller.step, graph, actor, arguments, ended, call=call, function=self.name).start(frame)
+        elif not self.work:
             done([])
         for plan, actor in self.work:
-            part = Part(caller.step, plan, actor, ended, caller.depth + 1)
+            part = Part(caller.step, plan, actor, ended, caller.depth + 1, call, self.name)
             part.start(fresh_slots(plan, arguments, send), frame)
 
     def alive(self, results: list[Any]) -> list[Any]:
@@ -138,11 +144,14 @@ class _Gathering:
         self._call = call
         self._done = done
         self._found: list[Any] = [DEAD] * callee.num_results
-        self._left = len(callee.work)
+        self._left = len(callee.work) or 1
 
-    def __call__(self, part: Part) -> None:
-        for result in part.plan.results:
-            self._found[result.index] = part.slots[result.slot]
+    def __call__(self, part: Part | InterpretedPart) -> None:
+        if isinstance(part, InterpretedPart):
+            self._found = [part.result(index) for index in range(self._callee.num_results)]
+        else:
+            for result in part.plan.results:
+                self._found[result.index] = part.slots[result.slot]
         self._left -= 1
         if self._left:
             return
@@ -161,7 +170,7 @@ class Functions:
         self._cluster = cluster
         self._actors = actors
         self._soft = soft
-        self._callees: dict[tuple[bytes, str, bool], Callee] = {}
+        self._callees: dict[tuple[bytes, str, bool, Homes | None], Callee] = {}
         self._recursive: dict[str, bool] = {}
 
     def may_call_itself(self, name: str) -> bool:
@@ -171,17 +180,43 @@ class Functions:
             found = self._recursive[name] = name in self.library.closure(self.library.needs(name))
         return found
 
-    def callee(self, function: NameAttrList, device: str, *, gradient: bool = False) -> Callee:
+    @property
+    def has_one_device(self) -> bool:
+        """Whether there is only one place where anything can be."""
+        return len(self._actors) == 1
+
+    def callee(
+        self, function: NameAttrList, device: str, homes: Homes | None = None, *, gradient: bool = False
+    ) -> Callee:
         """The function, or the one that computes its gradient, compiled for calls from a device.
 
-        Raises what `instantiate`, `gradient_function`, `place` and `compile_plans` raise.
+        `homes` are the devices of the resources among its arguments, in their order; without, the function runs as a
+        whole on `device`. Raises what `instantiate`, `gradient_function`, `place` and `compile_plans` raise.
         """
-        key = function.SerializeToString(deterministic=True), device, gradient
+        key = function.SerializeToString(deterministic=True), device, gradient, homes
         found = self._callees.get(key)
         if found is None:
             body = (gradient_function if gradient else instantiate_call)(self.library, function)
-            found = self._callees[key] = self.compile(body, device)
+            try:
+                found = self._callees[key] = self._compile(body, device, homes)
+            except PartitaError as error:
+                raise error.inside(body.name) from error.__cause__
         return found
+
+    def home(self, value: Any, default: str) -> str:
+        """The device of the resource whose handle a tensor carries; `default` for what lives on no device.
+
+        Raises InvalidArgumentError for a device that the session, or the task, does not have.
+        """
+        found = value.flat[0] if isinstance(value, np.ndarray) and value.size else value
+        if not isinstance(found, ResourceHandle):
+            return default
+        if found.device not in self._actors:
+            raise InvalidArgumentError(
+                f"resource {found.name!r} lives on {found.device}, which a function called from {default} cannot "
+                f"reach: its nodes are on {list(self._actors)}; inline the call"
+            )
+        return found.device
 
     def device(self, name: str) -> str:
         """The full name of a device of the session that fits `name`; InvalidArgumentError when there is none."""
@@ -191,21 +226,26 @@ class Functions:
                 return full
         raise InvalidArgumentError(f"no device {name!r} among {list(self._actors)}")
 
-    def compile(self, body: FunctionBody, device: str) -> Callee:
-        """A body, compiled for calls from a device."""
-        graph = runnable_body(body, device)
+    def _compile(self, body: FunctionBody, device: str, homes: Homes | None) -> Callee:
+        graph = runnable_body(body, device, homes)
         check_kinds(graph)
         check_keys(graph)
-        place(graph, self._cluster, allow_soft_placement=self._soft)
+        place(graph, self._cluster, allow_soft_placement=self._soft, default_device=device)
+        try:
+            return Callee(body.name, self._plans(graph), body.argument_types, body.result_types)
+        except Unfoldable:
+            uncut = interpret(graph, {name: actor.binder for name, actor in self._actors.items()})
+            return Callee(body.name, (), body.argument_types, body.result_types, (uncut, self._actors[device]))
+
+    def _plans(self, graph: Graph) -> tuple[tuple[Plan, DeviceActor], ...]:
         parts = split_graph(graph, PartitionOptions(new_name=name_counter(), get_incarnation=self._cluster.incarnation))
         work = [(part, self._actors[name].binder) for name, part in parts.items()]
         plans = compile_plans(work, called=True)
-        used = tuple(zip(plans, [self._actors[name] for name in parts], strict=True))
-        return Callee(body.name, used, body.argument_types, body.result_types)
+        return tuple(zip(plans, [self._actors[name] for name in parts], strict=True))
 
 
-def runnable_body(body: FunctionBody, device: str) -> Graph:
-    """The part of a body that a call runs, conditionals and loops lowered; the caller's device where none is asked."""
+def runnable_body(body: FunctionBody, device: str, homes: Homes | None) -> Graph:
+    """The part of a body that a call runs, conditionals and loops lowered; what is settled has its device."""
     graph = lower_functional(body.graph)
     if graph is body.graph:
         graph = graph.clone()
@@ -214,9 +254,17 @@ def runnable_body(body: FunctionBody, device: str) -> Graph:
     wanted += [node for node in graph.op_nodes() if node.properties.op_def.is_stateful]
     prune_for_reverse_reachability(graph, wanted)
     graph.fix_source_and_sink_edges()
-    requested, default = graph.requested_device_indices(), graph.intern_device(device)
-    for node in graph.op_nodes():
-        if not node.requested_device or node.op in ("_Arg", "_Retval"):
-            requested[node.id] = default
-    graph.request_devices(requested)
+    if homes is None:
+        requested = graph.requested_device_indices()
+        requested[SINK_ID + 1 :] = graph.intern_device(device)
+        graph.request_devices(requested)
+        return graph
+    assigned, resources = graph.assigned_device_indices(), iter(homes)
+    for node in body.arguments:
+        home = next(resources, device) if node.output_types[0] is DataType.RESOURCE else device
+        assigned[node.id] = graph.intern_device(home)
+    for node in body.results:
+        if node.input_types[0] is not DataType.RESOURCE:
+            assigned[node.id] = graph.intern_device(device)
+    graph.assign_devices(assigned)
     return graph

@@ -29,7 +29,7 @@ from .deferred import DeferredNode, End, launched
 from .distributed_loops import DistributedLoop
 from .draft import Draft, draft_of
 from .layout import slots_of, template_of
-from .levels import Levels, Loop, levels_of, needs_levels
+from .levels import Levels, Loop, levels_of, located, needs_levels
 from .local_loops import LocalLoop, local_loop
 from .plan import Argument, Arrival, Chunk, Plan, Result, Segment
 from .roles import Role, roles_of
@@ -83,7 +83,7 @@ def compile_plans(
 
 
 def _levels(graph: Graph, binder: Binder) -> Levels:
-    is_deferred = binder.is_deferred
+    is_deferred = located(graph, binder.is_deferred)
     return levels_of(graph, is_deferred) if needs_levels(graph, is_deferred) else Levels(columns_of(graph), [])
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import trio
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..devices.kernels.registry import Start
     from ..errors import PartitaError
     from ..graph.dtypes import DataType
+    from .interpreted_part import InterpretedPart
     from .levels import Deferred
     from .step import Part, Step
 
@@ -82,12 +83,20 @@ class DeferredNode:
     node: int
 
 
+class Place(NamedTuple):
+    """Where something happens: names of a node, its op and its device."""
+
+    node: str
+    op: str
+    device: str
+
+
 class PendingCall:
     """One run of a deferred node in a step; see the module and `devices.kernels.registry.Call`."""
 
     __slots__ = ("_is_cancelled", "_on_cancel", "is_ended", "number", "part")
 
-    def __init__(self, part: Part, number: int) -> None:
+    def __init__(self, part: Part | InterpretedPart, number: int) -> None:
         self.part = part
         self.number = number
         self.is_ended = False
@@ -102,7 +111,12 @@ class PendingCall:
     @property
     def op(self) -> str:
         """The op of the node."""
-        return self.part.plan.properties[self.part.plan.deferred[self.number].node].op
+        return self.place.op
+
+    @property
+    def place(self) -> Place:
+        """The node that made it."""
+        return self.part.place_of(self.number)
 
     def done(self, *outputs: Any) -> None:  # Any: tensors of any type
         """The outputs are there."""
@@ -112,9 +126,8 @@ class PendingCall:
     def fail(self, error: PartitaError) -> None:
         """The node has failed, and the step with it."""
         if self._end():
-            plan = self.part.plan
-            name = plan.names[plan.deferred[self.number].node]
-            self.part.step.fail(error.located(node=name, op=self.op, device=plan.device))
+            node, op, device = self.place
+            self.part.fail(error.located(node=node, op=op, device=device))
 
     def after(self, seconds: float, callback: Callable[[], None]) -> None:
         """Has `callback` called when so much time has passed, unless the step ends before."""

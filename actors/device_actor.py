@@ -34,6 +34,7 @@ from .messages import GoOn, Message, RunSegment, Shutdown, Work
 if TYPE_CHECKING:
     from .binding import Binder
     from .deferred import PendingCall
+    from .interpreted_part import InterpretedPart
 
 
 class Crew:
@@ -154,7 +155,7 @@ class DeviceActor:
             else:
                 part.finished(number)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything; it ends the step, not the session
-            part.step.fail(blame(part.plan, segment, chunks[: next_chunk + 1], rest, error))
+            part.fail(blame(part.plan, segment, chunks[: next_chunk + 1], rest, error))
         except BaseException as error:  # noqa: BLE001 - raised where the step is awaited, which is its user's code
             part.step.interrupt(error)
         pacer = self._crew.pacer
@@ -171,8 +172,11 @@ class DeviceActor:
         self.wake()
         return now
 
-    def go_on(self, call: PendingCall, work: Work) -> None:
-        """Has work for a deferred node done until it is finished or the budget is used up; then it goes on later."""
+    def go_on(self, call: PendingCall | InterpretedPart, work: Work) -> None:
+        """Does work for a deferred node, or of an interpreted graph, until it is finished or the budget is used up.
+
+        In the second case it goes on later.
+        """
         if call.is_ended:
             work.close()
             return
@@ -212,7 +216,7 @@ class DeviceActor:
             elif step.error is None:
                 part.finished(number)
         except PartitaError as error:
-            step.fail(error)
+            part.fail(error)
         except BaseException as error:  # noqa: BLE001 - see `serve_one`
             step.interrupt(error)
         finally:

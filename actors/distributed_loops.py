@@ -67,7 +67,7 @@ class DistributedLoop:
     def start(self, call: PendingCall, *inputs: Any) -> None:  # Any: tensors of any type
         """Begins the first iteration."""
         caller, run = call.part, _Run(self, call, inputs)
-        part = Part(caller.step, self.plan, caller.actor, run.ended, caller.depth)
+        part = Part(caller.step, self.plan, caller.actor, run.ended, caller.depth, caller.call, caller.function)
         run.begin(part, inputs[: self.num_variables])
 
 
@@ -81,7 +81,7 @@ class _Run:
         self._call = call
         self._send = call.part.step.rendezvous.send
         self._template = loop.plan.template.copy()
-        self._template[TRACE_SLOT] = call.part.slots[TRACE_SLOT]
+        self._template[TRACE_SLOT] = call.part.trace
         for slot, value in zip(loop.arguments[loop.num_variables :], inputs[loop.num_variables :], strict=True):
             self._template[slot] = value
         self._exits: list[Any] = [DEAD] * len(loop.exits)

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..graph.control_flow import build_control_flow_info
 from ..graph.dtypes import is_ref
 from ..graph.partition import transfer_of
 from . import instructions as form
+from .binding import check_complete
 from .columns import columns_of
 from .roles import Role, role_of
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from ..devices.kernels.registry import Kernel
     from ..graph.graph import Graph
     from .binding import Binder
+    from .deferred import PendingCall
 
 
 class Interpretation:
@@ -58,6 +61,11 @@ class Interpretation:
             for node, (role, controls) in enumerate(zip(self.roles, num_controls, strict=True))
         ]
         self.roots = [n for n in range(len(self.names)) if not num_controls[n] and not self.num_inputs(n)]
+        self.deferred = {
+            node
+            for node, device in enumerate(self.devices)
+            if self.roles[node] is Role.COMPUTE and binders[device].is_deferred(self.properties[node])
+        }
         self._kernels = [self._kernel(node, binders[device]) for node, device in enumerate(self.devices)]
 
     def num_inputs(self, node: int) -> int:
@@ -105,6 +113,10 @@ class Interpretation:
             return [result]
         return list(result) if count else []
 
+    def start(self, node: int, call: PendingCall, inputs: list[Any]) -> None:
+        """Starts a live node whose outputs come later (`deferred` has those)."""
+        self._kernels[node](call, *[self.read(node, port, value) for port, value in enumerate(inputs)])
+
     def _kernel(self, node: int, binder: Binder) -> Kernel:
         properties, role = self.properties[node], self.roles[node]
         if role is Role.COMPUTE:
@@ -117,6 +129,14 @@ class Interpretation:
         if role is Role.SWITCH_N:
             return form.switch_n(self.num_outputs(node))
         return form.identity if self.num_inputs(node) == 1 else _nothing
+
+
+def interpret(graph: Graph, binders: Mapping[str, Binder]) -> Interpretation:
+    """The interpretation of a graph with loops; UnimplementedError for ops without kernel, the errors of bad loops."""
+    build_control_flow_info(graph)  # for its errors
+    made = Interpretation(graph, binders)
+    check_complete(binders.values())
+    return made
 
 
 def _nothing() -> None:

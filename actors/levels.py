@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..errors import PartitaError, UnimplementedError
 from ..graph.columns import SINK_ID
 from ..graph.control_flow import ControlFlowInfo, build_control_flow_info
 from ..graph.ops.registry import lookup_op, unlisted
@@ -39,8 +40,16 @@ _DEFERRED = unlisted("_Deferred")
 _SYNTHETIC = -1  # the id of nodes that the graph does not have
 
 
-class Unfoldable(Exception):
-    """A loop that is not built as `tf.while_loop` does it."""
+class Unfoldable(UnimplementedError):
+    """A loop that is not built as `tf.while_loop` does it; whoever has the uncut graph interprets that instead."""
+
+    def __init__(self, node: str) -> None:
+        """`node` is where the loop is unusual."""
+        super().__init__(
+            f"the loop at node {node!r} is not built as tf.while_loop builds them, and only a session on one task runs "
+            "such a loop; give each Merge one Enter and one NextIteration, in this order",
+            node=node,
+        )
 
 
 class Deferred(NodeProperties):
@@ -89,6 +98,19 @@ class Levels:
 
     root: Columns
     loops: list[Loop]
+
+
+def located(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> Callable[[NodeProperties], bool]:
+    """`is_deferred`, whose errors, those of compiling what is called, name a node of the graph."""
+
+    def ask(kind: NodeProperties) -> bool:
+        try:
+            return is_deferred(kind)
+        except PartitaError as error:
+            node = next(node for node in graph.op_nodes() if node.properties is kind)
+            raise error.located(node=node.name, op=node.op, device=node.assigned_device) from error.__cause__
+
+    return ask
 
 
 def needs_levels(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> bool:

@@ -90,7 +90,7 @@ class LocalLoop:
     def start(self, call: PendingCall, *inputs: Any) -> None:  # Any: tensors of any type
         """Runs the loop, as far as the budget of the actor lasts; the actor goes on later."""
         actor = call.part.actor
-        actor.go_on(call, self.run(inputs, actor.deadline, call.part.slots[TRACE_SLOT]))
+        actor.go_on(call, self.run(inputs, actor.deadline, call.part.trace))
 
     def run(
         self, inputs: Sequence[Any], deadline: Deadline, trace: list[Record] | None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from .deferred import PendingCall
+    from .interpreted_part import InterpretedPart
     from .plan import Chunk
     from .step import Part
 
@@ -31,9 +32,9 @@ class RunSegment(NamedTuple):
 
 
 class GoOn(NamedTuple):
-    """A loop that the device runs by itself had to stop because the budget was used up: run it on."""
+    """What a device does by itself is to be begun, or had to stop because the budget was used up: go on with it."""
 
-    call: PendingCall
+    call: PendingCall | InterpretedPart
     work: Work
 
 

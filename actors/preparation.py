@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidArgumentError
 from ..graph.collector import collector_paused
-from ..graph.control_flow import build_control_flow_info
 from ..graph.dtypes import base_type, dtype_name, is_ref
 from ..graph.partition import split_graph
 from ..graph.passes.pipeline import Optimisations, optimize
 from ..graph.subgraph import client_graph
 from ..graph.tensor_id import parse_tensor_name
 from ..graph.validate import check_kinds
-from .binding import check_complete
 from .call_frame import check_call_frame, check_no_call_frame
 from .compiler import compile_plans
 from .evaluation import ConstantEvaluator
 from .instructions import DEAD
-from .interpretation import Interpretation
+from .interpretation import Interpretation, interpret
 from .levels import Unfoldable
 from .requests import Port, Signature, check_names, fetched_array, ports
 from .transfers import check_keys
@@ -45,7 +43,7 @@ class Prepared:
     """One request, ready for any number of steps. `partitions` are as cut, `optimised` as run.
 
     `work` is one plan per device that has a part in it; `alone` is the plan when there is only one and it needs nobody
-    else. A graph whose loops cannot be compiled has an interpretation instead of plans.
+    else. A graph whose loops cannot be compiled has an interpretation instead of plans, of the uncut graph.
     """
 
     signature: Signature
@@ -55,7 +53,7 @@ class Prepared:
     optimised: Mapping[str, Graph]
     work: tuple[tuple[Plan, DeviceActor], ...]
     alone: Plan | None
-    interpretations: tuple[Interpretation, ...]
+    interpretation: Interpretation | None
     keeps_feeds: bool
 
     def fetched(self, parts: Sequence[tuple[Plan, Slots]], fed: Sequence[object]) -> list[Array]:
@@ -94,7 +92,7 @@ def prepare(
     check_keys(requested)
     evaluator = ConstantEvaluator()
     optimised = {name: optimize(part, optimisations, evaluator) for name, part in partitions.items()}
-    work, interpretations = _compile_or_interpret(requested, optimised, actors)
+    work, interpretation = _compile_or_interpret(requested, optimised, actors)
     feeds = ports(signature.feeds, _types(graph, signature.feeds))
     fetches = ports(signature.fetches, _types(graph, signature.fetches))
     _check_frame(signature, [plan for plan, _ in work], feeds, fetches)
@@ -108,7 +106,7 @@ def prepare(
         optimised,
         work,
         alone,
-        interpretations,
+        interpretation,
         keeps_feeds,
     )
 
@@ -128,20 +126,12 @@ def _compile(
 
 def _compile_or_interpret(
     graph: Graph, partitions: Mapping[str, Graph], actors: Mapping[str, DeviceActor]
-) -> tuple[tuple[tuple[Plan, DeviceActor], ...], tuple[Interpretation, ...]]:
+) -> tuple[tuple[tuple[Plan, DeviceActor], ...], Interpretation | None]:
     """Plans for the partitions, or, where loops are built in an unusual way, an interpretation of the uncut graph."""
     try:
-        return _compile(partitions, actors), ()
+        return _compile(partitions, actors), None
     except Unfoldable:
-        return (), (_interpret(graph, actors),)
-
-
-def _interpret(graph: Graph, actors: Mapping[str, DeviceActor]) -> Interpretation:
-    build_control_flow_info(graph)  # for its errors
-    binders = {name: actor.binder for name, actor in actors.items()}
-    made = Interpretation(graph, binders)
-    check_complete(binders.values())
-    return made
+        return (), interpret(graph, {name: actor.binder for name, actor in actors.items()})
 
 
 def _check_kinds(graph: Graph, kinds: Sequence[NodeProperties]) -> None:

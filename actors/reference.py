@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InternalError, InvalidArgumentError, of_kernel
+from ..errors import InternalError, InvalidArgumentError, UnimplementedError, of_kernel
 from .binding import Binder, check_complete
 from .frames import Frame, Iteration, Pending, Token
 from .instructions import DEAD, passed_on, read
@@ -56,8 +56,13 @@ class Reference:
             self._process(self._next())
         if self.ready:
             return True
-        if self.waiting:
+        if self.waiting and not self._is_waiting_for_calls:
             raise InternalError(f"nobody sends {next(iter(self.waiting))!r}; the partitions do not belong together")
+        return False
+
+    @property
+    def _is_waiting_for_calls(self) -> bool:
+        """Whether nodes are under way that will give their outputs later."""
         return False
 
     def _next(self) -> Token:
@@ -83,8 +88,17 @@ class Reference:
             self._propagate(token, [])
         elif token.is_dead:
             self._propagate(token, [DEAD] * part.num_outputs(node))
+        elif node in part.deferred:
+            self._launch(token, part, inputs)
         else:
             self._propagate(token, self._compute(part, node, inputs))
+
+    def _launch(self, token: Token, part: Interpretation, _inputs: list[Any]) -> None:
+        """Starts a node whose outputs come later."""
+        name, op = part.names[token.node], part.properties[token.node].op
+        raise UnimplementedError(
+            f"node {name!r} ({op}) waits for something; run the graph in a session", node=name, op=op
+        )
 
     def _inputs(self, token: Token, part: Interpretation) -> list[Any]:
         """The inputs of a node about to run. A Merge keeps its count, so that later inputs do not run it again."""

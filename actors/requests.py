@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..devices.kernels.session_tensors import TENSOR_HANDLE
 from ..devices.state import ResourceHandle
-from ..errors import InvalidArgumentError, OutOfRangeError
+from ..errors import InvalidArgumentError, OutOfRangeError, PartitaError
 from ..graph.dtypes import DataType, dtype_name, from_numpy, numpy_dtype
 from ..graph.tensor_id import TensorId, parse_tensor_name
 from .binding import scalar_form
@@ -85,9 +85,9 @@ def check_names(graph: Graph, signature: Signature) -> None:
             )
 
 
-def inputs_of(graph: Graph, name: str | None) -> list[str] | None:
-    """Names of the tensors that a node of the graph is given, None when it is given none."""
-    node = None if name is None else graph.find_node(name)
+def inputs_of(graph: Graph, error: PartitaError) -> list[str] | None:
+    """Names of the tensors that the node of an error is given; None when it is given none, or is in a function."""
+    node = None if error.node is None or error.function is not None else graph.find_node(error.node)
     return None if node is None else [text for text in node.requested_inputs if text[0] != "^"] or None
 
 

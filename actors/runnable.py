@@ -64,7 +64,7 @@ def graphs_that_run(graph: Graph) -> Iterator[tuple[str, Graph]]:
 def _body(library: FunctionLibrary, function: NameAttrList, *, gradient: bool) -> Graph | None:
     try:
         body = (gradient_function if gradient else instantiate_call)(library, function)
-        return runnable_body(body, _ANY_DEVICE)
+        return runnable_body(body, _ANY_DEVICE, None)
     except PartitaError:
         return None
 

@@ -36,7 +36,6 @@ from .lifetime import Block, Home
 from .messages import Shutdown
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, prepare
-from .reference import Reference
 from .requests import Feeds, Signature, as_names, fed_values, inputs_of, seconds, split_feeds
 from .restart import Restarts
 from .session_callable import SessionCallable
@@ -49,9 +48,9 @@ if TYPE_CHECKING:
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
     from ..graph.importer import Serialisable
+    from .interpretation import Interpretation
     from .plan import Plan
 
-_NODES_BETWEEN_RESTS = 100  # of the interpreter: some 500 us
 _LARGE = 2000  # nodes of a graph whose requests take longer to prepare than a budget lasts
 
 
@@ -181,7 +180,7 @@ class Session:
         self._check_open()
         signature = partial_signature(feeds, fetches, targets)
         prepared = await self._ready(signature)
-        if prepared.interpretations:
+        if prepared.interpretation is not None:
             raise UnimplementedError("loops built like these are interpreted, and cannot be fed while they run")
         self._num_steps += 1
         return self._partial_runs.begin(prepared, self.graph, Step(self._num_steps, LocalRendezvous()))
@@ -203,7 +202,7 @@ class Session:
         try:
             return await self._partial_runs.run(handle, fetches, feeds, seconds(self._timeout_ms))
         except PartitaError as error:
-            error.located(inputs=inputs_of(self.graph, error.node))
+            error.located(inputs=inputs_of(self.graph, error))
             raise
 
     @trio.lowlevel.enable_ki_protection
@@ -310,7 +309,7 @@ class Session:
                 return await self._run(prepared, fed, number)
             return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
         except PartitaError as error:
-            error.located(step=number, inputs=inputs_of(self.graph, error.node))
+            error.located(step=number, inputs=inputs_of(self.graph, error))
             raise
         finally:
             self._running -= 1
@@ -321,19 +320,23 @@ class Session:
             with np.errstate(all="ignore"):
                 await run_alone(prepared.alone, slots, self._pacer, prepared.work[0][1].limiter, self._check())
             return prepared.fetched([(prepared.alone, slots)], fed)
-        if prepared.interpretations:
-            return await self._interpret(prepared, fed)
+        if prepared.interpretation is not None:
+            return await self._interpret(prepared.interpretation, prepared, fed, number)
         parts = await self._run_parts(prepared.work, fed, number)
         return prepared.fetched([(part.plan, part.slots) for part in parts], fed)
 
-    async def _interpret(self, prepared: Prepared, fed: list[Any]) -> list[Array]:
-        """Runs a graph with loops in the tagged-frame interpreter, in the caller's task."""
-        run, check = Reference(prepared.interpretations, fed), self._check()
-        with np.errstate(all="ignore"):
-            while run.run(limit=_NODES_BETWEEN_RESTS):
-                check()
-                await self._pacer.rest_if_due()
-        return prepared.arrays(run.results, fed)
+    async def _interpret(self, graph: Interpretation, prepared: Prepared, fed: list[Any], number: int) -> list[Array]:
+        """Runs a graph with unusual loops in the tagged-frame interpreter, on the client's actor."""
+        step = Step(number, LocalRendezvous())
+        self._steps.add(step)
+        try:
+            with np.errstate(all="ignore"):
+                part = step.interpret(graph, self._actors[self.cluster.client.name], fed)
+                self._crew.work()
+            await step.wait()
+        finally:
+            self._steps.discard(step)
+        return prepared.arrays({port.number: part.result(port.number) for port in prepared.fetches}, fed)
 
     async def _run_parts(
         self, work: Sequence[tuple[Plan, DeviceActor]], fed: list[Any], number: int, *, with_trace: bool = False

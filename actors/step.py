@@ -27,15 +27,18 @@ import trio
 
 from ..errors import CancelledError, PartitaError, of_kernel
 from ..rendezvous import Received
-from .deferred import PendingCall
+from .deferred import PendingCall, Place
 from .executor import fresh_slots
 from .instructions import DEAD, PART_SLOT, TRACE_SLOT, Slots
+from .interpreted_part import InterpretedPart, called_from
 from .messages import RunSegment
 
 if TYPE_CHECKING:
     from ..rendezvous import Outcome, Rendezvous
     from .device_actor import DeviceActor
+    from .interpretation import Interpretation
     from .plan import Arrival, Plan
+    from .trace import Record
 
 
 _new_tuple: Callable[..., RunSegment] = tuple.__new__  # half the price of calling the NamedTuple
@@ -85,6 +88,13 @@ class Step:
             part.start(slots)
         return parts
 
+    def interpret(self, graph: Interpretation, actor: DeviceActor, feeds: list[object]) -> InterpretedPart:
+        """Starts to interpret an uncut graph on one actor; the part that knows the results when the step is done."""
+        part = InterpretedPart(self, graph, actor, feeds, self._part_done)
+        self._unfinished = 1
+        part.start()
+        return part
+
     def fail(self, error: PartitaError) -> None:
         """Stops the step; the first error is the one it is remembered for."""
         if self.error is None and self._unfinished:
@@ -117,7 +127,7 @@ class Step:
         self._in_threads -= 1
         self._wake_if_settled()
 
-    def _part_done(self, _part: Part) -> None:
+    def _part_done(self, _part: Part | InterpretedPart) -> None:
         self._unfinished -= 1
         self._wake_if_settled()
 
@@ -154,8 +164,9 @@ class Part:
     """One plan under way on one device: the slots, and how many things each segment still waits for.
 
     A step has one per device, one for every loop that devices run together, which is started again for each iteration,
-    and those of the functions it calls, `depth` calls deep. `frame` is what the keys of its messages end with, "" for
-    those of the graph itself. `ended` is called once all segments have run.
+    and those of the functions it calls, `depth` calls deep: `call` is what called the function of that name, None in
+    the graph itself. `frame` is what the keys of its messages end with, "" for those of the graph itself. `ended` is
+    called once all segments have run.
     """
 
     __slots__ = (
@@ -165,20 +176,31 @@ class Part:
         "_unfinished",
         "_waits",
         "actor",
+        "call",
         "depth",
         "frame",
+        "function",
         "plan",
         "slots",
         "step",
     )
 
     def __init__(
-        self, step: Step, plan: Plan, actor: DeviceActor, ended: Callable[[Part], None], depth: int = 0
+        self,
+        step: Step,
+        plan: Plan,
+        actor: DeviceActor,
+        ended: Callable[[Part], None],
+        depth: int = 0,
+        call: PendingCall | None = None,
+        function: str = "",
     ) -> None:
         self.step = step
         self.plan = plan
         self.actor = actor
         self.depth = depth
+        self.call = call
+        self.function = function
         self.slots: Slots = []
         self.frame = ""
         self._waits = [segment.waits for segment in plan.segments]
@@ -216,6 +238,22 @@ class Part:
             self.plan.deferred[number].start(call, *inputs)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
             call.fail(of_kernel(call.op, error))
+
+    @property
+    def trace(self) -> list[Record] | None:
+        """What a traced step records in."""
+        found: list[Record] | None = self.slots[TRACE_SLOT]
+        return found
+
+    def place_of(self, number: int) -> Place:
+        """Which node a deferred one of the plan is."""
+        plan = self.plan
+        node = plan.deferred[number].node
+        return Place(plan.names[node], plan.properties[node].op, plan.device)
+
+    def fail(self, error: PartitaError) -> None:
+        """A node of the part has failed, and the step with it."""
+        self.step.fail(called_from(self.call, self.function, error))
 
     def skip(self, number: int) -> None:
         """A deferred node is dead."""

@@ -2,7 +2,8 @@
 
 Flows in: the devices of a run; a `Constraint` (device names to respect, device types with a kernel). Flows out: names
 of the devices that fit. Always holds: devices are ranked by type (GPU before CPU), then those of the client's task,
-then by name as a string, so "...:10" goes before "...:2"; the first candidate is the placer's default.
+then by name as a string, so "...:10" goes before "...:2"; the device of whoever calls a function stands before all
+others when its body is placed; the first candidate is the placer's default.
 """
 
 from __future__ import annotations
@@ -86,10 +87,11 @@ def _specified(name: ParsedName, base: ParsedName) -> ParsedName:
 
 @dataclass(slots=True)
 class DeviceSet:
-    """The devices of a run, ranked; `types` are their types, best first."""
+    """The devices of a run, ranked, `default` before all others; `types` are their types, best first."""
 
     names: Sequence[str]
     local_task: str = ""
+    default: str = ""
     ranked: list[tuple[str, ParsedName]] = field(init=False)
     types: list[str] = field(init=False)
 
@@ -105,9 +107,9 @@ class DeviceSet:
         self.ranked = sorted(parsed, key=self._rank)
         self.types = prioritized_types(str(parts.type) for _, parts in parsed)
 
-    def _rank(self, device: tuple[str, ParsedName]) -> tuple[int, bool, str]:
+    def _rank(self, device: tuple[str, ParsedName]) -> tuple[bool, int, bool, str]:
         name, parts = device
-        return -device_type_priority(str(parts.type)), parts.task_name() != self.local_task, name
+        return name != self.default, -device_type_priority(str(parts.type)), parts.task_name() != self.local_task, name
 
     def matching(self, name: ParsedName, types: Sequence[str] | None = None) -> list[str]:
         """Names of the devices that fit `name` and are of one of `types` (any when None), best first."""

@@ -1,9 +1,10 @@
 """Groups of nodes that must share a device.
 
 Flows in: a graph, and a `Constraint` per node. Flows out: the groups, each with the constraint that holds for all its
-members. Always holds: the groups are the connected parts under three relations, joined in this order: an edge into a
-reference or resource input, by edge id; an entry "loc:@G" of the attr `_class`, by node id; and every node belongs to
-the group that bears its own name. Nodes that none of these touch appear in no group.
+members. Always holds: the groups are the connected parts under four relations, joined in this order: an edge into a
+reference or resource input, by edge id; what a called function ties together; an entry "loc:@G" of the attr `_class`,
+by node id; and every node belongs to the group that bears its own name. Nodes that none of these touch appear in no
+group.
 
 The order matters only for which of two conflicting requests an error names, and for reference and resource edges, where
 the source's request wins over the consumer's.
@@ -11,7 +12,7 @@ the source's request wins over the consumer's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..errors import InvalidArgumentError
@@ -65,14 +66,15 @@ class Colocation:
         """The group by node id, for nodes that are in any."""
         return self._group
 
-    def join_edges(self, edges: EdgeArrays, positions: Sequence[int]) -> None:
+    def join_edges(self, edges: EdgeArrays, positions: Sequence[int], inspected: Collection[int] = ()) -> None:
         """Joins the ends of those edges (by position in `edges`) that carry a reference or a resource handle.
 
-        Raises InvalidArgumentError where the devices of two ends cannot be reconciled.
+        `inspected` are calls whose functions say what is joined through them (`join_all`). Raises InvalidArgumentError
+        where the devices of two ends cannot be reconciled.
         """
         for i in positions:
             src, dst, port = int(edges.src[i]), int(edges.dst[i]), int(edges.dst_input[i])
-            if port < 0 or not needs_source_device(self._graph.node_properties(dst), port):
+            if port < 0 or src in inspected or not needs_source_device(self._graph.node_properties(dst), port):
                 continue
             source, consumer = self._find(src), self._find(dst)
             if source is consumer:
@@ -86,6 +88,17 @@ class Colocation:
                     f"device), but the two nodes were assigned two different devices: {error.message}",
                     node=self._name(dst),
                 ) from None
+
+    def join_all(self, nodes: Sequence[int], constraint: Constraint) -> None:
+        """Joins nodes that a called function ties together, `constraint` being what its body asks of them.
+
+        Raises InvalidArgumentError where they cannot be reconciled.
+        """
+        for node in nodes[1:]:
+            self._join(nodes[0], node)
+        if nodes:
+            group = self._find(nodes[0])
+            group.constraint = group.constraint.joined(constraint, soft=self._soft)
 
     def join_classes(self, node_ids: Iterable[int]) -> None:
         """Joins nodes with a `_class` attr, given in ascending id, to the groups it names.

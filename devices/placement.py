@@ -9,6 +9,9 @@ Where several devices fit, a node goes to the best one (see `candidates`), with 
 the shape of its input goes where the input is; a node without inputs and with one output waits for a second pass and
 joins its consumers when they are all on one device.
 
+A call whose results are resources is looked into: what reads a result is where the body has it, be that the device of
+an argument or one that the body asks for (`isolate_calls` makes room for that).
+
 Nodes are handled in bulk: candidates are worked out once per pair of node kind and requested device, or per colocation
 group. The rules and messages are those of TensorFlow 2.21's `Placer`.
 """
@@ -24,7 +27,11 @@ import numpy.typing as npt
 from ..errors import InternalError, InvalidArgumentError
 from ..graph.columns import SINK_ID
 from ..graph.device_name import find_full_name
+from ..graph.functions.body import instantiate_call
+from ..graph.functions.calls import called_function
 from ..graph.graph import Graph
+from ..graph.node import Node
+from ..graph.passes.isolate_calls import calls_giving_resources, isolate_calls
 from ..graph.validate import check_attrs
 from .candidates import ANY, Constraint, DeviceSet
 from .cluster import Cluster
@@ -37,19 +44,27 @@ Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 
-def place(graph: Graph, devices: Cluster | Sequence[str], *, allow_soft_placement: bool = True) -> None:
+def place(
+    graph: Graph, devices: Cluster | Sequence[str], *, allow_soft_placement: bool = True, default_device: str = ""
+) -> None:
     """Assigns a device to every node of `graph`, in place.
 
-    `devices` is a cluster or full device names. With `allow_soft_placement` a node whose request no device with a
-    kernel fits goes to another device of the requested task. Raises InvalidArgumentError for requests that are
-    malformed or cannot be met and for ops without a kernel, InternalError for assigned devices that do not exist,
-    FailedPreconditionError without devices; the graph is unchanged then.
+    `devices` is a cluster or full device names; of several that fit a node, `default_device` is the best. With
+    `allow_soft_placement` a node whose request no device with a kernel fits goes to another device of the requested
+    task. Raises InvalidArgumentError for requests that are malformed or cannot be met and for ops without a kernel,
+    InternalError for assigned devices that do not exist, FailedPreconditionError without devices; the graph is
+    unchanged then.
     """
     if isinstance(devices, Cluster):
-        device_set = DeviceSet(devices.names, devices.client.task_name)
+        device_set = DeviceSet(devices.names, devices.client.task_name, default_device)
     else:
         task = find_full_name(devices[0]) if devices else None
-        device_set = DeviceSet(devices, task.task_name() if task is not None else "")
+        device_set = DeviceSet(devices, task.task_name() if task is not None else "", default_device)
+    if calls_giving_resources(graph):
+        rehearsal = graph.clone()
+        isolate_calls(rehearsal)
+        _Placer(rehearsal, device_set, allow_soft_placement).run()  # raises while the graph is unchanged
+        isolate_calls(graph)
     _Placer(graph, device_set, allow_soft_placement).run()
 
 
@@ -65,8 +80,10 @@ class _Slot:
 class _Placer:
     """One placement: columns by node id, candidates by slot."""
 
-    def __init__(self, graph: Graph, devices: DeviceSet, soft: bool) -> None:
+    def __init__(self, graph: Graph, devices: DeviceSet, soft: bool, inside: frozenset[str] = frozenset()) -> None:
+        """`inside` are the functions whose bodies are being looked into."""
         self.graph = graph
+        self.inside = inside
         self.devices = devices
         self.soft = soft
         self.kinds, kind_column = kinds_of(graph, devices.types)
@@ -140,9 +157,13 @@ class _Placer:
         if not classes.size and not follows.any():
             return
         colocation = Colocation(self.graph, lambda i: self.slots[self.slot[i]].constraint, soft=self.soft)
+        calls = calls_giving_resources(self.graph)
         if follows.any():
             edges = self.graph.edge_arrays()
-            colocation.join_edges(edges, np.flatnonzero(follows[edges.dst] & (edges.dst_input >= 0)).tolist())
+            positions = np.flatnonzero(follows[edges.dst] & (edges.dst_input >= 0)).tolist()
+            colocation.join_edges(edges, positions, {call.id for call in calls})
+        for call in calls:
+            self._look_into(call, colocation)
         if classes.size:
             colocation.join_classes(classes.tolist())
         slot_of: dict[int, int] = {}
@@ -151,6 +172,28 @@ class _Placer:
                 slot_of[id(group)] = len(self.slots)
                 self.slots.append(_Slot(group.constraint, group))
             self.slot[node_id] = slot_of[id(group)]
+
+    def _look_into(self, call: Node, colocation: Colocation) -> None:
+        """Joins what a call reads and what reads its results as far as the body of the function ties them together."""
+        function = called_function(call.properties, self.graph.functions)
+        if function is None or function.name in self.inside:
+            return
+        body = instantiate_call(self.graph.functions, function)
+        graph = body.graph.clone()
+        isolate_calls(graph)
+        inner = _Placer(graph, self.devices, self.soft, self.inside | {function.name})
+        inner._make_slots()
+        inner._make_groups()
+        tied: dict[int, list[int]] = {}
+        for edge in call.in_edges():
+            if not edge.is_control and edge.dst_input < len(body.arguments):
+                tied.setdefault(int(inner.slot[body.arguments[edge.dst_input].id]), []).append(edge.src.id)
+        for edge in call.out_edges():
+            if not edge.is_control and edge.src_output < len(body.results):
+                tied.setdefault(int(inner.slot[body.results[edge.src_output].id]), []).append(edge.dst.id)
+        for slot, nodes in tied.items():
+            if inner.slots[slot].group is not None:
+                colocation.join_all(nodes, inner.slots[slot].constraint)
 
     def _choices(self, node_id: int) -> list[int]:
         """Interned names of the devices that the node may go to, best first; never empty."""

@@ -36,7 +36,7 @@ class FunctionBody:
     """One function, instantiated: its graph and the nodes through which values go in and out.
 
     `arguments` and `results` come by position; `control_results` are nodes that must have run when the call is over,
-    by ascending id.
+    by ascending id; names of nodes that the definition does not have are passed over, as in TensorFlow.
     """
 
     name: str
@@ -246,10 +246,6 @@ class _Instantiation:
         names = {node.name: node for node in graph.op_nodes()}
         ordered = [names[node.name] for node in self.nodes]
         control = set(self.definition.control_ret.values())
-        for name in sorted(control - names.keys()):
-            raise InvalidArgumentError(
-                f"Control return {name!r} of function {self.definition.signature.name!r} is no node"
-            )
         return FunctionBody(
             self.definition.signature.name,
             graph,
