@@ -34,6 +34,7 @@ from ..graph.columns import SINK_ID
 from ..graph.device_name import is_specification, parse_full_name
 from ..graph.dtypes import DataType
 from ..graph.functions.body import FunctionBody, instantiate_call
+from ..graph.functions.checks import check_input_types
 from ..graph.gradients import gradient_function
 from ..graph.partition import PartitionOptions, name_counter, split_graph
 from ..graph.passes.lower_functional import lower_functional
@@ -230,6 +231,7 @@ class Functions:
         graph = runnable_body(body, device, homes)
         check_kinds(graph)
         check_keys(graph)
+        check_input_types(graph)
         place(graph, self._cluster, allow_soft_placement=self._soft, default_device=device)
         try:
             return Callee(body.name, self._plans(graph), body.argument_types, body.result_types)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InvalidArgumentError
 from ..graph.collector import collector_paused
 from ..graph.dtypes import base_type, dtype_name, is_ref
+from ..graph.functions.checks import check_input_types
 from ..graph.partition import split_graph
 from ..graph.passes.pipeline import Optimisations, optimize
 from ..graph.subgraph import client_graph
@@ -87,6 +88,8 @@ def prepare(
     )
     place(requested)
     kinds = requested.distinct_properties()[0]
+    if len(graph.functions):
+        check_input_types(requested)
     partitions = split_graph(requested, options)
     _check_kinds(requested, kinds)
     check_keys(requested)

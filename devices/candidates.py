@@ -43,13 +43,16 @@ class Constraint:
         """What holds for two nodes that must share a device.
 
         Raises InvalidArgumentError where device names conflict; with `soft` a conflict of requested types or ids only
-        drops them. `types` is empty when no device type runs both.
+        drops them, as far as variables and settled devices leave them open. `types` is empty when no device type runs
+        both.
         """
+        assigned, resource = merge(self.assigned, other.assigned), merge(self.resource, other.resource)
+        requested = merge(self.requested, other.requested, soft=soft)
         return Constraint(
             tuple(kind for kind in self.types if kind in other.types),
-            merge(self.requested, other.requested, soft=soft),
-            merge(self.resource, other.resource),
-            merge(self.assigned, other.assigned),
+            _specified(_specified(requested, assigned), resource),
+            resource,
+            assigned,
         )
 
     def following(self, source: Constraint, source_name: str, name: str) -> Constraint:

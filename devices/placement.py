@@ -32,6 +32,7 @@ from ..graph.functions.calls import called_function
 from ..graph.graph import Graph
 from ..graph.node import Node
 from ..graph.passes.isolate_calls import calls_giving_resources, isolate_calls
+from ..graph.passes.lower_functional import lower_functional
 from ..graph.validate import check_attrs
 from .candidates import ANY, Constraint, DeviceSet
 from .cluster import Cluster
@@ -174,12 +175,18 @@ class _Placer:
             self.slot[node_id] = slot_of[id(group)]
 
     def _look_into(self, call: Node, colocation: Colocation) -> None:
-        """Joins what a call reads and what reads its results as far as the body of the function ties them together."""
+        """Joins what a call reads and what reads its results as far as the body of the function ties them together.
+
+        The body is looked at as it will run, lowered. TensorFlow looks at it as it is written, where a loop ties all
+        its variables together, and refuses some graphs for that.
+        """
         function = called_function(call.properties, self.graph.functions)
         if function is None or function.name in self.inside:
             return
         body = instantiate_call(self.graph.functions, function)
-        graph = body.graph.clone()
+        graph = lower_functional(body.graph)
+        if graph is body.graph:
+            graph = graph.clone()
         isolate_calls(graph)
         inner = _Placer(graph, self.devices, self.soft, self.inside | {function.name})
         inner._make_slots()
