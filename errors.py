@@ -87,11 +87,13 @@ class PartitaError(Exception):
         step: int | None = None,
     ) -> Self:
         """Fills in the parts of the place still unknown and returns this very error, for `raise e.located(...)`."""
-        if node is not None and self._is_leaving:
-            self._is_leaving = False
-            self.calls = (node, *(self.calls or ()))
-        elif self.node is None and not self._is_leaving:
-            self.node = node
+        if self._is_leaving:
+            if node is not None:
+                self._is_leaving = False
+                self.calls = (node, *(self.calls or ()))
+            self.step = step if self.step is None else self.step
+            return self
+        self.node = node if self.node is None else self.node
         self.op = op if self.op is None else self.op
         self.device = device if self.device is None else self.device
         self.inputs = inputs if self.inputs is None else self.inputs
