@@ -152,7 +152,7 @@ class _Writer:
         """A loop that no compiler folds: what goes on is the first input of its Merge. x, halved while above 1."""
         if self.random.random() < 0.7:
             return
-        frame = {"frame_name": scope.builder.unique_name("odd"), "parallel_iterations": 10}
+        frame: dict[str, Any] = {"frame_name": scope.builder.unique_name("odd"), "parallel_iterations": 10}
         bounded = self.op(scope, "Tanh", self.value(scope))[0]
         start = self.op(scope, "Mul", bounded, self.number(scope, 8.0))[0]
         enter = self.op(scope, "Enter", start, **frame)[0]

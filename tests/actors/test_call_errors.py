@@ -199,7 +199,7 @@ async def test_inputs_are_those_of_the_node_and_of_no_other_that_has_its_name() 
     """The root has a node "check" too, which is not the one that failed."""
     graph_def = nested("")
     graph_def.node.add(name="check", op="NoOp").input.append("^x")
-    graph_def.node.add(name="other", op="Identity", input=["x"]).attr["T"].type = 1
+    graph_def.node.add(name="other", op="NoOp", input=["^check"])
     with pytest.raises(PartitaError) as caught:
         await fetched(graph_def, x=float("inf"))
     assert caught.value.inputs is None
