@@ -6,12 +6,14 @@ with them no size is left open, and each kind of assumption is told once, in wor
 
 Small integer values are followed too (`shape_values`), as shapes are computed from them. The shape of a loop's merge is
 what all of its iterations have in common; assuming, it is that of the first iteration.
+
+Functions are looked into as `shape_calls` says.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from re import compile as pattern
 
@@ -19,7 +21,7 @@ import numpy as np
 
 from ..errors import InvalidArgumentError, PartitaError
 from .dtypes import Array, DataType, Shape, base_type, numpy_dtype
-from .functions.body import instantiate_call
+from .functions.body import FunctionBody, instantiate_call
 from .functions.calls import called_function
 from .graph import Graph
 from .joined import JoinedGraph
@@ -27,6 +29,8 @@ from .node import NodeClass, class_of_op
 from .ops.shapes.basic import common_shape
 from .ops.shapes.registry import ShapeContext, lookup, merge
 from .properties import NodeProperties
+from .shape_calls import CallShapes, ShapedCall, Wanted, walk_with_calls
+from .shape_calls import Shapes as Shapes
 from .shape_values import can_evaluate, evaluate, is_partial, is_small, known_sizes, sizes_value
 from .tensor_id import parse_tensor_name
 from .validate import check_given_attrs
@@ -40,7 +44,6 @@ _LOOP_PASSES = 8  # every pass after the first turns a size of a loop into an un
 
 _NO_VALUES: Mapping[int, tuple[int | None, ...]] = {}
 
-Shapes = tuple[Shape, ...]
 Feeds = Mapping[str, Shape | Array]
 Refine = Callable[[str, NodeProperties, Shapes], Shapes]
 
@@ -103,7 +106,7 @@ def infer_joined(
     InvalidArgumentError as `infer_shapes` does.
     """
     inference = _Inference(graph, feeds or {}, assumed_size, refine)
-    inference.run()
+    walk_with_calls(inference, lambda call: _Inference.of_call(call, inference.called))
     values = {output: value for output, value in inference.values.items() if not is_partial(value)}
     return InferredShapes(graph, inference.shapes, values, inference.told())
 
@@ -117,11 +120,11 @@ class _Inference:
         feeds: Feeds,
         assumed_size: int | None = None,
         refine: Refine | None = None,
-        inside: frozenset[str] = frozenset(),
     ) -> None:
         self.graph = graph
         self.refine = refine
-        self.inside = inside  # functions whose bodies are being looked into
+        self.inside: frozenset[str] = frozenset()
+        self.called: CallShapes = {}  # of all walks that belong together
         self.assumed_size = assumed_size
         self.shapes: list[Shapes] = [()] * len(graph)
         self.values: dict[tuple[int, int], Array] = {}
@@ -141,6 +144,23 @@ class _Inference:
         shapes = self.graph.fed_shapes or {}
         return {n: (name, shapes[name]) for name, n in self.feed_nodes.items() if shapes.get(name) is not None}
 
+    @classmethod
+    def of_call(cls, call: ShapedCall, called: CallShapes) -> _Inference:
+        """The walk of a function's body."""
+        arguments = call.body.arguments
+        feeds = {argument.name: shape for argument, shape in zip(arguments, call.arguments, strict=True)}
+        made = cls(JoinedGraph({"": call.body.graph}), feeds)
+        made.inside, made.called = call.inside, called
+        if call.handles:
+            numbers = {name: number for number, name in enumerate(made.graph.names)}
+            made.handles = {numbers[arguments[index].name]: shape for index, shape in call.handles}
+        return made
+
+    def results(self, body: FunctionBody) -> Shapes:
+        """Shapes of the results of a body that has been walked."""
+        numbers = {name: number for number, name in enumerate(self.graph.names)}
+        return tuple(self._of(self.graph.inputs[numbers[result.name]][0]) for result in body.results)
+
     def _feeds(self, feeds: Feeds) -> dict[int, dict[int, Shape | Array]]:
         """Feeds by node and output, wherever the node that stands for a fed tensor is by now."""
         numbers = {name: n for n, name in enumerate(self.graph.names)} | self.feed_nodes
@@ -158,14 +178,19 @@ class _Inference:
                 self.unused_feeds.append(text)
         return fed
 
-    def run(self) -> None:
+    def run(self) -> Iterator[ShapedCall]:
+        """Finds all shapes; yields the calls whose results have to be known before it can go on."""
         self._check_attrs()
         order = self.graph.order()
         merges = [n for n in order if self.graph.classes[n] is NodeClass.MERGE]
         for _ in range(_LOOP_PASSES):
             before = [self.shapes[n] for n in merges]
             for n in order:
-                self._visit(n)
+                try:
+                    self._visit(n)
+                except Wanted as wanted:
+                    yield wanted.call
+                    self._visit(n)  # a node calls one function, so it goes through now
             closed = any(self.graph.is_back_edge(src, n) for n in merges for src, _ in self.graph.inputs[n])
             if not closed or self.assumed_size is not None or before == [self.shapes[n] for n in merges]:
                 break
@@ -335,14 +360,20 @@ class _Inference:
         body = instantiate_call(library, function)
         if len(body.arguments) != len(inputs) or len(body.results) != len(self.graph.properties[n].output_types):
             return None
-        feeds = {argument.name: shape for argument, shape in zip(body.arguments, inputs, strict=True)}
-        inner = _Inference(JoinedGraph({"": body.graph}), feeds, inside=self.inside | {function.name})
-        numbers = {name: number for number, name in enumerate(inner.graph.names)}
-        for argument, (source, _) in zip(body.arguments, self.graph.inputs[n], strict=True):
-            if source in self.handles:
-                inner.handles[numbers[argument.name]] = self.handles[source]
-        inner.run()
-        return tuple(inner._of(inner.graph.inputs[numbers[result.name]][0]) for result in body.results)
+        handles = [(index, source) for index, (source, _) in enumerate(self.graph.inputs[n]) if source in self.handles]
+        recursive = library.may_call_itself(function.name)
+        call = ShapedCall(
+            body,
+            inputs,
+            tuple((index, self.handles[source]) for index, source in handles),
+            self.inside | {function.name} if recursive else frozenset(),
+        )
+        found = self.called.get(call)
+        if found is None:
+            raise Wanted(call)
+        if isinstance(found, PartitaError):
+            raise found
+        return found
 
     def _constant_inputs(self, n: int) -> dict[int, Array]:
         """Inputs that are constants of any type: only integers are followed further than that."""

@@ -13,7 +13,8 @@ from ...errors import InvalidArgumentError
 from ..attrs import attr_value
 from ..properties import NodeProperties, split_entry
 from ..protos import NameAttrList
-from .library import FunctionLibrary, functions_in
+from .library import FunctionLibrary
+from .named import functions_in
 
 MULTI_DEVICE_ATTR = "_lower_as_multi_device_function"
 """set on the call of a function that must be put into its graph, its nodes on the devices they name"""

@@ -9,6 +9,8 @@ run; a function that calls itself is looked into once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from ...errors import InternalError, InvalidArgumentError
 from ..dtypes import dtype_name, types_compatible
 from ..graph import Graph
@@ -22,7 +24,19 @@ _UNCHECKED = "_disable_call_shape_inference"
 
 def check_call(node: NodeProperties, library: FunctionLibrary) -> None:
     """Raises what instantiating the function raises, also for the calls in it; InternalError for missing ports."""
-    _check(node, library, set())
+    seen: set[FunctionBody] = set()
+    waiting = [_calls_among([node], library)]  # one entry for each call that is being looked into
+    while waiting:
+        call = next(waiting[-1], None)
+        if call is None:
+            waiting.pop()
+            continue
+        body = _checked_body(call, library)
+        if body not in seen and body not in library.checked:
+            seen.add(body)
+            inner = {properties for properties in body.graph.shared_properties() if properties is not None}
+            waiting.append(_calls_among(inner, library))
+    library.checked |= seen
 
 
 def check_input_types(graph: Graph) -> None:
@@ -48,20 +62,25 @@ def check_input_types(graph: Graph) -> None:
             )
 
 
-def _check(node: NodeProperties, library: FunctionLibrary, seen: set[FunctionBody]) -> None:
-    function = called_function(node, library)
-    if function is None or function.name not in library or flag(node, _UNCHECKED):
-        return
+def _calls_among(nodes: Iterable[NodeProperties], library: FunctionLibrary) -> Iterator[NodeProperties]:
+    """The calls of functions of the library that want to be looked into."""
+    for node in nodes:
+        function = called_function(node, library)
+        if function is not None and function.name in library and not flag(node, _UNCHECKED):
+            yield node
+
+
+def _checked_body(call: NodeProperties, library: FunctionLibrary) -> FunctionBody:
+    """The body of the function that a node calls; InternalError if it has more ports than the node."""
+    function = called_function(call, library)
+    assert function is not None  # the node is from `_calls_among`
     body = instantiate_call(library, function)
     for what, ports, count in (
-        ("input", len(node.input_types), len(body.arguments)),
-        ("output", len(node.output_types), len(body.results)),
+        ("input", len(call.input_types), len(body.arguments)),
+        ("output", len(call.output_types), len(body.results)),
     ):
         if ports < count:
             raise InternalError(
-                f"Function instantiation included invalid {what} index: {ports} not in [0, {ports}).", op=node.op
+                f"Function instantiation included invalid {what} index: {ports} not in [0, {ports}).", op=call.op
             )
-    if body not in seen:
-        seen.add(body)
-        for inner in {properties for properties in body.graph.shared_properties() if properties is not None}:
-            _check(inner, library, seen)
+    return body

@@ -7,13 +7,16 @@ function, and never an op; graphs that are copies of each other share one librar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...errors import InvalidArgumentError
 from ..ops.registry import OpSignature, find_op, lookup_op
 from ..protos import AttrValue, FunctionDef, FunctionDefLibrary
 from .equality import same_function
+from .named import functions_in
+from .recursion import Vertex, explore
 
 if TYPE_CHECKING:
     from .body import FunctionBody
@@ -24,16 +27,33 @@ BodyKey = tuple[str, tuple[tuple[str, bytes], ...]]
 class FunctionLibrary:
     """Functions by name."""
 
-    def __init__(self, message: FunctionDefLibrary) -> None:
-        """The functions of `message`, which must not change any more; of two with one name the last counts."""
-        self.message = message
-        self._functions = {f.signature.name: f for f in message.function}
-        self._gradients = {g.function_name: g.gradient_func for g in message.gradient}
+    def __init__(self, message: FunctionDefLibrary | Callable[[], FunctionDefLibrary]) -> None:
+        """The functions of `message`, which must not change any more; of two with one name the last counts.
+
+        What makes a message is asked for it when a function is first looked for.
+        """
+        self._given = message
         self._signatures: dict[str, OpSignature] = {}
         self._needs: dict[str, frozenset[str]] = {}
+        self._recursive: dict[Vertex, bool] = {}
         self._attrs_used: dict[str, frozenset[str]] = {}
         self.bodies: dict[BodyKey, FunctionBody] = {}
         """what `body.instantiate` has made, by function and attrs"""
+        self.checked: set[FunctionBody] = set()
+        """bodies whose calls have been looked into, down to the last, and found right"""
+
+    @cached_property
+    def message(self) -> FunctionDefLibrary:
+        """The functions as a message, which must not be changed."""
+        return self._given if isinstance(self._given, FunctionDefLibrary) else self._given()
+
+    @cached_property
+    def _functions(self) -> dict[str, FunctionDef]:
+        return {f.signature.name: f for f in self.message.function}
+
+    @cached_property
+    def _gradients(self) -> dict[str, str]:
+        return {g.function_name: g.gradient_func for g in self.message.gradient}
 
     def __contains__(self, name: object) -> bool:
         return name in self._functions
@@ -87,18 +107,23 @@ class FunctionLibrary:
         return FunctionLibrary(message)
 
     def reachable(self, names: Iterable[str]) -> FunctionLibrary:
-        """The functions among `names` and all that those need, in the order of this library."""
-        found = self.closure(name for name in names if name in self._functions)
-        if len(found) == len(self._functions):
-            return self
-        part = FunctionLibrary(
-            FunctionDefLibrary(
-                function=[f for f in self.message.function if f.signature.name in found],
-                gradient=[g for g in self.message.gradient if g.function_name in found],
-            )
-        )
-        part.bodies = self.bodies
+        """The functions among `names` and all that those need, in the order of this library.
+
+        They are looked for when somebody asks for one: each part of each function has such a library, and few do.
+        """
+        wanted = [name for name in names if name in self._functions]
+        part = FunctionLibrary(lambda: self._message_of(self.closure(wanted)))
+        part.bodies, part._signatures = self.bodies, self._signatures
         return part
+
+    def _message_of(self, found: set[str]) -> FunctionDefLibrary:
+        """Some functions with their gradients; the message itself for all of them."""
+        if len(found) == len(self._functions):
+            return self.message
+        return FunctionDefLibrary(
+            function=[f for f in self.message.function if f.signature.name in found],
+            gradient=[g for g in self.message.gradient if g.function_name in found],
+        )
 
     def closure(self, names: Iterable[str]) -> set[str]:
         """Some functions of the library, and all that those need."""
@@ -110,6 +135,13 @@ class FunctionLibrary:
                 found.add(name)
                 waiting += self.needs(name) - found
         return found
+
+    def may_call_itself(self, name: str, *, gradient: bool = False) -> bool:
+        """Whether a call of a function, or of its gradient, can lead to another one of it; not for an unknown name."""
+        vertex = name, gradient
+        if vertex not in self._recursive:
+            explore(self, vertex, self._recursive)
+        return self._recursive[vertex]
 
     def needs(self, name: str) -> frozenset[str]:
         """Names of the functions that a function calls or names, its gradient included; none for an unknown name."""
@@ -147,14 +179,6 @@ def _is_new(function: FunctionDef, known: dict[str, FunctionDef]) -> bool:
             f"Cannot add function '{name}' because a different function with the same name already exists."
         )
     return False
-
-
-def functions_in(value: AttrValue) -> Iterator[str]:
-    """Names of the functions that an attr names, also in the attrs it gives to them."""
-    for function in (value.func,) if value.HasField("func") else value.list.func:
-        yield function.name
-        for inner in function.attr.values():
-            yield from functions_in(inner)
 
 
 def _placeholders(value: AttrValue) -> Iterator[str]:

@@ -112,7 +112,7 @@ class _Lowering:
         self.is_wanted = is_wanted
         self.fetchable = not any(kind.op in _ENDS for kind in _kinds(graph))
         self.due: dict[NodeProperties, bool] = {}
-        self.inside: dict[int, frozenset[str]] = {}  # functions that a node is from, by its id
+        self.inside: dict[int, frozenset[str]] = {}  # functions that may call themselves and a node is from, by its id
 
     def run(self) -> None:
         """Visits every node, new ones too."""
@@ -140,5 +140,7 @@ class _Lowering:
             if not can_inline(node, body):
                 return
             made = inline_call(self.graph, node, body, fetchable=self.fetchable)
-            inside |= {function.name}
-        self.inside.update((new.id, inside) for new in made if self._is_due(new.properties))
+            if self.graph.functions.may_call_itself(function.name):
+                inside |= {function.name}
+        if inside:
+            self.inside.update((new.id, inside) for new in made if self._is_due(new.properties))
