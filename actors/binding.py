@@ -1,8 +1,9 @@
 """Kernels for nodes: which function computes a node, found once for all nodes that are alike.
 
 Flows in: a node's properties and name, the state of its device. Flows out: its kernel. Always holds: nodes of a
-stateless op with the same properties share one kernel on one device; ops without a kernel are collected, so that one
-error names them all; ops that the executor itself carries out (transfers, control flow, arguments) never get here.
+stateless op with the same properties share one kernel on one device; kernels that are not ours are checked
+(`output_checks`); ops without a kernel are collected, so that one error names them all; ops that the executor itself
+carries out (transfers, control flow, arguments) never get here.
 """
 
 from __future__ import annotations
@@ -10,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..devices.kernels.registry import Construction, Kernel, is_deferred, lookup
+from ..devices.kernels.registry import Construction, Kernel, is_deferred, is_ours, lookup
 from ..errors import InvalidArgumentError, PartitaError, UnimplementedError, of_kernel
 from ..graph.dtypes import dtype_name, from_numpy, numpy_dtype
 from .call_kernels import call_kernel, calls_functions, is_deferred_call
+from .output_checks import checked_kernel, checked_start
 
 if TYPE_CHECKING:
     from ..devices.state import DeviceState
@@ -84,6 +86,8 @@ class Binder:
             made = factory(construction)
         except PartitaError as error:
             raise error.located(node=name, op=op, device=self.device) from None
+        if not is_ours(op):
+            made = (checked_start if is_deferred(op) else checked_kernel)(made, properties)
         if is_shared(properties):
             self._shared[properties] = made
         return made

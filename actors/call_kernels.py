@@ -10,26 +10,26 @@ none, when it has elements.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..devices.kernels.registry import Kernel, Start, outputs
-from ..errors import InternalError, InvalidArgumentError, PartitaError
-from ..graph.dtypes import DataType, Shape, base_type, numpy_dtype
+from ..errors import PartitaError
+from ..graph.dtypes import DataType, base_type
 from ..graph.functions.calls import called_function, is_partitioned_call
-from ..graph.ops.shapes.dims import fits, shape_text
 from .call_checks import check_arguments, check_branch, check_call, check_condition, check_loop_body, check_map
+from .map_kernel import MapKernel, promised_by
 
 if TYPE_CHECKING:
     from ..graph import NameAttrList
     from ..graph.functions.library import FunctionLibrary
     from ..graph.properties import NodeProperties
-    from .calls import Callee, Functions, Homes
+    from .calls import Callee, Functions
     from .deferred import PendingCall
 
 Values = Sequence[Any]  # tensors of any type
@@ -38,7 +38,12 @@ _CASES = ("Case", "StatelessCase")
 _LOOPS = ("While", "StatelessWhile")
 _GRADIENT = "SymbolicGradient"
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "MapDefun", _GRADIENT)
-_ALWAYS_DEFERRED = (*_LOOPS, "RemoteCall")  # a loop may be long; which device is called, the run decides
+_ALWAYS_DEFERRED = (*_LOOPS, "MapDefun", "RemoteCall")
+"""loops and maps may be long; which device a remote call goes to, the run decides"""
+
+Homes = tuple[str, ...]
+"""full names of the devices of the resources among the arguments of a call"""
+Key = tuple[bytes, str, Homes | None, bool]
 
 Check = Callable[["Callee", Sequence[DataType]], None]
 
@@ -54,27 +59,81 @@ def calls_gradient(node: NodeProperties) -> bool:
     return node.op_def.name == _GRADIENT
 
 
+def is_conditional(node: NodeProperties) -> bool:
+    """Whether a node calls one of several functions, so that some may never be called."""
+    return node.op_def.name in _CONDITIONALS or node.op_def.name in _CASES
+
+
+class Called(NamedTuple):
+    """A function, or with `gradient` the one that computes its gradient, as called from a device.
+
+    `homes` are the devices of the resources among its arguments, in their order; without, it runs as a whole on
+    `device`.
+    """
+
+    function: NameAttrList
+    device: str
+    homes: Homes | None = None
+    gradient: bool = False
+
+    @property
+    def key(self) -> Key:
+        """The same for all calls that one compiled function serves."""
+        return self.function.SerializeToString(deterministic=True), self.device, self.homes, self.gradient
+
+
 def is_deferred_call(node: NodeProperties, functions: Functions, device: str) -> bool:
     """Whether a node that calls functions is a deferred one; functions that cannot call themselves are compiled."""
-    named, op = called_by(node, functions.library), node.op_def.name
-    if op in _ALWAYS_DEFERRED or any(f.name in functions.library and functions.may_call_itself(f.name) for f in named):
+    if _is_always_deferred(node, functions):
         return True
-    homes = None
-    if is_partitioned_call(node):
-        homes = (device,) * node.input_types.count(DataType.RESOURCE)
-        if homes and not functions.has_one_device:
-            return True
-    if op in _CONDITIONALS or op in _CASES:
-        return not all(_is_known_to_be_short(functions, f, device) for f in named)
-    return not all(functions.callee(f, device, homes, gradient=op == _GRADIENT).is_short for f in named)
+    is_short = _is_known_to_be_short if is_conditional(node) else _is_short
+    return not all(is_short(functions, called) for called in _called_by(node, functions, device))
 
 
-def _is_known_to_be_short(functions: Functions, branch: NameAttrList, device: str) -> bool:
+def _is_short(functions: Functions, called: Called) -> bool:
+    return functions.callee(called).is_short
+
+
+def _is_known_to_be_short(functions: Functions, branch: Called) -> bool:
     """Whether a branch is short; what is wrong with one that is never taken harms nobody, and is told when it is."""
     try:
-        return functions.callee(branch, device).is_short
+        return not functions.is_unfit(branch) and functions.callee(branch).is_short
     except PartitaError:
         return False
+
+
+def undecided(node: NodeProperties, device: str, functions: Functions) -> Called | None:
+    """A function that `is_deferred_call` would compile, None when it has compiled all it needs to see."""
+    if _is_always_deferred(node, functions):
+        return None
+    for called in _called_by(node, functions, device):
+        found = functions.find(called)
+        if found is None:
+            return None if is_conditional(node) and functions.is_unfit(called) else called
+        if not found.is_short:
+            return None
+    return None
+
+
+def size_of_call(node: NodeProperties, functions: Functions, device: str) -> int:
+    """How many instructions a node that is not deferred runs at most, in the functions it may call."""
+    known = map(functions.find, _called_by(node, functions, device))
+    return max(callee.size for callee in known if callee is not None)
+
+
+def _is_always_deferred(node: NodeProperties, functions: Functions) -> bool:
+    if node.op_def.name in _ALWAYS_DEFERRED:
+        return True
+    if is_partitioned_call(node) and DataType.RESOURCE in node.input_types and not functions.has_one_device:
+        return True  # where the resources live, the run decides
+    gradient = calls_gradient(node)
+    return any(functions.may_call_itself(f.name, gradient=gradient) for f in called_by(node, functions.library))
+
+
+def _called_by(node: NodeProperties, functions: Functions, device: str) -> Iterator[Called]:
+    homes = (device,) * node.input_types.count(DataType.RESOURCE) if is_partitioned_call(node) else None
+    gradient = calls_gradient(node)
+    return (Called(function, device, homes, gradient) for function in called_by(node, functions.library))
 
 
 def call_kernel(node: NodeProperties, functions: Functions, device: str) -> Kernel | Start:
@@ -87,16 +146,14 @@ def call_kernel(node: NodeProperties, functions: Functions, device: str) -> Kern
         _Lazy(functions, function, device, given, types_of_results, check, is_partitioned_call(node), op == _GRADIENT)
         for function, check in zip(called_by(node, functions.library), _checks(op), strict=False)
     ]
-    deferred = is_deferred_call(node, functions, device)
     if op in _LOOPS:
         return _While(*callees).start
     if op == "RemoteCall":
         return _remote(callees[0])
     if op == "MapDefun":
-        mapped = _Map(callees[0], len(node.attrs["Targuments"]), _promised(node))
-        return mapped.start if deferred else mapped.run
+        return MapKernel(callees[0], len(node.attrs["Targuments"]), promised_by(node)).start
     choose = _Choice(op, callees)
-    return choose.start if deferred else choose.run
+    return choose.start if is_deferred_call(node, functions, device) else choose.run
 
 
 def _checks(op: str) -> Iterable[Check]:
@@ -147,7 +204,7 @@ class _Lazy:
         homes = self._homes(arguments)
         found = self._known.get(homes)
         if found is None:
-            found = self.functions.callee(self.function, self.device, homes, gradient=self.is_gradient)
+            found = self.functions.callee(Called(self.function, self.device, homes, self.is_gradient))
             check_arguments(found, self.given)
             self.check(found, self.wanted)
             self._known[homes] = found
@@ -167,7 +224,7 @@ class _Lazy:
     @property
     def is_short(self) -> bool:
         """Whether a function that runs as a whole on one device is short."""
-        return self.functions.callee(self.function, self.device, gradient=self.is_gradient).is_short
+        return self.functions.callee(Called(self.function, self.device, None, self.is_gradient)).is_short
 
 
 def _truth(value: Any) -> bool:
@@ -256,72 +313,6 @@ class _LongWhile:
             self.body(values).start(self.call, values, self.decide, f":{self.count}b")
 
         self.cond.start(self.call, values, decided, f":{self.count}c")
-
-
-@dataclass(frozen=True, slots=True)
-class _Map:
-    """Calls a function with each slice, along axis 0, of the first `num_arguments` inputs and with the others whole.
-
-    `promised` are shape and type of what a call gives for each output.
-    """
-
-    callee: _Lazy
-    num_arguments: int
-    promised: Sequence[tuple[Shape, DataType]]
-
-    def run(self, *inputs: Any) -> Any:
-        """The kernel, where the function is short."""
-        callee = self.callee(inputs)
-        return outputs(self._stacked([callee.run(*arguments) for arguments in self._slices(inputs)]))
-
-    def start(self, call: PendingCall, *inputs: Any) -> None:
-        """Begins the calls of all slices."""
-        callee, slices = self.callee(inputs), self._slices(inputs)
-        found: list[Values | None] = [None] * len(slices)
-        if not slices:
-            call.done(*self._stacked([]))
-
-        def keep(number: int, results: Values) -> None:
-            found[number] = results
-            if None not in found:
-                call.done(*self._stacked([values for values in found if values is not None]))
-
-        for number, arguments in enumerate(slices):
-            callee.start(call, arguments, lambda results, number=number: keep(number, results), f":{number}")  # type: ignore[misc]  # the default only binds the number
-
-    def _slices(self, inputs: Values) -> list[Values]:
-        mapped, captured = inputs[: self.num_arguments], inputs[self.num_arguments :]
-        sizes = {np.shape(value)[0] if np.ndim(value) else -1 for value in mapped}
-        if len(sizes) != 1 or -1 in sizes:
-            raise InvalidArgumentError("All inputs must have the same dimension 0.")
-        return [[*(value[row] for value in mapped), *captured] for row in range(sizes.pop())]
-
-    def _stacked(self, rows: Sequence[Values]) -> list[Any]:
-        if rows:
-            return [self._output(shape, [row[k] for row in rows]) for k, (shape, _) in enumerate(self.promised)]
-        for number, (shape, _) in enumerate(self.promised):
-            if shape is None or None in shape:
-                raise InternalError(f"Missing {number}-th output: there is no row, and its shape is not fully known")
-        return [np.empty((0, *(shape or ())), numpy_dtype(dtype)) for shape, dtype in self.promised]
-
-    def _output(self, promised: Shape, rows: list[Any]) -> Any:
-        for row in rows:
-            found = np.shape(row)
-            if not fits(found, promised):
-                expected, actual = shape_text(promised), shape_text(found)
-                raise InvalidArgumentError(
-                    f"Mismatch in function retval shape, {actual}, and expected output shape, {expected}."
-                )
-        return np.stack([np.asarray(row) for row in rows])
-
-
-def _promised(node: NodeProperties) -> list[tuple[Shape, DataType]]:
-    shapes, types = node.attrs["output_shapes"], node.output_types
-    if len(shapes) != len(types):
-        raise InvalidArgumentError(
-            f"`output_shapes` must be the same length as `output_types` ({len(shapes)} vs. {len(types)})"
-        )
-    return list(zip(shapes, types, strict=True))
 
 
 def _remote(function: _Lazy) -> Start:

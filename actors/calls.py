@@ -11,11 +11,15 @@ and has the caller's device before all others where it may choose. Every other c
 conditionals and loops that are not lowered, maps, remote calls, gradients) runs as a whole on one device, whatever its
 nodes ask for.
 
-A short function that needs nobody else runs as one instruction of its caller. Any other is a deferred node: its parts
-run on the actors of their devices, their messages go by keys of the call's own frame.
+A function that needs nobody else and is short, with all that it calls, runs as one instruction of its caller. Any other
+is a deferred node: its parts run on the actors of their devices, their messages go by keys of the call's own frame.
 
     caller:  launch --> Part on device 0 <--messages--> Part on device 1        (all started at once)
-                            `---------- all ended: results ---------'--> arrival
+                            `---------- all ended: results ---------'--> mailbox of the caller --> arrival
+
+Calls may be nested deeper than Python lets its own calls be, so nothing here recurses along them: bodies are compiled
+from the innermost to the outermost (`_Compilation`), and a call that has ended returns by way of a mailbox. Only what
+may call itself is limited in depth (`MAX_DEPTH`), as it would not end otherwise.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ import numpy as np
 
 from ..devices.placement import place
 from ..devices.state import ResourceHandle
-from ..errors import InvalidArgumentError, PartitaError, ResourceExhaustedError
+from ..errors import InvalidArgumentError, PartitaError, ResourceExhaustedError, of_kernel
 from ..graph.columns import SINK_ID
 from ..graph.device_name import is_specification, parse_full_name
 from ..graph.dtypes import DataType
@@ -40,40 +44,48 @@ from ..graph.partition import PartitionOptions, name_counter, split_graph
 from ..graph.passes.lower_functional import lower_functional
 from ..graph.subgraph import prune_for_reverse_reachability
 from ..graph.validate import check_kinds
+from .call_kernels import Called, Homes, Key, calls_functions, is_conditional, size_of_call, undecided
 from .compiler import compile_plans
 from .executor import fresh_slots, run_chunk
 from .instructions import DEAD
 from .interpretation import Interpretation, interpret
 from .interpreted_part import InterpretedPart
 from .levels import Unfoldable
+from .messages import Return
 from .step import Part, frame_id, send_in
-from .transfers import check_keys
+from .transfers import check_keys, is_long
 
 if TYPE_CHECKING:
     from ..devices.cluster import Cluster
-    from ..graph import NameAttrList
     from ..graph.graph import Graph
+    from ..graph.properties import NodeProperties
     from .deferred import PendingCall
     from .device_actor import DeviceActor
     from .plan import Plan
 
-MAX_DEPTH = 500  # calls inside calls, through functions that may call themselves
-_AT_ONCE = 64  # instructions of a function that its caller runs as one
+MAX_DEPTH = 500  # calls inside calls of functions that may call themselves
+_AT_ONCE = 64  # instructions of a function, and of all that it calls, that its caller runs as one
+_OF_A_CALL = 2  # instructions that a call is worth: so short functions are nested 32 deep at most
+_OF_A_LONG_KERNEL = 22  # instructions that a product or a sort is worth: three in a row are worth looking at the clock
 
 Values = Sequence[Any]  # tensors of any type
 Done = Callable[[Values], None]
-Homes = tuple[str, ...]
-"""full names of the devices of the resources among the arguments of a call"""
 
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A function, compiled for calls from one device."""
+    """A function, compiled for calls from one device.
+
+    `size` is how many instructions a call runs, those of the functions that it calls included, as far as they are
+    short themselves.
+    """
 
     name: str
     work: tuple[tuple[Plan, DeviceActor], ...]
     argument_types: tuple[DataType, ...]
     result_types: tuple[DataType, ...]
+    size: int
+    may_call_itself: bool
     interpreted: tuple[Interpretation, DeviceActor] | None = None
     """in place of `work`, where only the interpreter can run a loop in the body"""
 
@@ -91,7 +103,7 @@ class Callee:
             return True
         plan = self.work[0][0]
         alone = len(self.work) == 1 and not plan.arrivals and not plan.deferred
-        return alone and plan.num_instructions <= _AT_ONCE
+        return alone and self.size <= _AT_ONCE
 
     def run(self, *arguments: Any) -> list[Any]:
         """Calls a short function with arguments that fit (`check`)."""
@@ -111,7 +123,8 @@ class Callee:
     def start(self, call: PendingCall, arguments: Values, done: Done, turn: str = "") -> None:
         """Calls the function for a deferred node; `done` gets the results. `turn` tells calls by one node apart."""
         caller = call.part
-        if caller.depth >= MAX_DEPTH:
+        depth = caller.depth + self.may_call_itself
+        if depth > MAX_DEPTH:
             raise ResourceExhaustedError(
                 f"function {self.name!r} is called {MAX_DEPTH} calls deep; let its recursion end earlier"
             )
@@ -120,12 +133,13 @@ class Callee:
         ended = _Gathering(self, call, done)
         if self.interpreted is not None:
             graph, actor = self.interpreted
-            InterpretedPart(caller.step, graph, actor, arguments, ended, call=call, function=self.name).start(frame)
+            uncut = InterpretedPart(caller.step, graph, actor, arguments, ended, depth, call, self.name)
+            uncut.start(frame)
         elif not self.work:
             done([])
         for plan, actor in self.work:
-            part = Part(caller.step, plan, actor, ended, caller.depth + 1, call, self.name)
-            part.start(fresh_slots(plan, arguments, send), frame)
+            part = Part(caller.step, plan, actor, ended, depth, call, self.name)
+            actor.begin(part, fresh_slots(plan, arguments, send), frame)
 
     def alive(self, results: list[Any]) -> list[Any]:
         """The results of a call; InvalidArgumentError if one is dead."""
@@ -154,12 +168,46 @@ class _Gathering:
             for result in part.plan.results:
                 self._found[result.index] = part.slots[result.slot]
         self._left -= 1
-        if self._left:
-            return
+        if not self._left:
+            self._call.part.actor.post(Return(self._call, self))
+
+    def hand_over(self) -> None:
+        """Gives the results to whoever waits for them."""
         try:
             self._done(self._callee.alive(self._found))
-        except PartitaError as error:
-            self._call.fail(error)
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            self._call.fail(of_kernel(self._call.op, error))
+
+
+@dataclass(frozen=True, slots=True)
+class _Compilation:
+    """A function under way to a `Callee`: its body placed, whole and cut, and the calls in it, each with its device."""
+
+    called: Called
+    body: FunctionBody
+    graph: Graph
+    parts: Mapping[str, Graph]
+    calls: list[tuple[NodeProperties, str]]
+
+    def needed(self, functions: Functions) -> Called | None:
+        """A function that has to be compiled first, so that it is known which calls are deferred."""
+        while self.calls:
+            found = undecided(*self.calls[-1], functions)
+            if found is not None:
+                return found
+            self.calls.pop()
+        return None
+
+    @property
+    def calls_under_condition(self) -> bool:
+        """Whether the last of the calls may never be made."""
+        return is_conditional(self.calls[-1][0])
+
+    def blame(self, error: PartitaError) -> PartitaError:
+        """The error of a function that has been compiled for the last of the calls, with the node that calls."""
+        kind, device = self.calls[-1]
+        node = next(node.name for node in self.graph.op_nodes() if node.properties is kind)
+        return error.located(node=node, op=kind.op, device=device).inside(self.body.name)
 
 
 class Functions:
@@ -171,38 +219,57 @@ class Functions:
         self._cluster = cluster
         self._actors = actors
         self._soft = soft
-        self._callees: dict[tuple[bytes, str, bool, Homes | None], Callee] = {}
-        self._recursive: dict[str, bool] = {}
+        self._callees: dict[Key, Callee] = {}
+        self._unfit: set[Key] = set()  # branches that cannot be compiled, which harms nobody until they are taken
 
-    def may_call_itself(self, name: str) -> bool:
-        """Whether a function can lead to a call of itself."""
-        found = self._recursive.get(name)
-        if found is None:
-            found = self._recursive[name] = name in self.library.closure(self.library.needs(name))
-        return found
+    def may_call_itself(self, name: str, *, gradient: bool = False) -> bool:
+        """Whether a function, or the one that computes its gradient, can lead to a call of itself."""
+        return self.library.may_call_itself(name, gradient=gradient)
 
     @property
     def has_one_device(self) -> bool:
         """Whether there is only one place where anything can be."""
         return len(self._actors) == 1
 
-    def callee(
-        self, function: NameAttrList, device: str, homes: Homes | None = None, *, gradient: bool = False
-    ) -> Callee:
-        """The function, or the one that computes its gradient, compiled for calls from a device.
+    def callee(self, called: Called) -> Callee:
+        """The function, compiled. Raises what `instantiate`, `gradient_function`, `place` and `compile_plans` raise."""
+        return self.find(called) or self._compiled(called)
 
-        `homes` are the devices of the resources among its arguments, in their order; without, the function runs as a
-        whole on `device`. Raises what `instantiate`, `gradient_function`, `place` and `compile_plans` raise.
-        """
-        key = function.SerializeToString(deterministic=True), device, gradient, homes
-        found = self._callees.get(key)
-        if found is None:
-            body = (gradient_function if gradient else instantiate_call)(self.library, function)
+    def find(self, called: Called) -> Callee | None:
+        """A function that has been compiled, or None."""
+        return self._callees.get(called.key)
+
+    def is_unfit(self, called: Called) -> bool:
+        """Whether a function is known to be one that cannot be compiled."""
+        return called.key in self._unfit
+
+    def _compiled(self, called: Called) -> Callee:
+        """Compiles a function, and before it those that have to be known for that, the innermost first."""
+        waiting = [self._compilation(called)]
+        while True:
+            made, needed = waiting[-1], waiting[-1].needed(self)
             try:
-                found = self._callees[key] = self._compile(body, device, homes)
+                if needed is not None:
+                    waiting.append(self._compilation(needed))
+                    continue
+                callee = self._callees[made.called.key] = self._finished(made)
             except PartitaError as error:
-                raise error.inside(body.name) from error.__cause__
-        return found
+                self._unwind(waiting, needed or waiting.pop().called, error)
+                continue
+            waiting.pop()
+            if not waiting:
+                return callee
+
+    def _unwind(self, waiting: list[_Compilation], failed: Called, error: PartitaError) -> None:
+        """A function that `waiting` ones need cannot be compiled, and so neither can those, up to a conditional.
+
+        Raises the error, with the calls that led there, where there is no conditional.
+        """
+        while waiting and not waiting[-1].calls_under_condition:
+            error, failed = waiting[-1].blame(error), waiting.pop().called
+        if not waiting:
+            raise error from error.__cause__
+        self._unfit.add(failed.key)
 
     def home(self, value: Any, default: str) -> str:
         """The device of the resource whose handle a tensor carries; `default` for what lives on no device.
@@ -227,23 +294,49 @@ class Functions:
                 return full
         raise InvalidArgumentError(f"no device {name!r} among {list(self._actors)}")
 
-    def _compile(self, body: FunctionBody, device: str, homes: Homes | None) -> Callee:
-        graph = runnable_body(body, device, homes)
-        check_kinds(graph)
-        check_keys(graph)
-        check_input_types(graph)
-        place(graph, self._cluster, allow_soft_placement=self._soft, default_device=device)
+    def _compilation(self, called: Called) -> _Compilation:
+        """A body placed and cut, and the calls in it."""
+        body = (gradient_function if called.gradient else instantiate_call)(self.library, called.function)
         try:
-            return Callee(body.name, self._plans(graph), body.argument_types, body.result_types)
-        except Unfoldable:
-            uncut = interpret(graph, {name: actor.binder for name, actor in self._actors.items()})
-            return Callee(body.name, (), body.argument_types, body.result_types, (uncut, self._actors[device]))
+            graph = runnable_body(body, called.device, called.homes)
+            check_kinds(graph)
+            check_keys(graph)
+            check_input_types(graph)
+            place(graph, self._cluster, allow_soft_placement=self._soft, default_device=called.device)
+            names = PartitionOptions(new_name=name_counter(), get_incarnation=self._cluster.incarnation)
+            parts = split_graph(graph, names)
+        except PartitaError as error:
+            raise error.inside(body.name) from error.__cause__
+        kinds = [(kind, device) for device, part in parts.items() for kind in part.distinct_properties()[0]]
+        calls = [(kind, device) for kind, device in kinds if calls_functions(kind, self.library)]
+        return _Compilation(called, body, graph, parts, calls)
 
-    def _plans(self, graph: Graph) -> tuple[tuple[Plan, DeviceActor], ...]:
-        parts = split_graph(graph, PartitionOptions(new_name=name_counter(), get_incarnation=self._cluster.incarnation))
-        work = [(part, self._actors[name].binder) for name, part in parts.items()]
-        plans = compile_plans(work, called=True)
-        return tuple(zip(plans, [self._actors[name] for name in parts], strict=True))
+    def _finished(self, made: _Compilation) -> Callee:
+        """A body compiled, of which all that has to be known is."""
+        parts, body, called = made.parts, made.body, made.called
+        may_call_itself = self.may_call_itself(called.function.name, gradient=called.gradient)
+        types = body.argument_types, body.result_types
+        try:
+            plans = compile_plans([(part, self._actors[name].binder) for name, part in parts.items()], called=True)
+        except Unfoldable:
+            uncut = interpret(made.graph, {name: actor.binder for name, actor in self._actors.items()})
+            return Callee(body.name, (), *types, 0, may_call_itself, (uncut, self._actors[called.device]))
+        except PartitaError as error:
+            raise error.inside(body.name) from error.__cause__
+        work = tuple(zip(plans, [self._actors[name] for name in parts], strict=True))
+        return Callee(body.name, work, *types, sum(map(self._size, plans)), may_call_itself)
+
+    def _size(self, plan: Plan) -> int:
+        """See `Callee`."""
+        size = plan.num_instructions
+        for segment in plan.segments:
+            for node in segment.origins:
+                kind = plan.properties[node]
+                if is_long(kind.op):
+                    size += _OF_A_LONG_KERNEL - 1
+                elif calls_functions(kind, self.library):
+                    size += _OF_A_CALL - 1 + size_of_call(kind, self, plan.device)
+        return size
 
 
 def runnable_body(body: FunctionBody, device: str, homes: Homes | None) -> Graph:

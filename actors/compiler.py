@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,7 @@ from .draft import Draft, draft_of
 from .layout import slots_of, template_of
 from .levels import Levels, Loop, levels_of, located, needs_levels
 from .local_loops import LocalLoop, local_loop
-from .plan import Argument, Arrival, Chunk, Plan, Result, Segment
+from .plan import Argument, Arrival, Chunk, Expected, Plan, Result, Segment
 from .roles import Role, roles_of
 from .segments import Need
 from .trace import traced
@@ -203,6 +204,7 @@ def _plan(draft: Draft, binder: Binder, share: Share, loops: Loops) -> Plan:
         _keeps_inputs(draft.columns),
         tuple(_deferred(draft, assembler, loops, waiting)),
         outputs=tuple(_outputs(draft, slots)) if draft.every_node else (),
+        doubtful=_doubtful(draft, share, slots) if share.doubtful else {},
     )
 
 
@@ -272,6 +274,21 @@ def _arrivals(
     stored = map(slots.__getitem__, draft.arrivals[first].tolist())
     sizes, unlocked = incoming.sizes.tolist(), map(waiting.__getitem__, first.tolist())
     return tuple(map(_new_arrival, zip(incoming.keys, stored, sizes, unlocked, strict=True)))
+
+
+def _doubtful(draft: Draft, share: Share, slots: list[int]) -> dict[int, tuple[Expected, ...]]:
+    """What is expected of the arrivals that cannot be known to be right, by their number."""
+    found: dict[int, tuple[Expected, ...]] = {}
+    starts, nodes = share.incoming.starts.tolist(), share.incoming.nodes.tolist()
+    for number, (start, end) in enumerate(pairwise(starts)):
+        expected = [
+            Expected(slots[draft.arrivals[node]], base_type(draft.columns.properties[node].output_types[0]), node)
+            for node in nodes[start:end]
+            if node in share.doubtful
+        ]
+        if expected:
+            found[number] = tuple(expected)
+    return found
 
 
 def _segments(

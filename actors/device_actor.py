@@ -29,12 +29,14 @@ import trio
 
 from ..errors import PartitaError, of_kernel
 from .executor import Pacer, blame, run_instructions, run_slow_chunk
-from .messages import GoOn, Message, RunSegment, Shutdown, Work
+from .messages import Begin, GoOn, Message, Return, RunSegment, Shutdown, Work
 
 if TYPE_CHECKING:
     from .binding import Binder
     from .deferred import PendingCall
+    from .instructions import Slots
     from .interpreted_part import InterpretedPart
+    from .step import Part
 
 
 class Crew:
@@ -104,6 +106,16 @@ class DeviceActor:
         if not self._crew.at_work:
             self.wake()
 
+    def post_first(self, message: Message) -> None:
+        """Puts a message before all others, for somebody who is at work."""
+        self.mailbox.appendleft(message)
+        self._crew.turns.append(self)
+
+    def begin(self, part: Part, slots: Slots, frame: str) -> None:
+        """Will begin a part of a call, before those that wait already (see `Begin`)."""
+        part.step.waiting.setdefault(self, []).append((part, slots, frame))
+        self.post(Begin(part.step))
+
     def wake(self) -> bool:
         """Sees to it that the actor's task will work; False when it cannot, as it waits for a thread or has ended."""
         if self._parked is not None:
@@ -150,8 +162,7 @@ class DeviceActor:
         try:
             run_instructions(rest, part.slots)
             if next_chunk + 1 < len(chunks):
-                self.mailbox.appendleft(RunSegment(part, number, next_chunk + 1, chunks))
-                self._crew.turns.append(self)
+                self.post_first(RunSegment(part, number, next_chunk + 1, chunks))
             else:
                 part.finished(number)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything; it ends the step, not the session
@@ -164,7 +175,16 @@ class DeviceActor:
             part.plan.learn(segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
 
-    def _serve_other(self, message: GoOn | Shutdown, now: float) -> float:
+    def _serve_other(self, message: GoOn | Begin | Return | Shutdown, now: float) -> float:
+        if isinstance(message, Begin):
+            if message.step.error is None:
+                part, slots, frame = message.step.waiting[self].pop()
+                part.start(slots, frame, ahead=True)
+            return self._crew.pacer.clock()
+        if isinstance(message, Return):
+            if not message.call.is_ended:
+                message.results.hand_over()
+            return self._crew.pacer.clock()
         if isinstance(message, GoOn):
             self.go_on(*message)
             return self._crew.pacer.clock()

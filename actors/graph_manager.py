@@ -40,11 +40,13 @@ from .evaluation import ConstantEvaluator
 from .executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from .lifetime import Home
 from .messages import Shutdown
+from .requests import read_only
 from .step import Part, Step
 from .trace import step_stats, traced
 
 if TYPE_CHECKING:
     from ..devices.device import Device
+    from ..graph.dtypes import Array
     from ..rendezvous import Outcome, Rendezvous
     from .plan import Plan
 
@@ -204,7 +206,10 @@ class GraphManager:
             self._crew.work()
 
     async def recv_outputs(self, rendezvous: Rendezvous, keys: Iterable[str]) -> Outputs:
-        """Waits for tensors by key; raises the error of the step, InvalidArgumentError for one that is dead."""
+        """Waits for tensors by key: read-only arrays.
+
+        Raises the error of the step, InvalidArgumentError for one that is dead.
+        """
         found: Outputs = {}
         for key in keys:
             found[key] = _alive(key, await rendezvous.recv(key))
@@ -308,7 +313,8 @@ class _Collecting:
             self._done(result)
 
 
-def _alive(key: str, received: Received) -> Any:  # Any: a tensor of any type
+def _alive(key: str, received: Received) -> Array:
+    """What was received, as session fetches are: a variable is read now, and nobody can write to the array."""
     if received.is_dead:
         raise InvalidArgumentError(f"The tensor returned for {key} was not valid.")
-    return received.value
+    return read_only(received.value)

@@ -65,8 +65,7 @@ class _Run(Reference):
         self._rendezvous.send(key, read(value))
 
     def _receive(self, token: Token, part: Interpretation) -> None:
-        value = self._rendezvous.recv(part.key(token.node, token.frame.name, token.iteration))
-        self._propagate(token, [DEAD if token.is_dead else value])
+        self._hand_over(token, self._rendezvous.recv(part.key(token.node, token.frame.name, token.iteration)))
 
 
 class GraphRunner:

@@ -41,17 +41,17 @@ class InterpretedPart(Reference):
         actor: DeviceActor,
         feeds: Values,
         ended: Callable[[InterpretedPart], None],
-        *,
+        depth: int = 0,
         call: PendingCall | None = None,
         function: str = "",
     ) -> None:
-        """`call` is what called the function that the graph is the body of, if it is one."""
+        """`depth` is that of a `Part`; `call` called the function that the graph is the body of, if it is one."""
         super().__init__([graph], feeds)
         self.step = step
         self.actor = actor
         self.call = call
         self.function = function
-        self.depth: int = 0 if call is None else call.part.depth + 1
+        self.depth = depth
         self.frame = ""
         self._ended = ended
         self._is_running = False

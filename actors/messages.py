@@ -7,16 +7,23 @@ work, in the order of posting. Always holds: a message never changes; posting ne
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from .deferred import PendingCall
     from .interpreted_part import InterpretedPart
     from .plan import Chunk
-    from .step import Part
+    from .step import Part, Step
 
 Work: TypeAlias = "Generator[None, None, Sequence[Any]]"
 """what takes several turns: it yields between them, and returns outputs, tensors of any type"""
+
+
+class Results(Protocol):
+    """What a call of a function gives."""
+
+    def hand_over(self) -> None:
+        """Gives the results to whoever waits for them."""
 
 
 class RunSegment(NamedTuple):
@@ -38,8 +45,25 @@ class GoOn(NamedTuple):
     work: Work
 
 
+class Begin(NamedTuple):
+    """Begin the call that waits for it in a step: of several the latest one.
+
+    So calls are worked off as a stack, and a tree of calls never has more of them under way than it is deep and wide,
+    while other steps have their turn in between.
+    """
+
+    step: Step
+
+
+class Return(NamedTuple):
+    """A function has ended: hand what it computed over to the call. Calls inside calls return one after the other."""
+
+    call: PendingCall
+    results: Results
+
+
 class Shutdown(NamedTuple):
     """The session is over: finish what was posted before, and end."""
 
 
-Message = RunSegment | GoOn | Shutdown
+Message = RunSegment | GoOn | Begin | Return | Shutdown

@@ -7,6 +7,7 @@ and made to reuse buffers (`reuse.py`), which changes when the event loop gets i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -58,6 +59,14 @@ class Arrival(NamedTuple):
     slot: int
     size: int
     segments: tuple[int, ...]
+
+
+class Expected(NamedTuple):
+    """What must arrive in `slot`, of a sender that was not compiled together with its receive, node number `node`."""
+
+    slot: int
+    dtype: DataType
+    node: int
 
 
 class Limits(NamedTuple):
@@ -124,6 +133,8 @@ class Plan:
     keeps_inputs: bool = False
     """whether a node may keep what it is given after the step (variables do), so that feeds must be copied"""
     deferred: tuple[DeferredNode, ...] = ()
+    doubtful: Mapping[int, tuple[Expected, ...]] = field(default_factory=dict)
+    """by number of the arrival: what to check before it is believed"""
     repeats: bool = False
     """whether this is what a loop does in an iteration"""
     outputs: tuple[tuple[int, ...], ...] = ()

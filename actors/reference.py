@@ -21,6 +21,7 @@ from .binding import Binder, check_complete
 from .frames import Frame, Iteration, Pending, Token
 from .instructions import DEAD, passed_on, read
 from .interpretation import Interpretation
+from .output_checks import check_received
 from .roles import Role
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ class Reference:
             receiver = self.waiting[key].popleft()
             if not self.waiting[key]:
                 del self.waiting[key]
-            self._propagate(receiver, [DEAD if receiver.is_dead else value])
+            self._hand_over(receiver, value)
         else:
             self.table.setdefault(key, deque()).append(value)
 
@@ -149,9 +150,21 @@ class Reference:
             value = self.table[key].popleft()
             if not self.table[key]:
                 del self.table[key]
-            self._propagate(token, [DEAD if token.is_dead else value])
+            self._hand_over(token, value)
         else:
             self.waiting.setdefault(key, deque()).append(token)
+
+    def _hand_over(self, token: Token, value: Any) -> None:
+        """Lets a receive have what was sent; InternalError, located, for a tensor of another type."""
+        part, node = self.parts[token.partition], token.node
+        if token.is_dead or value is DEAD:
+            self._propagate(token, [DEAD])
+            return
+        try:
+            check_received(value, part.properties[node].output_types[0])
+        except InternalError as error:
+            raise error.located(node=part.names[node], op=part.properties[node].op, device=part.devices[node]) from None
+        self._propagate(token, [value])
 
     # What a finished node sets off
 

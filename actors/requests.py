@@ -190,14 +190,20 @@ def fetched_array(port: Port, value: Any, fed: Sequence[Any]) -> Array:
     """A fetched tensor as a read-only array; InvalidArgumentError when it is dead."""
     if value is DEAD:
         raise InvalidArgumentError(f"Retval[{port.number}] does not have value", inputs=(port.name,))
-    value = read(value)
-    if not isinstance(value, np.ndarray):
-        array = np.asarray(value, port.numpy_dtype)
-        array.flags.writeable = False
-        return array
-    array = value
+    array = read_only(value, port.numpy_dtype)
     if any(owner(array) is owner(other) for other in fed):
         array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def read_only(value: Any, scalar_type: np.dtype[Any] | None = None) -> Array:  # Any: a tensor, or a variable
+    """A tensor, or what a variable is at this moment, as an array that nobody can write to; scalars become one, too.
+
+    Raises FailedPreconditionError for a variable that is not initialised.
+    """
+    found = read(value)
+    array = found if isinstance(found, np.ndarray) else np.asarray(found, scalar_type)
     if array.flags.writeable:
         array = array.view()
         array.flags.writeable = False

@@ -25,13 +25,14 @@ from weakref import ref
 import outcome
 import trio
 
-from ..errors import CancelledError, PartitaError, of_kernel
+from ..errors import CancelledError, InternalError, PartitaError, of_kernel
 from ..rendezvous import Received
 from .deferred import PendingCall, Place
 from .executor import fresh_slots
 from .instructions import DEAD, PART_SLOT, TRACE_SLOT, Slots
 from .interpreted_part import InterpretedPart, called_from
 from .messages import RunSegment
+from .output_checks import check_received
 
 if TYPE_CHECKING:
     from ..rendezvous import Outcome, Rendezvous
@@ -57,6 +58,7 @@ class Step:
         "error",
         "number",
         "rendezvous",
+        "waiting",
     )
 
     def __init__(self, number: int, rendezvous: Rendezvous) -> None:
@@ -65,6 +67,7 @@ class Step:
         self.error: PartitaError | None = None
         self._interruption: BaseException | None = None
         self.calls: set[PendingCall] = set()
+        self.waiting: dict[DeviceActor, list[tuple[Part, Slots, str]]] = {}  # parts of calls, by who will begin them
         self._unfinished = 0
         self._in_threads = 0
         self._task: trio.lowlevel.Task | None = None
@@ -103,6 +106,7 @@ class Step:
                 self.rendezvous.abort(self.error)
             finally:  # a rendezvous tells of callbacks of others that raised, when it has called all
                 calls, self.calls = self.calls, set()
+                self.waiting.clear()
                 for call in calls:
                     call.cancel()
                 self._wake_if_settled()
@@ -208,10 +212,10 @@ class Part:
         self._unfinished = 0
         self._ended = ended
 
-    def start(self, slots: Slots, frame: str = "") -> None:
+    def start(self, slots: Slots, frame: str = "", *, ahead: bool = False) -> None:
         """Begins with the segment that waits for nothing and asks for everything the others wait for.
 
-        A part that has ended may be started again.
+        A part that has ended may be started again. What has just been served may begin `ahead` of other mail.
         """
         plan = self.plan
         self.slots = slots
@@ -220,11 +224,17 @@ class Part:
         self._unfinished = len(self._pending)
         if plan.deferred:
             slots[PART_SLOT] = ref(self)  # a strong one would make a circle
-        if plan.segments[0].chunks:
+        if not plan.segments[0].chunks:
+            self.finished(0)
+        elif not ahead:
             self.actor.post(_new_tuple(RunSegment, (self, 0, 0, None)))
         else:
-            self.finished(0)
+            self.actor.post_first(RunSegment(self, 0))
         receive, arrived = self.step.rendezvous.recv_callback, self._arrived
+        if plan.doubtful:
+            for number, arrival in enumerate(plan.arrivals):
+                receive(arrival.key + frame, partial(self._arrived_from_elsewhere, number, arrival))
+            return
         for arrival in plan.arrivals:
             receive(arrival.key + frame, partial(arrived, arrival))
 
@@ -280,6 +290,20 @@ class Part:
         else:
             self.slots[slot : slot + size] = value
         self._release(arrival.segments)
+
+    def _arrived_from_elsewhere(self, number: int, arrival: Arrival, received: Outcome) -> None:
+        """Looks at what has arrived first, if it may be of another type than its receive says."""
+        plan = self.plan
+        if isinstance(received, Received) and not received.is_dead:
+            for slot, dtype, node in plan.doubtful.get(number, ()):
+                value = received.value if arrival.size == 1 else received.value[slot - arrival.slot]
+                try:
+                    check_received(value, dtype)
+                except InternalError as error:
+                    op = plan.properties[node].op
+                    self.step.fail(error.located(node=plan.names[node], op=op, device=plan.device))
+                    return
+        self._arrived(arrival, received)
 
     def _release(self, segments: tuple[int, ...]) -> None:
         """One of the things that `segments` wait for is there; a segment without instructions is finished at once."""

@@ -23,15 +23,17 @@ import numpy as np
 
 from ..devices.kernels.registry import is_waiting_for_files
 from ..errors import InvalidArgumentError
+from ..graph.dtypes import base_type
 from ..graph.partition import ROOT_FRAME, TRANSFER_OPS, TransferProperties, transfer_numbers, transfer_of
 from ..rendezvous import Key
 from .columns import Flags, Ints
 from .draft import Draft
-from .roles import Role
+from .roles import Role, role_of
 from .segments import Grouping, group
 
 if TYPE_CHECKING:
     from ..graph.graph import Graph
+    from ..graph.properties import NodeProperties
 
 _BLOCK = 256  # instructions whose sends may travel together
 _LONG = re.compile("MatMul|Conv|Pool|Einsum|FFT|Cholesky|Svd|Qr|Eig|Inverse|Solve|LSTM|GRU|Sort|TopK")
@@ -63,11 +65,15 @@ NO_MESSAGES = Messages([], np.zeros(1, np.intp), np.zeros(0, np.intp))
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The segments of a partition, and its messages; what comes in is awaited by the first node of each message."""
+    """The segments of a partition, and its messages; what comes in is awaited by the first node of each message.
+
+    `doubtful` are the receives whose sends are elsewhere, or of another type: only the run shows what they get.
+    """
 
     grouping: Grouping
     outgoing: Messages
     incoming: Messages
+    doubtful: frozenset[int] = frozenset()
 
 
 def shares_of(graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool, framed: bool = False) -> list[Share]:
@@ -170,11 +176,29 @@ class _Ends:
     def shares(self, groupings: Sequence[Grouping], message_of: Ints) -> list[Share]:
         """What every partition sends and receives."""
         sends = np.arange(len(self.node)) < self.num_sends
+        doubtful = self._doubtful()
         return [
-            Share(grouping, self._messages(message_of, here & sends), self._messages(message_of, here & ~sends))
+            Share(
+                grouping,
+                self._messages(message_of, here & sends),
+                self._messages(message_of, here & ~sends),
+                frozenset(self.node[here & doubtful].tolist()),
+            )
             for part, grouping in enumerate(groupings)
             for here in [self.part == part]
         ]
+
+    def _doubtful(self) -> Flags:
+        """Which ends are receives without a send of the same type."""
+        dtypes = np.concatenate(
+            [np.array(list(map(_dtype, d.columns.kinds)), np.intp)[d.columns.kind] for d in self.drafts]
+        )
+        starts = np.cumsum([0, *(d.columns.num_nodes for d in self.drafts)])
+        dtype = dtypes[starts[self.part] + self.node]
+        sender = self.send[self.number]
+        doubtful: Flags = (sender < 0) | (dtype[sender] != dtype)
+        doubtful[: self.num_sends] = False
+        return doubtful
 
     def _messages(self, message_of: Ints, chosen: Flags) -> Messages:
         """The messages at the chosen ends, tensors in the order of their numbers."""
@@ -187,6 +211,14 @@ class _Ends:
         return Messages(keys, np.append(starts, len(ends)), self.node[ends])
 
 
+def _dtype(kind: NodeProperties) -> int:
+    """The type of the tensor that a transfer of this kind hands over; 0 for other nodes."""
+    role = role_of(kind.op_def.name)
+    if role is Role.SEND:
+        return base_type(kind.input_types[0])
+    return base_type(kind.output_types[0]) if role is Role.RECV else 0
+
+
 def _first_alike(facts: Ints) -> Ints:
     """Per column of `facts`: the first column that equals it."""
     order = np.lexsort(facts)  # stable: of equal columns the first comes first
@@ -197,15 +229,16 @@ def _first_alike(facts: Ints) -> Ints:
     return first
 
 
-def _is_long(op: str) -> bool:
+def is_long(op: str) -> bool:
+    """Whether the kernel of `op` is likely to take long."""
     return _LONG.search(op) is not None or is_waiting_for_files(op)
 
 
 def _blocks(draft: Draft) -> Ints:
     """Per node: a number that is equal for sends that may travel together."""
-    is_long = np.array([_is_long(p.op_def.name) for p in draft.columns.kinds], bool)
+    takes_long = np.array([is_long(p.op_def.name) for p in draft.columns.kinds], bool)
     instruction = np.cumsum(draft.emits)
-    long_before = np.cumsum(is_long[draft.columns.kind])
+    long_before = np.cumsum(takes_long[draft.columns.kind])
     block: Ints = instruction // _BLOCK + long_before * (len(instruction) // _BLOCK + 1)
     if draft.is_reference is not None:
         sends = np.flatnonzero(draft.codes == Role.SEND)

@@ -3,6 +3,7 @@
 Flows in: registrations by the family modules beside this file. Flows out: `lookup`, used when a plan compiles. Always
 holds: one factory per op; a factory runs once per node, the function it returns runs once per step and gets one value
 (numpy array or numpy scalar) per data input. It returns None for no outputs, the bare value for one, a tuple for more.
+What a kernel gives that was registered from outside of this package is checked in every step (`is_ours`).
 
 To add an op, write its kernel in the family module here, its shape function in the module of the same name under
 `graph/ops/shapes` and, where the default (a flop per output element) is wrong, its cost in `devices/timing/op_cost.py`.
@@ -10,6 +11,7 @@ To add an op, write its kernel in the family module here, its shape function in 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -48,19 +50,38 @@ Factory = Callable[[Construction], Kernel]
 _FACTORIES: dict[str, Factory] = {}
 _DEFERRED: set[str] = set()
 _WAITING: set[str] = set()
+_OURS: dict[str, Factory] = {}
+_PACKAGE = __name__.removesuffix("devices.kernels.registry")
 
 
 def kernel(*ops: str) -> Callable[[Factory], Factory]:
     """Registers the decorated factory for each of `ops`; AlreadyExistsError if one is taken."""
+
+    ours = _is_called_by_us()
 
     def register(factory: Factory) -> Factory:
         for op in ops:
             if op in _FACTORIES:
                 raise AlreadyExistsError(f"op {op!r} has a kernel already; remove one of the two registrations", op=op)
             _FACTORIES[op] = factory
+            if ours:
+                _OURS[op] = factory
         return factory
 
     return register
+
+
+def _is_called_by_us() -> bool:
+    """Whether the module that registers a kernel, the first outside of this one on the stack, is of this package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__")).startswith(_PACKAGE)
+
+
+def is_ours(op: str) -> bool:
+    """Whether the kernel of `op` was registered by this package, whose tests see to it that it keeps its word."""
+    return op in _OURS and _OURS[op] is lookup(op)
 
 
 def simple(op: str, function: Kernel) -> None:

@@ -12,34 +12,30 @@ from partita.actors import open_session
 from partita.graph.dtypes import Array
 from partita.graph.protos import ConfigProto, GraphDef
 from tests.actors.function_programs import FunctionProgram, function_programs
-from tests.runs import HARD_PLACEMENT, IDLE_TINY_S, assert_same_values, run_to_the_end
+from tests.runs import HARD_PLACEMENT, assert_same_values
 
 SOFT = ConfigProto(allow_soft_placement=True)
 INLINED = ConfigProto(allow_soft_placement=True)
 INLINED.graph_options.optimizer_options.do_function_inlining = True
 
 
-def three_steps(case: FunctionProgram, graph_def: GraphDef, devices: str, config: ConfigProto) -> list[Array]:
+async def three_steps(case: FunctionProgram, graph_def: GraphDef, devices: str, config: ConfigProto) -> list[Array]:
     """What three steps fetch, one after the other."""
-
-    async def main() -> list[Array]:
-        async with open_session(graph_def, devices, config=config) as session:
-            await session.run([], targets=[case.init])
-            return [value for _ in range(3) for value in await session.run(case.fetches, case.feeds)]
-
-    return run_to_the_end(main, idle_s=IDLE_TINY_S)
+    async with open_session(graph_def, devices, config=config) as session:
+        await session.run([], targets=[case.init])
+        return [value for _ in range(3) for value in await session.run(case.fetches, case.feeds)]
 
 
 @given(function_programs(conflicting=True))
-def test_called_functions_compute_what_inlined_ones_do(case: FunctionProgram) -> None:
+async def test_called_functions_compute_what_inlined_ones_do(case: FunctionProgram) -> None:
     """Over one to four devices, and what they would compute on a single one."""
-    expected = three_steps(case, case.on_one_device(), "cpu:1", SOFT)
-    assert_same_values(three_steps(case, case.graph_def, "cpu:4", SOFT), expected)
-    assert_same_values(three_steps(case, case.graph_def, "cpu:4", INLINED), expected)
+    expected = await three_steps(case, case.on_one_device(), "cpu:1", SOFT)
+    assert_same_values(await three_steps(case, case.graph_def, "cpu:4", SOFT), expected)
+    assert_same_values(await three_steps(case, case.graph_def, "cpu:4", INLINED), expected)
 
 
 @given(function_programs(conflicting=False))
-def test_called_functions_are_placed_whenever_their_requests_agree(case: FunctionProgram) -> None:
+async def test_called_functions_are_placed_whenever_their_requests_agree(case: FunctionProgram) -> None:
     """Where the caller is never stands against where a node of a body has to be."""
-    expected = three_steps(case, case.on_one_device(), "cpu:1", HARD_PLACEMENT)
-    assert_same_values(three_steps(case, case.graph_def, "cpu:4", HARD_PLACEMENT), expected)
+    expected = await three_steps(case, case.on_one_device(), "cpu:1", HARD_PLACEMENT)
+    assert_same_values(await three_steps(case, case.graph_def, "cpu:4", HARD_PLACEMENT), expected)

@@ -10,6 +10,7 @@ import pytest
 from partita.graph import load_graph_def
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import AttrValue, FunctionDef
+from tests.call_chains import chain, frames_left
 from tests.conformance.corpus import COMMITTED
 from tests.function_defs import LOWER, func_attr, function_of
 from tests.scenarios.command_line import CommandLine, assert_one_clear_line
@@ -121,3 +122,16 @@ def test_a_run_of_a_loop_prints_its_values(partita: CommandLine, tmp_path: Path)
     assert "  o  float" in text
     assert "simulated step time: none (the clock does not model loops yet, such as 'loop/" in text
     assert_one_clear_line(partita("simulate", *asked), 3, "loops", "op 'Enter'")
+
+
+def test_calls_may_be_nested_deeper_than_python_nests_its_own(partita: CommandLine, tmp_path: Path) -> None:
+    """A chain of functions is looked at, cut and run."""
+    depth, path = 350, tmp_path / "chain.pb"
+    np.save(tmp_path / "x.npy", np.float32(0))
+    feed = ("--feed", f"x={tmp_path / 'x.npy'}")
+    for count in (2, depth):
+        path.write_bytes(chain(count).SerializeToString())
+        with frames_left(300 if count == depth else 900):
+            partita.done("inspect", path)
+            partita.done("partition", path, "--out", tmp_path / f"parts{count}")
+            assert f"y  float [] {count}" in partita.done("run", path, *feed)
