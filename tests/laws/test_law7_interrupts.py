@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import partita
-from partita.actors import device_actor, open_session
+from partita.actors import device_actor, executor, open_session
 from partita.actors.cluster_session import open_cluster_session
 from partita.devices.catalog import device_spec
 from partita.devices.cluster import Cluster
@@ -114,7 +114,7 @@ def is_interrupted(main: Main, count: Count) -> bool:
 def test_at_every_message_and_every_chunk(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three steps over two devices, whichever it hits."""
     count = Count()
-    serve, run = device_actor.DeviceActor.serve_one, device_actor.run_instructions
+    serve, run = device_actor.DeviceActor.serve_one, executor.run_instructions
 
     def serve_one(actor: device_actor.DeviceActor, now: float) -> float:
         count()
