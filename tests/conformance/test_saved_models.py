@@ -119,7 +119,7 @@ BROKEN = _broken()
 
 @pytest.mark.parametrize("info", BROKEN, ids=lambda info: info["name"])
 async def test_broken_models_are_refused_as_in_tensorflow(info: dict[str, Any]) -> None:  # Any: JSON
-    """With its code and its words."""
+    """With its code and its words, to which ours add the file that is damaged."""
     code, words = "OK", ""
     try:
         async with open_saved_model(info["folder"], info["tags"]):
@@ -127,7 +127,8 @@ async def test_broken_models_are_refused_as_in_tensorflow(info: dict[str, Any]) 
     except PartitaError as error:
         code, words = error.code, error.message.replace(str(info["folder"]), info["dir"])
     expected = re.sub(r"\{\{function_node \S+\}\} ", "", info["c_loader"]["core"])  # whom an error passed on its way up
-    assert (code, words) == (info["c_loader"]["code"], expected)
+    assert (code, words.partition("; ")[0]) == (info["c_loader"]["code"], expected)
+    assert words == expected or words.endswith("variables/variables.index is damaged")
 
 
 def test_the_cases_are_all_there() -> None:

@@ -152,7 +152,7 @@ def test_what_was_saved_survives_a_loss_of_power(tmp_path: Path) -> None:
 WRITES = st.lists(st.tuples(st.sampled_from([save, merge]), st.integers(0, 60)), min_size=1, max_size=6)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(WRITES)
 def test_any_row_of_deaths_loses_nothing(tmp_path: Path, writes: list[tuple[Writer, int]]) -> None:
     """Each writer finds what those before it have left, dead or alive; another checkpoint in the folder stays."""
