@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..devices.kernels.registry import Kernel, Start, outputs
-from ..errors import PartitaError
 from ..graph.dtypes import DataType, base_type
 from ..graph.functions.calls import called_function, is_partitioned_call
 from .call_checks import check_arguments, check_branch, check_call, check_condition, check_loop_body, check_map
@@ -59,11 +58,6 @@ def calls_gradient(node: NodeProperties) -> bool:
     return node.op_def.name == _GRADIENT
 
 
-def is_conditional(node: NodeProperties) -> bool:
-    """Whether a node calls one of several functions, so that some may never be called."""
-    return node.op_def.name in _CONDITIONALS or node.op_def.name in _CASES
-
-
 class Called(NamedTuple):
     """A function, or with `gradient` the one that computes its gradient, as called from a device.
 
@@ -86,20 +80,7 @@ def is_deferred_call(node: NodeProperties, functions: Functions, device: str) ->
     """Whether a node that calls functions is a deferred one; functions that cannot call themselves are compiled."""
     if _is_always_deferred(node, functions):
         return True
-    is_short = _is_known_to_be_short if is_conditional(node) else _is_short
-    return not all(is_short(functions, called) for called in _called_by(node, functions, device))
-
-
-def _is_short(functions: Functions, called: Called) -> bool:
-    return functions.callee(called).is_short
-
-
-def _is_known_to_be_short(functions: Functions, branch: Called) -> bool:
-    """Whether a branch is short; what is wrong with one that is never taken harms nobody, and is told when it is."""
-    try:
-        return not functions.is_unfit(branch) and functions.callee(branch).is_short
-    except PartitaError:
-        return False
+    return not all(functions.callee(called).is_short for called in _called_by(node, functions, device))
 
 
 def undecided(node: NodeProperties, device: str, functions: Functions) -> Called | None:
@@ -109,7 +90,7 @@ def undecided(node: NodeProperties, device: str, functions: Functions) -> Called
     for called in _called_by(node, functions, device):
         found = functions.find(called)
         if found is None:
-            return None if is_conditional(node) and functions.is_unfit(called) else called
+            return called
         if not found.is_short:
             return None
     return None

@@ -44,7 +44,7 @@ from ..graph.partition import PartitionOptions, name_counter, split_graph
 from ..graph.passes.lower_functional import lower_functional
 from ..graph.subgraph import prune_for_reverse_reachability
 from ..graph.validate import check_kinds
-from .call_kernels import Called, Homes, Key, calls_functions, is_conditional, size_of_call, undecided
+from .call_kernels import Called, Homes, Key, calls_functions, size_of_call, undecided
 from .compiler import compile_plans
 from .executor import fresh_slots, run_chunk
 from .instructions import DEAD
@@ -198,16 +198,11 @@ class _Compilation:
             self.calls.pop()
         return None
 
-    @property
-    def calls_under_condition(self) -> bool:
-        """Whether the last of the calls may never be made."""
-        return is_conditional(self.calls[-1][0])
-
-    def blame(self, error: PartitaError) -> PartitaError:
-        """The error of a function that has been compiled for the last of the calls, with the node that calls."""
+    def blame(self, error: PartitaError) -> None:
+        """Notes in the error of a function, compiled for the last of the calls, which node calls it."""
         kind, device = self.calls[-1]
         node = next(node.name for node in self.graph.op_nodes() if node.properties is kind)
-        return error.located(node=node, op=kind.op, device=device).inside(self.body.name)
+        error.located(node=node, op=kind.op, device=device).inside(self.body.name)
 
 
 class Functions:
@@ -220,7 +215,6 @@ class Functions:
         self._actors = actors
         self._soft = soft
         self._callees: dict[Key, Callee] = {}
-        self._unfit: set[Key] = set()  # branches that cannot be compiled, which harms nobody until they are taken
 
     def may_call_itself(self, name: str, *, gradient: bool = False) -> bool:
         """Whether a function, or the one that computes its gradient, can lead to a call of itself."""
@@ -239,10 +233,6 @@ class Functions:
         """A function that has been compiled, or None."""
         return self._callees.get(called.key)
 
-    def is_unfit(self, called: Called) -> bool:
-        """Whether a function is known to be one that cannot be compiled."""
-        return called.key in self._unfit
-
     def _compiled(self, called: Called) -> Callee:
         """Compiles a function, and before it those that have to be known for that, the innermost first."""
         waiting = [self._compilation(called)]
@@ -254,22 +244,12 @@ class Functions:
                     continue
                 callee = self._callees[made.called.key] = self._finished(made)
             except PartitaError as error:
-                self._unwind(waiting, needed or waiting.pop().called, error)
-                continue
+                for caller in reversed(waiting if needed is not None else waiting[:-1]):
+                    caller.blame(error)
+                raise
             waiting.pop()
             if not waiting:
                 return callee
-
-    def _unwind(self, waiting: list[_Compilation], failed: Called, error: PartitaError) -> None:
-        """A function that `waiting` ones need cannot be compiled, and so neither can those, up to a conditional.
-
-        Raises the error, with the calls that led there, where there is no conditional.
-        """
-        while waiting and not waiting[-1].calls_under_condition:
-            error, failed = waiting[-1].blame(error), waiting.pop().called
-        if not waiting:
-            raise error from error.__cause__
-        self._unfit.add(failed.key)
 
     def home(self, value: Any, default: str) -> str:
         """The device of the resource whose handle a tensor carries; `default` for what lives on no device.
