@@ -106,9 +106,8 @@ class _Writer:
     def some_handles(self, scope: _Scope, most: int) -> list[Tensor]:
         return [self.random.choice(scope.handles) for _ in range(self.random.randint(0, most))] if scope.handles else []
 
-    def touches(self, scope: _Scope, op: str, *inputs: Any, **keywords: Any) -> Operation:
+    def touches(self, scope: _Scope, op: str, *inputs: Any, follows: bool = True, **keywords: Any) -> Operation:
         """A node that waits for whatever has touched a variable before."""
-        follows = op != "StatefulPartitionedCall"
         scope.last = self.op(scope, op, *inputs, control=scope.control, follows=follows, **keywords)
         return scope.last
 
@@ -220,6 +219,7 @@ class _Writer:
             "StatefulPartitionedCall",
             [*values, *handles],
             handles=handles,
+            follows=False,
             attrs=_types(values, handles, results) | {"f": NameAttrList(name=name)},
         )
         scope.values += [made[k] for k in range(results)]
