@@ -15,12 +15,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from re import compile as pattern
 
 import numpy as np
 
 from ..errors import InvalidArgumentError, PartitaError
 from .dtypes import Array, DataType, Shape, base_type, numpy_dtype
+from .fed_nodes import PLACEHOLDERS, feed_nodes, means_anything
 from .functions.body import FunctionBody, instantiate_call
 from .functions.calls import called_function
 from .graph import Graph
@@ -36,10 +36,7 @@ from .tensor_id import parse_tensor_name
 from .validate import check_given_attrs
 
 _UNCHANGED = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)
-_ARG_NAME = pattern(r"_arg_(.+)_(\d+)_\d+")
 _HANDLE_OPS = ("VarHandleOp", "TensorArrayV3")  # whose handle tells the shape of what is read through it
-PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
-_LAST_WITH_SCALARS_FOR_ANYTHING = 21  # producer of the last graphs that could not write down an unknown shape
 _LOOP_PASSES = 8  # every pass after the first turns a size of a loop into an unknown one, so few are needed
 
 _NO_VALUES: Mapping[int, tuple[int | None, ...]] = {}
@@ -60,26 +57,6 @@ class InferredShapes:
     def by_name(self) -> dict[str, Shapes]:
         """Shapes by node name."""
         return dict(zip(self.graph.names, self.shapes, strict=True))
-
-
-def means_anything(op: str, shape: Shape, producer: int) -> bool:
-    """Whether a placeholder of that shape may be fed anything: old producers write a scalar where nothing is known.
-
-    A graph that does not say who wrote it (producer 0) is taken at its word.
-    """
-    return shape == () and op in PLACEHOLDERS and 0 < producer <= _LAST_WITH_SCALARS_FOR_ANYTHING
-
-
-def feed_nodes(graph: JoinedGraph) -> dict[str, int]:
-    """ "node:output" of every tensor that is fed through a node of its own -> the joint number of that node."""
-    numbers = {}
-    for n, name in enumerate(graph.names):
-        transfer = graph.transfers.get(n)
-        if transfer is not None and transfer.client_terminated and graph.properties[n].output_types:
-            numbers[str(parse_tensor_name(transfer.tensor_name))] = n
-        elif graph.ops[n] == "_Arg" and (found := _ARG_NAME.fullmatch(name)):
-            numbers[f"{found[1]}:{found[2]}"] = n
-    return numbers
 
 
 def infer_shapes(graph: Graph, feeds: Feeds | None = None, refine: Refine | None = None) -> dict[str, Shapes]:

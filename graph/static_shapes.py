@@ -10,8 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..errors import InvalidArgumentError
 from .dtypes import Shape
+from .fed_nodes import means_anything
 from .graph import Graph
-from .shape_inference import infer_shapes, means_anything
+from .shape_inference import infer_shapes
 from .subgraph import prune_for_reverse_reachability
 from .tensor_id import parse_tensor_name
 

@@ -14,9 +14,10 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, DataType, Shape, base_type, dtype_name, numpy_dtype
+from ...graph.fed_nodes import PLACEHOLDERS, feed_nodes
 from ...graph.joined import JoinedGraph
 from ...graph.ops.shapes.registry import merge
-from ...graph.shape_inference import PLACEHOLDERS, Feeds, feed_nodes, infer_joined
+from ...graph.shape_inference import Feeds, infer_joined
 from ...graph.tensor_id import TensorId, parse_tensor_name
 
 _MOST_ELEMENTS = 2**63 - 1  # that TensorFlow can count

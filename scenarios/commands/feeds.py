@@ -17,7 +17,7 @@ import numpy as np
 
 from ...graph import DataType, Graph, parse_tensor_name
 from ...graph.dtypes import Array, base_type, dtype_name, numpy_dtype
-from ...graph.shape_inference import PLACEHOLDERS, means_anything
+from ...graph.fed_nodes import PLACEHOLDERS, means_anything
 from .failure import ConfigurationError
 
 _MOST_ELEMENTS = 2**63 - 1  # that TensorFlow can count

@@ -19,10 +19,10 @@ from ...graph import Graph, Node, NodeProperties, client_graph, graph_def_to_gra
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
 from ...graph.dtypes import Array, DataType, base_type, dtype_name
+from ...graph.fed_nodes import means_anything
 from ...graph.files import no_graph_def, read_graph_bytes
 from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedGraph, Signature, load_saved_model
 from ...graph.importer import parse_lazily
-from ...graph.shape_inference import means_anything
 from ...graph.static_shapes import check_fed_shape
 from ...graph.subgraph import feed_node_name
 from ...graph.tensor_id import parse_tensor_name

@@ -19,7 +19,7 @@ from partita.graph.protos import AttrValue, NodeDef
 from partita.graph.shape_inference import Shapes, infer_shapes
 from tests.conformance.corpus import Case, cases
 from tests.conformance.test_values import check_close, fed
-from tests.runs import HARD_PLACEMENT, cpus, run_one, run_to_the_end
+from tests.runs import HARD_PLACEMENT, cpus, run_one
 
 FAMILIES = ("elementary", "random", "models", "control_flow", "gpu_partition", "functions")
 CASES = [case for family in FAMILIES for case in cases(family)]
@@ -83,17 +83,13 @@ def test_partitions_and_shapes_are_the_same(case: Case, filled_in: bool) -> None
 
 
 @pytest.mark.parametrize("case", RUN, ids=lambda case: case.path)
-def test_values_are_the_same(case: Case) -> None:
+async def test_values_are_the_same(case: Case) -> None:
     """Loops and functions, whose bodies are read far from where sessions fill in defaults."""
-
-    async def main() -> None:
-        async with open_session(stripped(case.graph_def()), cpus(len(case.devices)), config=HARD_PLACEMENT) as session:
-            for step in case.steps():
-                values = await run_one(session, fed(case, step), step.fetches, step.targets)
-                for name, key, value in zip(step.fetches, step.expected, values, strict=True):
-                    check_close(case, name, value, case.expected[key])
-
-    run_to_the_end(main)
+    async with open_session(stripped(case.graph_def()), cpus(len(case.devices)), config=HARD_PLACEMENT) as session:
+        for step in case.steps():
+            values = await run_one(session, fed(case, step), step.fetches, step.targets)
+            for name, key, value in zip(step.fetches, step.expected, values, strict=True):
+                check_close(case, name, value, case.expected[key])
 
 
 def test_there_is_something_to_strip() -> None:
