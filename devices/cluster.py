@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from ..errors import AlreadyExistsError, InvalidArgumentError
 from ..graph.device_name import (
@@ -21,11 +22,13 @@ from ..graph.device_name import (
 )
 from .catalog import device_spec
 from .device import ILLEGAL_INCARNATION, Device
+from .short_names import ShortNames
 from .spec import DeviceSpec
 from .topology import LinkRules, Topology
 
 _EXAMPLE = 'write "cpu:4" or "cpu:2,gpu:4"'
-_ITEM = re.compile(r"(?P<kind>cpu|gpu)(?::(?P<count>[0-9]{1,6}))?", re.IGNORECASE)
+_ITEM = re.compile(r"(?P<kind>cpu|gpu)(?::(?P<count>[0-9]{1,99}))?", re.IGNORECASE)
+MOST_DEVICES = 1 << 16  # of a cluster: more than any that was built; a session has an actor for each
 _LISTED = 8  # names that an error shows; the rest is counted
 
 
@@ -33,9 +36,10 @@ class Cluster:
     """Devices by name and the topology that joins them; iterates over the devices in order."""
 
     def __init__(self, devices: Sequence[Device], rules: LinkRules | None = None) -> None:
-        """Raises InvalidArgumentError for no devices and AlreadyExistsError for two of one name."""
+        """Raises InvalidArgumentError for no devices or too many, AlreadyExistsError for two of one name."""
         if not devices:
             raise InvalidArgumentError("a cluster needs at least one device; write [[device]] with a spec")
+        check_count(len(devices), "the cluster")
         self.devices = tuple(devices)
         self.topology = Topology(self.devices, rules)
         self._by_name: dict[str, Device] = {}
@@ -46,7 +50,8 @@ class Cluster:
                 self._by_name[name] = device
         for device in self.devices:
             if device.task_name == self.client.task_name:
-                for name in local_names_for_device_mappings(parse_full_name(device.name)):
+                local = parse_full_name(device.name)
+                for name in (*local_names_for_device_mappings(local), f"{device.type.lower()}:{device.index}"):
                     self._by_name.setdefault(name, device)
 
     @property
@@ -59,6 +64,11 @@ class Cluster:
         """Full names of all devices, in order."""
         return [device.name for device in self.devices]
 
+    @cached_property
+    def short_names(self) -> ShortNames:
+        """The short names of the devices: "gpu:1", "task 1 gpu:0"."""
+        return ShortNames(self.names)
+
     def __iter__(self) -> Iterator[Device]:
         return iter(self.devices)
 
@@ -66,13 +76,16 @@ class Cluster:
         return len(self.devices)
 
     def find(self, name: str) -> Device:
-        """The device of a full, legacy full, or local name; what a name leaves open is the client device's.
+        """The device of a full, legacy full, local or short name; what a name leaves open is the client device's.
 
         Raises InvalidArgumentError, listing what exists, when there is none.
         """
         device = self._by_name.get(name)
         if device is None and name and (find_full_name(name) or find_local_name(name)):
             device = self._by_name.get(canonicalize(name, self.client.name))
+        if device is None:
+            full = next((full for full, short in self.short_names.by_device.items() if short == name), "")
+            device = self._by_name.get(full)
         if device is None:
             raise InvalidArgumentError(f"{name!r} is no device of this cluster, which has {self._listing()}")
         self._by_name[name] = device
@@ -123,10 +136,17 @@ def local_cluster(
             raise InvalidArgumentError(f"cluster {text!r}: {kind.lower()} is given twice; {_EXAMPLE}")
         if not count:
             raise InvalidArgumentError(f"cluster {text!r}: {item!r} asks for no device; {_EXAMPLE}")
+        check_count(count, f"cluster {text!r}: {item!r}")
         counts[kind] = count
     counts["CPU"] = counts["CPU"] or 1
     specs = {"CPU": _spec(cpu, "CPU"), "GPU": _spec(gpu, "GPU")}
     return Cluster([Device(specs[kind], index) for kind, count in counts.items() for index in range(count)], rules)
+
+
+def check_count(count: int, what: str) -> None:
+    """InvalidArgumentError that begins with `what` for more devices than a cluster may have."""
+    if count > MOST_DEVICES:
+        raise InvalidArgumentError(f"{what} asks for {count:,} devices; a cluster has at most {MOST_DEVICES:,}")
 
 
 def _items(text: str) -> list[str]:

@@ -28,6 +28,7 @@ A task that lists no CPU gets one of the model "generic-cpu", before its GPUs: e
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -36,8 +37,9 @@ from typing import Any
 from attrs import evolve, frozen
 
 from ..errors import InvalidArgumentError, NotFoundError
-from .catalog import check_keys, device_spec, device_spec_from, link_spec, link_spec_from, suggestion
-from .cluster import Cluster
+from ..graph.suggestions import suggestion
+from .catalog import check_keys, device_spec, device_spec_from, link_spec, link_spec_from
+from .cluster import Cluster, check_count, local_cluster
 from .device import Device
 from .link import LinkSpec
 from .spec import DeviceSpec
@@ -50,6 +52,8 @@ _RULES: Mapping[str, Callable[[LinkRules, LinkSpec], LinkRules]] = {
     "gpus": lambda rules, spec: evolve(rules, peer=spec),
 }
 _DEVICE_KEYS = ["spec", "count", "job", "task", "tasks", "replica", "host"]
+_JOB = re.compile("[A-Za-z][A-Za-z0-9_]*")
+_LARGEST = 10**6 - 1  # count, task or replica
 _LINK_KEYS = ["between", "link", "bandwidth", "latency"]
 
 
@@ -67,6 +71,23 @@ class _Entry:
 
     def task_indices(self) -> range:
         return range(self.tasks) if self.tasks else range(self.task, self.task + 1)
+
+
+def as_cluster(devices: Cluster | str | Path) -> Cluster:
+    """What may stand where a cluster is wanted: a `Cluster`, "cpu:2,gpu:4", or the path of a .toml file.
+
+    Raises what `local_cluster` and `load_cluster` raise, and InvalidArgumentError for anything else.
+    """
+    if isinstance(devices, Cluster):
+        return devices
+    if isinstance(devices, Path) or (isinstance(devices, str) and devices.endswith(".toml")):
+        return load_cluster(devices)
+    if isinstance(devices, str):
+        return local_cluster(devices)
+    raise InvalidArgumentError(
+        f"devices: {type(devices).__name__} is no cluster; give a Cluster, a text such as "
+        '"cpu:2,gpu:4", or the path of a .toml file'
+    )
 
 
 def load_cluster(path: str | Path) -> Cluster:
@@ -92,6 +113,8 @@ def parse_cluster(source: str | Mapping[str, Any], *, name: str = "cluster") -> 
     table = _parse_toml(source, name) if isinstance(source, str) else source
     check_keys(table, ["device", "link"], name)
     entries = [_entry(item, f"{name}: device {i}") for i, item in enumerate(_tables(table, "device", name))]
+    if not entries:
+        raise InvalidArgumentError(f"{name}: a cluster needs at least one device; write [[device]] with a spec")
     devices = _devices(entries, name)
     cluster = Cluster(devices)
     rules = LinkRules()
@@ -125,10 +148,14 @@ def _entry(table: Mapping[str, Any], where: str) -> _Entry:
         least = 1 if key in ("count", "tasks") else 0
         if type(value) is not int or value < least:
             raise InvalidArgumentError(f"{where}: {key} = {value!r} must be a whole number of at least {least}")
+        if value > _LARGEST:
+            raise InvalidArgumentError(f"{where}: {key} = {value!r} is beyond any cluster; it is at most {_LARGEST:,}")
     texts = {key: table[key] for key in ("job", "host") if key in table}
     for key, value in texts.items():
         if not isinstance(value, str) or not value:
             raise InvalidArgumentError(f"{where}: {key} = {value!r} must be a text that is not empty")
+    if not _JOB.fullmatch(texts.get("job", "localhost")):
+        raise InvalidArgumentError(f"{where}: job = {texts['job']!r} must be letters, digits and _, a letter first")
     spec = table["spec"]
     if isinstance(spec, str):
         read = _located(device_spec, spec, where)
@@ -148,6 +175,7 @@ def _located(read: Any, name: str, where: str) -> Any:  # a device or a link: th
 
 def _devices(entries: Sequence[_Entry], name: str) -> list[Device]:
     """Devices in file order, task by task, indices counted per task and kind."""
+    check_count(sum(entry.count * len(entry.task_indices()) for entry in entries), name)
     by_task: dict[tuple[str, int, int], list[tuple[DeviceSpec, str]]] = {}
     for entry in entries:
         for task in entry.task_indices():

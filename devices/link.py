@@ -10,14 +10,18 @@ from __future__ import annotations
 from attrs import Attribute, field, frozen
 
 from ..errors import InvalidArgumentError
+from .spec import whole
+from .units import MOST_NS
 
 
 def _bandwidth(owner: object, attribute: Attribute[int], value: int) -> None:
+    whole(attribute, value)
     if value <= 0:
         raise InvalidArgumentError(f"bandwidth_bytes_per_s = {value} must be above 0")
 
 
 def _latency(owner: object, attribute: Attribute[int], value: int) -> None:
+    whole(attribute, value, MOST_NS)
     if value < 0:
         raise InvalidArgumentError(f"latency_ns = {value} must not be negative")
 

@@ -18,6 +18,7 @@ from attrs import Attribute, field, frozen
 
 from ..errors import InvalidArgumentError
 from ..graph.dtypes import DataType, base_type
+from .units import MOST_BYTES, MOST_FLOPS_PER_S, MOST_NS
 
 Kind = Literal["CPU", "GPU"]
 FAMILIES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8")
@@ -41,12 +42,22 @@ _FAMILY_OF = {
 _WIDER = {"fp8": "fp16", "bf16": "fp32", "fp16": "fp32", "tf32": "fp32", "int8": "fp32", "fp64": "fp32"}
 
 
+def whole(attribute: Attribute[int], value: object, most: int = MOST_BYTES) -> None:
+    """InvalidArgumentError unless a field holds a whole number that some hardware may have; NaN is none."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InvalidArgumentError(f"{attribute.name} = {value!r} must be a whole number")
+    if value > most:
+        raise InvalidArgumentError(f"{attribute.name} = {value} is beyond any hardware; it must be at most {most:.0e}")
+
+
 def _positive(owner: object, attribute: Attribute[int], value: int) -> None:
+    whole(attribute, value)
     if value <= 0:
         raise InvalidArgumentError(f"{attribute.name} = {value} must be above 0")
 
 
 def _not_negative(owner: object, attribute: Attribute[int], value: int) -> None:
+    whole(attribute, value, MOST_NS if attribute.name.endswith("_ns") else MOST_BYTES)
     if value < 0:
         raise InvalidArgumentError(f"{attribute.name} = {value} must not be negative")
 
@@ -62,6 +73,8 @@ def _rates(owner: object, attribute: Attribute[Mapping[str, int]], value: Mappin
         raise InvalidArgumentError(f"{attribute.name} has no family {unknown[0]!r}; families are {', '.join(FAMILIES)}")
     if "fp32" not in value:
         raise InvalidArgumentError(f"{attribute.name} must give a rate for 'fp32': other families fall back on it")
+    for rate in value.values():
+        whole(attribute, rate, MOST_FLOPS_PER_S)
     if any(rate <= 0 for rate in value.values()):
         raise InvalidArgumentError(f"{attribute.name} = {dict(value)} must be above 0 for every family")
 

@@ -2,7 +2,8 @@
 
 Flows in: text such as "900 GB/s", "40 GiB", "5 us", "312 TFLOP/s", "85 %". Flows out: bytes, bytes/s, ns, FLOP/s as
 integers, a share as a float. Always holds: a quantity without a unit, with a unit of another dimension or with a unit
-spelled in another case is an error; nothing is rounded: what does not come out whole (half a byte) is an error too.
+spelled in another case is an error; nothing is rounded: what does not come out whole (half a byte) is an error too;
+so is what is far beyond any hardware, since it can only be a slip of the pen.
 
 Prefixes: k M G T P are powers of 1000, Ki Mi Gi Ti powers of 1024; B is a byte, b or bit is a bit (eight to a byte).
 """
@@ -17,6 +18,10 @@ from ..errors import InvalidArgumentError
 
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+MOST_BYTES = 10**18  # an exabyte: of memory, or in a second
+MOST_NS = 10**12  # some 17 minutes
+MOST_FLOPS_PER_S = 10**21
+_LONGEST = 64  # characters of a quantity
 _QUANTITY = re.compile(r"\s*([+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*(\S.*?)?\s*")
 
 _BYTES: dict[str, Fraction] = {f"{p}B": Fraction(n) for p, n in (_DECIMAL | _BINARY).items()}
@@ -30,6 +35,8 @@ _SHARE = {"%": Fraction(1, 100)}
 def _parse(text: str, units: Mapping[str, Fraction], what: str, example: str) -> Fraction:
     if not isinstance(text, str):
         raise InvalidArgumentError(f"{text!r} is no {what}: it has no unit; write text such as {example!r}")
+    if len(text) > _LONGEST:
+        raise InvalidArgumentError(f"{text[:_LONGEST]!r}... is no {what}: it is too long; write it as in {example!r}")
     found = _QUANTITY.fullmatch(text)
     if found is None:
         raise InvalidArgumentError(f"{text!r} is no {what}; write a number and a unit, such as {example!r}")
@@ -45,8 +52,12 @@ def _parse(text: str, units: Mapping[str, Fraction], what: str, example: str) ->
     return value
 
 
-def _whole(text: str, units: Mapping[str, Fraction], what: str, example: str, smallest: str) -> int:
+def _whole(text: str, units: Mapping[str, Fraction], what: str, example: str, smallest: str, most: int) -> int:
     value = _parse(text, units, what, example)
+    if value > most:
+        raise InvalidArgumentError(
+            f"{text!r} is no {what} of any hardware: above {float(most):.0e} {smallest}; write it as in {example!r}"
+        )
     if value.denominator != 1:
         raise InvalidArgumentError(f"{text!r} is no whole number of {smallest}; write a {what} such as {example!r}")
     return int(value)
@@ -54,22 +65,22 @@ def _whole(text: str, units: Mapping[str, Fraction], what: str, example: str, sm
 
 def parse_bytes(text: str) -> int:
     """Bytes in an amount of memory, as in "40 GiB" or "80 GB"; InvalidArgumentError for anything else."""
-    return _whole(text, _BYTES, "amount of memory", "40 GiB", "bytes")
+    return _whole(text, _BYTES, "amount of memory", "40 GiB", "bytes", MOST_BYTES)
 
 
 def parse_bytes_per_s(text: str) -> int:
     """Bytes/s of a bandwidth, as in "900 GB/s" or "100 Gbit/s"; InvalidArgumentError for anything else."""
-    return _whole(text, _BYTES_PER_S, "bandwidth", "900 GB/s", "bytes per second")
+    return _whole(text, _BYTES_PER_S, "bandwidth", "900 GB/s", "bytes per second", MOST_BYTES)
 
 
 def parse_ns(text: str) -> int:
     """Nanoseconds of a duration, as in "5 us"; InvalidArgumentError for anything else."""
-    return _whole(text, _NS, "duration", "5 us", "nanoseconds")
+    return _whole(text, _NS, "duration", "5 us", "nanoseconds", MOST_NS)
 
 
 def parse_flops_per_s(text: str) -> int:
     """Operations/s of a compute rate, as in "312 TFLOP/s" or "624 TOP/s"; InvalidArgumentError for anything else."""
-    return _whole(text, _FLOPS_PER_S, "compute rate", "312 TFLOP/s", "operations per second")
+    return _whole(text, _FLOPS_PER_S, "compute rate", "312 TFLOP/s", "operations per second", MOST_FLOPS_PER_S)
 
 
 def parse_share(text: str) -> float:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from ...errors import InvalidArgumentError, NotFoundError
+from ...graph.suggestions import suggestion
 from ..link import LinkSpec
 from ..spec import FAMILIES, DeviceSpec
 from ..units import parse_bytes, parse_bytes_per_s, parse_flops_per_s, parse_ns, parse_share
@@ -66,13 +66,6 @@ class Sourced:
     value: str
     source: str
     date: str
-
-
-def suggestion(word: str, known: Iterator[str] | list[str]) -> str:
-    """The end of an error text: "; did you mean 'x'?" for the nearest known word, else the list of known ones."""
-    names = list(known)
-    close = get_close_matches(word, names, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(names)}"
 
 
 def check_keys(table: Mapping[str, object], allowed: list[str], where: str) -> None:
@@ -134,6 +127,10 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
         raise InvalidArgumentError(f"{where}: peak_flops = {rates!r} must be a table such as {{ fp32 = '10 TFLOP/s' }}")
     check_keys(rates, list(FAMILIES), f"{where}: peak_flops")
     fields: dict[str, object] = {"name": "inline", **{key: table[key] for key in _DEVICE_TEXTS if key in table}}
+    for key in ("host_link", "peer_link"):
+        if key in table and table[key] not in _read("link"):
+            hint = suggestion(str(table[key]), list(_read("link")))
+            raise InvalidArgumentError(f"{where}: {key} = {table[key]!r} is no link of the catalog{hint}")
     assumed = {key: text for key, text in _ASSUMED[table["kind"]].items() if key not in table}
     fields |= _numbers({**assumed, **table}, _DEVICE_VALUES, where) | {"assumed": assumed}
     parsers: dict[str, tuple[str, Parser]] = {family: (family, parse_flops_per_s) for family in rates}

@@ -9,7 +9,7 @@ from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.devices import Cluster, Device, load_cluster, local_cluster, parse_cluster
+from partita.devices import Cluster, Device, as_cluster, load_cluster, local_cluster, parse_cluster
 from partita.devices.catalog import device_spec
 from partita.errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 
@@ -92,6 +92,78 @@ def test_unknown_names_list_what_exists(name: str) -> None:
     assert all(existing in error.value.message for existing in cluster.names)
 
 
+@pytest.mark.parametrize(
+    ("cluster", "expected"),
+    [
+        (local_cluster("cpu:1,gpu:2"), ["cpu:0", "gpu:0", "gpu:1"]),
+        (
+            parse_cluster('[[device]]\nspec = "A100-80GB"\ntasks = 2'),
+            ["task 0 cpu:0", "task 0 gpu:0", "task 1 cpu:0", "task 1 gpu:0"],
+        ),
+        (
+            parse_cluster('[[device]]\nspec = "generic-cpu"\njob = "ps"\n[[device]]\nspec = "generic-cpu"'),
+            ["ps cpu:0", "localhost cpu:0"],
+        ),
+    ],
+)
+def test_short_names_leave_out_what_all_devices_share(cluster: Cluster, expected: list[str]) -> None:
+    """They are shown in tables, and accepted where a device is given."""
+    assert [cluster.short_names.by_device[name] for name in cluster.names] == expected
+    assert [cluster.find(short).name for short in expected] == cluster.names
+    assert cluster.short_names.shorten(f"from {cluster.names[0]} on") == f"from {expected[0]} on"
+
+
+@given(
+    st.lists(
+        st.builds(
+            Device,
+            st.sampled_from([device_spec("generic-cpu"), device_spec("A100-80GB")]),
+            st.integers(0, 11),
+            st.sampled_from(["ps", "worker"]),
+            st.integers(0, 1),
+            st.integers(0, 11),
+        ),
+        min_size=1,
+        unique_by=lambda device: device.name,
+    )
+)
+def test_no_two_devices_share_a_short_name(devices: list[Device]) -> None:
+    """Whatever the cluster: a short name leads back to its device, alone and within a text."""
+    cluster = Cluster(devices)
+    for name in cluster.names:
+        short = cluster.short_names.by_device[name]
+        assert cluster.find(short).name == name
+        assert cluster.short_names.shorten(f"[{name}, {name}0]").startswith(f"[{short}, ")
+
+
+def test_a_link_may_be_given_between_short_names() -> None:
+    """As tables print them."""
+    cluster = parse_cluster(
+        '[[device]]\nspec = "A100-80GB"\ncount = 2\n'
+        '[[link]]\nbetween = ["gpu:0", "gpu:1"]\nbandwidth = "1 GB/s"\nlatency = "1 us"'
+    )
+    assert cluster.topology.route(*cluster.names[1:]).bandwidth_bytes_per_s == 10**9
+
+
+@pytest.mark.parametrize("count", ["1000000", "65537", "9" * 60])
+def test_a_count_beyond_any_cluster_is_refused_by_name(count: str) -> None:
+    """Before anything is made."""
+    with pytest.raises(InvalidArgumentError, match=f"'gpu:{count}' asks for .* devices; a cluster has at most 65,536"):
+        local_cluster(f"cpu:1,gpu:{count}")
+
+
+def test_what_may_stand_for_a_cluster(tmp_path: Path) -> None:
+    """A cluster, a text, the path of a file; anything else is an error that names its type."""
+    (tmp_path / "two.toml").write_text(TWO_WORKERS)
+    cluster = local_cluster("gpu:2")
+    assert as_cluster(cluster) is cluster
+    assert as_cluster("gpu:2").names == cluster.names
+    assert as_cluster(tmp_path / "two.toml").names == as_cluster(str(tmp_path / "two.toml")).names
+    for wrong in (None, 2, ["gpu:2"], {"gpu": 2}):
+        with pytest.raises(InvalidArgumentError, match=f"{type(wrong).__name__} is no cluster"):
+            as_cluster(wrong)  # type: ignore[arg-type]  # that is the mistake
+
+
 def test_long_lists_are_cut() -> None:
     """Eight names and the number of the others."""
     with pytest.raises(InvalidArgumentError, match="CPU:7 and 92 more"):
@@ -138,9 +210,37 @@ def test_cluster_file(tmp_path: Path) -> None:
     assert cluster.topology.route(cluster.names[0], cluster.names[3]).bandwidth_bytes_per_s == 12_500_000_000
 
 
+DEVICE = '[[device]]\nspec = { kind = "CPU", memory = "1 GB", memory_bandwidth = "1 GB/s", peak_flops = '
+RATE = '{ fp32 = "1 GFLOP/s" }'
+LINK = '[[device]]\nspec="generic-cpu"\n[[link]]\nbetween="hosts"\n'
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ('[[device]]\nspec = "generic-cpu"\ncount = 1000000', "device 0: count = 1000000 is beyond any cluster"),
+        ('[[device]]\nspec = "generic-cpu"\ntasks = 1000000', "device 0: tasks = 1000000 is beyond any cluster"),
+        ('[[device]]\nspec = "generic-cpu"\ncount = 999\ntasks = 999', "asks for 998,001 devices"),
+        ('[[device]]\nspec = "generic-cpu"\ncount = -1', "count = -1 must be"),
+        ('[[device]]\nspec = "generic-cpu"\ncount = nan', "count = nan must be"),
+        ('[[device]]\nspec = "generic-cpu"\ncount = 1.5', "count = 1.5 must be"),
+        ('[[device]]\nspec = "generic-cpu"\ntask = -1', "task = -1 must be"),
+        ('[[device]]\nspec = "generic-cpu"\njob = "a b"', "job = 'a b' must be letters"),
+        (DEVICE + RATE + ', launch_overhead = "1e30 s" }', "launch_overhead: '1e30 s' is no duration of any hardware"),
+        (DEVICE + RATE + ', launch_overhead = "-1 us" }', "launch_overhead: '-1 us' is no duration: it is negative"),
+        (DEVICE + RATE + ', launch_overhead = "nan s" }', "launch_overhead: 'nan s' is no duration"),
+        (DEVICE + RATE + ", launch_overhead = inf }", "launch_overhead: inf is no duration"),
+        (DEVICE + RATE + ', host_memory = "1e30 B" }', "host_memory: '1e30 B' is no amount of memory"),
+        (
+            DEVICE + RATE + ', host_link = "NVLink33" }',
+            "host_link = 'NVLink33' is no link of the catalog; did you mean",
+        ),
+        (DEVICE + '{ fp32 = "1e30 FLOP/s" } }', "peak_flops: fp32: '1e30 FLOP/s' is no compute rate of any hardware"),
+        (DEVICE + '{ fp32 = "0 FLOP/s" } }', "peak_flops_per_s = {'fp32': 0} must be above 0"),
+        (LINK + 'bandwidth = "0 GB/s"\nlatency = "1 us"', "link 0: bandwidth_bytes_per_s = 0 must be above 0"),
+        (LINK + 'bandwidth = "1e30 B/s"\nlatency = "1 us"', "link 0: bandwidth: '1e30 B/s' is no bandwidth of any"),
+        (LINK + 'bandwidth = "1 GB/s"\nlatency = "1e30 s"', "link 0: latency: '1e30 s' is no duration of any hardware"),
+        (LINK + f'bandwidth = "{"9" * 5000} B/s"\nlatency = "1 s"', "it is too long"),
         ("[[device]", "this is no TOML"),
         ("", "at least one device"),
         ("[[devise]]", "unknown key 'devise'; did you mean 'device'"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from partita.devices import DeviceSpec
 from partita.devices.catalog import device_spec
+from partita.devices.link import LinkSpec
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import DataType, make_ref
 
@@ -29,6 +30,14 @@ SPEC = DeviceSpec("test", "GPU", {"fp32": 1000, "fp64": 500, "fp16": 4000}, 100,
         ("matrix_efficiency", 0.0),
         ("memory_efficiency", 1.5),
         ("host_memory_bytes", -1),
+        ("memory_bandwidth_bytes_per_s", float("nan")),
+        ("memory_bandwidth_bytes_per_s", 1e12),
+        ("memory_bytes", True),
+        ("memory_bytes", 10**30),
+        ("launch_overhead_ns", 10**30),
+        ("peak_flops_per_s", {"fp32": float("inf")}),
+        ("peak_flops_per_s", {"fp32": 10**30}),
+        ("vector_efficiency", float("nan")),
     ],
 )
 def test_impossible_numbers_are_refused(field: str, value: Any) -> None:
@@ -62,3 +71,20 @@ def test_achieved_is_the_share_of_the_peak(percent: int, dtype: DataType, matrix
 def test_specs_can_be_keys() -> None:
     """Equal specs hash alike, although the rates are a dict."""
     assert {SPEC: 1}[evolve(SPEC)] == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("bandwidth_bytes_per_s", 0),
+        ("bandwidth_bytes_per_s", float("nan")),
+        ("bandwidth_bytes_per_s", 10**30),
+        ("latency_ns", -1),
+        ("latency_ns", 0.5),
+        ("latency_ns", 10**30),
+    ],
+)
+def test_impossible_links_are_refused(field: str, value: Any) -> None:
+    """The error names the field."""
+    with pytest.raises(InvalidArgumentError, match=field):
+        LinkSpec("test", **{"bandwidth_bytes_per_s": 1, "latency_ns": 0, field: value})
