@@ -7,7 +7,7 @@ served concurrently; a call that Ctrl-C interrupts is cancelled, and the session
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from threading import Event, Thread
 from types import TracebackType
@@ -20,10 +20,13 @@ from ..errors import CancelledError
 from .session import Session, open_session
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..devices.cluster import Cluster
     from ..graph import GraphDef, RunMetadata, RunOptions
     from ..graph.dtypes import Array
-    from ..graph.importer import Serialisable
+    from ..graph.sources import GraphSource
+    from ..graph.tensor_names import Names
     from .requests import Feeds
     from .session_callable import SessionCallable
 
@@ -35,8 +38,8 @@ class BlockingSession:
 
     def __init__(
         self,
-        graph_def: GraphDef | Serialisable | bytes,
-        devices: str | Cluster = "cpu:1",
+        graph_def: GraphSource,
+        devices: str | Path | Cluster = "cpu:1",
         **settings: Any,  # as open_session
     ) -> None:
         """Opens the session in a thread; `settings` are the keywords of `open_session`. Raises as that does."""
@@ -58,9 +61,7 @@ class BlockingSession:
             self._thread.join()
             raise self._failure
 
-    async def _serve(
-        self, graph_def: GraphDef | Serialisable | bytes, devices: str | Cluster, settings: dict[str, Any]
-    ) -> None:
+    async def _serve(self, graph_def: GraphSource, devices: str | Path | Cluster, settings: dict[str, Any]) -> None:
         """Keeps the session open until `close`."""
         self._token = trio.lowlevel.current_trio_token()
         self._begun.set()
@@ -76,9 +77,9 @@ class BlockingSession:
 
     def run(
         self,
-        fetches: str | Sequence[str],
+        fetches: Names,
         feeds: Feeds | None = None,
-        targets: str | Sequence[str] = (),
+        targets: Names = (),
         options: RunOptions | None = None,
         metadata: RunMetadata | None = None,
     ) -> list[Array]:
@@ -87,26 +88,24 @@ class BlockingSession:
 
     def make_callable(
         self,
-        feeds: str | Sequence[str],
-        fetches: str | Sequence[str],
-        targets: str | Sequence[str] = (),
+        feeds: Names,
+        fetches: Names,
+        targets: Names = (),
         options: RunOptions | None = None,
     ) -> BlockingCallable:
         """Names a request once; see `Session.make_callable`."""
         made = self._wait_for(self._open().make_callable, feeds, fetches, targets, options)
         return BlockingCallable(made, partial(self._wait_for, made))
 
-    def partial_run_setup(
-        self, fetches: str | Sequence[str], feeds: str | Sequence[str], targets: str | Sequence[str] = ()
-    ) -> str:
+    def partial_run_setup(self, fetches: Names, feeds: Names, targets: Names = ()) -> str:
         """Begins a step that is fed and fetched from in several calls; see `Session.partial_run_setup`."""
         return self._wait_for(self._open().partial_run_setup, fetches, feeds, targets)
 
-    def partial_run(self, handle: str, fetches: str | Sequence[str] = (), feeds: Feeds | None = None) -> list[Array]:
+    def partial_run(self, handle: str, fetches: Names = (), feeds: Feeds | None = None) -> list[Array]:
         """Goes on with such a step; see `Session.partial_run`."""
         return self._wait_for(self._open().partial_run, handle, fetches, feeds)
 
-    def extend(self, graph_def: GraphDef | Serialisable | bytes) -> None:
+    def extend(self, graph_def: GraphSource) -> None:
         """Adds nodes to the graph; see `Session.extend`."""
         self._wait_for(self._open().extend, graph_def)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
+from ..devices.cluster_file import as_cluster
 from ..devices.visible import filtered
 from ..errors import CancelledError, DeadlineExceededError, PartitaError
 from ..graph import ConfigProto, GraphDef, RunMetadata, RunOptions, StepStats
@@ -27,34 +28,26 @@ from ..graph.schedule import start_times
 from ..graph.subgraph import client_graph
 from ..graph.tasks import MASTER_SEPARATOR, partition_by_task, task_of
 from ..graph.tensor_id import parse_tensor_name
+from ..graph.tensor_names import Names, tensor_names
 from ..graph.validate import check_kinds
 from ..rendezvous import Key, LocalRendezvous
 from .config_checks import check_config, check_options, own_copy
 from .graph_manager import GraphManager
 from .lifetime import Block, Home, unwrapped
 from .partial_run import full_name, partial_signature
-from .requests import (
-    Feeds,
-    Port,
-    Signature,
-    as_names,
-    check_names,
-    feed_value,
-    fetched_array,
-    ports,
-    seconds,
-    split_feeds,
-)
+from .requests import Feeds, Port, Signature, check_names, feed_value, fetched_array, ports, seconds, split_feeds
 from .session_graph import GraphReader
 from .session_traces import CostSteps
 from .transfers import check_keys
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from ..devices.cluster import Cluster
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
-    from ..graph.importer import Serialisable
     from ..graph.node import Edge
+    from ..graph.sources import GraphSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +97,9 @@ class ClusterSession:
     @trio.lowlevel.enable_ki_protection
     async def run(
         self,
-        fetches: str | Sequence[str],
+        fetches: Names,
         feeds: Feeds | None = None,
-        targets: str | Sequence[str] = (),
+        targets: Names = (),
         options: RunOptions | None = None,
         metadata: RunMetadata | None = None,
     ) -> list[Array]:
@@ -119,7 +112,7 @@ class ClusterSession:
         wishes = options or RunOptions()
         check_options(wishes, self._settings, distributed=True)
         names, values = split_feeds(feeds)
-        wanted = as_names(fetches)
+        wanted = tensor_names(fetches)
         signature = partial_signature(names, wanted, targets)
         request = self._registered.get(signature) or self._register(signature)
         fed = [(request.feeds[full_name(name)], value) for name, value in zip(names, values, strict=True)]
@@ -277,8 +270,8 @@ class _ClusterStep:
 
 
 def open_cluster_session(
-    graph_def: GraphDef | Serialisable | bytes,
-    cluster: Cluster,
+    graph_def: GraphSource,
+    cluster: str | Path | Cluster,
     *,
     config: ConfigProto | None = None,
     seed: int | None = None,
@@ -291,7 +284,7 @@ def open_cluster_session(
 
     async def make() -> ClusterSession:
         settings = own_copy(config)
-        visible = filtered(cluster, settings.device_filters)
+        visible = filtered(as_cluster(cluster), settings.device_filters)
         check_config(settings, {device.type for device in visible}, distributed=True)
         by_task: dict[str, list[Any]] = {}
         for device in visible:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
-from ..devices.cluster import Cluster, local_cluster
+from ..devices.cluster_file import as_cluster
 from ..devices.visible import capped, filtered
 from ..errors import InvalidArgumentError, NotFoundError
 from ..graph import ConfigProto
@@ -18,6 +18,9 @@ from ..graph.message_fields import set_fields
 from .config_fields import CONFIG_FIELDS, OPENED, RUN_FIELDS, Field, Treatment
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..devices.cluster import Cluster
     from ..graph import RunOptions
 
 _EXECUTORS = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
@@ -28,13 +31,12 @@ def own_copy(config: ConfigProto | None) -> ConfigProto:
     return ConfigProto() if config is None else ConfigProto.FromString(config.SerializeToString())
 
 
-def usable_devices(devices: str | Cluster, config: ConfigProto) -> Cluster:
+def usable_devices(devices: str | Path | Cluster, config: ConfigProto) -> Cluster:
     """The devices that a local session of that config may use, of `devices` as in `open_session`.
 
-    Raises as `local_cluster`, `capped`, `filtered` and `check_config`.
+    Raises as `as_cluster`, `capped`, `filtered` and `check_config`.
     """
-    cluster = devices if isinstance(devices, Cluster) else local_cluster(devices)
-    cluster = filtered(capped(cluster, config.device_count), config.device_filters)
+    cluster = filtered(capped(as_cluster(devices), config.device_count), config.device_filters)
     check_config(config, {device.type for device in cluster})
     return cluster
 

@@ -27,8 +27,9 @@ from ..errors import CancelledError, DeadlineExceededError, InvalidArgumentError
 from ..graph.static_shapes import check_fed_shape, static_shapes
 from ..graph.subgraph import reachable_backwards
 from ..graph.tensor_id import parse_tensor_name
+from ..graph.tensor_names import Names, tensor_names
 from ..rendezvous import Key
-from .requests import Feeds, Port, Signature, as_names, fed_values, fetched_array, split_feeds
+from .requests import Feeds, Port, Signature, fed_values, fetched_array, split_feeds
 
 if TYPE_CHECKING:
     from ..devices.state import SessionTensors
@@ -44,14 +45,12 @@ def full_name(name: str) -> str:
     return str(parse_tensor_name(name))
 
 
-def partial_signature(
-    feeds: str | Sequence[str], fetches: str | Sequence[str], targets: str | Sequence[str]
-) -> Signature:
+def partial_signature(feeds: Names, fetches: Names, targets: Names) -> Signature:
     """What a partial run asks for: full names, sorted, each fetch once. A feed named twice stays, to be refused."""
     return Signature(
-        tuple(sorted(map(full_name, as_names(feeds)))),
-        tuple(sorted({full_name(name) for name in as_names(fetches)})),
-        as_names(targets),
+        tuple(sorted(map(full_name, tensor_names(feeds)))),
+        tuple(sorted({full_name(name) for name in tensor_names(fetches)})),
+        tensor_names(targets),
         is_partial=True,
     )
 
@@ -187,14 +186,12 @@ class PartialRuns:
             self._crew.work()
         return handle
 
-    async def run(
-        self, handle: str, fetches: str | Sequence[str], feeds: Feeds | None, timeout_s: float
-    ) -> list[Array]:
+    async def run(self, handle: str, fetches: Names, feeds: Feeds | None, timeout_s: float) -> list[Array]:
         """One call: sends `feeds`, receives `fetches`, in order. See `Session.partial_run` for the errors."""
         run = self._runs.get(handle)
         if run is None:
             raise InvalidArgumentError("Must run 'setup' before performing partial runs!")
-        names = as_names(fetches)
+        names = tensor_names(fetches)
         tensors, ports = run.claim(feeds, names, self._session_tensors)
         run.calls += 1
         try:

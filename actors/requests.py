@@ -18,7 +18,9 @@ from ..devices.kernels.session_tensors import TENSOR_HANDLE
 from ..devices.state import ResourceHandle
 from ..errors import InvalidArgumentError, OutOfRangeError, PartitaError
 from ..graph.dtypes import DataType, dtype_name, from_numpy, numpy_dtype
+from ..graph.suggestions import meant
 from ..graph.tensor_id import TensorId, parse_tensor_name
+from ..graph.tensor_names import Name, tensor_names
 from .binding import scalar_form
 from .instructions import DEAD, owner, read
 
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
 
-Feeds = Mapping[str, npt.ArrayLike] | Iterable[tuple[str, npt.ArrayLike]]
+# Any: the keys are names, and a mapping with keys of one kind of name is none with keys of all kinds.
+Feeds = Mapping[Any, npt.ArrayLike] | Iterable[tuple[Name, npt.ArrayLike]]
 
 _WIDENS_TO = {"b": "b", "i": "iufc", "f": "fc", "c": "c"}  # kinds of Python numbers -> kinds of element types
 
@@ -53,17 +56,20 @@ class Port(NamedTuple):
     numpy_dtype: np.dtype[Any]  # only the graph knows which
 
 
-def as_names(names: str | Sequence[str]) -> tuple[str, ...]:
-    """A single name or several, as a tuple."""
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
 def split_feeds(feeds: Feeds | None) -> tuple[tuple[str, ...], list[Any]]:
-    """Names and values of the feeds, in order."""
-    if not feeds:
+    """Names and values of the feeds, in order; InvalidArgumentError for what is neither a mapping nor pairs."""
+    if feeds is None:
         return (), []
-    pairs = list(feeds.items() if isinstance(feeds, Mapping) else feeds)
-    return tuple(name for name, _ in pairs), [value for _, value in pairs]
+    if isinstance(feeds, dict):
+        return tensor_names(tuple(feeds)), list(feeds.values())
+    try:
+        pairs = list(feeds.items() if isinstance(feeds, Mapping) else feeds)
+        keys, values = [name for name, _ in pairs], [value for _, value in pairs]
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            f'feeds: {type(feeds).__name__} is no mapping from tensors to values; write for example {{"x": x}}'
+        ) from None
+    return tensor_names(tuple(keys)), values
 
 
 def check_names(graph: Graph, signature: Signature) -> None:
@@ -77,12 +83,18 @@ def check_names(graph: Graph, signature: Signature) -> None:
             named = TensorId(tensor.node, tensor.index)
             raise InvalidArgumentError(
                 f"Tensor {named}, specified in either feed_devices or fetch_devices was not found in the Graph"
+                f"{meant(tensor.node, known_names(graph))}"
             )
         if not 0 <= tensor.index < node.num_outputs:
             raise OutOfRangeError(
                 f"Node '{node.name}' (type: '{node.op}', num of outputs: {node.num_outputs}) "
                 f"does not have output {tensor.index}"
             )
+
+
+def known_names(graph: Graph) -> list[str]:
+    """Names that somebody may have meant: those of the nodes that are not made by Partita itself."""
+    return [name for name in graph.names() if name and not name.startswith("_")]
 
 
 def inputs_of(graph: Graph, error: PartitaError) -> list[str] | None:

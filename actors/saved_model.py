@@ -83,7 +83,9 @@ def _text(path: str | Path) -> Array:
 class _OpenedModel(AbstractAsyncContextManager[SavedModelSession]):
     """A block in which a SavedModel is ready; a class for the reason that `lifetime.Block` is one."""
 
-    def __init__(self, folder: str | Path, tags: tuple[str, ...], devices: str | Cluster, settings: Mapping[str, Any]):
+    def __init__(
+        self, folder: str | Path, tags: tuple[str, ...], devices: str | Path | Cluster, settings: Mapping[str, Any]
+    ):
         self._asked = folder, tags, devices, settings
 
     @trio.lowlevel.enable_ki_protection
@@ -106,7 +108,7 @@ class _OpenedModel(AbstractAsyncContextManager[SavedModelSession]):
 def open_saved_model(
     folder: str | Path,
     tags: Iterable[str] = SERVING_TAGS,
-    devices: str | Cluster = "cpu:1",
+    devices: str | Path | Cluster = "cpu:1",
     **settings: Any,  # as open_session
 ) -> AbstractAsyncContextManager[SavedModelSession]:
     """Loads a SavedModel, opens a session on its graph and makes it ready; `settings` are those of `open_session`.

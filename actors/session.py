@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import trio
 
-from ..devices.cluster import Cluster
 from ..devices.state import DeviceState, SessionTensors
 from ..errors import CancelledError, DeadlineExceededError, PartitaError, UnimplementedError
 from ..graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ..graph.collector import collector_paused
 from ..graph.partition import PartitionOptions, name_counter
 from ..graph.passes.pipeline import Optimisations
+from ..graph.tensor_names import tensor_names
 from ..rendezvous import LocalRendezvous
 from .binding import Binder
 from .calls import Functions
@@ -36,7 +36,7 @@ from .lifetime import Block, Home
 from .messages import Shutdown
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, prepare
-from .requests import Feeds, Signature, as_names, fed_values, inputs_of, seconds, split_feeds
+from .requests import Feeds, Signature, fed_values, inputs_of, seconds, split_feeds
 from .restart import Restarts
 from .session_callable import SessionCallable
 from .session_graph import GraphReader
@@ -45,9 +45,13 @@ from .session_traces import SessionTraces
 from .step import Part, Step
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ..devices.cluster import Cluster
     from ..graph.dtypes import Array
     from ..graph.graph import Graph
-    from ..graph.importer import Serialisable
+    from ..graph.sources import GraphSource
+    from ..graph.tensor_names import Names
     from .interpretation import Interpretation
     from .plan import Plan
 
@@ -111,47 +115,43 @@ class Session:
     @trio.lowlevel.enable_ki_protection
     async def run(
         self,
-        fetches: str | Sequence[str],
+        fetches: Names,
         feeds: Feeds | None = None,
-        targets: str | Sequence[str] = (),
+        targets: Names = (),
         options: RunOptions | None = None,
         metadata: RunMetadata | None = None,
     ) -> list[Array]:
         """Runs one step: the values of `fetches`, in that order, duplicates included; always a list.
 
-        `feeds` maps tensor names to values ("x" means "x:0"), or is a sequence of pairs; `targets` are nodes to run
-        for their effect. Arrays are fed with exactly the tensor's element type, Python numbers and lists with a
-        fitting one, handles that GetSessionHandleV2 gave for their tensors. The arrays returned are read-only.
-        `options` and `metadata` are as in TensorFlow: traces, partition graphs, a time limit. Raises
-        InvalidArgumentError, NotFoundError or OutOfRangeError for the request, UnimplementedError for ops without
-        kernel, the error of the first node that failed, CancelledError once the session is closed,
-        FailedPreconditionError in a thread that is not the session's.
+        Tensors are given by name ("x" means "x:0") or as a `GraphBuilder` made them. `feeds` maps them to values, or is
+        a sequence of pairs; `targets` are nodes to run for their effect. Arrays are fed with exactly the tensor's
+        element type, Python numbers and lists with a fitting one, handles that GetSessionHandleV2 gave for their
+        tensors. The arrays returned are read-only. `options` and `metadata` are as in TensorFlow: traces, partition
+        graphs, a time limit. Raises InvalidArgumentError, NotFoundError or OutOfRangeError for the request,
+        UnimplementedError for ops without kernel, the error of the first node that failed, CancelledError once the
+        session is closed, FailedPreconditionError in a thread that is not the session's.
         """
         names, values = split_feeds(feeds)
         self._check_open()
-        signature = Signature(names, as_names(fetches), as_names(targets))
+        signature = Signature(names, tensor_names(fetches), tensor_names(targets))
         prepared = self._prepared.get(signature) or await self._ready(signature)
         return await self._call(prepared, options, values, metadata)
 
     @trio.lowlevel.enable_ki_protection
     async def make_callable(
-        self,
-        feeds: str | Sequence[str],
-        fetches: str | Sequence[str],
-        targets: str | Sequence[str] = (),
-        options: RunOptions | None = None,
+        self, feeds: Names, fetches: Names, targets: Names = (), options: RunOptions | None = None
     ) -> SessionCallable:
         """Names a request once, to be called with values in the order of `feeds`; raises as `run` does for names."""
         self._check_open()
         if options is not None:
             check_options(options, self._settings)
-        prepared = await self._ready(Signature(as_names(feeds), as_names(fetches), as_names(targets)))
+        prepared = await self._ready(Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets)))
         self._num_callables += 1
         run = partial(self._call, prepared, options)
         return SessionCallable(self._num_callables - 1, len(prepared.feeds), run)
 
     @trio.lowlevel.enable_ki_protection
-    async def extend(self, graph_def: GraphDef | Serialisable | bytes) -> None:
+    async def extend(self, graph_def: GraphSource) -> None:
         """Adds nodes, which may read from those that are there, and functions; the versions become the new ones.
 
         What is there stays where it is and as it is, and so do requests made before. Raises InvalidArgumentError for a
@@ -169,9 +169,7 @@ class Session:
             actor.binder.functions = functions
 
     @trio.lowlevel.enable_ki_protection
-    async def partial_run_setup(
-        self, fetches: str | Sequence[str], feeds: str | Sequence[str], targets: str | Sequence[str] = ()
-    ) -> str:
+    async def partial_run_setup(self, fetches: Names, feeds: Names, targets: Names = ()) -> str:
         """Begins a step that is fed and fetched from in several calls; the handle of it for `partial_run`.
 
         All that will be fed and fetched is named here. The step goes as far as it can without feeds at once. Raises
@@ -186,9 +184,7 @@ class Session:
         return self._partial_runs.begin(prepared, self.graph, Step(self._num_steps, LocalRendezvous()))
 
     @trio.lowlevel.enable_ki_protection
-    async def partial_run(
-        self, handle: str, fetches: str | Sequence[str] = (), feeds: Feeds | None = None
-    ) -> list[Array]:
+    async def partial_run(self, handle: str, fetches: Names = (), feeds: Feeds | None = None) -> list[Array]:
         """Goes on with a step that `partial_run_setup` began: sends it `feeds` and waits for `fetches`.
 
         Returns as `run` does. Raises InvalidArgumentError for a handle that is unknown or over, for names that were not
@@ -206,12 +202,10 @@ class Session:
             raise
 
     @trio.lowlevel.enable_ki_protection
-    def prepare(
-        self, feeds: str | Sequence[str], fetches: str | Sequence[str], targets: str | Sequence[str] = ()
-    ) -> Prepared:
+    def prepare(self, feeds: Names, fetches: Names, targets: Names = ()) -> Prepared:
         """Partitions and compiles a request if that has not been done before; raises as `run` does."""
         self._check_entry()
-        return self._prepare_now(Signature(as_names(feeds), as_names(fetches), as_names(targets)))
+        return self._prepare_now(Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets)))
 
     async def _ready(self, signature: Signature) -> Prepared:
         """The request, prepared; the session is still open."""
@@ -377,8 +371,8 @@ def _closed() -> CancelledError:
 
 
 def open_session(
-    graph_def: GraphDef | Serialisable | bytes,
-    devices: str | Cluster = "cpu:1",
+    graph_def: GraphSource,
+    devices: str | Path | Cluster = "cpu:1",
     *,
     config: ConfigProto | None = None,
     seed: int | None = None,
@@ -388,12 +382,14 @@ def open_session(
 ) -> AbstractAsyncContextManager[Session]:
     """Imports a graph, places it on `devices` ("cpu:4", "cpu:2,gpu:4", or a `Cluster`) and opens a session on it.
 
-    docs/config.md says what each field of `config` does; one that would change values or placement and is not honoured
-    is refused by name. `seed` makes random ops that have no seed of their own repeatable; `budget_s` is how long, in
-    seconds, a step may keep the event loop from its other tasks; a kernel that takes more than `thread_limit_s` (on a
-    single device: more than the budget too) is run in a worker thread from then on; `on_read` hears of the progress of
-    the import, as in `graph_def_to_graph`, in whatever thread that runs. Raises InvalidArgumentError or NotFoundError
-    for a graph that cannot be imported, lowered or placed, and for settings that cannot be honoured.
+    The graph may be a GraphDef, its bytes, the path of its file, a `GraphBuilder` or a `Graph`; the devices may be the
+    path of a cluster file. docs/config.md says what each field of `config` does; one that would change values or
+    placement and is not honoured is refused by name. `seed` makes random ops that have no seed of their own repeatable;
+    `budget_s` is how long, in seconds, a step may keep the event loop from its other tasks; a kernel that takes more
+    than `thread_limit_s` (on a single device: more than the budget too) is run in a worker thread from then on;
+    `on_read` hears of the progress of the import, as in `graph_def_to_graph`, in whatever thread that runs. Raises
+    InvalidArgumentError or NotFoundError for a graph that cannot be read, imported, lowered or placed, for devices that
+    are none, and for settings that cannot be honoured.
     """
 
     async def make() -> Session:

@@ -20,12 +20,13 @@ from ..graph.annotated import to_annotated_graph_def
 from ..graph.extend import extended
 from ..graph.importer import graph_def_to_graph
 from ..graph.passes.lower_functional import lower_functional
+from ..graph.sources import graph_bytes, is_path
 
 if TYPE_CHECKING:
     from ..devices.cluster import Cluster
     from ..graph import ConfigProto
     from ..graph.graph import Graph
-    from ..graph.importer import Serialisable
+    from ..graph.sources import GraphSource
 
 _LARGE_BYTES = 200_000  # of a serialised graph that takes longer to import than a budget lasts
 _LARGE_NODES = 2000  # of a graph that takes longer to write out
@@ -44,21 +45,23 @@ class GraphReader:
         self._by_request = by_request
         self._stateful: dict[str, str] = {}
 
-    async def read(
-        self, graph_def: GraphDef | Serialisable | bytes, on_read: Callable[[int], object] | None = None
-    ) -> Graph:
+    async def read(self, graph_def: GraphSource, on_read: Callable[[int], object] | None = None) -> Graph:
         """The graph of `graph_def`, placed; `on_read` hears of the progress. Raises as those three steps do."""
+        if is_path(graph_def):
+            graph_def = await trio.to_thread.run_sync(graph_bytes, graph_def)
+        elif not isinstance(graph_def, GraphDef):
+            graph_def = graph_bytes(graph_def)
         if _size(graph_def) > _LARGE_BYTES:
             return await trio.to_thread.run_sync(self._read_now, graph_def, on_read)
         return self._read_now(graph_def, on_read)
 
-    async def read_more(self, graph: Graph, addition: GraphDef | Serialisable | bytes) -> Graph:
+    async def read_more(self, graph: Graph, addition: GraphSource) -> Graph:
         """A new graph: `graph`, where it is, with `addition`. Raises as `extended` and `read` do."""
         if graph.num_nodes > _LARGE_NODES:
             return await self.read(await trio.to_thread.run_sync(extended, graph, addition))
         return await self.read(extended(graph, addition))
 
-    def _read_now(self, graph_def: GraphDef | Serialisable | bytes, on_read: Callable[[int], object] | None) -> Graph:
+    def _read_now(self, graph_def: GraphDef | bytes, on_read: Callable[[int], object] | None) -> Graph:
         graph = graph_def_to_graph(graph_def, add_default_attrs=True, on_read=on_read)
         graph = lower_functional(graph, inline_calls=self._inline_calls, control_flow=self._lowers)
         if not self._by_request:
@@ -87,8 +90,6 @@ class GraphReader:
         self._stateful.update((node.name, node.assigned_device) for node in stateful)
 
 
-def _size(graph_def: GraphDef | Serialisable | bytes) -> int:
-    """Bytes of a graph, 0 where that is not known without serialising it."""
-    if isinstance(graph_def, bytes):
-        return len(graph_def)
-    return graph_def.ByteSize() if isinstance(graph_def, GraphDef) else 0
+def _size(graph_def: GraphDef | bytes) -> int:
+    """Bytes of a graph."""
+    return len(graph_def) if isinstance(graph_def, bytes) else graph_def.ByteSize()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 from attrs import Attribute, field, frozen
 
@@ -42,7 +42,7 @@ _FAMILY_OF = {
 _WIDER = {"fp8": "fp16", "bf16": "fp32", "fp16": "fp32", "tf32": "fp32", "int8": "fp32", "fp64": "fp32"}
 
 
-def whole(attribute: Attribute[int], value: object, most: int = MOST_BYTES) -> None:
+def whole(attribute: Attribute[Any], value: object, most: int = MOST_BYTES) -> None:
     """InvalidArgumentError unless a field holds a whole number that some hardware may have; NaN is none."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidArgumentError(f"{attribute.name} = {value!r} must be a whole number")

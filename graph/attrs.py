@@ -98,7 +98,18 @@ def _as_tensor(value: Any) -> TensorProto:
 
 
 def _as_shape(value: Any) -> TensorShapeProto:
-    return value if isinstance(value, TensorShapeProto) else shape_to_proto(None if value is None else tuple(value))
+    if isinstance(value, TensorShapeProto):
+        return value
+    sizes = None if value is None else tuple(value)
+    if sizes is not None and any(size is not None and size < -1 for size in sizes):
+        raise ValueError("a size is at least 0, or -1 or None where it is unknown")
+    return shape_to_proto(sizes)
+
+
+def _as_bool(value: Any) -> bool:
+    if isinstance(value, (bool, np.bool_)) or (isinstance(value, (int, np.integer)) and value in (0, 1)):
+        return bool(value)
+    raise TypeError("True or False expected")
 
 
 def _as_function(value: Any) -> NameAttrList:
@@ -131,7 +142,7 @@ _TO_FIELD: dict[str, Callable[[Any], Any]] = {
     "string": _as_bytes,
     "int": index,
     "float": _as_float,
-    "bool": bool,
+    "bool": _as_bool,
     "type": _as_type,
     "shape": _as_shape,
     "tensor": _as_tensor,

@@ -18,28 +18,34 @@ where the op takes several; a number, a nested list or an array, which becomes a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, NotFoundError
 from .attrs import decode
+from .builder_checks import array_of, check_attr_names, check_is_value, is_several, requested_device
 from .device_name import complete, parse_full_name
-from .dtypes import Array, DataType, base_type, from_numpy, numpy_dtype, parse_dtype
+from .dtypes import Array, DataType, base_type, from_numpy, parse_dtype
 from .graph import Graph
 from .handles import Operation, Tensor
 from .importer import graph_def_to_graph
+from .node import Node
 from .node_builder import InputRef, NodeDefBuilder
-from .ops.registry import PRODUCER, ArgDef, OpSignature, lookup_op
+from .ops.registry import PRODUCER, ArgDef, OpSignature, lookup_op, op_names
 from .ops.type_inference import input_output_types
 from .protos import FunctionDef, GraphDef
+from .suggestions import meant
 from .tensor import numpy_to_tensor
 from .tensor_id import parse_tensor_name
+from .validate import check_attrs
 
 # Anything that can be made a tensor: the value's type is checked when the node is made.
 Input: TypeAlias = Any
+_NODE_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\-/]*")
 DType: TypeAlias = DataType | str
 
 
@@ -57,6 +63,8 @@ class Context(Protocol):
 
 class GraphBuilder:
     """Writes a GraphDef node by node; see the module's docstring."""
+
+    _read_device: Callable[[str], str] = staticmethod(requested_device)
 
     def __init__(self) -> None:
         """An empty graph of this program's version."""
@@ -80,28 +88,35 @@ class GraphBuilder:
         *inputs: Input,
         name: str = "",
         device: str = "",
-        control: Sequence[Input] = (),
+        control: Input = (),
         attrs: Mapping[str, Any] | None = None,
         **more_attrs: Any,
     ) -> Operation:
         """Adds a node: one positional input per declared argument of the op.
 
         `name` defaults to the op's name and is made unique; `device` is joined with the surrounding `b.device(...)`;
-        `control` are nodes that run before. Attrs are keywords, or go into `attrs` where a keyword will not do (names
-        such as "name" or "_class"). Raises InvalidArgumentError for anything that does not fit the op.
+        `control` is a node that runs before, or several. Attrs are keywords, or go into `attrs` where a keyword will
+        not do (names such as "name" or "_class"). Raises InvalidArgumentError for anything that does not fit the op, a
+        device that cannot be and a tensor of another builder, NotFoundError for an op that does not exist.
         """
-        signature = self._functions.get(op) or lookup_op(op)
-        full_name = self.unique_name(name or op)
+        signature = self._functions.get(op) or self._known_op(op)
         given = dict(attrs or {}) | more_attrs
+        check_attr_names(signature, given, name)
+        requested = self._joined_device(device)
+        if name and not (isinstance(name, str) and _NODE_NAME.fullmatch(name)):
+            raise InvalidArgumentError(f"{name!r} is no name for a node; use letters, digits and ._-/ after a letter")
+        full_name = self.unique_name(name or op)
         tensors = self._as_tensors(full_name, signature, inputs, given)
-        waits_for: Sequence[str] = list(dict.fromkeys((*self._control, *map(self._node_name, control))))
+        self._check_own(full_name, tensors)
+        waits_for: Sequence[str] = list(dict.fromkeys((*self._control, *self._node_names(control))))
         if self.context is not None:
             tensors, waits_for = self.context.admitted(full_name, tensors, waits_for)
         builder = node_def_builder(full_name, signature, tensors, given)
         for source in waits_for:
             builder.control_input(source)
-        builder.device(self._joined_device(device))
+        builder.device(requested)
         node = builder.finalize()
+        check_attrs(full_name, signature, dict(node.attr))
         decoded = {key: decode(value) for key, value in node.attr.items() if not value.HasField("tensor")}
         self._positions[full_name] = len(self._graph_def.node)
         self._graph_def.node.append(node)
@@ -151,7 +166,11 @@ class GraphBuilder:
 
     @contextmanager
     def device(self, name: str) -> Iterator[None]:
-        """Requests a device for all nodes made inside; parts left open come from the `device` around it."""
+        """Requests a device for all nodes made inside; parts left open come from the `device` around it.
+
+        Names are full or partial, "GPU:1" and "gpu:1" stand for "/device:GPU:1". Raises InvalidArgumentError for
+        others.
+        """
         outer, self._device = self._device, self._joined_device(name)
         try:
             yield
@@ -182,7 +201,7 @@ class GraphBuilder:
     def control_dependencies(self, *nodes: Input) -> Iterator[None]:
         """Makes all nodes made inside wait for `nodes`."""
         outer = self._control
-        self._control = (*outer, *map(self._node_name, nodes))
+        self._control = (*outer, *(name for node in nodes for name in self._node_names(node)))
         try:
             yield
         finally:
@@ -210,6 +229,10 @@ class GraphBuilder:
         copy.CopyFrom(self._graph_def)
         return copy
 
+    def SerializeToString(self) -> bytes:  # noqa: N802 - named by protobuf, whose messages it may stand in for
+        """The graph so far as a GraphDef in bytes, so that a builder may be given wherever a GraphDef may."""
+        return self._graph_def.SerializeToString()
+
     def graph(self) -> Graph:
         """The graph so far, imported as a session does it; raises what that raises (a `later` left open, a cycle)."""
         return graph_def_to_graph(self._graph_def)
@@ -217,7 +240,8 @@ class GraphBuilder:
     def operation(self, name: str) -> Operation:
         """The node of that name; InvalidArgumentError when there is none."""
         if name not in self._operations:
-            raise InvalidArgumentError(f"{name!r} is no node of this graph yet; make it first")
+            hint = meant(name, self._operations)
+            raise InvalidArgumentError(f"{name!r} is no node of this graph yet{hint or '; make it first'}")
         return self._operations[name]
 
     def tensor(self, value: Input, dtype: DataType | None = None, name: str = "Const") -> Tensor:
@@ -229,6 +253,9 @@ class GraphBuilder:
         if isinstance(value, str):
             parsed = parse_tensor_name(value)
             return self.operation(parsed.node)[parsed.index]
+        if isinstance(value, Node):
+            return self.operation(value.name)[0]
+        check_is_value(value)
         return self.constant(value, dtype, name)
 
     # How inputs become attrs
@@ -244,6 +271,13 @@ class GraphBuilder:
                 "write several tensors for one argument as a list",
                 node=name,
             )
+        for arg, value in zip(signature.input_args, inputs, strict=True):
+            if (arg.number_attr or arg.type_list_attr) and not (is_several(value) or isinstance(value, Operation)):
+                raise InvalidArgumentError(
+                    f"{signature.name} takes a list of tensors as {arg.name!r}, got {type(value).__name__}; "
+                    "write it as a list",
+                    node=name,
+                )
         wanted = _known_types(signature, inputs, attrs)
         made: list[Tensor | list[Tensor]] = []
         for arg, value in zip(signature.input_args, inputs, strict=True):
@@ -255,17 +289,42 @@ class GraphBuilder:
                 made.append(self.tensor(value, dtype, constant_name))
         return made
 
+    def _known_op(self, op: str) -> OpSignature:
+        """The signature of a registered op; NotFoundError, with the name that was probably meant, for others."""
+        try:
+            return lookup_op(op)
+        except NotFoundError as error:
+            hint = meant(str(op), [*op_names(), *self._functions])
+            raise NotFoundError(f"{error.message.removesuffix('.')}{hint or '.'}", op=str(op)) from None
+
+    def _check_own(self, name: str, tensors: Sequence[Tensor | list[Tensor]]) -> None:
+        """InvalidArgumentError for a tensor of another builder: its name means something else here, or nothing."""
+        for value in tensors:
+            for tensor in value if isinstance(value, list) else (value,):
+                if tensor.builder is not self:
+                    raise InvalidArgumentError(
+                        f"{tensor!r} belongs to another GraphBuilder; use tensors of this one, or their names",
+                        node=name,
+                    )
+
+    def _node_names(self, nodes: Input) -> list[str]:
+        """The names of one node or several that others wait for."""
+        return [self._node_name(node) for node in (nodes if is_several(nodes) else (nodes,))]
+
     def _node_name(self, node: Input) -> str:
         if isinstance(node, str):
             return self.operation(parse_tensor_name(node).node).name
         if isinstance(node, Tensor):
             return node.node
-        return str(node.name)
+        if isinstance(node, (Operation, Node)):
+            return node.name
+        raise InvalidArgumentError(f"{type(node).__name__} is no node to wait for; give a node, a tensor or a name")
 
     def _joined_device(self, name: str) -> str:
-        if not name or not self._device:
-            return name or self._device
-        return str(complete(parse_full_name(name), parse_full_name(self._device)))
+        if name == "":
+            return self._device
+        requested = self._read_device(name)
+        return str(complete(parse_full_name(requested), parse_full_name(self._device))) if self._device else requested
 
 
 def node_def_builder(
@@ -308,13 +367,18 @@ def _ref(tensor: Tensor) -> InputRef:
 def _dtype(dtype: DType | type | np.dtype[Any]) -> DataType:
     if isinstance(dtype, DataType):
         return dtype
-    return parse_dtype(dtype) if isinstance(dtype, str) else from_numpy(np.dtype(dtype))
+    if isinstance(dtype, str):
+        return parse_dtype(dtype)
+    try:
+        return from_numpy(np.dtype(dtype))
+    except TypeError:
+        raise InvalidArgumentError(f"{dtype!r} is no element type; write one such as float32 or int64") from None
 
 
 def _as_array(value: Any, dtype: DataType | None) -> tuple[Array, DataType]:
     """The value as an array of `dtype`; without one Python floats are float32 and ints int32, as users expect."""
     if dtype is not None:
-        return np.asarray(value, numpy_dtype(dtype)), dtype
+        return array_of(value, dtype), dtype
     array = np.asarray(value)
     if not isinstance(value, (np.ndarray, np.generic)):
         array = array.astype({"f": np.float32, "i": np.int32, "S": object}.get(array.dtype.kind, array.dtype))

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from ..errors import InvalidArgumentError
 from .graph import Graph
-from .importer import Serialisable, parse_graph_def
+from .importer import parse_graph_def
 from .protos import GraphDef
+from .sources import GraphSource
 
 
-def extended(graph: Graph, addition: GraphDef | Serialisable | bytes) -> GraphDef:
+def extended(graph: Graph, addition: GraphSource) -> GraphDef:
     """The nodes and functions of `graph`, then those of `addition`, whose versions count if it has any.
 
     Raises InvalidArgumentError for a node whose name is taken, and for a function that is defined otherwise.

@@ -49,6 +49,8 @@ class Place(Protocol):
 class Extension(GraphBuilder):
     """A `GraphBuilder` whose nodes go into `graph`."""
 
+    _read_device: Callable[[str], str] = staticmethod(str)  # the devices of a graph stay as they are written
+
     def __init__(self, graph: Graph, lookup: Callable[[str], OpSignature] = lookup_op) -> None:
         """`lookup` finds signatures; one that knows the graph's functions lets them be used as ops."""
         super().__init__()
@@ -87,7 +89,7 @@ class Extension(GraphBuilder):
         *inputs: Input,
         name: str = "",
         device: str = "",
-        control: Sequence[Input] = (),
+        control: Input = (),
         attrs: Mapping[str, Any] | None = None,
         **more_attrs: Any,
     ) -> Operation:
@@ -207,7 +209,7 @@ class Extension(GraphBuilder):
         return self._device_ids[key]
 
     def _add(
-        self, name: str, properties: NodeProperties, inputs: Sequence[Tensor], control: Sequence[Input], device: str
+        self, name: str, properties: NodeProperties, inputs: Sequence[Tensor], control: Input, device: str
     ) -> Operation:
         ids = self._ids
         node_id = ids[name] = self._first_new + len(self._new_names)
@@ -225,7 +227,7 @@ class Extension(GraphBuilder):
         if not inputs and not control and self.place is not None:
             control = (self.place.pivot,)
         if control or self._control:
-            for source in dict.fromkeys((*self._control, *map(self._node_name, control))):
+            for source in dict.fromkeys((*self._control, *self._node_names(control))):
                 self._edge(self.id_of(source), CONTROL_SLOT, node_id, CONTROL_SLOT)
         return Operation(self, name, properties.op_def.name, properties.output_types)
 

@@ -6,6 +6,7 @@ binary, and a file that is neither is refused with its name.
 
 from __future__ import annotations
 
+from os import PathLike
 from pathlib import Path
 
 from google.protobuf import text_format
@@ -33,25 +34,37 @@ def graph_def_to_text(graph_def: GraphDef) -> str:
     return text_format.MessageToString(graph_def)
 
 
-def load_graph_def(path: str | Path) -> GraphDef:
-    """Reads a GraphDef: text if the file's suffix is .pbtxt, .prototxt or .textproto, else binary.
+def load_graph_def(path: str | PathLike[str] | bytes) -> GraphDef:
+    """Reads a GraphDef: text if the file's suffix is .pbtxt, .prototxt or .textproto, else binary; or its bytes.
 
     Raises NotFoundError when there is no such file and InvalidArgumentError when it holds no GraphDef.
     """
     try:
-        return GraphDef.FromString(read_graph_bytes(path))
+        return GraphDef.FromString(path if isinstance(path, bytes) else read_graph_bytes(path))
     except DecodeError as error:
-        raise no_graph_def(path) from error
+        raise no_graph_def(None if isinstance(path, bytes) else path) from error
 
 
-def read_graph_bytes(path: str | Path) -> bytes:
+def as_path(path: str | PathLike[str], what: str) -> Path:
+    """The path of a `what`; InvalidArgumentError for what is no path."""
+    if not isinstance(path, (str, PathLike)):
+        raise InvalidArgumentError(f"{type(path).__name__} is no path of a {what}; give text or a pathlib.Path")
+    return Path(path)
+
+
+def read_graph_bytes(path: str | PathLike[str]) -> bytes:
     """The GraphDef of a file as binary, which is all that an import needs: a binary file is not even looked at.
 
-    Raises NotFoundError when there is no such file and InvalidArgumentError when it is text and holds no GraphDef.
+    Raises NotFoundError when there is no such file and InvalidArgumentError when it is a folder, or text and holds no
+    GraphDef.
     """
-    path = Path(path)
+    path = as_path(path, "GraphDef file")
     try:
         data = path.read_bytes()
+    except IsADirectoryError:
+        raise InvalidArgumentError(
+            f"{str(path)!r} is a folder; give a GraphDef file, or open a SavedModel with open_saved_model"
+        ) from None
     except OSError as error:
         raise NotFoundError(f"cannot read {str(path)!r}: {error.strerror}; give the path of a GraphDef file") from error
     if path.suffix in _TEXT_SUFFIXES:
@@ -59,16 +72,24 @@ def read_graph_bytes(path: str | Path) -> bytes:
     return data
 
 
-def no_graph_def(path: str | Path) -> InvalidArgumentError:
-    """What to raise for a file whose bytes are no GraphDef."""
+def no_graph_def(path: str | PathLike[str] | None) -> InvalidArgumentError:
+    """What to raise for a file whose bytes are no GraphDef, or for bytes that nobody says the file of."""
+    what = "the bytes" if path is None else repr(str(path))
     return InvalidArgumentError(
-        f"{str(path)!r} holds no GraphDef: damaged, or of another format (a text graph must end in .pbtxt)"
+        f"no GraphDef in {what}: damaged, or of another format (a text graph must end in .pbtxt)"
     )
 
 
-def save_graph_def(graph_def: GraphDef, path: str | Path) -> None:
-    """Writes a GraphDef, as text if the suffix says so, else as binary with a fixed order of attrs."""
-    path = Path(path)
+def save_graph_def(graph_def: GraphDef, path: str | PathLike[str]) -> None:
+    """Writes a GraphDef, as text if the suffix says so, else as binary with a fixed order of attrs.
+
+    Raises InvalidArgumentError for what is no GraphDef or no path, OSError when the file cannot be written.
+    """
+    path = as_path(path, "GraphDef file")
+    if not isinstance(graph_def, GraphDef):
+        raise InvalidArgumentError(
+            f"{type(graph_def).__name__} is no GraphDef; call graph_def() of a builder, to_graph_def() of a graph"
+        )
     if path.suffix in _TEXT_SUFFIXES:
         path.write_text(graph_def_to_text(graph_def))
     else:

@@ -222,6 +222,10 @@ class Graph(Columns):
 
         return to_graph_def(self, from_node_id)
 
+    def SerializeToString(self) -> bytes:  # noqa: N802 - named by protobuf, whose messages it may stand in for
+        """The GraphDef in bytes, so that a graph may be given wherever a GraphDef may."""
+        return self.to_graph_def().SerializeToString()
+
     def __repr__(self) -> str:
         return f"<Graph of {self.num_nodes} nodes and {self.num_edges} edges>"
 

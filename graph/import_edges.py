@@ -25,6 +25,7 @@ from .tensor_id import TensorId, parse_tensor_name
 
 _LOOP_MERGES = frozenset({"Merge", "RefMerge"})
 _NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
+_SHOWN = 12  # nodes of a cycle that an error names
 
 
 class NodeInputs:
@@ -144,8 +145,25 @@ def creation_order(names: Sequence[str], properties: Sequence[NodeProperties], i
         return range(len(names))  # the file is in creation order already, which is what programs write
     order = _ready_order(properties, inputs)
     if len(order) < len(names):
-        raise InvalidArgumentError(f"{len(names) - len(order)} nodes in a cycle")
+        cycle = _cycle(set(range(len(names))).difference(order), properties, inputs)
+        shown = " -> ".join(names[i] for i in cycle[:_SHOWN]) + (" -> ..." if len(cycle) > _SHOWN else "")
+        raise InvalidArgumentError(f"{len(names) - len(order)} nodes in a cycle: {shown} -> {names[cycle[0]]}")
     return order
+
+
+def _cycle(stuck: set[int], properties: Sequence[NodeProperties], inputs: NodeInputs) -> list[int]:
+    """One circle among nodes that wait for each other: each node before one that reads from it, the lowest first."""
+    place: dict[int, int] = {}
+    node = min(stuck)
+    while node not in place:
+        place[node] = len(place)
+        sources = [source for source, _ in inputs.sources_of(node) if source in stuck]
+        if properties[node].op in _LOOP_MERGES:  # which waits for a next iteration only if it has nothing else
+            sources = [s for s in sources if properties[s].op not in _NEXT_ITERATIONS] or sources
+        node = min(sources)
+    path = list(place)[place[node] :][::-1]
+    first = path.index(min(path))
+    return path[first:] + path[:first]
 
 
 def _closes_loop(properties: Sequence[NodeProperties], inputs: NodeInputs, row: int) -> bool:

@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from google.protobuf.message import Message
@@ -33,19 +33,12 @@ from .node import Node
 from .ops.registry import MIN_PRODUCER, PRODUCER, RELEASE
 from .properties import NodeProperties, PropertiesCache, split_entry
 from .protos import FunctionDefLibrary, GraphDef, LazyGraphDef, LazyNodeDef, VersionDef
+from .sources import GraphSource, graph_bytes
 from .tensor_id import parse_tensor_name
 from .validate import check_arity, check_attrs, check_op_deprecation
 
 _CHUNK = 4096  # nodes whose strings are read together
 Parsed = TypeVar("Parsed", bound=Message)
-
-
-class Serialisable(Protocol):
-    """Any message object that is a GraphDef on the wire, TensorFlow's own included."""
-
-    def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf named it
-        """The message as bytes."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +73,14 @@ class ImportResults:
     missing_unused_input_map_keys: list[str] = field(default_factory=list)
 
 
-def parse_lazily(graph_def: GraphDef | Serialisable | bytes) -> LazyGraphDef:
-    """The GraphDef with its attrs left as bytes; InvalidArgumentError when it is none."""
-    return _parsed(LazyGraphDef, graph_def if isinstance(graph_def, bytes) else graph_def.SerializeToString())
+def parse_lazily(graph_def: GraphSource) -> LazyGraphDef:
+    """The GraphDef with its attrs left as bytes; InvalidArgumentError when it is none, and as `graph_bytes` raises."""
+    return _parsed(LazyGraphDef, graph_bytes(graph_def))
 
 
-def parse_graph_def(graph_def: GraphDef | Serialisable | bytes) -> GraphDef:
-    """A GraphDef of the caller's own; InvalidArgumentError when it is none."""
-    return _parsed(GraphDef, graph_def if isinstance(graph_def, bytes) else graph_def.SerializeToString())
+def parse_graph_def(graph_def: GraphSource) -> GraphDef:
+    """A GraphDef of the caller's own; raises as `parse_lazily`."""
+    return _parsed(GraphDef, graph_bytes(graph_def))
 
 
 def _parsed(kind: type[Parsed], data: bytes) -> Parsed:
@@ -120,7 +113,7 @@ class _Constructor:
 
     def __init__(
         self,
-        graph_def: GraphDef | Serialisable | bytes,
+        graph_def: GraphSource,
         graph: Graph,
         options: ImportOptions,
         *,
@@ -281,7 +274,7 @@ class _Constructor:
 
 
 def graph_def_to_graph(
-    graph_def: GraphDef | Serialisable | bytes,
+    graph_def: GraphSource,
     *,
     add_default_attrs: bool = False,
     allow_internal_names: bool = False,
@@ -291,11 +284,11 @@ def graph_def_to_graph(
 ) -> Graph:
     """A new graph from a GraphDef, as a session or a worker makes it: no attr is checked that building does not need.
 
-    `add_default_attrs` fills in attrs left out; `allow_internal_names` accepts names that begin with "_";
-    `expect_device` wants a device on every node and makes it the assigned one; `library` holds functions that nodes may
-    call besides those of the GraphDef; `on_read` is told of some thousand nodes
-    at a time how many more have been read, in the thread that reads. Raises InvalidArgumentError (names,
-    inputs, cycles, types, versions) or NotFoundError (unknown ops, attrs that decide port types).
+    What may stand for a GraphDef is said in `sources`. `add_default_attrs` fills in attrs left out;
+    `allow_internal_names` accepts names that begin with "_"; `expect_device` wants a device on every node and makes it
+    the assigned one; `library` holds functions that nodes may call besides those of the GraphDef; `on_read` is told of
+    some thousand nodes at a time how many more have been read, in the thread that reads. Raises InvalidArgumentError
+    (names, inputs, cycles, types, versions) or NotFoundError (unknown ops, attrs that decide port types).
     """
     with collector_paused():
         graph = Graph()
@@ -319,9 +312,7 @@ def _assign_requested(graph: Graph) -> None:
     graph.assign_devices(graph.requested_device_indices())
 
 
-def import_graph_def(
-    graph_def: GraphDef | Serialisable | bytes, graph: Graph, options: ImportOptions | None = None
-) -> ImportResults:
+def import_graph_def(graph_def: GraphSource, graph: Graph, options: ImportOptions | None = None) -> ImportResults:
     """Adds a GraphDef to `graph`: default attrs filled in, every node validated against its op, versions merged.
 
     Shapes that are written down as `_output_shapes` must agree with the graph, and are then left out.
@@ -329,7 +320,7 @@ def import_graph_def(
     Raises InvalidArgumentError, NotFoundError or UnimplementedError (removed ops), and then `graph` is as it was.
     """
     options = options or ImportOptions()
-    data = graph_def if isinstance(graph_def, bytes) else graph_def.SerializeToString()
+    data = graph_bytes(graph_def)
     with collector_paused():
         if b"_output_shapes" in data:
             data = _with_shapes_checked(data, graph, options)

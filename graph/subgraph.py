@@ -20,9 +20,10 @@ from ..errors import InvalidArgumentError, NotFoundError
 from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from .dtypes import DataType, base_type
 from .graph import Graph
-from .importer import Serialisable, graph_def_to_graph
+from .importer import graph_def_to_graph
 from .node import Node
-from .protos import GraphDef
+from .sources import GraphSource
+from .suggestions import meant
 from .tensor_id import TensorId, parse_tensor_name
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
@@ -97,7 +98,9 @@ class _Rewrite:
         tensor = parse_tensor_name(text)
         node = self.graph.find_node(tensor.node)
         if node is None:
-            raise NotFoundError(f"FeedInputs: unable to find feed output {text}", node=tensor.node)
+            raise NotFoundError(
+                f"FeedInputs: unable to find feed output {text}{_meant(self.graph, tensor.node)}", node=tensor.node
+            )
         if not 0 <= tensor.index < node.num_outputs:
             raise InvalidArgumentError(
                 f"FeedInputs: {text} should have output index < {node.num_outputs}", node=node.name, op=node.op
@@ -120,7 +123,9 @@ class _Rewrite:
         tensor = parse_tensor_name(text)
         node = self.graph.find_node(tensor.node)
         if node is None:
-            raise NotFoundError(f"FetchOutputs node {text}: not found", node=tensor.node)
+            raise NotFoundError(
+                f"FetchOutputs node {text}: not found{_meant(self.graph, tensor.node)}", node=tensor.node
+            )
         if node.num_outputs == 0:
             raise InvalidArgumentError(
                 f"Tried to fetch data for '{text}', which produces no output.  To run to a node but not fetch any "
@@ -180,11 +185,17 @@ def prune_for_reverse_reachability(graph: Graph, seeds: Iterable[Node]) -> bool:
     return graph.keep_only(reachable_backwards(graph, [seed.id for seed in seeds]))
 
 
+def _meant(graph: Graph, name: str) -> str:
+    """The hint for a node that does not exist; nodes that requests add are never meant."""
+    return meant(name, (known for known in graph.names() if known and not known.startswith("_")))
+
+
 def _target_nodes(graph: Graph, targets: Sequence[str]) -> list[Node]:
     found = [graph.find_node(parse_tensor_name(text).node) for text in targets]
     missing = [text for text, node in zip(targets, found, strict=True) if node is None]
     if missing:
-        raise NotFoundError(f"PruneForTargets: Some target nodes not found: {' '.join(missing)} ")
+        hint = _meant(graph, parse_tensor_name(missing[0]).node)
+        raise NotFoundError(f"PruneForTargets: Some target nodes not found: {' '.join(missing)} {hint}")
     return [node for node in found if node is not None]
 
 
@@ -241,7 +252,7 @@ def client_graph(
 
 
 def build_client_graph(
-    graph_def: GraphDef | Serialisable | bytes,
+    graph_def: GraphSource,
     feeds: Sequence[str],
     fetches: Sequence[str],
     targets: Sequence[str],

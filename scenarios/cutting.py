@@ -7,21 +7,24 @@ cluster: what `devices.timing.simulate` takes. Always holds: they are what a ses
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
-from ..devices import Cluster
+from ..devices import Cluster, as_cluster
 from ..devices.placement import place
-from ..graph import Graph, GraphDef, PartitionOptions, client_graph, graph_def_to_graph, split_graph
+from ..graph import Graph, PartitionOptions, client_graph, graph_def_to_graph, split_graph
 from ..graph.passes.lower_functional import lower_functional
+from ..graph.sources import GraphSource
 from ..graph.static_shapes import shapes_of_fed
+from ..graph.tensor_names import Names, tensor_names
 
 
 def cut(
-    graph_def: GraphDef,
-    cluster: Cluster,
+    graph_def: GraphSource,
+    cluster: Cluster | str | Path,
     *,
-    feeds: Sequence[str] = (),
-    fetches: Sequence[str] = (),
-    targets: Sequence[str] = (),
+    feeds: Names = (),
+    fetches: Names = (),
+    targets: Names = (),
     inline: bool = False,
 ) -> dict[str, Graph]:
     """Imports, lowers, places, prunes and partitions; raises what a session raises for the same graph and names.
@@ -29,9 +32,10 @@ def cut(
     With `inline` calls of functions are inlined, as a session does with `optimizer_options.do_function_inlining`: only
     then can a graph that calls functions be simulated.
     """
+    cluster = as_cluster(cluster)
     graph = lower_functional(graph_def_to_graph(graph_def, add_default_attrs=True), inline_calls=inline)
     place(graph, cluster)
-    return cut_placed(graph, cluster, feeds, fetches, targets)
+    return cut_placed(graph, cluster, tensor_names(feeds), tensor_names(fetches), tensor_names(targets))
 
 
 def cut_placed(

@@ -15,6 +15,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType, base_type
 from partita.graph.graph import Graph
 from partita.graph.importer import graph_def_to_graph
+from partita.graph.ops.registry import lookup_op
 from partita.graph.ops.type_inference import name_ranges
 from partita.graph.protos import AttrValue, FunctionDef, FunctionDefLibrary, GraphDef, NameAttrList
 from partita.graph.tensor_id import parse_tensor_name
@@ -107,5 +108,6 @@ def calling(
     fed = [b.placeholder(f"x{k}", dtype) for k, dtype in enumerate([*first, *inputs])]
     rest = fed[len(first) :]
     types = {"Tin": encode(inputs, "list(type)"), "Tout": encode(outputs, "list(type)")}
-    b.op(op, *fed[: len(first)], rest, name="c", attrs={**types, **attrs})
+    declared = {name: value for name, value in types.items() if name in lookup_op(op).attrs}  # a While calls them T
+    b.op(op, *fed[: len(first)], rest, name="c", attrs={**declared, **attrs})
     return b

@@ -8,15 +8,19 @@ timeline's warnings; graphs are left alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from ...errors import InvalidArgumentError
 from ...graph.collector import collector_paused
 from ...graph.dtypes import Array, Shape
 from ...graph.graph import Graph
-from ...graph.importer import Serialisable, graph_def_to_graph
+from ...graph.importer import graph_def_to_graph
 from ...graph.joined import JoinedGraph
 from ...graph.node import NodeClass
 from ...graph.shape_inference import Feeds, Shapes, infer_joined
+from ...graph.sources import GraphSource
 from ..cluster import Cluster
+from ..cluster_file import as_cluster
 from ..memory import Place, peaks
 from ..units import format_bytes
 from .buffers import buffers_of
@@ -28,8 +32,8 @@ from .work import Work, plan_work
 
 
 def simulate(
-    partitions: Mapping[str, Graph | Serialisable],
-    cluster: Cluster,
+    partitions: Mapping[str, Graph | GraphSource],
+    cluster: Cluster | str | Path,
     *,
     feeds: Feeds | None = None,
     shapes: Mapping[str, Shapes] | None = None,
@@ -38,17 +42,19 @@ def simulate(
 ) -> Timeline:
     """The timeline of one step.
 
-    `partitions` maps device names to the graphs (or GraphDefs) that run there. `feeds` maps fed tensors to shapes
-    (tuples) or values (arrays); one that is not given has the shape of its placeholder. `shapes` maps nodes to output
-    shapes that are known from elsewhere, such as a run. `cost_source` is the roofline unless given. Sizes that stay
-    unknown count as `assumed_size`, which the warnings then say.
+    `partitions` maps device names to the graphs (or GraphDefs) that run there; `cluster` may be given as a text such as
+    "gpu:2" or the path of a file. `feeds` maps fed tensors to shapes (tuples) or values (arrays); one that is not given
+    has the shape of its placeholder. `shapes` maps nodes to output shapes that are known from elsewhere, such as a run.
+    `cost_source` is the roofline unless given. Sizes that stay unknown count as `assumed_size`, which the warnings then
+    say.
 
     Raises InvalidArgumentError for a device that the cluster lacks, for partitions that do not fit together, for feeds
     whose type or shape is not the graph's, or that it was not cut for, for shapes that contradict an op, and for a step
-    in which nothing takes time; UnimplementedError for what cannot be timed yet:
-    calls of functions (`cut` inlines them when asked to), loops, and collectives.
+    in which nothing takes time; UnimplementedError for what cannot be timed yet: calls of functions (`cut` inlines them
+    when asked to), loops, and collectives.
     """
-    graphs = {place: _as_graph(graph) for place, graph in partitions.items()}
+    cluster = as_cluster(cluster)
+    graphs = {cluster.find(place).name: _as_graph(graph) for place, graph in _checked(partitions).items()}
     with collector_paused():
         joined = JoinedGraph(graphs)
         given = {**_as_feeds(shapes or {}, joined), **checked_feeds(feeds or {}, joined)}
@@ -64,7 +70,17 @@ def _as_feeds(shapes: Mapping[str, Shapes], joined: JoinedGraph) -> dict[str, Sh
     return {f"{n}:{i}": shape for n, outputs in shapes.items() if n in names for i, shape in enumerate(outputs)}
 
 
-def _as_graph(graph: Graph | Serialisable) -> Graph:
+def _checked(partitions: Mapping[str, Graph | GraphSource]) -> Mapping[str, Graph | GraphSource]:
+    """InvalidArgumentError for a graph in the place of the graphs of all devices."""
+    if not isinstance(partitions, Mapping):
+        raise InvalidArgumentError(
+            f"partitions: {type(partitions).__name__} is no mapping from device names to graphs; "
+            "cut the graph first, with scenarios.cutting.cut"
+        )
+    return partitions
+
+
+def _as_graph(graph: Graph | GraphSource) -> Graph:
     if isinstance(graph, Graph):
         return graph
     return graph_def_to_graph(graph, add_default_attrs=True, allow_internal_names=True, expect_device=True)

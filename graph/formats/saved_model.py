@@ -22,6 +22,7 @@ from google.protobuf.message import DecodeError
 from ...errors import DataLossError, InvalidArgumentError, NotFoundError, OutOfRangeError
 from ..default_attrs import add_defaults, add_defaults_to_graph_def, graph_lookup
 from ..dtypes import DataType, Shape
+from ..files import as_path
 from ..ops.registry import OpSignature, lookup_op
 from ..protos import AssetFileDef, GraphDef, MetaGraphDef, OpList, SavedModel, SignatureDef, TensorInfo
 from ..tensor import shape_from_proto, tensor_to_numpy
@@ -106,7 +107,7 @@ def load_saved_model(folder: str | Path, tags: Iterable[str] = SERVING_TAGS) -> 
     short, DataLossError for one damaged otherwise and InvalidArgumentError for a graph that says several things of what
     can be only one.
     """
-    folder, wanted = Path(folder), frozenset(tags)
+    folder, wanted = as_path(folder, "SavedModel"), frozenset((tags,) if isinstance(tags, str) else tags)
     meta_graph = _chosen(_read(folder), wanted)
     info = meta_graph.meta_info_def
     _fill_defaults(meta_graph.graph_def, info.stripped_op_list)

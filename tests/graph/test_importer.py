@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from google.protobuf import text_format
 from hypothesis import given
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from partita.errors import InvalidArgumentError, NotFoundError, PartitaError, UnimplementedError
 from partita.graph import Graph, GraphDef, ImportOptions, graph_def_to_graph, import_graph_def
 from partita.graph.attrs import encode
+from partita.graph.dtypes import DataType
 from tests.strategies import GraphCase, graph_cases
 
 _FLOAT, _INT32 = encode("float32", "type"), encode("int32", "type")
@@ -252,3 +255,38 @@ def test_the_order_of_the_file_does_not_decide_what_is_imported(case: GraphCase,
     ours = {n.name: n for n in graph_def_to_graph(shuffled).to_graph_def().node}
     theirs = {n.name: n for n in graph_def_to_graph(case.graph_def).to_graph_def().node}
     assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("edges", "named"),
+    [
+        ([("a", "c"), ("b", "a"), ("c", "b")], "3 nodes in a cycle: a -> b -> c -> a"),
+        ([("a", "a")], "1 nodes in a cycle: a -> a"),
+        ([("d", "c"), ("c", "b"), ("b", "c")], "3 nodes in a cycle: c -> b -> c"),
+    ],
+)
+def test_the_nodes_of_a_cycle_are_named_in_the_order_of_their_edges(edges: list[tuple[str, str]], named: str) -> None:
+    """Not those that only wait for it."""
+    graph_def = GraphDef()
+    for name, source in edges:
+        graph_def.node.add(name=name, op="Neg", input=[source]).attr["T"].type = DataType.FLOAT
+    with pytest.raises(InvalidArgumentError) as caught:
+        graph_def_to_graph(graph_def)
+    assert caught.value.message.startswith(named)
+
+
+@given(st.integers(1, 40), st.data())
+def test_a_named_cycle_is_one(count: int, data: st.DataObject) -> None:
+    """Every node that is named reads from the one named before it, whatever the graph."""
+    sources = [data.draw(st.integers(0, count - 1)) for _ in range(count)]
+    graph_def = GraphDef()
+    for k, source in enumerate(sources):
+        graph_def.node.add(name=f"n{k}", op="Neg", input=[f"n{source}"]).attr["T"].type = DataType.FLOAT
+    with pytest.raises(InvalidArgumentError) as caught:
+        graph_def_to_graph(graph_def)
+    names = caught.value.message.partition(": ")[2].split(" -> ")
+    if "..." not in names:
+        assert names[0] == names[-1]
+    for before, after in pairwise(names):
+        if "..." not in (before, after):
+            assert sources[int(after[1:])] == int(before[1:])
