@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from partita.errors import InvalidArgumentError, NotFoundError, PartitaError, UnimplementedError
 from partita.graph import Graph, GraphDef, ImportOptions, graph_def_to_graph, import_graph_def
 from partita.graph.attrs import encode
-from partita.graph.dtypes import DataType
 from tests.strategies import GraphCase, graph_cases
 
 _FLOAT, _INT32 = encode("float32", "type"), encode("int32", "type")
@@ -269,7 +268,7 @@ def test_the_nodes_of_a_cycle_are_named_in_the_order_of_their_edges(edges: list[
     """Not those that only wait for it."""
     graph_def = GraphDef()
     for name, source in edges:
-        graph_def.node.add(name=name, op="Neg", input=[source]).attr["T"].type = DataType.FLOAT
+        graph_def.node.add(name=name, op="Neg", input=[source]).attr["T"].CopyFrom(_FLOAT)
     with pytest.raises(InvalidArgumentError) as caught:
         graph_def_to_graph(graph_def)
     assert caught.value.message.startswith(named)
@@ -281,7 +280,7 @@ def test_a_named_cycle_is_one(count: int, data: st.DataObject) -> None:
     sources = [data.draw(st.integers(0, count - 1)) for _ in range(count)]
     graph_def = GraphDef()
     for k, source in enumerate(sources):
-        graph_def.node.add(name=f"n{k}", op="Neg", input=[f"n{source}"]).attr["T"].type = DataType.FLOAT
+        graph_def.node.add(name=f"n{k}", op="Neg", input=[f"n{source}"]).attr["T"].CopyFrom(_FLOAT)
     with pytest.raises(InvalidArgumentError) as caught:
         graph_def_to_graph(graph_def)
     names = caught.value.message.partition(": ")[2].split(" -> ")
