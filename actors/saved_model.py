@@ -21,6 +21,7 @@ import trio
 
 from ..errors import InvalidArgumentError
 from ..graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedGraph, Signature, load_saved_model
+from ..graph.suggestions import meant
 from .session import Session, open_session
 
 if TYPE_CHECKING:
@@ -60,7 +61,8 @@ def feeds_of(signature: Signature, feeds: Mapping[str, npt.ArrayLike], name: str
     if unknown or missing:
         what = f"has no input {min(unknown)!r}" if unknown else f"needs the input {min(missing)!r}"
         inputs = ", ".join(map(repr, signature.inputs)) or "none"
-        raise InvalidArgumentError(f"signature {name!r} {what}; its inputs are {inputs}")
+        hint = meant(min(unknown), signature.inputs) if unknown else ""
+        raise InvalidArgumentError(f"signature {name!r} {what}; its inputs are {inputs}{hint}")
     return {signature.inputs[key].tensor: value for key, value in given.items()}
 
 

@@ -33,6 +33,7 @@ from ..graph.graph import Graph
 from ..graph.node import Node
 from ..graph.passes.isolate_calls import calls_giving_resources, isolate_calls
 from ..graph.passes.lower_functional import lower_functional
+from ..graph.sources import check_graph
 from ..graph.validate import check_attrs
 from .candidates import ANY, Constraint, DeviceSet
 from .cluster import Cluster
@@ -56,6 +57,7 @@ def place(
     InternalError for assigned devices that do not exist, FailedPreconditionError without devices; the graph is
     unchanged then.
     """
+    check_graph(graph)
     if isinstance(devices, Cluster):
         device_set = DeviceSet(devices.names, devices.client.task_name, default_device)
     else:

@@ -27,7 +27,7 @@ import numpy as np
 
 from ..errors import InvalidArgumentError, NotFoundError
 from .attrs import decode
-from .builder_checks import array_of, check_attr_names, check_is_value, is_several, requested_device
+from .builder_checks import array_of, check_attr_names, check_attr_values, check_is_value, is_several, requested_device
 from .device_name import complete, parse_full_name
 from .dtypes import Array, DataType, base_type, from_numpy, parse_dtype
 from .graph import Graph
@@ -41,7 +41,6 @@ from .protos import FunctionDef, GraphDef
 from .suggestions import meant
 from .tensor import numpy_to_tensor
 from .tensor_id import parse_tensor_name
-from .validate import check_attrs
 
 # Anything that can be made a tensor: the value's type is checked when the node is made.
 Input: TypeAlias = Any
@@ -116,7 +115,7 @@ class GraphBuilder:
             builder.control_input(source)
         builder.device(requested)
         node = builder.finalize()
-        check_attrs(full_name, signature, dict(node.attr))
+        check_attr_values(full_name, signature, given, node)
         decoded = {key: decode(value) for key, value in node.attr.items() if not value.HasField("tensor")}
         self._positions[full_name] = len(self._graph_def.node)
         self._graph_def.node.append(node)

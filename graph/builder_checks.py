@@ -15,11 +15,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import InvalidArgumentError
+from .attr_checks import check_value
 from .device_name import find_full_name, find_local_name
 from .dtypes import Array, DataType, dtype_name, numpy_dtype
 from .handles import Operation, Tensor
 from .ops.registry import OpSignature
+from .protos import NodeDef
 from .suggestions import meant, nearest
+from .validate import check_attrs
 
 _KINDS = ("CPU", "GPU")
 _PLACEHOLDER = "/job:NAME/replica:N/task:N/device:TYPE:N or a part of it"
@@ -37,6 +40,19 @@ def check_attr_names(signature: OpSignature, given: Mapping[str, Any], node: str
             raise InvalidArgumentError(
                 f"{signature.name} has no attr {name!r}{known}", node=node or None, op=signature.name
             )
+
+
+def check_attr_values(name: str, signature: OpSignature, given: Iterable[str], node: NodeDef) -> None:
+    """InvalidArgumentError for a value that an attr among `given` may not have, and for an attr that has none."""
+    for key in given:
+        declared = signature.attrs.get(key)
+        if declared is not None and not node.attr[key].placeholder:  # a placeholder is left to who calls the function
+            try:
+                check_value(node.attr[key], declared)
+            except InvalidArgumentError as error:
+                raise error.located(node=name, op=signature.name) from None
+    if any(key not in node.attr for key in signature.attrs):
+        check_attrs(name, signature, dict(node.attr))
 
 
 @lru_cache(maxsize=1 << 12)

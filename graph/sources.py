@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 from ..errors import InvalidArgumentError
 from .files import read_graph_bytes
+from .graph import Graph
 from .protos import GraphDef
 
 
@@ -50,6 +51,13 @@ def graph_bytes(source: GraphSource) -> bytes:
         raise InvalidArgumentError(f"a {kind} is no graph{inner}")
     data: bytes = message.SerializeToString()
     return data
+
+
+def check_graph(graph: object) -> None:
+    """InvalidArgumentError unless `graph` is a `Graph`, for functions that work on one in place."""
+    if not isinstance(graph, Graph):
+        help_ = "call its method graph()" if hasattr(graph, "graph_def") else "import it with graph_def_to_graph"
+        raise InvalidArgumentError(f"{type(graph).__name__} {_short(graph)} is no Graph; {help_}")
 
 
 def is_path(source: object) -> bool:

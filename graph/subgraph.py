@@ -22,7 +22,7 @@ from .dtypes import DataType, base_type
 from .graph import Graph
 from .importer import graph_def_to_graph
 from .node import Node
-from .sources import GraphSource
+from .sources import GraphSource, check_graph
 from .suggestions import meant
 from .tensor_id import TensorId, parse_tensor_name
 
@@ -244,6 +244,7 @@ def client_graph(
 
     Arguments and errors are those of `rewrite_graph_for_execution`.
     """
+    check_graph(full)
     request = full.copy()
     rewrite_graph_for_execution(
         request, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation

@@ -1,8 +1,8 @@
 """What was probably meant by a name that does not exist.
 
 Flows in: the unknown word and the words there are. Flows out: the end of an error text. Always holds: the answer is the
-same for the same words, and a graph of a million nodes is looked through in a moment, since only names that begin
-alike or end alike are compared letter by letter.
+same for the same words, and a million names are looked through in a second or two, since of very many only those
+that share one half with the word are compared letter by letter.
 
     suggestion("lable", ["labels", "loss"])     "; did you mean 'labels'?"
     suggestion("zzz", ["labels", "loss"])       "; known are labels, loss"
@@ -28,22 +28,23 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
     names = list(known)
     lower, last = word.lower(), word.rpartition("/")[2]
-    for alike in (
+    for is_meant in (
         lambda name: name.lower() == lower,
         lambda name: name.rpartition("/")[2] == word or name == last,
     ):
-        found = next(filter(alike, names), None)
+        found = next(filter(is_meant, names), None)
         if found is not None:
             return found
     if len(names) > _COMPARED:
-        names = list(islice((n for n in names if _may_be_meant(word, n)), _COMPARED))
+        names = list(islice((name for name in names if _may_be_meant(word, name)), _COMPARED))
     close = get_close_matches(word, names, n=1, cutoff=_CUTOFF)
     return close[0] if close else None
 
 
 def _may_be_meant(word: str, name: str) -> bool:
-    """A quick look: about as long, with the same first or last letters."""
-    return abs(len(word) - len(name)) <= 2 and (word[:2] == name[:2] or word[-2:] == name[-2:])
+    """A quick look: about as long, and one half of the letters the same, as a slip is in the other."""
+    half = (len(word) + 1) // 2
+    return abs(len(word) - len(name)) <= 2 and (name.startswith(word[:half]) or name.endswith(word[-half:]))
 
 
 def meant(word: str, known: Iterable[str]) -> str:

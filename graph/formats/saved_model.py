@@ -25,6 +25,7 @@ from ..dtypes import DataType, Shape
 from ..files import as_path
 from ..ops.registry import OpSignature, lookup_op
 from ..protos import AssetFileDef, GraphDef, MetaGraphDef, OpList, SavedModel, SignatureDef, TensorInfo
+from ..suggestions import meant
 from ..tensor import shape_from_proto, tensor_to_numpy
 from .bundle_index import index_file
 from .storage import file_errors, read_file
@@ -96,7 +97,8 @@ class SavedGraph:
         found = self.signatures.get(name)
         if found is None:
             known = ", ".join(map(repr, self.signatures)) or "none"
-            raise NotFoundError(f"SavedModel {str(self.folder)!r} has no signature {name!r}; it has {known}")
+            hint = meant(name, self.signatures)
+            raise NotFoundError(f"SavedModel {str(self.folder)!r} has no signature {name!r}; it has {known}{hint}")
         return found
 
 

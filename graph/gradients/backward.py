@@ -26,7 +26,9 @@ from ..ops.gradients.registry import Forward, Gradient, Gradients, IndexedSlices
 from ..passes.lower_functional import expand
 from ..protos import NameAttrList
 from ..sizes import Sizes, static
+from ..sources import check_graph
 from ..tensor_id import parse_tensor_name
+from ..tensor_names import Name, Names, tensor_names
 from .forward import DIFFERENTIABLE, ForwardGraph, result_types
 from .loops import Loop
 from .undo_loop import undo_loop
@@ -39,17 +41,17 @@ _OTHER_NUMBERS = frozenset(dtype for dtype in DataType if dtype and not is_ref(d
 
 def gradients(
     graph: Graph,
-    ys: Sequence[str],
-    xs: Sequence[str],
-    grad_ys: Sequence[str | None] | None = None,
-    stop_gradients: Sequence[str] = (),
+    ys: Names,
+    xs: Names,
+    grad_ys: Sequence[Name | None] | None = None,
+    stop_gradients: Names = (),
 ) -> list[str | None]:
     """Adds the gradients of the sum of `ys` by each of `xs` to `graph` and returns their names.
 
-    Tensors are named "node:port"; `xs` may also be references to variables or resource handles, whose gradient is that
-    of the value. `grad_ys` are tensors of the shapes and types of `ys` to begin with, ones where None; nothing flows
-    back through `stop_gradients`. None stands for an x that no y depends on differentiably; what flows back as rows is
-    made dense. New nodes are on the devices of the nodes they undo.
+    Tensors are named "node:port", or given as a `GraphBuilder` made them; `xs` may also be references to variables or
+    resource handles, whose gradient is that of the value. `grad_ys` are tensors of the shapes and types of `ys` to
+    begin with, ones where None; nothing flows back through `stop_gradients`. None stands for an x that no y depends on
+    differentiably; what flows back as rows is made dense. New nodes are on the devices of the nodes they undo.
 
     Conditionals, loops and calls of functions between xs and ys, as single nodes, are replaced by what they do (see
     `passes/lower_functional.py`); only where the library says what the gradient of a function is, that one is called.
@@ -61,6 +63,9 @@ def gradients(
     and ys inside of loops and for `grad_ys` that do not fit, UnimplementedError for loops that `loops.py` cannot take
     apart.
     """
+    check_graph(graph)
+    ys, xs, stop_gradients = map(tensor_names, (ys, xs, stop_gradients))
+    begin_with = [None if g is None else tensor_names(g)[0] for g in grad_ys or [None] * len(ys)]
     forward = _forward_graph(graph, xs, stop_gradients)
     functional = forward.functional([_output(graph, name) for name in ys])
     if functional:
@@ -69,7 +74,7 @@ def gradients(
     targets, sources = [_output(graph, name) for name in ys], [_output(graph, name) for name in xs]
     forward.check_outside([*targets, *sources])
     walk = Backward(forward)
-    walk.start(targets, grad_ys or [None] * len(ys))
+    walk.start(targets, begin_with)
     walk.run()
     found = [walk.result(source) for source in sources]
     forward.extension.graph()

@@ -27,6 +27,7 @@ from ..node import Edge, Node
 from ..port_table import PortTable
 from ..properties import NodeProperties
 from ..protos import AttrValue, GraphDef
+from ..sources import check_graph
 from .colocation import colocate_control_flow
 from .loops import add_control_loops, has_frames, is_gate
 from .options import START_TIME, PartitionOptions, assigned_device
@@ -312,6 +313,7 @@ def split_graph(graph: Graph, options: PartitionOptions | None = None) -> dict[s
     missing inputs and malformed loops, InternalError for malformed assigned devices, NotFoundError for missing start
     times when scheduling.
     """
+    check_graph(graph)
     with collector_paused():
         return _Cut(graph, options or PartitionOptions()).run()
 

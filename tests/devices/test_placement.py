@@ -12,7 +12,9 @@ from partita.errors import FailedPreconditionError, InternalError, InvalidArgume
 from partita.graph.builder import GraphBuilder
 from partita.graph.device_name import is_specification, parse_full_name
 from partita.graph.graph import Graph
+from partita.graph.importer import graph_def_to_graph
 from partita.graph.ops.kernel_facts import find_kernel
+from partita.graph.sources import GraphSource
 
 TASK = "/job:localhost/replica:0/task:0"
 CPUS = [f"{TASK}/device:CPU:{i}" for i in range(3)]
@@ -27,9 +29,9 @@ def placed(b: GraphBuilder, devices: list[str], *, soft: bool = False) -> dict[s
     return {node.name: node.assigned_device.removeprefix(f"{TASK}/device:") for node in graph.op_nodes()}
 
 
-def refusal(b: GraphBuilder, devices: list[str], *, soft: bool = False) -> str:
+def refusal(source: GraphSource, devices: list[str], *, soft: bool = False) -> str:
     """What placement says; the graph must be untouched then."""
-    graph = b.graph()
+    graph = graph_def_to_graph(source)
     with pytest.raises(InvalidArgumentError) as caught:
         place(graph, devices, allow_soft_placement=soft)
     assert not any(node.assigned_device for node in graph.op_nodes())
@@ -242,8 +244,10 @@ def test_clusters_are_accepted() -> None:
 def test_malformed_request() -> None:
     """A request that is no device name is shown with its node."""
     b = GraphBuilder()
-    b.constant(1.5, name="a", device="not a device")
-    assert refusal(b, CPUS) == (
+    b.constant(1.5, name="a")
+    graph_def = b.graph_def()  # a builder does not let it through
+    graph_def.node[0].device = "not a device"
+    assert refusal(graph_def, CPUS) == (
         "Malformed device specification 'not a device' in node: {name:'a' id:2 op device:{requested: 'not a device', "
         "assigned: ''} def:{{{node a}} = Const[dtype=DT_FLOAT, value=Tensor<type: float shape: [] values: 1.5>, "
         '_device="not a device"]()}}'
