@@ -101,6 +101,11 @@ def format_bytes(count: int) -> str:
     return f"{size:.2f} TiB"
 
 
+def format_rate(per_s: int | None) -> str:
+    """A compute rate in TFLOP/s, as tables have it: "19.5", "0.2"; "-" for none."""
+    return "-" if per_s is None else f"{per_s / 10**12:,.4g}"
+
+
 def format_ns(count: int) -> str:
     """A duration for people, in the largest unit that keeps it above one: "0 ns", "1.234 us", "2.500 s"."""
     for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):

@@ -17,6 +17,7 @@ import click
 INTERRUPTED = 130
 _DEBUG = "PARTITA_DEBUG"
 _FILE = click.Path(path_type=Path)
+_OUTPUT = click.Path(path_type=Path, readable=False)  # what is written need not be readable
 Command = TypeVar("Command", bound=Callable[..., None])
 
 _EPILOG = f"""\b
@@ -29,7 +30,25 @@ Exit codes:
 Set {_DEBUG}=1 to see the traceback of an error."""
 
 
-@click.group(epilog=_EPILOG, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]})
+class _Group(click.Group):
+    """The commands; one that does not exist is answered with the one that was meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments begin with."""
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], self.commands, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"the commands are {', '.join(sorted(self.commands))}"
+            ctx.fail(f"there is no command {args[0]!r}; {hint}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=_Group, epilog=_EPILOG, no_args_is_help=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(package_name="partita")
 def cli() -> None:
     """Rehearse a multi-device dataflow run.
@@ -45,6 +64,11 @@ _tags_option = click.option(
     show_default=True,
     metavar="LIST",
     help="Tags of the graph of a SavedModel, with commas between.",
+)
+
+
+_json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object, errors too; docs/cli.md lists the keys."
 )
 
 
@@ -70,6 +94,11 @@ def _placement_options(command: Command) -> Command:
             ),
             click.option("--cluster", type=_FILE, metavar="FILE.toml", help="Devices and links from a file."),
             click.option(
+                "--soft-placement",
+                is_flag=True,
+                help="Use another device of the task where the one that a node asks for does not exist.",
+            ),
+            click.option(
                 "--signature",
                 metavar="NAME",
                 help="What to ask of a SavedModel; feeds and fetches go by its names.  [default: serving_default]",
@@ -90,10 +119,13 @@ def _placement_options(command: Command) -> Command:
     "--steps", type=click.IntRange(min=1), default=1, show_default=True, help="Run so many steps; state is kept."
 )
 @click.option(
-    "--out", type=_FILE, metavar="OUT.npz", help="Write what the last step fetched; keys are the names asked for."
+    "--out", type=_OUTPUT, metavar="OUT.npz", help="Write what the last step fetched; keys are the names asked for."
 )
-@click.option("--trace", type=_FILE, metavar="TRACE.json", help="Write the simulated step as a Chrome trace.")
-def run(steps: int, out: Path | None, trace: Path | None, **flags: Any) -> None:  # Any: flags differ in type
+@click.option("--trace", type=_OUTPUT, metavar="TRACE.json", help="Write the simulated step as a Chrome trace.")
+@_json_option
+def run(
+    steps: int, out: Path | None, trace: Path | None, as_json: bool, **flags: Any
+) -> None:  # Any: flags differ in type
     """Run GRAPH and simulate its step time.
 
     GRAPH is a GraphDef file, binary, or text if it ends in .pbtxt, or the folder of a SavedModel, whose variables are
@@ -101,7 +133,7 @@ def run(steps: int, out: Path | None, trace: Path | None, **flags: Any) -> None:
     step and what each device did in it. Nodes run where they ask to; the others are placed.
 
     Without --fetch and --target all of the graph runs, and whatever nothing else reads is fetched. String tensors are
-    fed as arrays of bytes or text, bfloat16 as numpy stores it.
+    fed as arrays of bytes or text (numpy's S and U, not objects), bfloat16 as numpy stores it.
 
     \b
     Examples:
@@ -114,13 +146,14 @@ def run(steps: int, out: Path | None, trace: Path | None, **flags: Any) -> None:
     from .commands.request import Request
     from .commands.run import run as execute
 
-    trio.run(execute, Request(**flags), steps, out, trace)
+    trio.run(execute, Request(**flags), steps, out, trace, as_json)
 
 
 @cli.command()
 @_placement_options
-@click.option("--out", type=_FILE, required=True, metavar="DIR", help="Folder for the files; made if missing.")
-def partition(out: Path, **flags: Any) -> None:  # Any: flags differ in type
+@click.option("--out", type=_OUTPUT, required=True, metavar="DIR", help="Folder for the files; made if missing.")
+@_json_option
+def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags differ in type
     """Cut GRAPH and write the graph of each device.
 
     One GraphDef per device that has a part in the request, named after the device: cpu0.pb, gpu3.pb, and with the
@@ -133,7 +166,7 @@ def partition(out: Path, **flags: Any) -> None:  # Any: flags differ in type
     from .commands.partition import partition as execute
     from .commands.request import Request
 
-    execute(Request(**flags), out)
+    execute(Request(**flags), out, as_json)
 
 
 @cli.command()
@@ -145,8 +178,8 @@ def partition(out: Path, **flags: Any) -> None:  # Any: flags differ in type
     metavar="NAME=2,3",
     help="Feed a tensor of that shape, whatever its values; NAME= for a scalar.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@click.option("--trace", type=_FILE, metavar="TRACE.json", help="Write the simulated step as a Chrome trace.")
+@_json_option
+@click.option("--trace", type=_OUTPUT, metavar="TRACE.json", help="Write the simulated step as a Chrome trace.")
 def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: flags differ in type
     """Say how long a step of GRAPH takes, without running it.
 
@@ -170,7 +203,7 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: f
 @cli.command()
 @click.argument("graph", type=_FILE)
 @_tags_option
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@_json_option
 def inspect(graph: Path, tags: str, as_json: bool) -> None:
     """Say what is in GRAPH.
 
@@ -186,21 +219,28 @@ def inspect(graph: Path, tags: str, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("name", required=False)
-def scenario(name: str | None) -> None:
+@_json_option
+def scenario(name: str | None, as_json: bool) -> None:
     """Tell a shipped story: a graph built, run and simulated.
 
     Without NAME, lists the stories. Each is a short script in the folder scenarios/ to learn from and to copy.
     """
-    from .stories import STORIES, tell
+    from .commands.scenario import scenario as execute
 
-    if name is None:
-        width = max(map(len, STORIES))
-        click.echo("\n".join(f"{story:<{width}}  {what}" for story, what in STORIES.items()))
-    elif name in STORIES:
-        for line in tell(name):
-            click.echo(line)
-    else:
-        raise click.UsageError(f"there is no story {name!r}; the stories are {', '.join(STORIES)}")
+    execute(name, as_json)
+
+
+@cli.command()
+@click.argument("name", required=False)
+@_json_option
+def devices(name: str | None, as_json: bool) -> None:
+    """List the models of devices and links, and where their numbers come from.
+
+    These are the names that a cluster file may use. With NAME, only that one.
+    """
+    from .commands.devices import devices as execute
+
+    execute(name, as_json)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -209,34 +249,41 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _exit_code(arguments: Sequence[str] | None) -> int:
+    as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
     try:
         # Not standalone, because click would explain wrong usage in three lines.
         return cli.main(arguments, prog_name="partita", standalone_mode=False) or 0
     except click.ClickException as error:
-        _report(error.format_message())
+        _report(error.format_message(), error.exit_code, "INVALID_ARGUMENT", as_json)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        _report("interrupted")
+        _report("interrupted", INTERRUPTED, "CANCELLED", as_json)
         return INTERRUPTED
     except BrokenPipeError:
         # Whoever read stdout has had enough, as `head` does; Python's own flush at exit must not complain either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:  # noqa: BLE001 - the last resort: a traceback is for those who ask for it
-        return _explain(error)
+        return _explain(error, as_json)
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: Exception, as_json: bool) -> int:
     """Prints what a command raised; its exit code."""
-    from .commands.failure import exit_code, one_line
+    from .commands.failure import exit_code, one_line, status
 
     if os.environ.get(_DEBUG):
         import traceback
 
         traceback.print_exception(error)
-    _report(one_line(error))
+    _report(one_line(error), exit_code(error), status(error), as_json)
     return exit_code(error)
 
 
-def _report(text: str) -> None:
-    click.echo(f"partita: error: {' '.join(text.split())}", err=True)
+def _report(text: str, code: int, status: str, as_json: bool) -> None:
+    """One line on stderr; with --json the same as an object on stdout, where a program looks for it."""
+    message = " ".join(text.split())
+    click.echo(f"partita: error: {message}", err=True)
+    if as_json:
+        import json
+
+        click.echo(json.dumps({"error": {"status": status, "exit_code": code, "message": message}}, indent=2))

@@ -26,15 +26,18 @@ def cut(
     fetches: Names = (),
     targets: Names = (),
     inline: bool = False,
+    allow_soft_placement: bool = False,
 ) -> dict[str, Graph]:
     """Imports, lowers, places, prunes and partitions; raises what a session raises for the same graph and names.
 
-    With `inline` calls of functions are inlined, as a session does with `optimizer_options.do_function_inlining`: only
-    then can a graph that calls functions be simulated.
+    The graph may be a GraphDef, its bytes, the path of its file, a `GraphBuilder` or a `Graph`; the cluster may be a
+    text such as "gpu:2" or the path of a file. With `inline` calls of functions are inlined, as a session does with
+    `optimizer_options.do_function_inlining`: only then can a graph that calls functions be simulated.
+    `allow_soft_placement` is what it is in a session's `config`.
     """
     cluster = as_cluster(cluster)
     graph = lower_functional(graph_def_to_graph(graph_def, add_default_attrs=True), inline_calls=inline)
-    place(graph, cluster)
+    place(graph, cluster, allow_soft_placement=allow_soft_placement)
     return cut_placed(graph, cluster, tensor_names(feeds), tensor_names(fetches), tensor_names(targets))
 
 

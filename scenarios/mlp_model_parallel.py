@@ -14,7 +14,7 @@ from ..devices import local_cluster
 from ..devices.timing import Timeline, simulate
 from ..devices.units import format_bytes, format_ns
 from .cutting import cut
-from .report import columns, shorter, step_report, value_line
+from .report import columns, step_report, value_line
 from .workloads import mlp
 from .workloads.parameters import uniform
 
@@ -50,7 +50,7 @@ def _simulated(devices: Sequence[str]) -> Timeline:
 def _comparison(timelines: dict[str, Timeline]) -> Iterator[str]:
     rows = [["", "step time", "largest memory of a GPU"]]
     for name, timeline in timelines.items():
-        peak = max(timeline.peak_memory_bytes(d) for d in timeline.devices if shorter(d).startswith("GPU"))
+        peak = max(timeline.peak_memory_bytes(d) for d in timeline.devices if "GPU" in d)
         rows.append([name, format_ns(timeline.makespan_ns), format_bytes(peak)])
     return columns(rows)
 

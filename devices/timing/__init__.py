@@ -4,9 +4,10 @@
 from . import costs_conv, costs_dense, costs_free, costs_nn
 from .cost_source import CostSource, OpCost, RooflineSource
 from .simulate import simulate
-from .timeline import Timeline, TimelineEvent, start_times
+from .timeline import BASIS, Timeline, TimelineEvent, start_times
 
 __all__ = [
+    "BASIS",
     "CostSource",
     "OpCost",
     "RooflineSource",

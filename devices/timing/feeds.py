@@ -1,14 +1,15 @@
 """What a simulated step is fed: shapes or values by name, checked against the partitions.
 
-Flows in: what the caller gave, by tensor name. Flows out: the same, a tuple for a shape, an array for a value.
-Always holds: a feed that the graph says cannot be (another type, another shape, a tensor that the partitions were not
-cut for) is an error; nothing is converted.
+Flows in: what the caller gave, by tensor name, or by tensor of a `GraphBuilder`. Flows out: the same by name, a tuple
+for a shape, an array for a value. Always holds: a feed that the graph says cannot be (another type, another shape, a
+tensor that the partitions were not cut for) is an error; nothing is converted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import index
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ...graph.joined import JoinedGraph
 from ...graph.ops.shapes.registry import merge
 from ...graph.shape_inference import Feeds, infer_joined
 from ...graph.tensor_id import TensorId, parse_tensor_name
+from ...graph.tensor_names import tensor_names
 
 _MOST_ELEMENTS = 2**63 - 1  # that TensorFlow can count
 _TEXT_KINDS = "OSU"
@@ -26,14 +28,19 @@ _NUMBERS = (bool, int, float, complex)  # of Python: as in numpy they take on th
 _VALUES = (np.ndarray, np.generic, *_NUMBERS, bytes, str)
 
 
-def checked_feeds(feeds: Mapping[str, object], graph: JoinedGraph) -> dict[str, Shape | Array]:
-    """The feeds of a step; InvalidArgumentError for the first that cannot be, naming it and what the graph wants."""
+def checked_feeds(feeds: Mapping[Any, object], graph: JoinedGraph) -> dict[str, Shape | Array]:  # Any: a `Name`
+    """The feeds of a step by name; InvalidArgumentError for the first that cannot be, with what the graph wants."""
+    if not isinstance(feeds, Mapping):
+        raise InvalidArgumentError(
+            f"feeds: {type(feeds).__name__} is no mapping from tensors to shapes or arrays; "
+            'write for example {"x": (32, 224, 224, 3)}'
+        )
     nodes, numbers = feed_nodes(graph), {name: n for n, name in enumerate(graph.names)}
     seen: set[TensorId] = set()
     found: dict[str, Shape | Array] = {}
     elsewhere: dict[str, Shape | Array] = {}  # feeds of tensors that the partitions do not have
     computed: dict[str, int] = {}  # feeds of tensors that the partitions compute: the node
-    for text, feed in feeds.items():
+    for text, feed in zip(tensor_names(tuple(feeds)), feeds.values(), strict=True):
         tensor = parse_tensor_name(text)
         name = str(tensor)
         if tensor in seen:

@@ -93,6 +93,7 @@ def _timeline(work: Work, machines: SimulatedCluster, cluster: Cluster) -> Timel
         warnings=work.warnings + _spec_warnings(work.devices, cluster) + _memory_warnings(peak, cluster),
         peak_bytes=peak,
         dependency_bound_ns=_dependency_bound_ns(work),
+        models={device.name: device.spec.name for device in cluster},
     )
 
 

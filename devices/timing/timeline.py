@@ -23,6 +23,8 @@ from ..units import format_bytes, format_ns
 
 Kind = Literal["compute", "send", "recv", "copy"]
 COMPUTE_STREAM = "compute"
+BASIS = "assumed, not calibrated"
+"""what simulated times are: they follow from models of devices and links, not from measured hardware"""
 
 
 class TimelineEvent(NamedTuple):
@@ -71,7 +73,7 @@ class Timeline:
 
     `dependency_bound_ns` is the longest chain of events that wait for each other's data: no schedule can be faster.
     `peak_bytes` maps (device, "device" or "host") to the most memory in use. `warnings` state assumptions in plain
-    words.
+    words. `models` maps devices to the models that their times follow from, for those that are known.
     """
 
     def __init__(
@@ -81,12 +83,14 @@ class Timeline:
         warnings: Sequence[str] = (),
         peak_bytes: Mapping[tuple[str, Place], int] | None = None,
         dependency_bound_ns: int = 0,
+        models: Mapping[str, str] | None = None,
     ) -> None:
         """Raises InvalidArgumentError when there is no event, or when no event takes time."""
         self.events = tuple(events)
         self.warnings = tuple(warnings)
         self.peak_bytes = dict(peak_bytes or {})
         self.dependency_bound_ns = dependency_bound_ns
+        self.models = dict(models or {})
         if not self.events:
             raise InvalidArgumentError("the timeline is empty: 0 nodes executed; check feeds, fetches and placement")
         self.makespan_ns = max(event.end_ns for event in self.events)
@@ -167,7 +171,8 @@ class Timeline:
         lines = [f"makespan {format_ns(self.makespan_ns)}, {len(self.events)} events"]
         for device in self.devices:
             peak = self.peak_memory_bytes(device)
-            lines.append(f"{device}  peak memory {format_bytes(peak)}")
+            model = f"{self.models[device]}, " if device in self.models else ""
+            lines.append(f"{device}  {model}peak memory {format_bytes(peak)}")
             for stream in self.streams(device):
                 if self.busy_ns(device, stream):
                     share = f"{100 * self.busy_fraction(device, stream):5.1f} %"

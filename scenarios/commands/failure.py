@@ -55,6 +55,13 @@ def exit_code(error: BaseException) -> int:
     return UNSUPPORTED_OP if isinstance(error, UnimplementedError) else RUN_FAILED
 
 
+def status(error: BaseException) -> str:
+    """The status code of the error, as programs know it: "NOT_FOUND", "INVALID_ARGUMENT"."""
+    if isinstance(error, ConfigurationError) and isinstance(error.__cause__, PartitaError):
+        return error.__cause__.code
+    return error.code if isinstance(error, PartitaError) else PartitaError.code
+
+
 def one_line(error: BaseException) -> str:
     """What went wrong, on one line, whatever the message looks like."""
     text = str(error) if isinstance(error, PartitaError) else f"{type(error).__name__}: {error}"

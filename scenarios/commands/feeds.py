@@ -2,26 +2,32 @@
 
 Flows in: `NAME=FILE.npy` and `NAME=2,3` texts, the path of an .npz whose keys are tensor names, and the graph they are
 for. Flows out: an array per fed tensor, of exactly the element type that the tensor has, or a shape, or None. Always
-holds: nothing is converted in silence, and nothing is unpickled. Bytes and texts become string tensors; files keep
-bfloat16 and its kin as raw bits.
+holds: nothing is converted in silence, and nothing is unpickled. Bytes and texts (numpy's S and U) become string
+tensors; files keep bfloat16 and its kin as raw bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from io import BufferedWriter
 from math import prod
 from pathlib import Path
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
 from ...graph import DataType, Graph, parse_tensor_name
 from ...graph.dtypes import Array, base_type, dtype_name, numpy_dtype
 from ...graph.fed_nodes import PLACEHOLDERS, means_anything
+from ...graph.suggestions import meant
 from .failure import ConfigurationError
 
 _MOST_ELEMENTS = 2**63 - 1  # that TensorFlow can count
 _REGISTERED = 2  # what numpy says of element types that others taught it, and which it cannot name in files
+_NO_OBJECTS = (
+    "{} is an array of Python objects, which only unpickling could read, and a pickle may run anything; "
+    "save text as array.astype('U'), bytes as array.astype('S')"
+)
 
 Feed = Array | tuple[int, ...] | None
 """a value, or the shape of one, or nothing but a name"""
@@ -102,7 +108,7 @@ def _member(archive: np.lib.npyio.NpzFile, key: str, where: str) -> Array:
     try:
         found: Array = archive[key]
     except (ValueError, BadZipFile, OSError) as error:
-        raise ConfigurationError(f"{where} cannot be read: {error}") from error
+        raise ConfigurationError(_NO_OBJECTS.format(where) if _is_pickled(error) else f"{where}: {error}") from error
     return found
 
 
@@ -125,8 +131,15 @@ def _open(path: Path, where: str) -> Array | np.lib.npyio.NpzFile:
     except OSError as error:
         raise ConfigurationError(f"{where}: cannot read {str(path)!r}: {error.strerror or error}") from error
     except (ValueError, EOFError, BadZipFile) as error:
+        if _is_pickled(error):
+            raise ConfigurationError(_NO_OBJECTS.format(f"{where}: {str(path)!r}")) from error
         raise ConfigurationError(f"{where}: {str(path)!r} is no .npy or .npz file of plain arrays ({error})") from error
     return loaded
+
+
+def _is_pickled(error: Exception) -> bool:
+    """Whether numpy refused to read an array because its elements are Python objects."""
+    return isinstance(error, ValueError) and str(error).startswith("Object arrays cannot be loaded")
 
 
 def _as_tensor(array: Array, where: str) -> Array:
@@ -155,7 +168,9 @@ def _checked(name: str, value: Feed, graph: Graph) -> Feed:
     tensor = parse_tensor_name(name)
     node = graph.find_node(tensor.node)
     if node is None:
-        raise ConfigurationError(f"feed {name!r}: the graph has no node {tensor.node!r}{_placeholders(graph)}")
+        known = (known for known in graph.names() if known is not None)
+        hint = meant(tensor.node, known)
+        raise ConfigurationError(f"feed {name!r}: the graph has no node {tensor.node!r}{hint}{_placeholders(graph)}")
     if not 0 <= tensor.index < node.num_outputs:
         raise ConfigurationError(f"feed {name!r}: node {node.name!r} ({node.op}) has {node.num_outputs} outputs")
     if value is None:
@@ -199,11 +214,34 @@ def write_values(path: Path, values: Mapping[str, Array]) -> None:
 
     Raises ConfigurationError when the file cannot be written or a string ends in a zero byte, which numpy would lose.
     """
+    stored = {name: _storable(name, value) for name, value in values.items()}  # all of it, before a file is opened
     try:
-        with path.open("wb") as file:
-            np.savez(file, **{name: _storable(name, value) for name, value in values.items()})  # type: ignore[arg-type]  # the stubs take any keyword for allow_pickle
+        with path.open("wb") as file, ZipFile(_Stream(file), "w") as archive:
+            # Not np.savez, whose own arguments ("file") no tensor could be called by.
+            for name, value in stored.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, value, allow_pickle=False)
     except OSError as error:
         raise ConfigurationError(f"--out: cannot write {str(path)!r}: {error.strerror or error}") from error
+
+
+class _Stream:
+    """A file that zipfile writes from front to back, so that it may be a pipe or a device."""
+
+    def __init__(self, file: BufferedWriter) -> None:
+        self._file = file
+
+    def write(self, data: bytes, /) -> int:
+        """Writes all of it."""
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        """Hands over what is held back."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
 
 
 def _storable(name: str, value: Array) -> Array:

@@ -7,16 +7,17 @@ too; as tables or as one JSON object.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from ...actors.call_kernels import calls_functions
 from ...actors.runnable import MissingKernel, graphs_that_run, missing_kernels
+from ...devices.short_names import ShortNames
 from ...graph import Graph, Node
 from ...graph.columns import SINK_ID
+from ...graph.device_name import find_full_name
 from ...graph.dtypes import base_type, dtype_name
 from ...graph.formats.saved_model import Signature, TensorSpec
 from ...graph.ops.shapes import registry as shapes
@@ -91,7 +92,7 @@ def inspect(path: Path, tags: str, as_json: bool) -> None:
     with screen.working("looking at the nodes"), configuring(f"graph {str(path)!r}"):
         found = findings(graph, saved.signatures if saved is not None else {})
     if as_json:
-        screen.json(json.dumps(asdict(found), indent=2))
+        screen.json(asdict(found))
     else:
         _print(found, screen)
 
@@ -163,7 +164,8 @@ def _print(found: Findings, screen: Screen) -> None:
     screen.line(f"{found.nodes:,} nodes, {found.edges:,} edges{library}, producer {found.producer}")
     screen.line()
     _counts(screen, "op", found.ops)
-    _counts(screen, "requested device", {device or "(none)": count for device, count in found.devices.items()})
+    short = _short_names(found.devices)
+    _counts(screen, "requested device", {short(name) or "(none)": n for name, n in found.devices.items()})
     if found.feeds:
         rows = [[f.name, f.dtype, shape_text(f.shape), "has a default" if f.has_default else ""] for f in found.feeds]
         screen.table(["feeds", "type", "shape", ""], rows, left=4)
@@ -186,6 +188,11 @@ def _print(found: Findings, screen: Screen) -> None:
         if len(found.nodes_without_kernel) > _LISTED:
             rows.append([f"... and {len(found.nodes_without_kernel) - _LISTED} more", "", ""])
         screen.table(["nodes without kernel", "op", "in function"], rows, left=3)
+
+
+def _short_names(devices: Iterable[str]) -> Callable[[str], str]:
+    """What shortens the names that name one device each; a part of a name stays as it is written."""
+    return ShortNames(name for name in devices if (parsed := find_full_name(name)) and parsed.is_full).shorten
 
 
 def _counts(screen: Screen, heading: str, counts: dict[str, int]) -> None:

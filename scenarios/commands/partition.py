@@ -16,38 +16,50 @@ from ...graph.device_name import parse_full_name
 from ...graph.passes.lower_functional import lower_functional
 from ..cutting import cut_placed
 from .failure import ConfigurationError, configuring
+from .missing import placing
+from .outputs import check_folder
 from .request import Loaded, Request, load
-from .screen import Screen
+from .screen import Screen, of_nodes
 
 _LOCAL_TASK = "/job:localhost/replica:0/task:0"
 
 
-def partition(request: Request, out: Path) -> None:
+def partition(request: Request, out: Path, as_json: bool) -> None:
     """Writes the partition graphs of the request into the folder `out`, and prints what each holds."""
     screen = Screen()
+    check_folder(out, "--out")
     loaded = load(request, screen)
-    parts = place_and_cut(loaded, screen, inline=request.inline)
+    parts = place_and_cut(loaded, screen)
     with configuring("--out"):
         out.mkdir(parents=True, exist_ok=True)
-    rows = []
-    with screen.working("writing", len(parts)) as progress:
+    records: list[dict[str, str | int]] = []
+    with screen.working("writing", len(parts), "files") as progress:
         for device, part in parts.items():
             file = out / file_name(device)
             with configuring("--out"):
                 save_graph_def(to_graph_def(part), file)
-            rows.append([device, str(file), *_counts(part)])
+            records.append({"device": device, "file": str(file), **_counts(part)})
             progress(1)
+    if as_json:
+        screen.json({"partitions": records})
+        return
+    short = loaded.cluster.short_names.shorten
+    rows = [[short(str(v)) if isinstance(v, str) else f"{v:,}" for v in record.values()] for record in records]
     screen.table(["device", "file", "nodes", "sends", "receives"], rows, left=2)
 
 
-def place_and_cut(loaded: Loaded, screen: Screen, *, inline: bool) -> dict[str, Graph]:
-    """Lowers and places the graph, calls of functions inlined if asked to, and cuts the request out of it: see `cut`.
+def place_and_cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
+    """Lowers and places the graph as a run of the request does, and cuts the request out of it: see `cut`.
 
     Raises ConfigurationError for what cannot be lowered or placed.
     """
-    with screen.working("placing"), configuring():
-        loaded = replace(loaded, graph=lower_functional(loaded.graph, inline_calls=inline))
-        place(loaded.graph, loaded.cluster)
+    asked = loaded.graph.device_names()
+    with (
+        screen.working(f"placing {of_nodes(loaded.graph)}"),
+        placing(loaded.request, loaded.cluster, asked),
+    ):
+        loaded = replace(loaded, graph=lower_functional(loaded.graph, inline_calls=loaded.request.inline))
+        place(loaded.graph, loaded.cluster, allow_soft_placement=loaded.request.soft_placement)
     return cut(loaded, screen)
 
 
@@ -56,7 +68,7 @@ def cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
 
     Raises ConfigurationError for names that do not exist, or when nothing is left to run.
     """
-    with screen.working("cutting"), configuring():
+    with screen.working(f"cutting {of_nodes(loaded.graph)}"), configuring():
         parts = cut_placed(loaded.graph, loaded.cluster, tuple(loaded.feeds), loaded.fetches, loaded.targets)
         if not any(part.num_nodes > SINK_ID + 1 for part in parts.values()):
             raise ConfigurationError("the request leaves no node to run; fetch or target something")
@@ -70,6 +82,6 @@ def file_name(device: str) -> str:
     return local if name.task_name() == _LOCAL_TASK else f"{name.job}_r{name.replica}_t{name.task}_{local}"
 
 
-def _counts(part: Graph) -> list[str]:
+def _counts(part: Graph) -> dict[str, int]:
     nodes = list(part.op_nodes())
-    return [f"{count:,}" for count in (len(nodes), sum(n.is_send for n in nodes), sum(n.is_recv for n in nodes))]
+    return {"nodes": len(nodes), "sends": sum(n.is_send for n in nodes), "receives": sum(n.is_recv for n in nodes)}

@@ -49,7 +49,12 @@ class Request:
     signature: str | None = None
     tags: str = ",".join(SERVING_TAGS)
     inline: bool = False
+    soft_placement: bool = False
     shapes: tuple[str, ...] = ()
+
+    def files(self) -> dict[str, Path | None]:
+        """The files that nothing may be written over, by what the user calls them."""
+        return {"GRAPH": self.graph, "--cluster": self.cluster}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +84,12 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A request that fits its graph: feeds of the right types, and fetches and targets even where none were given.
+    """A `request` that fits its graph: feeds of the right types, and fetches and targets even where none were given.
 
     `names` are what the user calls the fetches: tensors, or the outputs of a signature.
     """
 
+    request: Request
     cluster: Cluster
     graph: Graph
     feeds: Mapping[str, Feed]
@@ -129,7 +135,7 @@ def _graph_file(data: bytes, path: Path) -> GraphFile:
 
 def import_graph(file: GraphFile, screen: Screen) -> Graph:
     """The graph that a file describes; ConfigurationError where it does not fit together."""
-    with screen.working("importing", file.nodes) as progress, configuring(f"graph {str(file.path)!r}"):
+    with screen.working("importing", file.nodes, "nodes") as progress, configuring(f"graph {str(file.path)!r}"):
         return graph_def_to_graph(file.data, add_default_attrs=True, on_read=progress)
 
 
@@ -165,7 +171,7 @@ def resolve(inputs: Inputs, graph: Graph) -> Loaded:
     if not names and not targets:
         names, targets = ends(_as_written(inputs, graph))
         names = tuple(name for name in names if name not in inputs.feeds)  # they clash by spelling
-    return Loaded(inputs.cluster, graph, checked_feeds(inputs.feeds, graph), names, targets, names)
+    return Loaded(inputs.request, inputs.cluster, graph, checked_feeds(inputs.feeds, graph), names, targets, names)
 
 
 def _as_written(inputs: Inputs, graph: Graph) -> Graph:
@@ -180,7 +186,7 @@ def _resolve_signature(inputs: Inputs, signature: Signature, graph: Graph) -> Lo
     targets = inputs.request.targets
     names = inputs.request.fetches or (() if targets else tuple(signature.outputs))
     fetches = tuple([signature.outputs[name].tensor if name in signature.outputs else name for name in names])
-    return Loaded(inputs.cluster, graph, checked_feeds(named, graph), fetches, targets, names)
+    return Loaded(inputs.request, inputs.cluster, graph, checked_feeds(named, graph), fetches, targets, names)
 
 
 def load(request: Request, screen: Screen) -> Loaded:
@@ -190,6 +196,8 @@ def load(request: Request, screen: Screen) -> Loaded:
 
 
 def _cluster(request: Request, graph: GraphFile) -> Cluster:
+    if request.devices is not None and request.devices.endswith(".toml"):
+        raise ConfigurationError(f"--devices: {request.devices!r} is a file; give it with --cluster")
     with configuring("" if request.devices is None else "--devices"):
         if request.cluster is not None:
             return load_cluster(request.cluster)

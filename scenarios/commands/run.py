@@ -15,52 +15,66 @@ from pathlib import Path
 
 from ...actors import Session, open_session
 from ...actors.saved_model import make_ready
+from ...devices.timing import Timeline
 from ...errors import RequestError
 from ...graph import ConfigProto, Graph
 from ...graph.dtypes import Array
 from .failure import ConfigurationError, configuring, one_line
 from .feeds import write_values
+from .missing import placing
+from .outputs import check_outputs
 from .partition import cut
 from .request import Loaded, Request, check_fed, read, resolve
-from .screen import Screen, value_text
-from .simulate import show, simulated, write_trace
+from .screen import Screen, of_nodes, value_record, value_text
+from .simulate import show, simulated, summary, write_trace
 
 _LISTED = 50
 
 
-async def run(request: Request, steps: int, out: Path | None, trace: Path | None) -> None:
+async def run(request: Request, steps: int, out: Path | None, trace: Path | None, as_json: bool) -> None:
     """Runs so many steps of the request and prints what came out of the last one."""
     screen = Screen()
+    check_outputs({"--out": out, "--trace": trace}, request.files())
     inputs = read(request, screen)
     async with AsyncExitStack() as stack:
-        with screen.working("importing", inputs.graph.nodes) as progress, configuring(f"graph {str(request.graph)!r}"):
+        with (
+            screen.working("importing", inputs.graph.nodes, "nodes") as progress,
+            placing(request, inputs.cluster, inputs.graph.devices, f"graph {str(request.graph)!r}"),
+        ):
             opening = open_session(inputs.graph.data, inputs.cluster, config=_settings(request), on_read=progress)
             session = await stack.enter_async_context(opening)
         loaded = resolve(inputs, session.graph)
-        if inputs.saved is not None:
-            with screen.working("restoring variables"):
-                await make_ready(session, inputs.saved)
         if out is not None and not loaded.fetches:
             raise ConfigurationError("--out: nothing is fetched; add --fetch NAME")
         values = loaded.values()
+        if inputs.saved is not None:
+            with screen.working("restoring variables"):
+                await make_ready(session, inputs.saved)
         parts = _prepare(session, loaded, screen)
         fetched = await _run(session, loaded, values, steps, screen)
-    _print(fetched, loaded.targets, steps, screen)
+    if not as_json:
+        _print(fetched, loaded.targets, steps, screen)
     if out is not None:
         write_values(out, fetched)
-    _simulate(loaded, parts, trace, screen)
+    timeline, why_none = _simulate(loaded, parts, trace, screen)
+    if as_json:
+        screen.json(_document(fetched, loaded, steps, timeline, why_none))
+    elif timeline is not None:
+        show(timeline, loaded.cluster, screen)
+    else:
+        screen.line(f"simulated step time: none ({why_none})")
 
 
 def _settings(request: Request) -> ConfigProto:
     """The settings of the session that runs a request."""
-    settings = ConfigProto()
+    settings = ConfigProto(allow_soft_placement=request.soft_placement)
     settings.graph_options.optimizer_options.do_function_inlining = request.inline
     return settings
 
 
 def _prepare(session: Session, loaded: Loaded, screen: Screen) -> Mapping[str, Graph]:
     """Cuts and compiles the request: its partition graphs, with nothing missing that a run needs."""
-    with screen.working("cutting and compiling"), configuring():
+    with screen.working(f"cutting and compiling {of_nodes(loaded.graph)}"), configuring():
         parts = session.prepare(tuple(loaded.feeds), loaded.fetches, loaded.targets).partitions
         # A session runs graphs with loops uncut, and then has no parts to show.
         check_fed(parts.values() if parts else [loaded.client_graph()])
@@ -72,28 +86,42 @@ async def _run(
 ) -> dict[str, Array]:
     """What the last of `steps` steps fetched, by name."""
     fetched: list[Array] = []
-    with screen.working("running", steps) as progress:
+    with screen.working("running", steps, "steps") as progress:
         for _ in range(steps):
             fetched = await session.run(loaded.fetches, values, loaded.targets)
             progress(1)
     return dict(zip(loaded.names, fetched, strict=True))
 
 
-def _simulate(loaded: Loaded, parts: Mapping[str, Graph], trace: Path | None, screen: Screen) -> None:
-    """Prints, and writes if asked, what the step costs; values alone are an answer, unless a trace was asked for.
+def _simulate(
+    loaded: Loaded, parts: Mapping[str, Graph], trace: Path | None, screen: Screen
+) -> tuple[Timeline | None, str | None]:
+    """What the step costs, or one line on why nobody knows: nothing takes time, or something cannot be timed or cut.
 
-    Why there is no time is one line: nothing takes any, or something cannot be timed or cut.
+    Values alone are an answer, unless a trace was asked for.
     """
     try:
         timeline = simulated(loaded, parts or cut(loaded, screen), screen)
     except RequestError as error:
         if trace is not None:
             raise
-        screen.line(f"simulated step time: none ({one_line(error)})")
-        return
+        return None, one_line(error)
     if trace is not None:
         write_trace(timeline, trace, screen)
-    show(timeline, screen)
+    return timeline, None
+
+
+def _document(
+    fetched: Mapping[str, Array], loaded: Loaded, steps: int, timeline: Timeline | None, why_none: str | None
+) -> dict[str, object]:
+    """What `run --json` prints."""
+    return {
+        "steps": steps,
+        "fetches": [value_record(name, value) for name, value in fetched.items()],
+        "targets": list(loaded.targets),
+        "simulated": None if timeline is None else summary(timeline, loaded.cluster),
+        "why_not_simulated": why_none,
+    }
 
 
 def _print(fetched: dict[str, Array], targets: tuple[str, ...], steps: int, screen: Screen) -> None:

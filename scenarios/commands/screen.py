@@ -6,22 +6,29 @@ so that it can be piped; a stage that takes under a second says nothing, and non
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from math import isfinite
 from threading import Timer
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from ...graph import Graph
 from ...graph.dtypes import Array, dtype_name, from_numpy
 from .feeds import shape_text
 
 PATIENCE_S = 1.0
+_OWN_NODES = 2  # of every graph: source and sink
 _SHOWN = 8  # elements that a value is shown with
+_LISTED = 100  # elements that a value is written to JSON with
 
 
 class Screen:
@@ -35,9 +42,9 @@ class Screen:
         """One line of the result, as it is."""
         self.out.print(Text(text))
 
-    def json(self, text: str) -> None:
+    def json(self, document: object) -> None:
         """A JSON document, without colours or wrapping, and nothing else."""
-        self.out.file.write(text + "\n")
+        self.out.file.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
         """A table; the first `left` columns are texts, the others numbers."""
@@ -51,15 +58,17 @@ class Screen:
         self.out.print(table)
 
     @contextmanager
-    def working(self, label: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-        """Shows `label`, and how many of `total` are done, once the body has taken a second.
+    def working(self, label: str, total: int | None = None, unit: str = "") -> Iterator[Callable[[int], None]]:
+        """Shows `label`, how many of `total` are done and for how long it has been at it, once that is a second.
 
         The body reports how many more are done by calling what it gets, from any thread. Where stderr is no terminal
         nothing is shown.
         """
-        columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-        progress = Progress(*columns[: 4 if total else 2], console=self.err, transient=True)
-        task = progress.add_task(label, total=total)
+        columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}")]
+        if total:
+            columns.append(BarColumn(bar_width=20))
+        progress = Progress(*columns, _Done(unit), console=self.err, transient=True)
+        task = progress.add_task(label if total else f"{label},", total=total)
         if not self.err.is_terminal:
             yield partial(progress.advance, task)
             return
@@ -73,6 +82,26 @@ class Screen:
             timer.join()
             if progress.live.is_started:  # else it would print an empty line
                 progress.stop()
+
+
+def of_nodes(*graphs: Graph) -> str:
+    """ "3,000 nodes": how many nodes of the user's there are in some graphs."""
+    return f"{sum(graph.num_nodes - _OWN_NODES for graph in graphs):,} nodes"
+
+
+class _Done(ProgressColumn):
+    """How much is done, and after how long: "1,204 of 3,000 nodes, 1.2 s"."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def render(self, task: Task) -> Text:
+        """The text of the column."""
+        took = f"{task.elapsed or 0.0:.1f} s"
+        if not task.total:
+            return Text(took)
+        return Text(f"{int(task.completed):,} of {int(task.total):,} {self._unit}".rstrip() + f", {took}")
 
 
 def _needed(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
@@ -94,7 +123,49 @@ def value_text(value: Array) -> str:
     odd = f", {numbers.size - finite.size} not finite" if finite.size < numbers.size else ""
     if not finite.size:
         return f"{head}{odd.removeprefix(',')}"
-    return f"{head} min {finite.min():.6g}, mean {finite.mean():.6g}, max {finite.max():.6g}{odd}"
+    return f"{head} min {finite.min():.6g}, mean {_mean(finite):.6g}, max {finite.max():.6g}{odd}"
+
+
+def _mean(numbers: npt.NDArray[np.float64]) -> float:
+    """The mean, infinite where the sum of the largest numbers is."""
+    with np.errstate(over="ignore"):
+        return float(numbers.mean())
+
+
+def value_record(name: str, value: Array) -> dict[str, object]:
+    """One tensor for JSON: `value` as nested lists where it is small, and the range of numbers, null where it has none.
+
+    Numbers that are not finite are the texts "nan", "inf" and "-inf", which JSON has no numbers for; a complex number
+    is a pair; a string is text, bytes that are no UTF-8 as backslash escapes.
+    """
+    record: dict[str, object] = {
+        "name": name,
+        "dtype": dtype_name(from_numpy(value)),
+        "shape": list(value.shape),
+        "value": _nested(value.tolist()) if value.size <= _LISTED else None,
+    }
+    ranges: dict[str, object] = dict.fromkeys(("min", "mean", "max", "not_finite"))
+    if value.dtype != object and value.dtype.kind not in "bc" and value.size:
+        numbers = value.astype(np.float64)
+        finite = numbers[np.isfinite(numbers)]
+        ranges["not_finite"] = int(numbers.size - finite.size)
+        if finite.size:
+            ranges |= {"min": float(finite.min()), "mean": _nested(_mean(finite)), "max": float(finite.max())}
+    return record | ranges
+
+
+def _nested(value: Any) -> Any:  # Any: JSON
+    if isinstance(value, list):
+        return [_nested(item) for item in value]
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, complex):
+        return [_nested(value.real), _nested(value.imag)]
+    if isinstance(value, float):
+        return value if isfinite(value) else str(value)
+    if isinstance(value, np.generic):  # of an element type that numpy does not know
+        return _nested(float(value))
+    return value if isinstance(value, (bool, int, str)) else str(value)
 
 
 def _element(item: object) -> str:

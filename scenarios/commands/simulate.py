@@ -6,19 +6,21 @@ object. Always holds: no kernel runs; the numbers are those that `partita run` p
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from ...devices.timing import Timeline
+from ...devices import Cluster
+from ...devices.timing import BASIS, Timeline
 from ...devices.timing import simulate as simulate_partitions
 from ...devices.timing.export import write_chrome_trace
 from ...devices.units import format_bytes, format_ns
 from ...graph import Graph
+from ..report import NOT_CALIBRATED
 from .failure import configuring
+from .outputs import check_outputs
 from .partition import place_and_cut
 from .request import Loaded, Request, check_shapes, load
-from .screen import Screen
+from .screen import Screen, of_nodes
 
 _MIN_BAR, _MAX_BAR, _AROUND_BAR = 20, 100, 30
 
@@ -30,22 +32,23 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
     and UnimplementedError for what cannot be timed yet.
     """
     screen = Screen()
+    check_outputs({"--trace": trace}, request.files())
     loaded = load(request, screen)
-    parts = place_and_cut(loaded, screen, inline=request.inline)
+    parts = place_and_cut(loaded, screen)
     check_shapes(parts.values(), loaded.feeds)
     timeline = simulated(loaded, parts, screen)
     if trace is not None:
         write_trace(timeline, trace, screen)
     if as_json:
-        screen.json(json.dumps(summary(timeline, loaded), indent=2))
+        screen.json(summary(timeline, loaded.cluster))
     else:
-        show(timeline, screen)
+        show(timeline, loaded.cluster, screen)
 
 
 def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen) -> Timeline:
     """The timeline of one step over the partition graphs of a request."""
     shapes = {name: value for name, value in loaded.feeds.items() if value is not None}
-    with screen.working("simulating"):
+    with screen.working(f"simulating {of_nodes(*parts.values())}"):
         return simulate_partitions(parts, loaded.cluster, feeds=shapes)
 
 
@@ -55,27 +58,31 @@ def write_trace(timeline: Timeline, path: Path, screen: Screen) -> None:
         write_chrome_trace(timeline, path)
 
 
-def show(timeline: Timeline, screen: Screen) -> None:
-    """Prints makespan, one row per device, a bar per stream, and what was assumed."""
-    screen.line(f"simulated step time: {format_ns(timeline.makespan_ns)}")
+def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:
+    """Prints makespan, one row per device with its model, a bar per stream, and what was assumed."""
+    screen.line(f"simulated step time: {format_ns(timeline.makespan_ns)} ({BASIS})")
+    short = cluster.short_names.shorten
     rows = [
         [
-            device,
+            short(device),
+            cluster.find(device).spec.name,
             f"{100 * timeline.busy_fraction(device):.1f} %",
             format_ns(timeline.busy_ns(device)),
             format_bytes(timeline.peak_memory_bytes(device)),
         ]
         for device in timeline.devices
     ]
-    screen.table(["device", "busy", "compute", "peak memory"], rows)
+    screen.table(["device", "model", "busy", "compute", "peak memory"], rows, left=2)
     screen.line()
-    screen.line(timeline.render(min(max(screen.out.width - _AROUND_BAR, _MIN_BAR), _MAX_BAR)))
+    screen.line(short(timeline.render(min(max(screen.out.width - _AROUND_BAR, _MIN_BAR), _MAX_BAR))))
+    screen.line(f"note: {NOT_CALIBRATED}")
 
 
-def summary(timeline: Timeline, loaded: Loaded) -> dict[str, object]:
+def summary(timeline: Timeline, cluster: Cluster) -> dict[str, object]:
     """What `simulate --json` prints: times in ns, sizes in bytes, shares of the makespan between 0 and 1."""
     return {
         "makespan_ns": timeline.makespan_ns,
+        "times": BASIS,
         "dependency_bound_ns": timeline.dependency_bound_ns,
         "events": len(timeline.events),
         "flops": timeline.flops,
@@ -83,6 +90,7 @@ def summary(timeline: Timeline, loaded: Loaded) -> dict[str, object]:
         "devices": [
             {
                 "device": name,
+                "model": cluster.find(name).spec.name,
                 "busy_fraction": timeline.busy_fraction(name),
                 "busy_ns": timeline.busy_ns(name),
                 "peak_memory_bytes": timeline.peak_memory_bytes(name),
@@ -94,7 +102,7 @@ def summary(timeline: Timeline, loaded: Loaded) -> dict[str, object]:
                     for stream in timeline.streams(name)
                 },
             }
-            for name in dict.fromkeys([*loaded.cluster.names, *timeline.devices])
+            for name in dict.fromkeys([*cluster.names, *timeline.devices])
         ],
         "ops": [total._asdict() for total in timeline.totals_by_op()],
         "critical_path": [

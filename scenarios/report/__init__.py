@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from .limits import limits
 from .step import step_report
-from .text import columns, shorter, value_line
+from .text import NOT_CALIBRATED, columns, value_line
 
-__all__ = ["columns", "limits", "shorter", "step_report", "value_line"]
+__all__ = ["NOT_CALIBRATED", "columns", "limits", "step_report", "value_line"]

@@ -10,7 +10,6 @@ from collections import Counter
 
 from ...devices import Cluster
 from ...devices.timing import Timeline, TimelineEvent
-from .text import shorter
 
 
 def limits(timeline: Timeline, cluster: Cluster) -> list[tuple[str, int]]:
@@ -29,7 +28,7 @@ def limits(timeline: Timeline, cluster: Cluster) -> list[tuple[str, int]]:
             times[f"latency of {link}"] += event.duration_ns
         elif event.duration_ns:
             launch = min(event.duration_ns, cluster.find(event.device).spec.launch_overhead_ns)
-            name = shorter(event.device)
+            name = cluster.short_names.shorten(event.device)
             times[f"launching kernels on {name}"] += launch
             times[f"{_bound(event, cluster)} of {name}"] += event.duration_ns - launch
     return sorted(((what, ns) for what, ns in times.items() if ns), key=lambda item: (-item[1], item[0]))

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...devices import Cluster
-from ...devices.timing import Timeline
+from ...devices.timing import BASIS, Timeline
 from ...devices.units import format_bytes, format_ns
 from ...graph import Graph
 from .limits import limits
-from .text import columns, shorter
+from .text import columns
 
 _BAR = 50
 _TRANSFERS = 12  # listed; the rest is counted
@@ -22,26 +22,27 @@ _TRANSFERS = 12  # listed; the rest is counted
 def step_report(parts: Mapping[str, Graph], timeline: Timeline, cluster: Cluster) -> Iterator[str]:
     """The whole report."""
     yield "partitions"
-    yield from _partitions(parts)
+    yield from _partitions(parts, cluster)
     yield f"transfers, {format_bytes(timeline.transferred_bytes)} in all"
-    yield from _transfers(parts, timeline)
-    yield f"simulated step time {format_ns(timeline.makespan_ns)}"
-    yield from (f"  {line}" for line in shorter(timeline.render(_BAR)).splitlines()[1:])
+    yield from _transfers(parts, timeline, cluster)
+    yield f"simulated step time {format_ns(timeline.makespan_ns)}, {BASIS}"
+    yield from (f"  {line}" for line in cluster.short_names.shorten(timeline.render(_BAR)).splitlines()[1:])
     yield "what limits the step"
     for what, ns in limits(timeline, cluster)[:5]:
         yield f"  {100 * ns / timeline.makespan_ns:5.1f} %  {what}"
 
 
-def _partitions(parts: Mapping[str, Graph]) -> Iterator[str]:
-    rows = [["device", "nodes", "sends", "receives"]]
+def _partitions(parts: Mapping[str, Graph], cluster: Cluster) -> Iterator[str]:
+    rows = [["device", "model", "nodes", "sends", "receives"]]
     for name, part in parts.items():
         nodes = list(part.op_nodes())
         counts = len(nodes), sum(node.is_send for node in nodes), sum(node.is_recv for node in nodes)
-        rows.append([shorter(name), *map(str, counts)])
-    return columns(rows)
+        device = cluster.find(name)
+        rows.append([cluster.short_names.shorten(device.name), device.spec.name, *map(str, counts)])
+    return columns(rows, left=2)
 
 
-def _transfers(parts: Mapping[str, Graph], timeline: Timeline) -> Iterator[str]:
+def _transfers(parts: Mapping[str, Graph], timeline: Timeline, cluster: Cluster) -> Iterator[str]:
     """Copies in the order in which they start, each with the time until it has arrived."""
     sends = {
         (node.attr("send_device"), node.attr("tensor_name")): (node.attr("recv_device"), node.input_edge(0).src.name)
@@ -58,7 +59,8 @@ def _transfers(parts: Mapping[str, Graph], timeline: Timeline) -> Iterator[str]:
     for event, arrival_ns in copies[:_TRANSFERS]:
         to, tensor = sends[event.device.encode(), event.node.encode()]
         times = format_ns(event.start_ns), format_ns(arrival_ns - event.start_ns)
-        rows.append([shorter(event.device), shorter(to.decode()), tensor, format_bytes(event.bytes), *times])
+        ends = map(cluster.short_names.shorten, (event.device, to.decode()))
+        rows.append([*ends, tensor, format_bytes(event.bytes), *times])
     yield from columns(rows, left=3)
     if len(copies) > _TRANSFERS:
         yield f"  ... and {len(copies) - _TRANSFERS} more"

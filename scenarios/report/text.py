@@ -10,14 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ...devices.timing import BASIS
 from ...graph.dtypes import Array, dtype_name, from_numpy
 
-_TASK = "/job:localhost/replica:0/task:0"
-
-
-def shorter(text: str) -> str:
-    """The text with "GPU:0" for the full name of a local device, and "host" for the local task."""
-    return text.replace(f"{_TASK}/device:", "").replace(_TASK, "host")
+NOT_CALIBRATED = f"times are {BASIS}: they follow from models of devices and links, not from measured hardware"
 
 
 def value_line(name: str, value: Array) -> str:

@@ -12,9 +12,19 @@ import pytest
 from partita.actors import BlockingSession, open_session
 from partita.actors.cluster_session import open_cluster_session
 from partita.devices import local_cluster
+from partita.devices.placement import place
 from partita.devices.timing import simulate
 from partita.errors import InvalidArgumentError, NotFoundError, PartitaError
-from partita.graph import MetaGraphDef, NodeDef, load_graph_def, load_saved_model, save_graph_def
+from partita.graph import (
+    MetaGraphDef,
+    NodeDef,
+    client_graph,
+    gradients,
+    load_graph_def,
+    load_saved_model,
+    save_graph_def,
+    split_graph,
+)
 from partita.graph.builder import GraphBuilder
 from partita.graph.tensor_id import TensorId
 from partita.scenarios.cutting import cut
@@ -158,6 +168,33 @@ async def test_a_tensor_of_the_graph_is_no_value(handle: str) -> None:
     async with open_session(b, "cpu:2") as session:
         with pytest.raises(InvalidArgumentError):
             await session.run("y", {"x": b.tensor(handle)})  # type: ignore[arg-type]  # that is the mistake
+
+
+@pytest.mark.parametrize("value", [doubled(), doubled().graph_def(), b"", None, "doubled.pb"])
+def test_what_works_on_a_graph_wants_a_graph(value: Any) -> None:
+    """Placing, pruning, cutting and differentiating say how to get one."""
+    calls: list[Callable[[], object]] = [
+        lambda: place(value, local_cluster("cpu")),
+        lambda: client_graph(value, [], ["y"], [], "/device:CPU:0"),
+        lambda: split_graph(value),
+        lambda: gradients(value, "y", "x"),
+    ]
+    for call in calls:
+        with pytest.raises(
+            InvalidArgumentError, match=r"is no Graph; (call its method graph|import it with graph_def_)"
+        ):
+            call()
+
+
+def test_gradients_and_simulations_take_tensors_of_a_builder() -> None:
+    """As sessions do; a single name is a name and not its letters."""
+    b = doubled()
+    graph = b.graph()
+    assert gradients(graph, b.operation("y"), [b.tensor("x")]) == gradients(b.graph(), "y:0", "x:0")
+    parts = cut(b, "cpu:2", feeds=b.tensor("x"), fetches=b.operation("y"))
+    assert simulate(parts, "cpu:2", feeds={b.tensor("x"): (2,)}).makespan_ns > 0  # type: ignore[dict-item]  # as names
+    with pytest.raises(InvalidArgumentError, match="no mapping from tensors to shapes"):
+        simulate(parts, "cpu:2", feeds=[(2,)])  # type: ignore[arg-type]  # that is the mistake
 
 
 async def test_a_name_that_does_not_exist_comes_with_the_one_that_was_meant() -> None:

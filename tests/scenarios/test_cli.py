@@ -23,7 +23,7 @@ def test_every_command_explains_itself(command: str, partita: CommandLine) -> No
     text = partita.done(command, "--help")
     flags = [flag for parameter in cli.commands[command].params for flag in parameter.opts if flag.startswith("--")]
     assert [flag for flag in flags if flag not in text] == []
-    assert command in {"inspect", "scenario"} or set(FLAGS) <= set(flags)
+    assert command in {"inspect", "scenario", "devices"} or set(FLAGS) <= set(flags)
 
 
 def test_the_overview_lists_commands_and_exit_codes(partita: CommandLine) -> None:
@@ -127,6 +127,7 @@ def test_devices_that_are_wrong(partita: CommandLine, graph: Path, tmp_path: Pat
     """A bad list, a bad file, both at once."""
     (tmp_path / "bad.toml").write_text("[[device]]\nspek = 'A100-80GB'\n")
     assert_one_clear_line(partita("run", graph, "--devices", "tpu:1"), 2, "tpu:1")
+    assert_one_clear_line(partita("run", graph, "--devices", "c.toml"), 2, "c.toml", "--cluster")
     assert_one_clear_line(partita("run", graph, "--cluster", tmp_path / "none.toml"), 2, "none.toml")
     assert_one_clear_line(partita("run", graph, "--cluster", tmp_path / "bad.toml"), 2, "bad.toml", "spek")
     assert_one_clear_line(partita("run", graph, "--devices", "cpu:1", "--cluster", "c.toml"), 2, "--cluster")

@@ -24,7 +24,9 @@ def test_files_hold_what_tensorflow_makes(case: Case, partita: CommandLine, tmp_
     flags += [("--target", name) for name in step.targets]
     devices = f"cpu:{len(case.devices)}"
     words = [word for flag in flags for word in flag]
-    text = partita.done("partition", case.folder / "graph.pb", *words, "--devices", devices, "--out", tmp_path)
+    text = partita.done(
+        "partition", case.folder / "graph.pb", *words, "--devices", devices, "--out", tmp_path, "--json"
+    )
     ours, theirs = load_partitions(tmp_path), step.raw()
     result = compare(theirs, ours, {node.name for node in case.graph_def().node})
     assert result.agrees(case.level), result.report(case.level)
@@ -50,13 +52,15 @@ def test_feeds_need_no_value(partita: CommandLine, graph: Path, tmp_path: Path) 
 
 
 def test_a_cluster_file_names_tasks(partita: CommandLine, tmp_path: Path) -> None:
-    """On a worker's devices the files carry the task; a node goes softly to another device of the task it asks for."""
+    """On a worker's devices the files carry the task; if asked to, a node goes to another device of its task."""
     drawn = GraphFile()
     drawn.add("a", "Const", dtype=1, value=np.float32(1))
     drawn.add("y", "Neg", ["a"], device="/job:worker/task:1/device:GPU:7", T=1)
     graph = drawn.write(tmp_path)
     (tmp_path / "c.toml").write_text("[[device]]\njob = 'worker'\ntask = 1\nspec = 'generic-cpu'\n")
-    partita.done("partition", graph, "--fetch", "y", "--cluster", tmp_path / "c.toml", "--out", tmp_path / "parts")
+    flags = ["--fetch", "y", "--cluster", tmp_path / "c.toml", "--out", tmp_path / "parts"]
+    assert_one_clear_line(partita("partition", graph, *flags), 2, "GPU:7", "c.toml", "--soft-placement")
+    partita.done("partition", graph, *flags, "--soft-placement")
     assert [file.name for file in (tmp_path / "parts").iterdir()] == ["worker_r0_t1_cpu0.pb"]
 
 

@@ -13,7 +13,7 @@ from partita.actors import open_session
 from partita.graph.dtypes import Array, DataType
 from partita.scenarios.commands.feeds import write_values
 from tests.runs import assert_same_values, values
-from tests.scenarios.command_line import CPU, CommandLine, GraphFile
+from tests.scenarios.command_line import CommandLine, GraphFile
 from tests.scenarios.conftest import X
 from tests.strategies import GraphCase, placed_cases
 
@@ -52,7 +52,7 @@ def test_prints_values_time_and_devices(partita: CommandLine, graph: Path, x: st
     assert f"y  float [2,2] {shown}\n" in text
     assert "xw:0  float [2,2]" in text
     assert "simulated step time: " in text
-    assert [name for name in (f"{CPU}0", f"{CPU}1") if name not in text] == []
+    assert [name for name in ("cpu:0", "cpu:1", "generic-cpu", "assumed, not calibrated") if name not in text] == []
 
 
 def test_without_fetches_the_ends_are_fetched(partita: CommandLine, graph: Path, x: str, tmp_path: Path) -> None:

@@ -38,4 +38,4 @@ def test_without_a_flag_it_runs_on_the_devices_it_asks_for(partita: CommandLine,
         np.testing.assert_array_equal(out["class"], classes)
         np.testing.assert_allclose(out["loss"], loss, rtol=1e-5)
     assert len(set(classes.tolist())) > 3
-    assert [name for name in ("GPU:0", "GPU:1", "CPU:0", "simulated step time") if name not in text] == []
+    assert [name for name in ("gpu:0", "gpu:1", "cpu:0", "simulated step time") if name not in text] == []

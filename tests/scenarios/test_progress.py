@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -14,6 +16,7 @@ from partita.graph import graph_def_to_graph
 from partita.scenarios.commands import screen as screen_module
 from partita.scenarios.commands.request import GraphFile, import_graph
 from partita.scenarios.commands.screen import Screen
+from tests.scenarios.command_line import CommandLine
 
 NODES = 10_000
 
@@ -43,7 +46,37 @@ def test_an_import_shows_how_many_nodes_it_has_read_on_a_terminal_only(
     screen.err = Console(file=shown, force_terminal=is_terminal, width=100)
     import_graph(GraphFile(Path("drawn.pb"), drawn(NODES).data, NODES + 1, frozenset()), screen)
     text = shown.getvalue()
-    assert ("importing" in text and f"{NODES + 1}/{NODES + 1}" in text) if is_terminal else not text
+    assert ("importing" in text and f"{NODES + 1:,} of {NODES + 1:,} nodes, " in text) if is_terminal else not text
+
+
+@pytest.mark.parametrize(
+    ("total", "unit", "shown_as"),
+    [
+        (3000, "nodes", r"reading .*1,204 of 3,000 nodes, \d+\.\d s"),
+        (5, "", r"reading .*5 of 5, \d+\.\d s"),
+        (None, "", r"reading, \d+\.\d s"),
+    ],
+)
+def test_counts_and_times_are_shown(
+    total: int | None, unit: str, shown_as: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How much of how much, and for how long; the time alone where nobody knows how much there is."""
+    monkeypatch.setattr(screen_module, "Timer", NoPatience)
+    screen, shown = Screen(), StringIO()
+    screen.err = Console(file=shown, force_terminal=True, width=100)
+    with screen.working("reading", total, unit) as progress:
+        progress(min(total or 0, 1204))
+    assert re.search(shown_as, re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.getvalue()))
+
+
+def test_stdout_is_for_results(partita: CommandLine, graph: Path, x: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress goes to stderr, so that a document stays one even on a terminal."""
+    monkeypatch.setattr(screen_module, "Timer", NoPatience)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    result = partita("run", graph, "--feed", x, "--devices", "cpu:2", "--json")
+    assert json.loads(result.out)["steps"] == 1
+    assert "importing" in result.err
 
 
 def test_all_nodes_are_reported_once() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from partita.devices import local_cluster
 from partita.devices.timing import simulate
 from partita.scenarios.cutting import cut
-from partita.scenarios.report import columns, limits, shorter, value_line
+from partita.scenarios.report import columns, limits, value_line
 from partita.scenarios.workloads import mlp, reduction
 
 GPUS = [f"/device:GPU:{k}" for k in range(4)]
@@ -35,7 +35,7 @@ def test_a_larger_product_is_bound_by_arithmetic() -> None:
         parts = cut(mlp.build((2048, 2048), GPUS[:1]), cluster, feeds=["x"], targets=["layer1/product"])
         found = limits(simulate(parts, cluster, feeds={"x": (rows, 2048)}), cluster)
         longest[rows] = next(what for what, _ in found if "transfers" not in what)
-    assert longest[1 << 17] == "arithmetic of GPU:0"
+    assert longest[1 << 17] == "arithmetic of gpu:0"
     assert longest[1] != longest[1 << 17]
 
 
@@ -54,10 +54,3 @@ def test_columns_align() -> None:
         "  one      1",
         "  three  333",
     ]
-
-
-def test_local_names_get_shorter_and_others_stay() -> None:
-    """Devices of another task keep their full name."""
-    assert shorter("/job:localhost/replica:0/task:0/device:GPU:3") == "GPU:3"
-    assert shorter("PCIe4 x16 to /job:localhost/replica:0/task:0") == "PCIe4 x16 to host"
-    assert shorter("/job:worker/replica:0/task:1/device:GPU:3") == "/job:worker/replica:0/task:1/device:GPU:3"

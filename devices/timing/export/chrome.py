@@ -2,35 +2,44 @@
 
 Flows in: a timeline. Flows out: the object form of the Trace Event Format: a process per device, a thread per stream, a
 complete event ("X") per event that occupies its stream for some time, an instant ("i") at the end of every other, and a
-flow arrow from each copy to the recv it lets go. Always holds: times are microseconds with three decimals, so no
-nanosecond is lost below 2**53 us; the same timeline gives the same bytes.
+flow arrow from each copy to what the receiving device computes next. Always holds: times are microseconds with three
+decimals, so no nanosecond is lost below 2**53 us; both ends of an arrow lie in slices; the same timeline gives the same
+bytes.
 """
 
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from ..timeline import Timeline, TimelineEvent
+from ..timeline import BASIS, COMPUTE_STREAM, Timeline, TimelineEvent
 
 Record = dict[str, Any]  # JSON: numbers, texts and nested records by key
 
 
 def chrome_trace(timeline: Timeline) -> Record:
-    """The trace as an object for `json.dump`; `otherData` carries the makespan in ns and all warnings."""
+    """The trace as an object for `json.dump`; `otherData` carries the makespan in ns, the models and all warnings."""
     processes = {device: pid for pid, device in enumerate(timeline.devices, 1)}
     threads: dict[tuple[str, str], int] = {}
     for device in timeline.devices:
         for tid, stream in enumerate(timeline.streams(device), 1):
             threads[device, stream] = tid
+    slices = _Slices(timeline)
     events = [_named("process_name", pid, 0, device) for device, pid in processes.items()]
     events += [_named("thread_name", processes[device], tid, stream) for (device, stream), tid in threads.items()]
     for index, event in enumerate(timeline.events):
         place = {"pid": processes[event.device], "tid": threads[event.device, event.stream]}
         events.append(_event(event) | place)
-        events += _arrow(timeline, index, event, place)
-    other = {"makespan_ns": timeline.makespan_ns, "warnings": list(timeline.warnings)}
+        events += _arrow(timeline, index, event, place, slices)
+    other = {
+        "makespan_ns": timeline.makespan_ns,
+        "times": BASIS,
+        "models": dict(timeline.models),
+        "warnings": list(timeline.warnings),
+    }
     return {"displayTimeUnit": "ns", "otherData": other, "traceEvents": events}
 
 
@@ -45,7 +54,7 @@ def _named(what: str, pid: int, tid: int, name: str) -> Record:
 
 def _event(event: TimelineEvent) -> Record:
     record: Record = {"name": event.node, "cat": event.kind}
-    if event.occupies and event.duration_ns:
+    if _is_slice(event):
         record |= {"ts": event.start_ns / 1000, "ph": "X", "dur": event.duration_ns / 1000}
     else:
         record |= {"ts": event.end_ns / 1000, "ph": "i", "s": "t"}
@@ -53,17 +62,47 @@ def _event(event: TimelineEvent) -> Record:
     return record | {"args": args}
 
 
-def _arrow(timeline: Timeline, index: int, event: TimelineEvent, place: Record) -> list[Record]:
-    """A flow arrow into a recv from the copy that let it go: starts inside the copy, ends at the recv."""
+def _is_slice(event: TimelineEvent) -> bool:
+    return event.occupies and event.duration_ns > 0
+
+
+class _Slices:
+    """The slices of each device and stream, by start: what an arrow may end in."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._starts: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for event in timeline.events:
+            if _is_slice(event):
+                self._starts[event.device, event.stream].append(event.start_ns)
+        for starts in self._starts.values():
+            starts.sort()
+
+    def next_start_ns(self, device: str, stream: str, after_ns: int) -> int | None:
+        """When the first slice starts that does so no earlier than `after_ns`."""
+        starts = self._starts[device, stream]
+        at = bisect_left(starts, after_ns)
+        return starts[at] if at < len(starts) else None
+
+
+def _arrow(timeline: Timeline, index: int, event: TimelineEvent, place: Record, slices: _Slices) -> list[Record]:
+    """A flow arrow from a copy to the first op that the receiving device starts once the tensor is there.
+
+    Viewers hang both ends on slices, and a recv is none. Where nothing is computed afterwards, or the copy took no
+    time, there is no arrow.
+    """
     if event.kind != "recv" or event.cause < 0 or timeline.events[event.cause].kind != "copy":
         return []
     copy = timeline.events[event.cause]
+    end_ns = slices.next_start_ns(event.device, COMPUTE_STREAM, event.end_ns)
+    if end_ns is None or not _is_slice(copy):
+        return []
     start = {
         "pid": timeline.devices.index(copy.device) + 1,
         "tid": timeline.streams(copy.device).index(copy.stream) + 1,
     }
+    end = place | {"tid": timeline.streams(event.device).index(COMPUTE_STREAM) + 1}
     common = {"name": "transfer", "cat": "transfer", "id": index}
     return [
         common | {"ph": "s", "ts": copy.start_ns / 1000} | start,
-        common | {"ph": "f", "bp": "e", "ts": event.end_ns / 1000} | place,
+        common | {"ph": "f", "bp": "e", "ts": end_ns / 1000} | end,
     ]

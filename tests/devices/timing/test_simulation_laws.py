@@ -184,3 +184,37 @@ def test_same_input_same_trace(parts: dict[str, Graph], latency: int) -> None:
     assert json.dumps(chrome_trace(first)) == json.dumps(chrome_trace(second))
     assert first.render() == second.render()
     assert first.peak_bytes == second.peak_bytes
+
+
+def assert_arrows_end_in_slices(timeline: Timeline) -> int:
+    """Both ends of every arrow lie in a slice of their own process and thread; how many arrows there are."""
+    events = chrome_trace(timeline)["traceEvents"]
+    slices = defaultdict(list)
+    for e in events:
+        if e["ph"] == "X":
+            slices[e["pid"], e["tid"]].append((e["ts"], e["ts"] + e["dur"]))
+    ends = [e for e in events if e["ph"] in "sf"]
+    for e in ends:
+        assert any(start <= e["ts"] <= end for start, end in slices[e["pid"], e["tid"]]), e
+    sources, sinks = ({e["id"]: e["ts"] for e in ends if e["ph"] == phase} for phase in "sf")
+    assert sources.keys() == sinks.keys()
+    assert all(sources[key] <= sinks[key] for key in sources)
+    return len(sources)
+
+
+@given(chains() | fork_joins(), st.integers(0, 50))
+def test_every_transfer_that_is_awaited_has_an_arrow(step: StepBuilder, latency: int) -> None:
+    """It ends inside a slice of the device that receives: viewers drop or misplace others."""
+    timeline = run(step.parts(), latency_ns=latency)
+    assert timeline is not None
+    devices = {event.device for event in timeline.events if event.kind == "compute" and event.duration_ns}
+    assert bool(assert_arrows_end_in_slices(timeline)) >= (len(devices) > 1)
+
+
+@given(random_parts(), st.integers(0, 50))
+def test_arrows_end_inside_slices_on_any_graph(parts: dict[str, Graph], latency: int) -> None:
+    """One at most for each transfer that takes time."""
+    timeline = run(parts, latency_ns=latency)
+    if timeline is not None:
+        recvs = sum(event.kind == "recv" for event in timeline.events)
+        assert assert_arrows_end_in_slices(timeline) <= recvs

@@ -99,7 +99,8 @@ def test_chrome_trace(tmp_path: Path) -> None:
     ]
     rows = {(e["pid"], e["tid"]) for e in events if e["ph"] != "M"}
     assert rows <= {(e["pid"], e["tid"]) for e in events if e["name"] == "thread_name"}
-    assert trace["otherData"] == {"makespan_ns": 10_000, "warnings": ["a guess"]}
+    other = {"makespan_ns": 10_000, "times": "assumed, not calibrated", "models": {}, "warnings": ["a guess"]}
+    assert trace["otherData"] == other
 
 
 def test_run_metadata() -> None:

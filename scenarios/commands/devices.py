@@ -1,0 +1,92 @@
+"""`partita devices`: the models of devices and links that a cluster may be made of.
+
+Flows in: the catalog. Flows out: its numbers and where each comes from, as tables or as one JSON object. Always holds:
+the numbers are those that a simulation divides by, with the efficiencies beside the peaks that they apply to.
+"""
+
+from __future__ import annotations
+
+from attrs import asdict
+
+from ...devices.catalog import Sourced, device_names, device_spec, link_names, link_spec, provenance
+from ...devices.link import LinkSpec
+from ...devices.spec import FAMILIES, DeviceSpec
+from ...devices.units import format_bytes, format_ns, format_rate
+from ...graph.suggestions import suggestion
+from ..report import NOT_CALIBRATED
+from .failure import ConfigurationError
+from .screen import Screen
+
+
+def devices(name: str | None, as_json: bool) -> None:
+    """Prints the whole catalog, or one model of it; ConfigurationError for a name that it does not have."""
+    screen = Screen()
+    known = [*device_names(), *link_names()]
+    if name is not None and name not in known:
+        raise ConfigurationError(f"the catalog has no model {name!r}{suggestion(name, known)}")
+    specs = [device_spec(n) for n in device_names() if name in (None, n)]
+    links = [link_spec(n) for n in link_names() if name in (None, n)]
+    if as_json:
+        screen.json({"devices": [_device(s) for s in specs], "links": [_link(s) for s in links]})
+        return
+    _print_devices(specs, screen)
+    _print_links(links, screen)
+    for model in [*(spec.name for spec in specs), *(link.name for link in links)]:
+        screen.line(f"sources of {model}")
+        for source, keys in _by_source(provenance(model)).items():
+            screen.line(f"  {', '.join(keys)}: {source}")
+    screen.line()
+    screen.line(f"note: {NOT_CALIBRATED}")
+
+
+def _device(spec: DeviceSpec) -> dict[str, object]:
+    return {**asdict(spec), "sources": _sources(spec.name)}
+
+
+def _link(spec: LinkSpec) -> dict[str, object]:
+    return {**asdict(spec), "sources": _sources(spec.name)}
+
+
+def _sources(name: str) -> dict[str, object]:
+    return {key: asdict(sourced) for key, sourced in provenance(name).items()}
+
+
+def _print_devices(specs: list[DeviceSpec], screen: Screen) -> None:
+    if not specs:
+        return
+    rates = [family for family in FAMILIES if any(family in spec.peak_flops_per_s for spec in specs)]
+    rows = [
+        [
+            spec.name,
+            spec.kind,
+            *(format_rate(spec.peak_flops_per_s.get(family)) for family in rates),
+            format_bytes(spec.memory_bytes),
+            f"{spec.memory_bandwidth_bytes_per_s / 10**9:,.0f}",
+            format_ns(spec.launch_overhead_ns),
+            "/".join(f"{100 * share:.0f}" for share in _efficiencies(spec)),
+        ]
+        for spec in specs
+    ]
+    numbers = ["memory", "GB/s", "launch", "reached %"]
+    screen.table(["device", "kind", *(f"{family} TFLOP/s" for family in rates), *numbers], rows, left=2)
+    screen.line("reached %: the share of the peak that matrix ops, other ops, and memory traffic reach")
+    screen.line()
+
+
+def _efficiencies(spec: DeviceSpec) -> tuple[float, float, float]:
+    return spec.matrix_efficiency, spec.vector_efficiency, spec.memory_efficiency
+
+
+def _print_links(links: list[LinkSpec], screen: Screen) -> None:
+    if links:
+        rows = [[s.name, f"{s.bandwidth_bytes_per_s / 10**9:,.1f}", format_ns(s.latency_ns)] for s in links]
+        screen.table(["link, one direction", "GB/s", "latency"], rows)
+        screen.line()
+
+
+def _by_source(values: dict[str, Sourced]) -> dict[str, list[str]]:
+    """Keys by where they come from, so that a datasheet is named once."""
+    found: dict[str, list[str]] = {}
+    for key, sourced in values.items():
+        found.setdefault(f"{sourced.source} ({sourced.date})", []).append(key)
+    return found

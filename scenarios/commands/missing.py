@@ -1,0 +1,51 @@
+"""Which option helps where a graph asks for a device that is not there.
+
+Flows in: the placer's error, the request, the cluster. Flows out: the same error as a ConfigurationError that ends in
+the flag to add. Always holds: the devices that are proposed hold all that were given and the one that is missing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from ...devices import Cluster
+from ...errors import PartitaError
+from ...graph.device_name import find_full_name
+from .failure import configuring
+from .request import Request, wanted_devices
+
+_ASKED = re.compile(r"was explicitly assigned to (\S+) but available devices are")
+
+
+@contextmanager
+def placing(request: Request, cluster: Cluster, asked: Iterable[str], subject: str = "") -> Iterator[None]:
+    """As `configuring`; a device that does not exist comes with the option to add. `asked` are requested devices."""
+    with configuring(subject):
+        try:
+            yield
+        except PartitaError as error:
+            found = _ASKED.search(error.message)
+            if found is not None:
+                error.message += _hint(found[1], request, cluster, asked)
+            raise
+
+
+def _hint(missing: str, request: Request, cluster: Cluster, asked: Iterable[str]) -> str:
+    name = find_full_name(missing)
+    soft = "--soft-placement to use another one"
+    if request.cluster is not None:
+        return f" Add a device for it to {str(request.cluster)!r}, or {soft}."
+    if name is None or name.type not in ("CPU", "GPU") or _is_elsewhere(missing, cluster):
+        return f" Add {soft}, or --cluster FILE.toml for one that has it."
+    return f' Add --devices "{wanted_devices([*cluster.names, *asked, missing])}", or {soft}.'
+
+
+def _is_elsewhere(missing: str, cluster: Cluster) -> bool:
+    """Whether the device belongs to a task that `--devices` cannot make."""
+    name, client = find_full_name(missing), find_full_name(cluster.client.name)
+    if name is None or client is None:
+        return True
+    pairs = ((name.job, client.job), (name.replica, client.replica), (name.task, client.task))
+    return any(wanted not in (None, have) for wanted, have in pairs)

@@ -1,0 +1,36 @@
+"""`partita scenario`: the shipped stories, listed or told.
+
+Flows in: the name of a story, or none. Flows out: its lines, or all names and what each is about; as text or as one
+JSON object.
+"""
+
+from __future__ import annotations
+
+from ...graph.suggestions import meant
+from ..stories import STORIES, tell
+from .failure import ConfigurationError
+from .screen import Screen
+
+
+def scenario(name: str | None, as_json: bool) -> None:
+    """Tells the story of that name, or lists all; ConfigurationError for a name that none has."""
+    screen = Screen()
+    if name is None:
+        if as_json:
+            stories = [{"name": story, "description": what} for story, what in STORIES.items()]
+            screen.json({"scenarios": stories})
+            return
+        width = max(map(len, STORIES))
+        for story, what in STORIES.items():
+            screen.line(f"{story:<{width}}  {what}")
+        return
+    if name not in STORIES:
+        hint = meant(name, STORIES)
+        raise ConfigurationError(f"there is no story {name!r}{hint}; the stories are {', '.join(STORIES)}")
+    if as_json:
+        with screen.working(f"telling {name}"):
+            lines = list(tell(name))
+        screen.json({"name": name, "description": STORIES[name], "lines": lines})
+        return
+    for line in tell(name):
+        screen.line(line)
