@@ -36,6 +36,7 @@ from .lifetime import Block, Home
 from .messages import Shutdown
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, prepare
+from .prepared_requests import PreparedRequests
 from .requests import Feeds, Signature, fed_values, inputs_of, seconds, split_feeds
 from .restart import Restarts
 from .session_callable import SessionCallable
@@ -87,9 +88,8 @@ class Session:
         self._settings = settings
         self._bind_functions()
         self._options = PartitionOptions(new_name=name_counter(), get_incarnation=cluster.incarnation)
-        self._prepared: dict[Signature, Prepared] = {}
+        self._requests = PreparedRequests(self._prepare)
         self._traces = SessionTraces(settings.graph_options, self._actors)
-        self._preparing = trio.Lock()
         self._timeout_ms = settings.operation_timeout_in_ms
         self._is_plain = not (self._timeout_ms or self._traces.for_costs.are_wanted)
         self._optimisations = Optimisations.of(settings.graph_options)
@@ -134,7 +134,7 @@ class Session:
         names, values = split_feeds(feeds)
         self._check_open()
         signature = Signature(names, tensor_names(fetches), tensor_names(targets))
-        prepared = self._prepared.get(signature) or await self._ready(signature)
+        prepared = self._requests.find(signature) or await self._ready(signature)
         return await self._call(prepared, options, values, metadata)
 
     @trio.lowlevel.enable_ki_protection
@@ -158,7 +158,7 @@ class Session:
         name that is taken, and what `open_session` raises for graphs; then nothing has changed.
         """
         self._check_entry()
-        async with self._preparing:
+        async with self._requests.lock:
             self.graph = await self._reader.read_more(self.graph, graph_def)
             self._bind_functions()
 
@@ -205,35 +205,23 @@ class Session:
     def prepare(self, feeds: Names, fetches: Names, targets: Names = ()) -> Prepared:
         """Partitions and compiles a request if that has not been done before; raises as `run` does."""
         self._check_entry()
-        return self._prepare_now(Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets)))
+        return self._requests.now(Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets)))
 
     async def _ready(self, signature: Signature) -> Prepared:
         """The request, prepared; the session is still open."""
         self._home.check()
-        prepared = self._prepared.get(signature) or await self._prepare(signature)
+        prepared = await self._requests.ready(signature, in_thread=self.graph.num_nodes >= _LARGE)
         self._check_open()
         return prepared
 
-    async def _prepare(self, signature: Signature) -> Prepared:
-        """Prepares a new request: one at a time, as names are numbered, and a large one without holding up the loop."""
-        async with self._preparing:
-            if self.graph.num_nodes < _LARGE:
-                return self._prepare_now(signature)
-            return await trio.to_thread.run_sync(self._prepare_now, signature)
-
-    def _prepare_now(self, signature: Signature) -> Prepared:
-        found = self._prepared.get(signature)
-        if found is None:
-            with collector_paused():
-                client, place = self.cluster.client.name, self._reader.place_pruned
-                found = prepare(self.graph, signature, self._actors, client, self._options, self._optimisations, place)
-            self._prepared[signature] = found
-        return found
+    def _prepare(self, signature: Signature) -> Prepared:
+        client, place = self.cluster.client.name, self._reader.place_pruned
+        return prepare(self.graph, signature, self._actors, client, self._options, self._optimisations, place)
 
     def statistics(self) -> SessionStatistics:
         """What the session has done so far."""
         running = self._running + len(self._partial_runs)
-        return SessionStatistics(self._num_steps, running, len(self._prepared), self._closed)
+        return SessionStatistics(self._num_steps, running, len(self._requests), self._closed)
 
     @trio.lowlevel.enable_ki_protection
     def restart_device(self, name: str) -> None:
@@ -246,7 +234,7 @@ class Session:
         self._options = replace(self._options, get_incarnation=self.cluster.incarnation)
         client = self.cluster.client.name
         self._partial_runs.route = client, self.cluster.incarnation(client)
-        self._prepared.clear()
+        self._requests.clear()
         self._traces.clear()
         self._bind_functions()
 

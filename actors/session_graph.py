@@ -10,6 +10,7 @@ With `graph_options.place_pruned_graph` the graph stays unplaced, and every requ
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -46,13 +47,16 @@ class GraphReader:
         self._stateful: dict[str, str] = {}
 
     async def read(self, graph_def: GraphSource, on_read: Callable[[int], object] | None = None) -> Graph:
-        """The graph of `graph_def`, placed; `on_read` hears of the progress. Raises as those three steps do."""
+        """The graph of `graph_def`, placed; `on_read` hears of the progress. Raises as those three steps do.
+
+        The import of a large graph ends when whoever waits for it is cancelled.
+        """
         if is_path(graph_def):
             graph_def = await trio.to_thread.run_sync(graph_bytes, graph_def)
         elif not isinstance(graph_def, GraphDef):
             graph_def = graph_bytes(graph_def)
         if _size(graph_def) > _LARGE_BYTES:
-            return await trio.to_thread.run_sync(self._read_now, graph_def, on_read)
+            return await trio.to_thread.run_sync(self._read_now, graph_def, partial(_go_on, on_read))
         return self._read_now(graph_def, on_read)
 
     async def read_more(self, graph: Graph, addition: GraphSource) -> Graph:
@@ -88,6 +92,13 @@ class GraphReader:
                 node.assigned_device = self._stateful[node.name]
         place(requested, self._cluster, allow_soft_placement=self._soft)
         self._stateful.update((node.name, node.assigned_device) for node in stateful)
+
+
+def _go_on(on_read: Callable[[int], object] | None, count: int) -> None:
+    """Reports progress from a worker thread; raises Cancelled or KeyboardInterrupt if nobody waits for it any more."""
+    trio.from_thread.check_cancelled()
+    if on_read is not None:
+        on_read(count)
 
 
 def _size(graph_def: GraphDef | bytes) -> int:

@@ -92,11 +92,7 @@ class _Inference:
     """One walk in topological order, repeated while loops widen."""
 
     def __init__(
-        self,
-        graph: JoinedGraph,
-        feeds: Feeds,
-        assumed_size: int | None = None,
-        refine: Refine | None = None,
+        self, graph: JoinedGraph, feeds: Feeds, assumed_size: int | None = None, refine: Refine | None = None
     ) -> None:
         self.graph = graph
         self.refine = refine
@@ -376,11 +372,8 @@ class _Inference:
             (self.contradictions, "assumed sizes fit no rule and were passed on"),
         )
         unused = [f"feeds that no part of the step reads: {', '.join(self.unused_feeds)}"] if self.unused_feeds else []
-        return [f"{text}: {_counted(counter)}" for counter, text in kinds if counter] + unused
-
-
-def _counted(counter: Counter[str]) -> str:
-    return ", ".join(f"{count} x {op}" for op, count in sorted(counter.items()))
+        told = [(text, [f"{count} x {op}" for op, count in sorted(counter.items())]) for counter, text in kinds]
+        return [f"{text}: {', '.join(counts)}" for text, counts in told if counts] + unused
 
 
 def _shapes_of(properties: NodeProperties, inputs: Shapes, values: Mapping[int, Array]) -> Shapes:

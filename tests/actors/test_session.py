@@ -333,3 +333,18 @@ async def test_another_thread_is_refused() -> None:
         with pytest.raises(FailedPreconditionError, match="event loop of another thread"):
             await trio.to_thread.run_sync(trio.run, session.run, "n1", {"x": 1.0})
         assert await session.run("n1", {"x": 1.0}) == [1.0]
+
+
+async def test_the_import_of_a_large_graph_can_be_cancelled() -> None:
+    """It goes on in its thread to the next report of progress, and no further."""
+    counts: list[int] = []
+    with trio.CancelScope() as scope:
+
+        def on_read(count: int) -> None:
+            counts.append(count)
+            trio.from_thread.run_sync(scope.cancel)
+
+        async with open_session(chain(20_000).SerializeToString(), "cpu:2", on_read=on_read):
+            pytest.fail("it was imported whole")
+    assert scope.cancelled_caught
+    assert len(counts) == 1
