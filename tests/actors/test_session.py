@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -331,7 +332,7 @@ async def test_another_thread_is_refused() -> None:
     """Its event loop would wait for an answer that comes in this one."""
     async with open_session(chain(2), "cpu:2") as session:
         with pytest.raises(FailedPreconditionError, match="event loop of another thread"):
-            await trio.to_thread.run_sync(trio.run, session.run, "n1", {"x": 1.0})
+            await trio.to_thread.run_sync(partial(trio.run, session.run, "n1", {"x": 1.0}))
         assert await session.run("n1", {"x": 1.0}) == [1.0]
 
 
