@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 from partita.devices.cluster import local_cluster
 from partita.devices.placement import place
 from partita.errors import FailedPreconditionError, InternalError, InvalidArgumentError
+from partita.graph import Graph, GraphDef, graph_def_to_graph
 from partita.graph.builder import GraphBuilder
 from partita.graph.device_name import is_specification, parse_full_name
-from partita.graph.graph import Graph
-from partita.graph.importer import graph_def_to_graph
 from partita.graph.ops.kernel_facts import find_kernel
-from partita.graph.sources import GraphSource
 
 TASK = "/job:localhost/replica:0/task:0"
 CPUS = [f"{TASK}/device:CPU:{i}" for i in range(3)]
@@ -29,7 +27,7 @@ def placed(b: GraphBuilder, devices: list[str], *, soft: bool = False) -> dict[s
     return {node.name: node.assigned_device.removeprefix(f"{TASK}/device:") for node in graph.op_nodes()}
 
 
-def refusal(source: GraphSource, devices: list[str], *, soft: bool = False) -> str:
+def refusal(source: GraphBuilder | GraphDef, devices: list[str], *, soft: bool = False) -> str:
     """What placement says; the graph must be untouched then."""
     graph = graph_def_to_graph(source)
     with pytest.raises(InvalidArgumentError) as caught:
