@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +111,34 @@ def test_inlined_calls_have_values_and_times(partita: CommandLine, x: list[str],
         partita.done("partition", KERAS / "model", *x, *flags, "--out", tmp_path / "parts")
         part = load_graph_def(tmp_path / "parts" / "cpu0.pb")
         assert any(node.op == "StatefulPartitionedCall" for node in part.node) is calls
+
+
+def test_flags_go_together(partita: CommandLine, tmp_path: Path) -> None:
+    """Calls inlined, a device that does not exist, a shape that only a flag says: one time, for people and programs."""
+    b = GraphBuilder()
+    b.function(unary("N", "Neg"))
+    call = b.op("N", b.placeholder("x", "float32", (None,)), device="/device:GPU:3")
+    b.op("Square", call, name="y", device="/device:GPU:3")
+    (tmp_path / "g.pb").write_bytes(b.SerializeToString())
+    np.save(tmp_path / "x.npy", np.array([1, 2, 3], np.float32))
+    flags = ("--fetch", "y", "--devices", "cpu:2", "--inline", "--soft-placement", "--json")
+    fed = (tmp_path / "g.pb", "--feed", f"x={tmp_path / 'x.npy'}", *flags)
+    ran = json.loads(partita.done("run", *fed))
+    assert ran["fetches"][0]["value"] == [1, 4, 9]
+    assert ran["why_not_simulated"] is None
+    shaped = json.loads(partita.done("simulate", tmp_path / "g.pb", "--shape", "x=3", *flags))
+    assert shaped == json.loads(partita.done("simulate", *fed)) == ran["simulated"]
+    cut = json.loads(partita.done("partition", *fed, "--out", tmp_path / "parts"))["partitions"]
+    nodes = [node for part in cut for node in load_graph_def(part["file"]).node]
+    assert {"Neg", "Square"} <= {node.op for node in nodes}
+    assert "N" not in {node.op for node in nodes}
+    without = [flag for flag in flags if flag not in ("--inline", "--json")]
+    called = json.loads(partita.done("run", *fed[:3], *without, "--json"))
+    assert called["fetches"] == ran["fetches"]
+    assert "--inline" in called["why_not_simulated"]
+    for command in (["run"], ["simulate"], ["partition", "--out", tmp_path / "parts"]):
+        hard = partita(*command, *fed[:3], "--fetch", "y", "--devices", "cpu:2", "--inline")
+        assert_one_clear_line(hard, 2, 'Add --devices "cpu:2,gpu:4"', "--soft-placement")
 
 
 def test_a_run_of_a_loop_prints_its_values(partita: CommandLine, tmp_path: Path) -> None:
