@@ -212,7 +212,7 @@ def with_a_misfit() -> GraphDef:
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (None, 3), device=cpu(0))
     bad = b.op("Square", x, name="bad", device="/device:GPU:7")
-    b.op("Neg", bad, name="with_bad", colocate_with=["bad"])
+    b.op("Neg", bad, name="with_bad", attrs={"_class": [b"loc:@bad"]})
     b.op("Square", x, name="y", device=cpu(1))
     count = b.variable("count", "float32", (), device=cpu(1))
     b.op("Assign", count, np.float32(0), name="reset")
