@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from .interpretation import Interpretation
     from .plan import Plan
 
-_LARGE = 2000  # nodes of a graph whose requests take longer to prepare than a budget lasts
+_LARGE = 2000  # nodes of a graph and its functions whose requests take longer to prepare than a budget lasts
 
 
 class Session:
@@ -210,7 +210,8 @@ class Session:
     async def _ready(self, signature: Signature) -> Prepared:
         """The request, prepared; the session is still open."""
         self._home.check()
-        prepared = await self._requests.ready(signature, in_thread=self.graph.num_nodes >= _LARGE)
+        size = self.graph.num_nodes + self.graph.functions.num_nodes
+        prepared = await self._requests.ready(signature, in_thread=size >= _LARGE)
         self._check_open()
         return prepared
 

@@ -61,6 +61,11 @@ class FunctionLibrary:
     def __len__(self) -> int:
         return len(self._functions)
 
+    @cached_property
+    def num_nodes(self) -> int:
+        """The number of nodes in all functions together."""
+        return sum(len(function.node_def) for function in self._functions.values())
+
     def find(self, name: str) -> FunctionDef | None:
         """The function of that name, or None."""
         return self._functions.get(name)

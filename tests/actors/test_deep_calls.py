@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from threading import get_ident
+from typing import Any
+
 import numpy as np
 import pytest
 import trio
 
-from partita.actors import Session, open_session
+from partita.actors import Session, open_session, preparation
+from partita.actors import session as session_module
 from partita.actors.device_actor import DeviceActor
 from partita.actors.instructions import Slots
 from partita.actors.step import Part
@@ -181,3 +185,20 @@ async def test_functions_of_long_kernels_leave_others_their_turn_between_them() 
             np.testing.assert_array_equal(found[0], np.eye(2))
         assert turns - before >= 8
         nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("depth", [5, 100])
+async def test_functions_count_when_a_request_is_large(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small graph with many nodes in its functions is prepared in a thread, so that the host's loop goes on."""
+    threads: list[int] = []
+    prepare = preparation.prepare
+
+    def watched(*arguments: Any) -> Any:
+        threads.append(get_ident())
+        return prepare(*arguments)
+
+    monkeypatch.setattr(session_module, "prepare", watched)
+    monkeypatch.setattr(session_module, "_LARGE", 100)
+    async with open_session(chain(depth), "cpu:1") as session:
+        assert await session.run("y", X) == [depth]
+    assert [thread == get_ident() for thread in threads] == [depth == 5]
