@@ -27,7 +27,7 @@ import numpy.typing as npt
 from ..errors import InternalError, InvalidArgumentError
 from ..graph.columns import SINK_ID
 from ..graph.device_name import find_full_name
-from ..graph.functions.body import instantiate_call
+from ..graph.functions.body import FunctionBody, instantiate_call
 from ..graph.functions.calls import called_function
 from ..graph.graph import Graph
 from ..graph.node import Node
@@ -44,6 +44,7 @@ from .placement_messages import debug_string, no_kernel, refusal
 _UNASSIGNED = 0
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+_DEEPEST = 64  # calls inside calls that are looked into for resources they hand on; deeper ones tie nothing together
 
 
 def place(
@@ -80,13 +81,34 @@ class _Slot:
     choices: list[int] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Tie:
+    """Arguments and results of a function, by number, that its body has on one device, and what it asks of that."""
+
+    arguments: frozenset[int]
+    results: frozenset[int]
+    constraint: Constraint
+
+
+def _places(slot: int, slots: Sequence[int]) -> frozenset[int]:
+    return frozenset(place for place, found in enumerate(slots) if found == slot)
+
+
 class _Placer:
     """One placement: columns by node id, candidates by slot."""
 
-    def __init__(self, graph: Graph, devices: DeviceSet, soft: bool, inside: frozenset[str] = frozenset()) -> None:
-        """`inside` are the functions whose bodies are being looked into."""
+    def __init__(
+        self,
+        graph: Graph,
+        devices: DeviceSet,
+        soft: bool,
+        inside: frozenset[str] = frozenset(),
+        ties: dict[bytes, list[_Tie]] | None = None,
+    ) -> None:
+        """`inside` are the functions whose bodies are being looked into, `ties` what has been found in others."""
         self.graph = graph
         self.inside = inside
+        self.ties: dict[bytes, list[_Tie]] = {} if ties is None else ties
         self.devices = devices
         self.soft = soft
         self.kinds, kind_column = kinds_of(graph, devices.types)
@@ -182,27 +204,41 @@ class _Placer:
         The body is looked at as it will run, lowered. TensorFlow looks at it as it is written, where a loop ties all
         its variables together, and refuses some graphs for that.
         """
-        function = called_function(call.properties, self.graph.functions)
-        if function is None or function.name in self.inside:
-            return
-        body = instantiate_call(self.graph.functions, function)
+        for tie in self._ties_of(call):
+            nodes = [e.src.id for e in call.in_edges() if not e.is_control and e.dst_input in tie.arguments]
+            nodes += [e.dst.id for e in call.out_edges() if not e.is_control and e.src_output in tie.results]
+            colocation.join_all(nodes, tie.constraint)
+
+    def _ties_of(self, call: Node) -> list[_Tie]:
+        """What the function of a call ties together; looked for once, however often it is called."""
+        library = self.graph.functions
+        function = called_function(call.properties, library)
+        if function is None or function.name in self.inside or len(self.inside) == _DEEPEST:
+            return []
+        key = function.SerializeToString(deterministic=True)
+        found = self.ties.get(key)
+        if found is None:
+            body = instantiate_call(library, function)
+            found = self._ties_in(body, self.inside | {function.name})
+            if not library.may_call_itself(function.name):  # else it depends on where the walk has begun
+                self.ties[key] = found
+        return found
+
+    def _ties_in(self, body: FunctionBody, inside: frozenset[str]) -> list[_Tie]:
         graph = lower_functional(body.graph)
         if graph is body.graph:
             graph = graph.clone()
         isolate_calls(graph)
-        inner = _Placer(graph, self.devices, self.soft, self.inside | {function.name})
+        inner = _Placer(graph, self.devices, self.soft, inside, self.ties)
         inner._make_slots()
         inner._make_groups()
-        tied: dict[int, list[int]] = {}
-        for edge in call.in_edges():
-            if not edge.is_control and edge.dst_input < len(body.arguments):
-                tied.setdefault(int(inner.slot[body.arguments[edge.dst_input].id]), []).append(edge.src.id)
-        for edge in call.out_edges():
-            if not edge.is_control and edge.src_output < len(body.results):
-                tied.setdefault(int(inner.slot[body.results[edge.src_output].id]), []).append(edge.dst.id)
-        for slot, nodes in tied.items():
-            if inner.slots[slot].group is not None:
-                colocation.join_all(nodes, inner.slots[slot].constraint)
+        arguments = inner.slot[[node.id for node in body.arguments]].tolist()
+        results = inner.slot[[node.id for node in body.results]].tolist()
+        return [
+            _Tie(_places(slot, arguments), _places(slot, results), inner.slots[slot].constraint)
+            for slot in dict.fromkeys([*arguments, *results])
+            if inner.slots[slot].group is not None
+        ]
 
     def _choices(self, node_id: int) -> list[int]:
         """Interned names of the devices that the node may go to, best first; never empty."""
