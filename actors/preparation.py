@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import InvalidArgumentError
 from ..graph.collector import collector_paused
@@ -66,6 +66,17 @@ class Prepared:
         return [fetched_array(port, found.get(port.number, DEAD), fed) for port in self.fetches]
 
 
+class Stages(NamedTuple):
+    """What `prepare` leaves to its session.
+
+    `place` sees to it that what is left of the graph for a request is placed; `check` is called between stages, and
+    raises if the request is not wanted any more.
+    """
+
+    place: Callable[[Graph], None]
+    check: Callable[[], object]
+
+
 @collector_paused()
 def prepare(
     graph: Graph,
@@ -74,27 +85,30 @@ def prepare(
     client: str,
     options: PartitionOptions,
     optimisations: Optimisations,
-    place: Callable[[Graph], None],
+    stages: Stages,
 ) -> Prepared:
     """Prepares a request on a graph; `client` is the device that feeds and fetches are on.
 
-    `place` sees to it that what is left of the graph for the request is placed. Raises InvalidArgumentError,
-    NotFoundError or OutOfRangeError for names, UnimplementedError for missing kernels, and what placing and
-    partitioning raise.
+    Raises InvalidArgumentError, NotFoundError or OutOfRangeError for names, UnimplementedError for missing kernels, and
+    what placing, partitioning and the check between stages raise.
     """
     check_names(graph, signature)
     requested = client_graph(
         graph, *signature[:3], client, not signature.is_partial, incarnation=options.get_incarnation(client)
     )
-    place(requested)
+    stages.check()
+    stages.place(requested)
+    stages.check()
     kinds = requested.distinct_properties()[0]
     if len(graph.functions):
         check_input_types(requested)
     partitions = split_graph(requested, options)
     _check_kinds(requested, kinds)
     check_keys(requested)
+    stages.check()
     evaluator = ConstantEvaluator()
     optimised = {name: optimize(part, optimisations, evaluator) for name, part in partitions.items()}
+    stages.check()
     work, interpretation = _compile_or_interpret(requested, optimised, actors)
     feeds = ports(signature.feeds, _types(graph, signature.feeds))
     fetches = ports(signature.fetches, _types(graph, signature.fetches))

@@ -35,7 +35,7 @@ from .executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer, fresh_slo
 from .lifetime import Block, Home
 from .messages import Shutdown
 from .partial_run import PartialRuns, partial_signature
-from .preparation import Prepared, prepare
+from .preparation import Prepared, Stages, prepare
 from .prepared_requests import PreparedRequests
 from .requests import Feeds, Signature, fed_values, inputs_of, seconds, split_feeds
 from .restart import Restarts
@@ -215,9 +215,9 @@ class Session:
         self._check_open()
         return prepared
 
-    def _prepare(self, signature: Signature) -> Prepared:
-        client, place = self.cluster.client.name, self._reader.place_pruned
-        return prepare(self.graph, signature, self._actors, client, self._options, self._optimisations, place)
+    def _prepare(self, signature: Signature, check: Callable[[], object]) -> Prepared:
+        client, stages = self.cluster.client.name, Stages(self._reader.place_pruned, check)
+        return prepare(self.graph, signature, self._actors, client, self._options, self._optimisations, stages)
 
     def statistics(self) -> SessionStatistics:
         """What the session has done so far."""

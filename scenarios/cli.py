@@ -245,7 +245,13 @@ def devices(name: str | None, as_json: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and ends the process; `arguments` are those of the process unless given."""
-    sys.exit(_exit_code(arguments))
+    code = _exit_code(arguments)
+    if code == INTERRUPTED and arguments is None:
+        # Python would kill itself with the signal instead, if it found an extension module while that was initialised.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _exit_code(arguments: Sequence[str] | None) -> int:

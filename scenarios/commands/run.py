@@ -50,7 +50,7 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
         if inputs.saved is not None:
             with screen.working("restoring variables"):
                 await make_ready(session, inputs.saved)
-        parts = _prepare(session, loaded, screen)
+        parts = await _prepare(session, loaded, screen)
         fetched = await _run(session, loaded, values, steps, screen)
     if not as_json:
         _print(fetched, loaded.targets, steps, screen)
@@ -72,10 +72,12 @@ def _settings(request: Request) -> ConfigProto:
     return settings
 
 
-def _prepare(session: Session, loaded: Loaded, screen: Screen) -> Mapping[str, Graph]:
+async def _prepare(session: Session, loaded: Loaded, screen: Screen) -> Mapping[str, Graph]:
     """Cuts and compiles the request: its partition graphs, with nothing missing that a run needs."""
     with screen.working(f"cutting and compiling {of_nodes(loaded.graph)}"), configuring():
-        parts = session.prepare(tuple(loaded.feeds), loaded.fetches, loaded.targets).partitions
+        request = tuple(loaded.feeds), loaded.fetches, loaded.targets
+        await session.make_callable(*request)  # which Ctrl-C can end, as a large graph is prepared in a thread
+        parts = session.prepare(*request).partitions
         # A session runs graphs with loops uncut, and then has no parts to show.
         check_fed(parts.values() if parts else [loaded.client_graph()])
         return parts

@@ -11,7 +11,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from partita.actors import RunMetadata, RunOptions, Session, open_session
+from partita.actors import RunMetadata, RunOptions, Session, open_session, preparation
+from partita.actors import session as session_module
+from partita.actors.compiler import compile_plans
 from partita.devices.kernels import registry
 from partita.errors import (
     CancelledError,
@@ -26,6 +28,7 @@ from partita.errors import (
 )
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import ConfigProto, GraphDef
+from partita.graph.subgraph import client_graph
 from tests.strategies import cpu
 
 
@@ -349,3 +352,29 @@ async def test_the_import_of_a_large_graph_can_be_cancelled() -> None:
             pytest.fail("it was imported whole")
     assert scope.cancelled_caught
     assert len(counts) == 1
+
+
+async def test_the_preparation_of_a_large_request_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes on in its thread to the next stage, and no further; the next request is prepared as ever."""
+    stages: list[str] = []
+    monkeypatch.setattr(session_module, "_LARGE", 0)
+    async with open_session(chain(), "cpu:2") as session:
+        with trio.CancelScope() as scope:
+
+            def cut_out(*arguments: Any, **more: Any) -> Any:
+                stages.append("cut out")
+                trio.from_thread.run_sync(scope.cancel)
+                return client_graph(*arguments, **more)
+
+            def compiled(*arguments: Any, **more: Any) -> Any:
+                stages.append("compiled")
+                return compile_plans(*arguments, **more)
+
+            monkeypatch.setattr(preparation, "client_graph", cut_out)
+            monkeypatch.setattr(preparation, "compile_plans", compiled)
+            await session.run("n0", {"x": 1.0})
+        assert scope.cancelled_caught
+        assert stages == ["cut out"]
+        monkeypatch.setattr(preparation, "client_graph", client_graph)
+        assert await session.run("n0", {"x": 1.0}) == [-1]
+        assert stages == ["cut out", "compiled"]
