@@ -106,7 +106,7 @@ class Callee:
         return alone and self.size <= _AT_ONCE
 
     def run(self, *arguments: Any) -> list[Any]:
-        """Calls a short function with arguments that fit (`check`)."""
+        """Calls a short function with arguments that fit (see `call_checks`)."""
         found: list[Any] = [DEAD] * self.num_results
         for plan, _ in self.work:
             slots = fresh_slots(plan, arguments)

@@ -122,6 +122,8 @@ class InterpretedPart(Reference):
         return bool(self._calls)
 
     def _launch(self, token: Token, part: Interpretation, inputs: list[Any]) -> None:
+        if self.step.error is not None:
+            return  # as in `Part.launch`: nobody would end the call
         number, self._num_calls = self._num_calls, self._num_calls + 1
         self._calls[number] = token
         call = PendingCall(self, number)

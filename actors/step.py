@@ -301,7 +301,7 @@ class Part:
                     check_received(value, dtype)
                 except InternalError as error:
                     op = plan.properties[node].op
-                    self.step.fail(error.located(node=plan.names[node], op=op, device=plan.device))
+                    self.fail(error.located(node=plan.names[node], op=op, device=plan.device))
                     return
         self._arrived(arrival, received)
 
