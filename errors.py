@@ -31,6 +31,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 _CONTEXT = ("node", "op", "function", "calls", "device", "inputs", "frame", "step")
+_SHOWN = 60  # letters of a value that somebody gave
 
 
 class PartitaError(Exception):
@@ -230,3 +231,9 @@ def of_kernel(op: str, error: Exception) -> PartitaError:
         made = UnknownError(f"the kernel of op {op!r} raised {type(error).__name__}: {error}")
     made.__cause__ = error
     return made
+
+
+def shown(value: object) -> str:
+    """What a caller gave, as an error text shows it: its repr, cut where that is long."""
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

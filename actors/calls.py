@@ -57,6 +57,8 @@ from .transfers import check_keys, is_long
 
 if TYPE_CHECKING:
     from ..devices.cluster import Cluster
+    from ..graph import NameAttrList
+    from ..graph.functions.library import FunctionLibrary
     from ..graph.graph import Graph
     from ..graph.properties import NodeProperties
     from .deferred import PendingCall
@@ -276,7 +278,7 @@ class Functions:
 
     def _compilation(self, called: Called) -> _Compilation:
         """A body placed and cut, and the calls in it."""
-        body = (gradient_function if called.gradient else instantiate_call)(self.library, called.function)
+        body = body_of(self.library, called.function, gradient=called.gradient)
         try:
             graph = runnable_body(body, called.device, called.homes)
             check_kinds(graph)
@@ -317,6 +319,11 @@ class Functions:
                 elif calls_functions(kind, self.library):
                     size += _OF_A_CALL - 1 + size_of_call(kind, self, plan.device)
         return size
+
+
+def body_of(library: FunctionLibrary, function: NameAttrList, *, gradient: bool) -> FunctionBody:
+    """The body of a function, or of the one that computes its gradient; raises as making either does."""
+    return (gradient_function if gradient else instantiate_call)(library, function)
 
 
 def runnable_body(body: FunctionBody, device: str, homes: Homes | None) -> Graph:

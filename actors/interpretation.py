@@ -113,7 +113,7 @@ class Interpretation:
             return [result]
         return list(result) if count else []
 
-    def start(self, node: int, call: PendingCall, inputs: list[Any]) -> None:
+    def start(self, node: int, call: PendingCall, *inputs: Any) -> None:
         """Starts a live node whose outputs come later (`deferred` has those)."""
         self._kernels[node](call, *[self.read(node, port, value) for port, value in enumerate(inputs)])
 

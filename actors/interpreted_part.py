@@ -11,10 +11,11 @@ go on; the event loop has its turn when the budget is used up, and a step that h
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from ..errors import PartitaError, of_kernel
+from ..errors import PartitaError
 from .deferred import PendingCall, Place
 from .instructions import DEAD, read
 from .messages import GoOn, Work
@@ -122,16 +123,9 @@ class InterpretedPart(Reference):
         return bool(self._calls)
 
     def _launch(self, token: Token, part: Interpretation, inputs: list[Any]) -> None:
-        if self.step.error is not None:
-            return  # as in `Part.launch`: nobody would end the call
         number, self._num_calls = self._num_calls, self._num_calls + 1
         self._calls[number] = token
-        call = PendingCall(self, number)
-        self.step.calls.add(call)
-        try:
-            part.start(token.node, call, inputs)
-        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
-            call.fail(of_kernel(part.properties[token.node].op, error))
+        self.step.launch(PendingCall(self, number), partial(part.start, token.node), inputs)
 
 
 def called_from(call: PendingCall | None, function: str, error: PartitaError) -> PartitaError:

@@ -15,11 +15,9 @@ import numpy as np
 
 from ..errors import PartitaError
 from ..graph.columns import SINK_ID
-from ..graph.functions.body import instantiate_call
-from ..graph.gradients import gradient_function
 from .binding import has_kernel
 from .call_kernels import called_by, calls_functions, calls_gradient
-from .calls import runnable_body
+from .calls import body_of, runnable_body
 from .roles import Role, role_of
 
 if TYPE_CHECKING:
@@ -63,8 +61,7 @@ def graphs_that_run(graph: Graph) -> Iterator[tuple[str, Graph]]:
 
 def _body(library: FunctionLibrary, function: NameAttrList, *, gradient: bool) -> Graph | None:
     try:
-        body = (gradient_function if gradient else instantiate_call)(library, function)
-        return runnable_body(body, _ANY_DEVICE, None)
+        return runnable_body(body_of(library, function, gradient=gradient), _ANY_DEVICE, None)
     except PartitaError:
         return None
 

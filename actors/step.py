@@ -35,6 +35,7 @@ from .messages import RunSegment
 from .output_checks import check_received
 
 if TYPE_CHECKING:
+    from ..devices.kernels.registry import Start
     from ..rendezvous import Outcome, Rendezvous
     from .device_actor import DeviceActor
     from .interpretation import Interpretation
@@ -97,6 +98,16 @@ class Step:
         self._unfinished = 1
         part.start()
         return part
+
+    def launch(self, call: PendingCall, start: Start, inputs: Sequence[Any]) -> None:  # Any: tensors of any type
+        """Starts a call, unless the step has failed: nobody would end the call then."""
+        if self.error is not None:
+            return
+        self.calls.add(call)
+        try:
+            start(call, *inputs)
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            call.fail(of_kernel(call.op, error))
 
     def fail(self, error: PartitaError) -> None:
         """Stops the step; the first error is the one it is remembered for."""
@@ -239,15 +250,8 @@ class Part:
             receive(arrival.key + frame, partial(arrived, arrival))
 
     def launch(self, number: int, inputs: Sequence[Any]) -> None:  # Any: tensors of any type
-        """Starts a deferred node of the plan, unless the step has failed: nobody would end the call then."""
-        if self.step.error is not None:
-            return
-        call = PendingCall(self, number)
-        self.step.calls.add(call)
-        try:
-            self.plan.deferred[number].start(call, *inputs)
-        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
-            call.fail(of_kernel(call.op, error))
+        """Starts a deferred node of the plan."""
+        self.step.launch(PendingCall(self, number), self.plan.deferred[number].start, inputs)
 
     @property
     def trace(self) -> list[Record] | None:

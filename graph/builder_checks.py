@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, shown
 from .attr_checks import check_value
 from .device_name import find_full_name, find_local_name
 from .dtypes import Array, DataType, dtype_name, numpy_dtype
@@ -99,13 +99,8 @@ def check_is_value(value: object) -> None:
                 check_is_value(item)
         return
     raise InvalidArgumentError(
-        f"{type(value).__name__} {_short(value)} is no tensor; give a tensor, the name of one, a number or an array"
+        f"{type(value).__name__} {shown(value)} is no tensor; give a tensor, the name of one, a number or an array"
     )
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def array_of(value: Any, dtype: DataType) -> Array:
@@ -119,9 +114,9 @@ def array_of(value: Any, dtype: DataType) -> Array:
         if fits or natural.dtype.kind == "V" or wanted.kind == "V":
             return np.asarray(value, wanted)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidArgumentError(f"{_short(value)} cannot become {dtype_name(dtype)}: {error}") from None
+        raise InvalidArgumentError(f"{shown(value)} cannot become {dtype_name(dtype)}: {error}") from None
     raise InvalidArgumentError(
-        f"{_short(value)} ({natural.dtype.name}) cannot become {dtype_name(dtype)}; convert it, or the tensor beside it"
+        f"{shown(value)} ({natural.dtype.name}) cannot become {dtype_name(dtype)}; convert it, or the tensor beside it"
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from os import PathLike, fspath
 from typing import Any, Protocol, TypeAlias
 
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, shown
 from .files import read_graph_bytes
 from .graph import Graph
 from .protos import GraphDef
@@ -45,7 +45,7 @@ def graph_bytes(source: GraphSource) -> bytes:
         message = message.as_graph_def()
     kind = getattr(getattr(message, "DESCRIPTOR", None), "name", "GraphDef")
     if isinstance(message, type) or not hasattr(message, "SerializeToString"):
-        raise InvalidArgumentError(f"{type(source).__name__} {_short(source)} is no graph; {_HELP}")
+        raise InvalidArgumentError(f"{type(source).__name__} {shown(source)} is no graph; {_HELP}")
     if kind not in ("GraphDef", "LazyGraphDef"):
         inner = "; its field graph_def is one" if hasattr(message, "graph_def") else f"; {_HELP}"
         raise InvalidArgumentError(f"a {kind} is no graph{inner}")
@@ -57,14 +57,9 @@ def check_graph(graph: object) -> None:
     """InvalidArgumentError unless `graph` is a `Graph`, for functions that work on one in place."""
     if not isinstance(graph, Graph):
         help_ = "call its method graph()" if hasattr(graph, "graph_def") else "import it with graph_def_to_graph"
-        raise InvalidArgumentError(f"{type(graph).__name__} {_short(graph)} is no Graph; {help_}")
+        raise InvalidArgumentError(f"{type(graph).__name__} {shown(graph)} is no Graph; {help_}")
 
 
 def is_path(source: object) -> bool:
     """Whether a graph is given by the path of its file, which takes time to read."""
     return isinstance(source, (str, PathLike))
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."

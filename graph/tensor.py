@@ -48,7 +48,7 @@ _FIELDS: dict[DataType, tuple[str, np.dtype[Any]]] = {
     DataType.HALF: ("half_val", np.dtype(np.int32)),
     DataType.BFLOAT16: ("half_val", np.dtype(np.int32)),
 }
-_MOST_ELEMENTS = 2**63 - 1
+MOST_ELEMENTS = 2**63 - 1  # that TensorFlow can count
 _BIT_PATTERN = {DataType.HALF: np.uint16, DataType.BFLOAT16: np.uint16}
 _FLOAT8 = frozenset(d for d in DataType if d.name.startswith("FLOAT8"))
 
@@ -73,7 +73,7 @@ def _full_shape(proto: TensorProto) -> tuple[int, ...]:
     if None in shape:
         raise InvalidArgumentError(f"a tensor needs a known shape, got {shape}; give every dimension a size")
     known = tuple(size for size in shape if size is not None)
-    if prod(known) > _MOST_ELEMENTS:
+    if prod(known) > MOST_ELEMENTS:
         raise InvalidArgumentError(f"a tensor of shape {known} has more elements than can be counted")
     return known
 

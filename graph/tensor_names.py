@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from ..errors import InvalidArgumentError
+from ..errors import InvalidArgumentError, shown
 from .handles import Operation, Tensor
 from .node import Node
 from .tensor_id import TensorId
@@ -51,8 +51,7 @@ def _text(name: Name) -> str:
 
 
 def _no_name(value: object) -> InvalidArgumentError:
-    text = repr(value)
-    shown = text if len(text) <= 60 else f"{text[:60]}..."
     return InvalidArgumentError(
-        f'{type(value).__name__} {shown} names no tensor; give a name ("y" or "y:1"), or a tensor of a GraphBuilder'
+        f"{type(value).__name__} {shown(value)} names no tensor; "
+        'give a name ("y" or "y:1"), or a tensor of a GraphBuilder'
     )

@@ -8,6 +8,7 @@ tensor that the partitions were not cut for) is an error; nothing is converted.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 from operator import index
 from typing import Any
 
@@ -19,10 +20,10 @@ from ...graph.fed_nodes import PLACEHOLDERS, feed_nodes
 from ...graph.joined import JoinedGraph
 from ...graph.ops.shapes.registry import merge
 from ...graph.shape_inference import Feeds, infer_joined
+from ...graph.tensor import MOST_ELEMENTS
 from ...graph.tensor_id import TensorId, parse_tensor_name
 from ...graph.tensor_names import tensor_names
 
-_MOST_ELEMENTS = 2**63 - 1  # that TensorFlow can count
 _TEXT_KINDS = "OSU"
 _NUMBERS = (bool, int, float, complex)  # of Python: as in numpy they take on the type of where they go
 _VALUES = (np.ndarray, np.generic, *_NUMBERS, bytes, str)
@@ -83,10 +84,7 @@ def _shape(text: str, sizes: tuple[object, ...]) -> Shape:
         ) from None
     if any(size is not None and size < 0 for size in shape):
         raise InvalidArgumentError(f"feed {text!r}: {shape} is no shape; no size can be below 0")
-    count = 1
-    for size in shape:
-        count *= 1 if size is None else size
-    if count > _MOST_ELEMENTS:
+    if prod(size for size in shape if size is not None) > MOST_ELEMENTS:
         raise InvalidArgumentError(f"feed {text!r}: a tensor of shape {shape} has more elements than can be counted")
     return shape
 

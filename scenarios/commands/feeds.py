@@ -20,9 +20,9 @@ from ...graph import DataType, Graph, parse_tensor_name
 from ...graph.dtypes import Array, base_type, dtype_name, numpy_dtype
 from ...graph.fed_nodes import PLACEHOLDERS, means_anything
 from ...graph.suggestions import meant
+from ...graph.tensor import MOST_ELEMENTS
 from .failure import ConfigurationError
 
-_MOST_ELEMENTS = 2**63 - 1  # that TensorFlow can count
 _REGISTERED = 2  # what numpy says of element types that others taught it, and which it cannot name in files
 _NO_OBJECTS = (
     "{} is an array of Python objects, which only unpickling could read, and a pickle may run anything; "
@@ -51,7 +51,7 @@ def split_shape(text: str) -> tuple[str, tuple[int, ...]]:
             f"--shape {name or 'x'}=2,3, and --shape {name or 'x'}= for a scalar"
         )
     shape = tuple(map(int, found))
-    if prod(shape) > _MOST_ELEMENTS:
+    if prod(shape) > MOST_ELEMENTS:
         raise ConfigurationError(f"--shape {text!r}: such a tensor has more elements than can be counted")
     return name, shape
 
