@@ -13,10 +13,10 @@ async with open_saved_model("model", devices="cpu:4") as model:
 from __future__ import annotations
 
 from ..graph import RunMetadata, RunOptions
-from .blocking import BlockingSession
-from .saved_model import SavedModelSession, open_saved_model
-from .session import Session, open_session
-from .session_callable import SessionCallable
+from .sessions.blocking import BlockingSession
+from .sessions.saved_model import SavedModelSession, open_saved_model
+from .sessions.session import Session, open_session
+from .sessions.session_callable import SessionCallable
 
 __all__ = [
     "BlockingSession",

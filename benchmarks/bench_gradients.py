@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from partita.graph.builder import GraphBuilder
 from partita.graph.gradients import gradients
-from partita.graph.importer import graph_def_to_graph
+from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.protos import GraphDef
 
 from .bench import Bench

@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 
 from partita.graph.builder import GraphBuilder
+from partita.graph.builder.handles import Tensor
 from partita.graph.dtypes import Array
-from partita.graph.handles import Tensor
 
 from .workloads import Workload
 

@@ -14,7 +14,7 @@ import numpy as np
 from partita.actors import Session, open_session
 from partita.devices.cluster import local_cluster
 from partita.graph.dtypes import Array
-from partita.graph.importer import graph_def_to_graph
+from partita.graph.graphdef.importer import graph_def_to_graph
 
 from .bench import Bench
 from .peers.process import Peer

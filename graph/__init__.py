@@ -1,15 +1,16 @@
 """What is computed: graphs, how they are read and written, cut for a request, and cut over devices."""
 
 from .dtypes import DataType
-from .exporter import to_graph_def
-from .files import graph_def_from_text, graph_def_to_text, load_graph_def, save_graph_def
 from .formats.saved_model import SavedGraph, load_saved_model
 from .gradients import gradients
 from .graph import EdgeArrays, Graph, Versions
-from .importer import ImportOptions, ImportResults, graph_def_to_graph, import_graph_def
+from .graphdef.exporter import to_graph_def
+from .graphdef.files import graph_def_from_text, graph_def_to_text, load_graph_def, save_graph_def
+from .graphdef.importer import ImportOptions, ImportResults, graph_def_to_graph, import_graph_def
 from .node import Edge, Node, NodeClass
+from .ops.properties import NodeProperties
 from .partition import PartitionOptions, add_control_edges, partition, split_graph
-from .properties import NodeProperties
+from .passes.client_graph import RewriteMetadata, build_client_graph, client_graph, rewrite_graph_for_execution
 from .protos import (
     AttrValue,
     ConfigProto,
@@ -32,7 +33,6 @@ from .protos import (
     TensorShapeProto,
     VersionDef,
 )
-from .subgraph import RewriteMetadata, build_client_graph, client_graph, rewrite_graph_for_execution
 from .tensor import numpy_to_tensor, tensor_to_numpy
 from .tensor_id import TensorId, parse_tensor_name
 

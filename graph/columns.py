@@ -21,10 +21,10 @@ import numpy.typing as npt
 from ..errors import InvalidArgumentError
 from .adjacency import Adjacency
 from .dtypes import Shape
-from .functions.library import FunctionLibrary
+from .library.function_library import FunctionLibrary
+from .ops.properties import NodeProperties, properties_of
 from .ops.registry import PRODUCER
 from .port_table import distinct_properties
-from .properties import NodeProperties, properties_of
 from .protos import FunctionDefLibrary
 
 Ids = npt.NDArray[np.int32]

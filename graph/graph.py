@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import InvalidArgumentError, OutOfRangeError
 from .columns import CONTROL_SLOT, REMOVED, SINK_ID, SOURCE_ID, Columns, EdgeArrays, Ids, Versions
 from .node import Edge, Node
-from .properties import NodeProperties, properties_of
+from .ops.properties import NodeProperties, properties_of
 from .protos import FunctionDefLibrary, GraphDef
 
 __all__ = ["EdgeArrays", "Graph", "Ids", "Versions"]
@@ -218,7 +218,7 @@ class Graph(Columns):
 
     def to_graph_def_sub_range(self, from_node_id: int) -> GraphDef:
         """The GraphDef of the nodes with an id of at least `from_node_id`."""
-        from .exporter import to_graph_def  # the exporter reads graphs, so it cannot be below this module
+        from .graphdef.exporter import to_graph_def  # the exporter reads graphs, so it cannot be below this module
 
         return to_graph_def(self, from_node_id)
 

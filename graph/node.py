@@ -14,8 +14,8 @@ from ..errors import InternalError, InvalidArgumentError, NotFoundError
 from .attrs import encode, guessed_type
 from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from .dtypes import DataType
+from .ops.properties import Attrs, NodeProperties
 from .ops.registry import OpSignature
-from .properties import Attrs, NodeProperties
 
 if TYPE_CHECKING:
     from .graph import Graph

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .properties import NodeProperties
+from .ops.properties import NodeProperties
 
 Integers = npt.NDArray[np.int64]
 

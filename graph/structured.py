@@ -19,10 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..errors import InvalidArgumentError
-from .builder import GraphBuilder, Input
+from .builder.builder import GraphBuilder, Input
+from .builder.extension import Extension
+from .builder.handles import Operation, Tensor
 from .dtypes import DataType, base_type, dtype_name
-from .extension import Extension
-from .handles import Operation, Tensor
 
 Arguments = list[Tensor | list[Tensor]]
 _PARALLEL_ITERATIONS = 10

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from .device_name import parse_full_name
 from .graph import Graph
-from .importer import graph_def_to_graph
+from .graphdef.importer import graph_def_to_graph
 from .node import Node
 from .partition import PartitionOptions, partition
 from .protos import GraphDef

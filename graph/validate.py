@@ -15,14 +15,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import InvalidArgumentError, UnimplementedError
-from .attr_checks import check_value
 from .attrs import attr_value, decode
 from .dtypes import DataType, dtype_name, is_ref
+from .ops.attr_checks import check_value
+from .ops.properties import Attrs, NodeProperties
 from .ops.registry import AttrDef, OpSignature
+from .ops.summaries import node_for_error, summarize_node, summarize_op
 from .ops.type_inference import input_output_types
-from .properties import Attrs, NodeProperties
 from .protos import AttrValue, NodeDef
-from .summaries import node_for_error, summarize_node, summarize_op
 
 if TYPE_CHECKING:
     from .graph import Graph

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..devices import Cluster, as_cluster
-from ..devices.placement import place
+from ..devices.placement.placer import place
 from ..graph import Graph, PartitionOptions, client_graph, graph_def_to_graph, split_graph
+from ..graph.builder.tensor_names import Names, tensor_names
+from ..graph.graphdef.sources import GraphSource
 from ..graph.passes.lower_functional import lower_functional
-from ..graph.sources import GraphSource
-from ..graph.static_shapes import shapes_of_fed
-from ..graph.tensor_names import Names, tensor_names
+from ..graph.passes.static_shapes import shapes_of_fed
 
 
 def cut(

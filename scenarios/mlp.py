@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from ..graph import GraphDef, save_graph_def
-from ..graph.builder import GraphBuilder
+from ..graph.builder.builder import GraphBuilder
+from ..graph.builder.handles import Tensor
 from ..graph.dtypes import Array
-from ..graph.handles import Tensor
 
 BATCH, SIZES = 128, (48, 64, 32, 10)
 

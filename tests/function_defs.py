@@ -14,7 +14,7 @@ from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType, base_type
 from partita.graph.graph import Graph
-from partita.graph.importer import graph_def_to_graph
+from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.ops.registry import lookup_op
 from partita.graph.ops.type_inference import name_ranges
 from partita.graph.protos import AttrValue, FunctionDef, FunctionDefLibrary, GraphDef, NameAttrList

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from partita.actors.session import Session, open_session
+from partita.actors.sessions.session import Session, open_session
 from partita.graph.dtypes import Array
 from partita.graph.protos import ConfigProto, GraphDef
 from partita.rendezvous import LocalRendezvous

@@ -20,7 +20,7 @@ START_LOOPS = {
 }
 # What a busy machine changes. Bytes do not depend on it where nothing awaits and no thread is used.
 UNSTEADY = ("time.sleep", "time.time", "time.monotonic", "perf_counter", "time.perf_counter", "time.process_time")
-MEASURE_BYTES = {"graph/test_import_memory.py"}
+MEASURE_BYTES = {"graph/graphdef/test_import_memory.py"}
 THREE = """
 import pytest
 

@@ -1,7 +1,7 @@
 """Makes `docs/config.md`: what sessions do with every field of ConfigProto and RunOptions.
 
-Flows in: the table in `actors/config_fields.py`. Flows out: a page in Markdown. Always holds: the same table gives the
-same bytes; `tests/test_config_page.py` compares them with the committed page.
+Flows in: the table in `actors/sessions/config_fields.py`. Flows out: a page in Markdown. Always holds: the
+same table gives the same bytes; `tests/test_config_page.py` compares them with the committed page.
 
     python tools/make_config_table.py
 """
@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from partita.actors.config_fields import CONFIG_FIELDS, OPENED, RUN_FIELDS, Field, Treatment
+from partita.actors.sessions.config_fields import CONFIG_FIELDS, OPENED, RUN_FIELDS, Field, Treatment
 from partita.graph import ConfigProto, RunOptions
 from partita.graph.message_fields import declared_fields
 
 TARGET = Path(__file__).parent.parent / "docs" / "config.md"
 HEAD = """# Settings of sessions and steps
 
-Made by `tools/make_config_table.py` from `actors/config_fields.py`; do not edit.
+Made by `tools/make_config_table.py` from `actors/sessions/config_fields.py`; do not edit.
 
 `open_session`, `open_saved_model`, `BlockingSession` and `open_cluster_session` take a `ConfigProto`, and steps take
 `RunOptions`: TensorFlow's messages, or those of `partita.graph.protos`. Every field is one of

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from partita.devices.kernels import registry as kernels
 from partita.devices.timing import op_cost
+from partita.graph.analysis import gradient_rules as gradients
+from partita.graph.analysis import shape_functions as shapes
 from partita.graph.dtypes import DataType, base_type, dtype_name
-from partita.graph.ops.gradients import registry as gradients
 from partita.graph.ops.kernel_facts import types_with_kernel
 from partita.graph.ops.registry import OpSignature, lookup_op
-from partita.graph.ops.shapes import registry as shapes
 
 TARGET = Path(__file__).parent.parent / "docs" / "support.md"
 HEAD = """# Supported ops

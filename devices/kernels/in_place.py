@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...graph.dtypes import Array, DataType, base_type
-from .bias_check import check_bias
-from .rectifier import rectified
+from .nn.bias_check import check_bias
+from .nn.rectifier import rectified
 
 if TYPE_CHECKING:
-    from ...graph.properties import NodeProperties
+    from ...graph.ops.properties import NodeProperties
 
 Into = Callable[..., Array]
 """takes the inputs of a node and `out`, an array of the shape and type of the result; ValueError if it does not fit"""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import prod
 
 from ...graph.dtypes import item_size
-from ...graph.memory_types import memory_types
+from ...graph.ops.memory_types import memory_types
 from ..cluster import Cluster
 from ..memory import Buffer, Place
 from .log import StepLog

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ...graph.analysis.fed_nodes import PLACEHOLDERS, feed_nodes
+from ...graph.analysis.joined import JoinedGraph
+from ...graph.analysis.shape_functions import merge
+from ...graph.builder.tensor_names import tensor_names
 from ...graph.dtypes import Array, DataType, Shape, base_type, dtype_name, numpy_dtype
-from ...graph.fed_nodes import PLACEHOLDERS, feed_nodes
-from ...graph.joined import JoinedGraph
-from ...graph.ops.shapes.registry import merge
-from ...graph.shape_inference import Feeds, infer_joined
+from ...graph.shape_inference.infer import Feeds, infer_joined
 from ...graph.tensor import MOST_ELEMENTS
 from ...graph.tensor_id import TensorId, parse_tensor_name
-from ...graph.tensor_names import tensor_names
 
 _TEXT_KINDS = "OSU"
 _NUMBERS = (bool, int, float, complex)  # of Python: as in numpy they take on the type of where they go

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...errors import InvalidArgumentError
+from ...graph.analysis.joined import JoinedGraph
 from ...graph.collector import collector_paused
 from ...graph.dtypes import Array, Shape
 from ...graph.graph import Graph
-from ...graph.importer import graph_def_to_graph
-from ...graph.joined import JoinedGraph
+from ...graph.graphdef.importer import graph_def_to_graph
+from ...graph.graphdef.sources import GraphSource
 from ...graph.node import NodeClass
-from ...graph.shape_inference import Feeds, Shapes, infer_joined
-from ...graph.sources import GraphSource
+from ...graph.shape_inference.infer import Feeds, Shapes, infer_joined
 from ..cluster import Cluster
 from ..cluster_file import as_cluster
 from ..memory import Place, peaks

@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import UnimplementedError
-from ...graph.functions.calls import called_function, functions_named_by, is_call
-from ...graph.functions.library import FunctionLibrary
-from ...graph.joined import JoinedGraph
+from ...graph.analysis.joined import JoinedGraph
+from ...graph.library.calls import called_function, functions_named_by, is_call
+from ...graph.library.function_library import FunctionLibrary
 from ...graph.node import NodeClass
+from ...graph.ops.properties import NodeProperties
 from ...graph.passes.inline import forbids_inlining
 from ...graph.passes.lower_functional import LOWER_ATTR, is_functional
-from ...graph.properties import NodeProperties
 
 _OF_LOOPS = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION, NodeClass.LOOP_COND)
 _FEED_INSTEAD = "feed what leaves it, with its shape, to time the rest"

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from math import prod
 
+from ...graph.analysis.joined import JoinedGraph
 from ...graph.dtypes import item_size
-from ...graph.joined import JoinedGraph
 from ...graph.node import NodeClass
-from ...graph.shape_inference import InferredShapes
+from ...graph.shape_inference.infer import InferredShapes
 from ..cluster import Cluster
 from ..topology import Link, Route
 from .cost_source import CostSource, OpCost

@@ -20,9 +20,9 @@ from google.protobuf import text_format
 from google.protobuf.message import DecodeError
 
 from ...errors import DataLossError, InvalidArgumentError, NotFoundError, OutOfRangeError
-from ..default_attrs import add_defaults, add_defaults_to_graph_def, graph_lookup
 from ..dtypes import DataType, Shape
-from ..files import as_path
+from ..graphdef.default_attrs import add_defaults, add_defaults_to_graph_def, graph_lookup
+from ..graphdef.files import as_path
 from ..ops.registry import OpSignature, lookup_op
 from ..protos import AssetFileDef, GraphDef, MetaGraphDef, OpList, SavedModel, SignatureDef, TensorInfo
 from ..suggestions import meant
@@ -32,8 +32,8 @@ from .storage import file_errors, read_file
 from .wire import is_cut_short
 
 if TYPE_CHECKING:
-    from ..default_attrs import Lookup
     from ..dtypes import Array
+    from ..graphdef.default_attrs import Lookup
 
 SERVING_TAGS = ("serve",)
 DEFAULT_SIGNATURE = "serving_default"

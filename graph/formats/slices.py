@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from ...errors import InternalError, InvalidArgumentError
-from ..ops.shapes.dims import shape_text
+from ..analysis.dims import shape_text
 from ..protos import TensorSliceProto
 
 Extent = tuple[int, int] | None

@@ -15,18 +15,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError, PartitaError
-from ..attr_checks import check_type
 from ..attrs import encode
-from ..default_attrs import add_defaults
 from ..dtypes import DataType, base_type, dtype_name
 from ..graph import Graph
-from ..importer import graph_def_to_graph
+from ..graphdef.default_attrs import add_defaults
+from ..graphdef.importer import graph_def_to_graph
+from ..library.function_library import FunctionLibrary
 from ..node import Node
+from ..ops.attr_checks import check_type
 from ..ops.registry import ArgDef
+from ..ops.summaries import node_for_error, summarize_attr, summarize_op
 from ..ops.type_inference import Types, arg_types
 from ..protos import AttrValue, FunctionDef, GraphDef, NameAttrList, NodeDef
-from ..summaries import node_for_error, summarize_attr, summarize_op
-from .library import FunctionLibrary
 
 Messages = Mapping[str, AttrValue]
 

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator
 from ...errors import InternalError, InvalidArgumentError
 from ..dtypes import dtype_name, types_compatible
 from ..graph import Graph
-from ..properties import NodeProperties
+from ..library.calls import called_function, flag
+from ..library.function_library import FunctionLibrary
+from ..ops.properties import NodeProperties
 from .body import FunctionBody, instantiate_call
-from .calls import called_function, flag
-from .library import FunctionLibrary
 
 _UNCHECKED = "_disable_call_shape_inference"
 

@@ -18,17 +18,17 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from ...errors import InvalidArgumentError, NotFoundError
+from ..analysis.gradient_rules import Forward, Gradient, Gradients, IndexedSlices, is_registered, lookup, takes_none
+from ..analysis.sizes import Sizes, static
+from ..builder.handles import Tensor
+from ..builder.tensor_names import Name, Names, tensor_names
 from ..data_edges import Output
 from ..dtypes import Array, DataType, base_type, is_ref, item_size
 from ..graph import Graph
-from ..handles import Tensor
-from ..ops.gradients.registry import Forward, Gradient, Gradients, IndexedSlices, is_registered, lookup, takes_none
+from ..graphdef.sources import check_graph
 from ..passes.lower_functional import expand
 from ..protos import NameAttrList
-from ..sizes import Sizes, static
-from ..sources import check_graph
 from ..tensor_id import parse_tensor_name
-from ..tensor_names import Name, Names, tensor_names
 from .forward import DIFFERENTIABLE, ForwardGraph, result_types
 from .loops import Loop
 from .undo_loop import undo_loop

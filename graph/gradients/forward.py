@@ -13,17 +13,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from ...errors import InvalidArgumentError
+from ..analysis.sizes import SizeFacts
+from ..builder.extension import Extension
+from ..builder.handles import Operation, Tensor
 from ..data_edges import DataEdges, Output
 from ..dtypes import Array, DataType, base_type
-from ..extension import Extension
-from ..functions.calls import called_function
 from ..graph import Graph
-from ..handles import Operation, Tensor
+from ..library.calls import called_function
 from ..node import NodeClass, class_of_op
+from ..ops.properties import NodeProperties
 from ..passes.lower_functional import is_functional
-from ..properties import NodeProperties
 from ..protos import NameAttrList
-from ..sizes import SizeFacts
 from .liveness import Condition, Liveness
 from .loops import Loop, Loops
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..builder.handles import Operation, Tensor
 from ..dtypes import DataType
-from ..handles import Operation, Tensor
 
 if TYPE_CHECKING:
-    from ..builder import Input
+    from ..builder.builder import Input
     from ..data_edges import Output
     from .forward import ForwardGraph
     from .history import History

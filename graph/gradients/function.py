@@ -13,12 +13,12 @@ the rule of the op, through a body with that one node.
 from __future__ import annotations
 
 from ..attrs import decode
+from ..builder.extension import Extension
+from ..builder.handles import Tensor
 from ..dtypes import DataType, base_type
-from ..extension import Extension
 from ..functions.body import FunctionBody, instantiate, instantiate_call
-from ..functions.library import FunctionLibrary
 from ..graph import Graph
-from ..handles import Tensor
+from ..library.function_library import FunctionLibrary
 from ..node import Node
 from ..ops.type_inference import input_output_types
 from ..protos import NameAttrList

@@ -20,8 +20,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...errors import UnimplementedError
+from ..analysis.control_flow import build_control_flow_info
 from ..columns import SINK_ID
-from ..control_flow import build_control_flow_info
 from ..data_edges import DataEdges, Output
 from ..graph import Graph
 from ..node import NodeClass, class_of_op

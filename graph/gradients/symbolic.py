@@ -20,7 +20,7 @@ from ..data_edges import Output
 from ..dtypes import DataType
 from ..graph import Graph
 from ..node import Node
-from ..properties import NodeProperties
+from ..ops.properties import NodeProperties
 from ..protos import NameAttrList
 from .forward import result_types
 

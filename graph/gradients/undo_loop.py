@@ -31,8 +31,8 @@ from .frame import BackwardFrame, Turning
 from .history import History
 
 if TYPE_CHECKING:
-    from ..handles import Tensor
-    from ..ops.gradients.registry import Gradients
+    from ..analysis.gradient_rules import Gradients
+    from ..builder.handles import Tensor
     from .backward import Backward
     from .loops import Loop, Variable
 

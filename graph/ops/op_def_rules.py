@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from google.protobuf import text_format
 
 from ...errors import InvalidArgumentError
-from ..attr_checks import check_type, check_value, list_items
 from ..dtypes import DataType, dtype_name, is_ref
 from ..protos import AttrValue, OpDef
+from .attr_checks import check_type, check_value, list_items
 from .registry import AttrDef
 
 _CAMEL_CASE = re.compile(r"(?:[A-Z][A-Za-z0-9]*>)*[A-Z][A-Za-z0-9]*")

@@ -1,9 +1,9 @@
 """Cutting a graph into one part per device, joined by Send and Recv nodes."""
 
+from ..analysis.transfers import ROOT_FRAME, TRANSFER_OPS, Transfer, TransferProperties, transfer_numbers, transfer_of
 from .options import PartitionOptions, name_counter
 from .recv_epochs import add_control_edges
 from .split import partition, split_graph
-from .transfer import ROOT_FRAME, TRANSFER_OPS, Transfer, TransferProperties, transfer_numbers, transfer_of
 
 __all__ = [
     "ROOT_FRAME",

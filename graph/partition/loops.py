@@ -23,12 +23,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from ...errors import InvalidArgumentError
+from ..analysis.control_flow import FRAMED, ControlFlowInfo, build_control_flow_info
 from ..columns import SINK_ID, SOURCE_ID
-from ..control_flow import FRAMED, ControlFlowInfo, build_control_flow_info
 from ..dtypes import DataType
 from ..graph import Graph
 from ..node import Node, NodeClass, class_of_op
-from ..properties import NodeProperties, properties_of
+from ..ops.properties import NodeProperties, properties_of
 from .pairs import empty_constant
 
 PREFIX = "_cloop"

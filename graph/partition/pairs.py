@@ -16,11 +16,11 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from ..analysis.transfers import TransferTable, route, transfer_kind
 from ..columns import CONTROL_SLOT
 from ..dtypes import DataType, is_ref
 from ..graph import Graph, Ids
-from ..properties import NodeProperties, properties_of
-from .transfer import TransferTable, route, transfer_kind
+from ..ops.properties import NodeProperties, properties_of
 
 Flags = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]

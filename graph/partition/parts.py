@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..columns import CONTROL_SLOT, SINK_ID, Details
-from ..functions.calls import functions_named_by
 from ..graph import Graph, Ids
-from ..properties import NodeProperties
+from ..library.calls import functions_named_by
+from ..ops.properties import NodeProperties
 
 Numbers = npt.NDArray[np.int64]
 

@@ -17,23 +17,23 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError
+from ..analysis.transfers import TransferTable
 from ..collector import collector_paused
 from ..columns import CONTROL_SLOT, SINK_ID
 from ..device_name import parse_full_name
 from ..dtypes import REF_OFFSET, DataType, base_type
 from ..graph import EdgeArrays, Graph, Ids
-from ..memory_types import memory_types
+from ..graphdef.sources import check_graph
 from ..node import Edge, Node
+from ..ops.memory_types import memory_types
+from ..ops.properties import NodeProperties
 from ..port_table import PortTable
-from ..properties import NodeProperties
 from ..protos import AttrValue, GraphDef
-from ..sources import check_graph
 from .colocation import colocate_control_flow
 from .loops import add_control_loops, has_frames, is_gate
 from .options import START_TIME, PartitionOptions, assigned_device
 from .pairs import CutEdges, Flags, Numbers, Pairs
 from .parts import Members, assemble
-from .transfer import TransferTable
 
 _CPU = "CPU"
 

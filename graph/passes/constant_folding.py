@@ -18,10 +18,10 @@ from ..columns import CONTROL_SLOT
 from ..device_name import parse_full_name
 from ..dtypes import Array, DataType
 from ..graph import Graph
-from ..memory_types import memory_types
 from ..node import Node
 from ..ops.kernel_facts import find_kernel
-from ..properties import NodeProperties
+from ..ops.memory_types import memory_types
+from ..ops.properties import NodeProperties
 from ..protos import AttrValue
 from ..tensor import numpy_to_tensor
 from .foldable import Foldable, Shapes

@@ -20,7 +20,7 @@ from ..columns import CONTROL_SLOT, SINK_ID, EdgeArrays
 from ..dtypes import is_ref
 from ..graph import Graph
 from ..node import Node
-from ..properties import NodeProperties
+from ..ops.properties import NodeProperties
 from .traversal import reverse_post_order, rows
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})

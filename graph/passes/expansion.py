@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import Any
 
 from ...errors import InvalidArgumentError
-from ..functions.calls import MULTI_DEVICE_ATTR, function_attr
+from ..builder.node_builder import NodeBuilder
 from ..graph import Graph
+from ..library.calls import MULTI_DEVICE_ATTR, function_attr
 from ..node import Node
-from ..node_builder import NodeBuilder
 from ..ops.registry import OpSignature
 from ..protos import NameAttrList
 

@@ -18,8 +18,8 @@ from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from ..dtypes import Array, Shape, numpy_dtype
 from ..graph import Graph
 from ..node import CONTROL_FLOW, Node, NodeClass, class_of_op
+from ..ops.properties import NodeProperties
 from ..ops.registry import find_op
-from ..properties import NodeProperties
 
 Shapes = Mapping[str, Sequence[Shape]]
 """node name -> shape per output"""

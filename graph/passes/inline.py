@@ -22,15 +22,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..builder.node_builder import NodeBuilder
 from ..columns import SOURCE_ID
 from ..device_name import complete, find_full_name
 from ..dtypes import base_type
 from ..functions.body import FunctionBody
-from ..functions.calls import MULTI_DEVICE_ATTR, flag, is_call, is_partitioned_call
 from ..graph import Graph
+from ..library.calls import MULTI_DEVICE_ATTR, flag, is_call, is_partitioned_call
 from ..node import Node
-from ..node_builder import NodeBuilder
-from ..properties import NodeProperties
+from ..ops.properties import NodeProperties
 from ..protos import AttrValue
 
 _CLASS = "_class"

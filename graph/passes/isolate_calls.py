@@ -13,8 +13,8 @@ elsewhere. With them `v_c` and `c_ReadVariableOp` are where the body has what go
 from __future__ import annotations
 
 from ..dtypes import DataType, base_type, is_ref
-from ..functions.calls import called_function, is_partitioned_call
 from ..graph import Graph
+from ..library.calls import called_function, is_partitioned_call
 from ..node import Edge, Node
 
 

@@ -18,11 +18,11 @@ from ...errors import InvalidArgumentError
 from ..collector import collector_paused
 from ..columns import SINK_ID
 from ..functions.body import instantiate_call
-from ..functions.calls import MULTI_DEVICE_ATTR, called_function, flag, function_attr, is_call, is_partitioned_call
-from ..functions.library import FunctionLibrary
 from ..graph import Graph
+from ..library.calls import MULTI_DEVICE_ATTR, called_function, flag, function_attr, is_call, is_partitioned_call
+from ..library.function_library import FunctionLibrary
 from ..node import Node
-from ..properties import NodeProperties
+from ..ops.properties import NodeProperties
 from .conditionals import lower_case, lower_if
 from .inline import can_inline, inline_call
 from .while_loops import lower_while

@@ -17,8 +17,8 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from ...graph import DataType, Graph, parse_tensor_name
+from ...graph.analysis.fed_nodes import PLACEHOLDERS, means_anything
 from ...graph.dtypes import Array, base_type, dtype_name, numpy_dtype
-from ...graph.fed_nodes import PLACEHOLDERS, means_anything
 from ...graph.suggestions import meant
 from ...graph.tensor import MOST_ELEMENTS
 from .failure import ConfigurationError

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ...actors.call_kernels import calls_functions
-from ...actors.runnable import MissingKernel, graphs_that_run, missing_kernels
+from ...actors.running.call_kernels import calls_functions
+from ...actors.running.runnable import MissingKernel, graphs_that_run, missing_kernels
 from ...devices.short_names import ShortNames
 from ...graph import Graph, Node
+from ...graph.analysis import shape_functions as shapes
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
 from ...graph.dtypes import base_type, dtype_name
 from ...graph.formats.saved_model import Signature, TensorSpec
-from ...graph.ops.shapes import registry as shapes
 from ...graph.passes.lower_functional import lower_functional
 from .failure import configuring
 from .feeds import shape_text

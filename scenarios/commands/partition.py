@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from ...devices.placement import place
+from ...devices.placement.placer import place
 from ...graph import Graph, save_graph_def, to_graph_def
 from ...graph.columns import SINK_ID
 from ...graph.device_name import parse_full_name

@@ -16,15 +16,15 @@ import numpy as np
 from ...devices import Cluster, load_cluster, local_cluster
 from ...errors import InvalidArgumentError
 from ...graph import Graph, Node, NodeProperties, client_graph, graph_def_to_graph
+from ...graph.analysis.fed_nodes import means_anything
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
 from ...graph.dtypes import Array, DataType, base_type, dtype_name
-from ...graph.fed_nodes import means_anything
-from ...graph.files import no_graph_def, read_graph_bytes
 from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedGraph, Signature, load_saved_model
-from ...graph.importer import parse_lazily
-from ...graph.static_shapes import check_fed_shape
-from ...graph.subgraph import feed_node_name
+from ...graph.graphdef.files import no_graph_def, read_graph_bytes
+from ...graph.graphdef.importer import parse_lazily
+from ...graph.passes.client_graph import feed_node_name
+from ...graph.passes.static_shapes import check_fed_shape
 from ...graph.tensor_id import parse_tensor_name
 from .failure import ConfigurationError, configuring
 from .feeds import Feed, checked_feeds, read_feeds, shape_of, shape_text, split_assignment, split_shape, with_shapes

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from ...actors import Session, open_session
-from ...actors.saved_model import make_ready
+from ...actors.sessions.saved_model import make_ready
 from ...devices.timing import Timeline
 from ...errors import RequestError
 from ...graph import ConfigProto, Graph

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ...graph import GraphDef
-from ...graph.builder import GraphBuilder
+from ...graph.builder.builder import GraphBuilder
 from .layers import Layers
 from .parameters import Constants
 

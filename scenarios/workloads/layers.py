@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from math import sqrt
 
-from ...graph.builder import GraphBuilder
-from ...graph.handles import Tensor
+from ...graph.builder.builder import GraphBuilder
+from ...graph.builder.handles import Tensor
 from .parameters import Parameters
 
 

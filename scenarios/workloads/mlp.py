@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...graph import GraphDef
-from ...graph.builder import GraphBuilder
+from ...graph.builder.builder import GraphBuilder
 from .layers import Layers
 from .parameters import Constants
 

@@ -13,9 +13,9 @@ from zlib import crc32
 
 import numpy as np
 
-from ...graph.builder import GraphBuilder
+from ...graph.builder.builder import GraphBuilder
+from ...graph.builder.handles import Operation, Tensor
 from ...graph.dtypes import Array, DataType
-from ...graph.handles import Operation, Tensor
 
 
 def uniform(name: str, shape: Sequence[int]) -> Array:

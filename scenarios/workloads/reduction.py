@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...graph import GraphDef
-from ...graph.builder import GraphBuilder
-from ...graph.handles import Tensor
+from ...graph.builder.builder import GraphBuilder
+from ...graph.builder.handles import Tensor
 
 
 def all_to_one(devices: Sequence[str], length: int) -> GraphDef:

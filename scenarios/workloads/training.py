@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from ...graph import DataType, GraphDef
-from ...graph.builder import GraphBuilder
-from ...graph.handles import Operation, Tensor
+from ...graph.builder.builder import GraphBuilder
+from ...graph.builder.handles import Operation, Tensor
 from .parameters import uniform
 
 Kind = Literal["reference", "resource"]

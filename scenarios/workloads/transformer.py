@@ -13,8 +13,8 @@ from math import sqrt
 from typing import NamedTuple, TypeAlias
 
 from ...graph import GraphDef
-from ...graph.builder import GraphBuilder
-from ...graph.handles import Tensor
+from ...graph.builder.builder import GraphBuilder
+from ...graph.builder.handles import Tensor
 from .layers import Layers
 from .parameters import Variables
 

@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from partita.graph.builder import GraphBuilder
-from partita.graph.handles import Tensor
+from partita.graph.builder.handles import Tensor
 from partita.graph.protos import GraphDef
 from tests.strategies import cpu
 

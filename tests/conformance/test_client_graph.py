@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from partita.graph.graph import Graph
-from partita.graph.subgraph import build_client_graph
+from partita.graph.passes.client_graph import build_client_graph
 from tests.conformance.corpus import Case, Step, cases
 
 FAMILIES = ("elementary", "random", "models", "casts", "gpu_partition", "control_flow", "stateful", "epochs")

@@ -11,10 +11,10 @@ import re
 
 import pytest
 
-from partita.actors.session import Session, open_session
+from partita.actors.sessions.session import Session, open_session
 from partita.errors import PartitaError
 from partita.graph.graph import Graph
-from partita.graph.importer import graph_def_to_graph, import_graph_def
+from partita.graph.graphdef.importer import graph_def_to_graph, import_graph_def
 from tests.conformance.corpus import ErrorCase, error_cases
 from tests.runs import HARD_PLACEMENT, cpus, run_one
 

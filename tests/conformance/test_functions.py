@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from partita.devices.placement import place
+from partita.devices.placement.placer import place
 from partita.graph.graph import Graph
-from partita.graph.importer import graph_def_to_graph
+from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.partition import PartitionOptions, name_counter, partition
+from partita.graph.passes.client_graph import client_graph
 from partita.graph.passes.lower_functional import lower_functional
 from partita.graph.protos import GraphDef
-from partita.graph.subgraph import client_graph
 from tests.conformance.compare import compare
 from tests.conformance.corpus import Case, cases, load_partitions, read_bytes
 from tests.conformance.test_client_graph import listing, without_ids

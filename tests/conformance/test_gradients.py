@@ -11,7 +11,7 @@ import pytest
 
 from partita.actors import BlockingSession
 from partita.graph.gradients import gradients
-from partita.graph.importer import graph_def_to_graph
+from partita.graph.graphdef.importer import graph_def_to_graph
 from tests.conformance.corpus import Case, cases
 from tests.conformance.test_values import check_close
 

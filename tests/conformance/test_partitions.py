@@ -18,8 +18,8 @@ from partita.graph.dtypes import DataType, base_type, parse_dtype
 from partita.graph.graph import Graph
 from partita.graph.node import Edge
 from partita.graph.partition import PartitionOptions, name_counter, partition
+from partita.graph.passes.client_graph import build_client_graph
 from partita.graph.protos import GraphDef
-from partita.graph.subgraph import build_client_graph
 from partita.graph.tasks import partition_by_task, partition_within_task
 from tests.conformance.compare import compare
 from tests.conformance.corpus import Case, Step, cases

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from partita.devices.placement import place
+from partita.devices.placement.placer import place
 from partita.graph.graph import Graph
-from partita.graph.importer import graph_def_to_graph
+from partita.graph.graphdef.importer import graph_def_to_graph
 from tests.conformance.corpus import Case, cases
 
 FAMILIES = ("elementary", "random", "models", "casts", "gpu_partition", "control_flow", "ops", "stateful", "tasks")

@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partita.actors.session import open_session
+from partita.actors.sessions.session import open_session
 from partita.graph.dtypes import Array, DataType, Shape, base_type, numpy_dtype
 from partita.graph.graph import Graph
-from partita.graph.importer import graph_def_to_graph
+from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.node import NodeClass
 from partita.graph.protos import GraphDef
-from partita.graph.shape_inference import Shapes, infer_shapes
+from partita.graph.shape_inference.infer import Shapes, infer_shapes
 from tests.conformance.corpus import Case, ShapeCase, shape_cases
 from tests.conformance.test_values import CASES as WITH_VALUES
 from tests.conformance.test_values import fed

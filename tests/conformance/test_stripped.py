@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from partita.actors.session import open_session
+from partita.actors.sessions.session import open_session
 from partita.errors import NotFoundError, PartitaError
 from partita.graph import Graph, GraphDef, graph_def_to_graph, partition
-from partita.graph.default_attrs import graph_lookup
-from partita.graph.node_builder import attr_values_equal
+from partita.graph.builder.node_builder import attr_values_equal
+from partita.graph.graphdef.default_attrs import graph_lookup
 from partita.graph.protos import AttrValue, NodeDef
-from partita.graph.shape_inference import Shapes, infer_shapes
+from partita.graph.shape_inference.infer import Shapes, infer_shapes
 from tests.conformance.corpus import Case, cases
 from tests.conformance.test_values import check_close, fed
 from tests.runs import HARD_PLACEMENT, cpus, run_one

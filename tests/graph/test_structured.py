@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.actors.session import open_session
+from partita.actors.sessions.session import open_session
 from partita.errors import InvalidArgumentError
-from partita.graph.builder import GraphBuilder, Input
-from partita.graph.extension import Extension
+from partita.graph.builder.builder import GraphBuilder, Input
+from partita.graph.builder.extension import Extension
+from partita.graph.builder.handles import Tensor
 from partita.graph.graph import Graph
-from partita.graph.handles import Tensor
 from partita.graph.structured import cond, while_loop
 from tests.strategies import cpu
 

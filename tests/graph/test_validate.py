@@ -6,10 +6,10 @@ import pytest
 from google.protobuf import text_format
 
 from partita.errors import InvalidArgumentError, UnimplementedError
-from partita.graph.attr_checks import check_type
+from partita.graph.ops.attr_checks import check_type
 from partita.graph.ops.registry import lookup_op, op_names
+from partita.graph.ops.summaries import summarize_attr, summarize_op
 from partita.graph.protos import AttrValue, NodeDef
-from partita.graph.summaries import summarize_attr, summarize_op
 from partita.graph.validate import (
     check_inputs,
     check_op_deprecation,

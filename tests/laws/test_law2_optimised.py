@@ -11,18 +11,18 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.actors.binding import Binder
-from partita.actors.evaluation import ConstantEvaluator
-from partita.actors.instructions import DEAD
-from partita.actors.reference import run_reference
-from partita.actors.session import open_session
+from partita.actors.plans.binding import Binder
+from partita.actors.plans.instructions import DEAD
+from partita.actors.running.evaluation import ConstantEvaluator
+from partita.actors.running.reference import run_reference
+from partita.actors.sessions.session import open_session
 from partita.devices.state import DeviceState
 from partita.graph.dtypes import Array
-from partita.graph.importer import graph_def_to_graph
+from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.partition import split_graph
+from partita.graph.passes.client_graph import client_graph
 from partita.graph.passes.pipeline import Optimisations, optimize
 from partita.graph.protos import ConfigProto, GraphDef, GraphOptions, OptimizerOptions
-from partita.graph.subgraph import client_graph
 from tests.actors.graphs import Conditional, conditionals
 from tests.actors.programs import Program, programs
 from tests.runs import assert_same_values, cpus, values

@@ -17,7 +17,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from partita.actors.session import open_session
+from partita.actors.sessions.session import open_session
 from partita.devices.cluster import local_cluster
 from partita.devices.timing.export.chrome import chrome_trace
 from partita.devices.timing.simulate import simulate
@@ -25,8 +25,8 @@ from partita.errors import InvalidArgumentError
 from partita.graph.attrs import encode
 from partita.graph.dtypes import Array, DataType
 from partita.graph.partition import PartitionOptions, name_counter, partition
+from partita.graph.passes.client_graph import build_client_graph
 from partita.graph.protos import GraphDef
-from partita.graph.subgraph import build_client_graph
 from partita.graph.tensor import numpy_to_tensor
 from tests.runs import HARD_PLACEMENT, assert_same_values, cpus
 from tests.strategies import GraphCase, cpu, placed_cases
@@ -34,10 +34,10 @@ from tests.strategies import GraphCase, cpu, placed_cases
 EXAMPLE = Path(__file__).parents[2] / "scenarios" / "examples" / "mlp.pb"
 CUT_AND_SIMULATE = """
 import json, sys
-from partita.actors.session import open_session
+from partita.actors.sessions.session import open_session
 from partita.devices.timing.export.chrome import chrome_trace
 from partita.devices.timing.simulate import simulate
-from partita.graph.files import load_graph_def
+from partita.graph.graphdef.files import load_graph_def
 import trio
 
 async def main():

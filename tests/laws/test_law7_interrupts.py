@@ -22,8 +22,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import partita
-from partita.actors import device_actor, executor, open_session
-from partita.actors.cluster_session import open_cluster_session
+from partita.actors import open_session
+from partita.actors.running import device_actor, executor
+from partita.actors.sessions.cluster_session import open_cluster_session
 from partita.devices.catalog import device_spec
 from partita.devices.cluster import Cluster
 from partita.devices.device import Device

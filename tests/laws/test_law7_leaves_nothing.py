@@ -17,8 +17,8 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partita.actors import session as session_module
-from partita.actors.session import Session, open_session
+from partita.actors.sessions import session as session_module
+from partita.actors.sessions.session import Session, open_session
 from partita.errors import CancelledError, InvalidArgumentError, PartitaError
 from partita.graph.attrs import encode
 from partita.graph.dtypes import Array, DataType

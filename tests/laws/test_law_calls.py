@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from partita.actors import Session, open_session
 from partita.graph.builder import GraphBuilder
-from partita.graph.handles import Tensor
+from partita.graph.builder.handles import Tensor
 from partita.graph.protos import FunctionDef, GraphDef
 from tests.function_defs import func_attr, function_of, library_of
 from tests.runs import HARD_PLACEMENT, cpus

@@ -11,7 +11,7 @@ from hypothesis import given
 from partita.actors import open_session
 from partita.graph.dtypes import Array
 from partita.graph.protos import ConfigProto, GraphDef
-from tests.actors.function_programs import FunctionProgram, function_programs
+from tests.actors.running.function_programs import FunctionProgram, function_programs
 from tests.runs import HARD_PLACEMENT, assert_same_values
 
 SOFT = ConfigProto(allow_soft_placement=True)

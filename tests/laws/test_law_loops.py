@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 
 from partita.actors import open_session
-from partita.actors.binding import Binder
-from partita.actors.instructions import DEAD
-from partita.actors.reference import run_reference
+from partita.actors.plans.binding import Binder
+from partita.actors.plans.instructions import DEAD
+from partita.actors.running.reference import run_reference
 from partita.devices.state import DeviceState
 from partita.errors import InvalidArgumentError
-from partita.graph.importer import graph_def_to_graph
+from partita.graph.graphdef.importer import graph_def_to_graph
+from partita.graph.passes.client_graph import client_graph
 from partita.graph.protos import RunMetadata, RunOptions
-from partita.graph.subgraph import client_graph
 from tests.actors.programs import Program, programs
 from tests.runs import assert_same_values
 from tests.strategies import cpu

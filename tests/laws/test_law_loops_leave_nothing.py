@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 import trio
 
-from partita.actors import session as session_module
-from partita.actors.session import Session, open_session
-from partita.actors.step import Step
+from partita.actors.running.step import Step
+from partita.actors.sessions import session as session_module
+from partita.actors.sessions.session import Session, open_session
 from partita.errors import InvalidArgumentError
-from tests.actors.disturbances import DEFERRED, FAILING, Disturbance
 from tests.actors.programs import Program, program
+from tests.actors.running.disturbances import DEFERRED, FAILING, Disturbance
 from tests.runs import Watch, assert_same_values
 
 STEPS = int(os.environ.get("SOAK", "60"))

@@ -14,16 +14,14 @@ from typing import Any
 
 import numpy as np
 
-import partita.devices.kernels
-import partita.graph.ops.shapes  # noqa: F401 - importing it registers the shape functions
 from partita.devices.kernels.registry import Construction
 from partita.devices.kernels.registry import lookup as find_kernel
 from partita.devices.state import DeviceState, ResourceHandle, Variable
+from partita.graph.analysis.shape_functions import ShapeContext
+from partita.graph.analysis.shape_functions import lookup as find_shape_function
 from partita.graph.attrs import decode
 from partita.graph.dtypes import Array, DataType, Shape, base_type, from_numpy, is_ref, make_ref, numpy_dtype
 from partita.graph.ops.registry import ArgDef, OpSignature, lookup_op
-from partita.graph.ops.shapes.registry import ShapeContext
-from partita.graph.ops.shapes.registry import lookup as find_shape_function
 
 
 def _type_of(value: Any) -> DataType:

@@ -13,7 +13,7 @@ from partita.devices.kernels import in_place
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import Array, DataType
 from partita.graph.graph import Graph
-from partita.graph.properties import NodeProperties
+from partita.graph.ops.properties import NodeProperties
 from tests.devices.kernels.draws import pairs
 from tests.devices.kernels.harness import run
 

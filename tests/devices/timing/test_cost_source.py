@@ -14,7 +14,7 @@ from partita.devices.catalog import device_spec
 from partita.devices.timing import RooflineSource
 from partita.devices.timing.cost_source import ceil_ns, computation_time_estimate, copy_time_estimate
 from partita.graph.dtypes import DataType
-from partita.graph.properties import properties_of
+from partita.graph.ops.properties import properties_of
 
 from .steps import spec
 

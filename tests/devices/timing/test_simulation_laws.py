@@ -19,9 +19,9 @@ from partita.devices.timing.export import chrome_trace
 from partita.devices.timing.export.csv import to_csv
 from partita.errors import InvalidArgumentError
 from partita.graph import Graph
+from partita.graph.analysis.joined import JoinedGraph
 from partita.graph.dtypes import item_size
-from partita.graph.joined import JoinedGraph
-from partita.graph.shape_inference import infer_joined
+from partita.graph.shape_inference.infer import infer_joined
 from tests.strategies import GraphCase, placed_cases
 
 from .steps import StepBuilder, cluster, cpu, placed_parts

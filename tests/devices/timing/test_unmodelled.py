@@ -10,11 +10,11 @@ from partita.devices.timing import simulate
 from partita.devices.timing.unmodelled import check_modelled
 from partita.errors import UnimplementedError
 from partita.graph import DataType, Graph, GraphDef
+from partita.graph.analysis.joined import JoinedGraph
 from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder
-from partita.graph.joined import JoinedGraph
+from partita.graph.ops.properties import NodeProperties, join_entry
 from partita.graph.ops.registry import lookup_op, op_names
-from partita.graph.properties import NodeProperties, join_entry
 from partita.graph.protos import AttrValue, FunctionDef
 from partita.scenarios.cutting import cut
 from tests.function_defs import LOWER, calling, func_attr, function_of

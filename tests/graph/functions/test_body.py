@@ -11,7 +11,7 @@ from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
 from partita.graph.functions.body import FunctionBody, instantiate
-from partita.graph.functions.library import FunctionLibrary
+from partita.graph.library.function_library import FunctionLibrary
 from partita.graph.protos import AttrValue, FunctionDef
 from tests.function_defs import function_of, library_of
 

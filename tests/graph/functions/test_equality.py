@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from partita.errors import InvalidArgumentError
 from partita.graph.attrs import encode
 from partita.graph.dtypes import DataType
-from partita.graph.functions.equality import same_function
-from partita.graph.functions.library import FunctionLibrary
+from partita.graph.library.equality import same_function
+from partita.graph.library.function_library import FunctionLibrary
 from partita.graph.protos import FunctionDef
 from partita.graph.tensor import numpy_to_tensor
 from tests.function_defs import library_of

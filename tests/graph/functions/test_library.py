@@ -10,9 +10,9 @@ from partita.errors import InvalidArgumentError, NotFoundError
 from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
-from partita.graph.functions.library import FunctionLibrary
 from partita.graph.graph import Graph
-from partita.graph.importer import graph_def_to_graph, import_graph_def
+from partita.graph.graphdef.importer import graph_def_to_graph, import_graph_def
+from partita.graph.library.function_library import FunctionLibrary
 from partita.graph.protos import FunctionDef, FunctionDefLibrary, GraphDef
 from tests.function_defs import func_attr, function_of, library_of
 

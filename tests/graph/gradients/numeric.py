@@ -15,11 +15,11 @@ import numpy as np
 
 from partita.actors import Session, open_session
 from partita.graph.builder import GraphBuilder
+from partita.graph.builder.extension import Extension
+from partita.graph.builder.handles import Operation, Tensor
 from partita.graph.dtypes import Array
-from partita.graph.extension import Extension
 from partita.graph.gradients import gradients
 from partita.graph.graph import Graph
-from partita.graph.handles import Operation, Tensor
 
 Build = Callable[..., Any]
 """takes a builder and one tensor per x; returns one or more tensors"""

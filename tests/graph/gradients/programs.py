@@ -18,8 +18,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from partita.graph.builder import GraphBuilder
+from partita.graph.builder.handles import Tensor
 from partita.graph.dtypes import Array, DataType
-from partita.graph.handles import Tensor
 
 NUM_VARIABLES = 3
 Values: TypeAlias = "list[Any]"  # tensors of a graph, or numbers

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partita.graph.builder import GraphBuilder
-from partita.graph.handles import Operation, Tensor
+from partita.graph.builder.handles import Operation, Tensor
 from tests.graph.gradients.numeric import Example, complex_normal, distinct, example, normal
 
 

@@ -14,8 +14,8 @@ from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import Array, DataType
 from partita.graph.functions.body import FunctionBody
-from partita.graph.functions.library import FunctionLibrary
 from partita.graph.gradients import gradient_function
+from partita.graph.library.function_library import FunctionLibrary
 from partita.graph.protos import FunctionDef, FunctionDefLibrary, NameAttrList
 from tests.function_defs import func_attr, function_of, library_of
 from tests.graph.gradients.programs import NUM_VARIABLES, Statement, derivatives, graph, programs, value

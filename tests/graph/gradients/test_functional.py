@@ -13,7 +13,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import Array, DataType
 from partita.graph.gradients import gradients
 from partita.graph.graph import Graph
-from partita.graph.importer import graph_def_to_graph
+from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.passes.lower_functional import lower_functional
 from partita.graph.protos import FunctionDef, GraphDef
 from tests.function_defs import calling, func_attr, function_of

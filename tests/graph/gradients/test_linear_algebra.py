@@ -7,8 +7,8 @@ import pytest
 
 from partita.errors import UnimplementedError
 from partita.graph.builder import GraphBuilder
+from partita.graph.builder.handles import Operation, Tensor
 from partita.graph.dtypes import Array
-from partita.graph.handles import Operation, Tensor
 from tests.graph.gradients.numeric import check, complex_normal, example, normal
 
 BOTH = [False, True]

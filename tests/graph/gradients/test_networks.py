@@ -7,8 +7,8 @@ import pytest
 
 from partita.errors import NotFoundError
 from partita.graph.builder import GraphBuilder
+from partita.graph.builder.handles import Tensor
 from partita.graph.dtypes import Array
-from partita.graph.handles import Tensor
 from tests.graph.gradients.numeric import SINGLE, Example, between, check, distinct, example, normal, single
 
 

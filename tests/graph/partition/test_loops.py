@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from partita.errors import InvalidArgumentError, NotFoundError
 from partita.graph import Graph, GraphDef, NodeDef, graph_def_to_graph, partition
 from partita.graph.builder import GraphBuilder
-from partita.graph.handles import Tensor
+from partita.graph.builder.handles import Tensor
 from tests.strategies import cpu
 
 

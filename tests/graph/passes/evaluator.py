@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from partita.actors.evaluation import ConstantEvaluator
+from partita.actors.running.evaluation import ConstantEvaluator
 from partita.graph.dtypes import Array
 from partita.graph.graph import Graph
 

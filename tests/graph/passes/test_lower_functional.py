@@ -13,13 +13,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from partita.actors.session import open_session
+from partita.actors.sessions.session import open_session
 from partita.errors import InvalidArgumentError
 from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import Array, DataType
 from partita.graph.graph import Graph
-from partita.graph.importer import graph_def_to_graph
+from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.passes.lower_functional import lower_functional
 from partita.graph.protos import AttrValue, ConfigProto, FunctionDef, GraphDef, NameAttrList
 from tests.function_defs import LOWER, calling, func_attr, function_of

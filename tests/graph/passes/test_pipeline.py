@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from partita.graph.builder import GraphBuilder
-from partita.graph.importer import graph_def_to_graph
+from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.partition import PartitionOptions, split_graph
+from partita.graph.passes.client_graph import client_graph
 from partita.graph.passes.pipeline import NO_OPTIMISATIONS, Optimisations, optimize
 from partita.graph.protos import GraphOptions, OptimizerOptions
-from partita.graph.subgraph import client_graph
 from tests.graph.passes.evaluator import CountingEvaluator, nodes_of
 from tests.strategies import cpu
 

@@ -1,0 +1,226 @@
+"""Turns the nodes of a draft into instructions.
+
+Flows in: a `Draft`, the slot of every value, the kernels of a device. Flows out: one instruction per program
+position. Always holds: nodes of one or two inputs and one output that cannot be dead (nearly all nodes of most
+graphs) are made in bulk, column by column; the others one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...graph.dtypes import is_ref
+from ..running.deferred import End
+from . import instructions as form
+from .binding import is_shared
+from .columns import Flags, Ints
+from .draft import Draft
+from .roles import Role
+
+if TYPE_CHECKING:
+    from ...devices.kernels.registry import Kernel, Start
+    from ...graph.ops.properties import NodeProperties
+    from .binding import Binder
+    from .instructions import Instruction
+    from .transfers import Messages
+
+
+class Assembler:
+    """Makes the instructions of one partition. `slots[v]` is the slot of value `v`.
+
+    `outgoing` are the messages that it sends, each from its last node.
+    """
+
+    def __init__(
+        self, draft: Draft, slots: list[int], binder: Binder, outgoing: Messages, run_when_dead: Collection[str] = ()
+    ) -> None:
+        """`run_when_dead` are the frames of loops that run even when nothing alive goes in."""
+        self._message = np.full(draft.columns.num_nodes, -1, np.intp)
+        self._message[outgoing.last] = np.arange(len(outgoing.keys))
+        self.outgoing = outgoing
+        self.draft = draft
+        self.slots = slots
+        self.binder = binder
+        self._run_when_dead = run_when_dead
+        launches = np.flatnonzero(draft.codes == Role.LAUNCH).tolist()
+        self._launch_number = {node: number for number, node in enumerate(launches)}
+
+    def assemble(self, program: Ints) -> list[Instruction]:
+        """The instructions of the nodes of `program`, in its order."""
+        simple = self._simple()[program]
+        bulk = self._bulk(program[simple])
+        if simple.all():
+            return bulk
+        made: list[Instruction] = [(form.identity, 0, 0, 0)] * len(program)
+        for position, instruction in zip(np.flatnonzero(simple).tolist(), bulk, strict=True):
+            made[position] = instruction
+        for position in np.flatnonzero(~simple).tolist():
+            made[position] = self._single(int(program[position]))
+        return made
+
+    def _simple(self) -> Flags:
+        """Which of all nodes can be made in bulk."""
+        draft, columns = self.draft, self.draft.columns
+        outputs = np.diff(columns.first_value)
+        inputs = np.diff(columns.input_starts)
+        computes = (draft.codes == Role.COMPUTE) & (outputs == 1) & (inputs >= 1) & (inputs <= 2)
+        simple: Flags = (computes | (draft.codes == Role.SEND)) & ~draft.may_die
+        if draft.may_refer is not None:
+            simple[columns.data_dst[draft.may_refer[columns.data_value]]] = False
+        simple[self.outgoing.last[self.outgoing.sizes > 1]] = False
+        return simple
+
+    def _bulk(self, nodes: Ints) -> list[Instruction]:
+        """Instructions of sends, and of nodes that compute one output from one or two inputs."""
+        draft, columns = self.draft, self.draft.columns
+        if not len(nodes):
+            return []
+        slots = np.array([*self.slots, 0], np.intp)  # the first value of a last node without outputs does not exist
+        starts = columns.input_starts
+        taken = np.append(slots[draft.source[columns.data_value]], 0)
+        first, sends = taken[starts[nodes]], draft.codes[nodes] == Role.SEND
+        has_two = starts[nodes + 1] - starts[nodes] == 2
+        second = np.where(sends, form.SEND_SLOT, np.where(has_two, taken[starts[nodes] + 1], 0))
+        stored = np.where(sends, 0, slots[columns.first_value[nodes]])
+        return list(zip(self._kernels(nodes), first.tolist(), second.tolist(), stored.tolist(), strict=True))
+
+    def _kernels(self, nodes: Ints) -> list[Kernel]:
+        """The kernels of nodes that are made in bulk, looked up once per kind where nodes of a kind share them."""
+        columns, sends = self.draft.columns, self.draft.codes[nodes] == Role.SEND
+        kind = columns.kind[nodes]
+        shared = np.array([is_shared(p) for p in columns.kinds], bool)[kind]
+        first = np.zeros(len(nodes), bool)
+        first[np.unique(kind, return_index=True)[1]] = True
+        messages = self._message[nodes[sends]]
+        # By kind a kernel, or nothing where no node needs it; then those of the sends.
+        table: list[Any] = [None] * len(columns.kinds)
+        table += map(form.send_to, map(self.outgoing.keys.__getitem__, messages.tolist()))
+        own: list[tuple[int, Kernel]] = []
+        for at in np.flatnonzero(~sends & (first | ~shared)).tolist():
+            node = int(nodes[at])
+            table[kind[at]] = kernel = self.binder.kernel(columns.names[node], columns.properties[node])
+            own.append((at, kernel))
+        place = kind.copy()
+        place[sends] = len(columns.kinds) + np.arange(len(messages))
+        kernels: list[Kernel] = list(map(table.__getitem__, place.tolist()))
+        for at, kernel in own:
+            kernels[at] = kernel
+        return kernels
+
+    def _single(self, node: int) -> Instruction:
+        """The instruction of any node."""
+        draft = self.draft
+        role = draft.roles[node]
+        inputs = [self.slots[v] for v in draft.inputs[node]]
+        control = [self.slots[v] for v in draft.watched.get(node, ())]
+        outputs = self.slots[draft.first[node] : draft.first[node + 1]]
+        if role is Role.MERGE:
+            return form.merge(inputs, outputs, self._read(node))
+        if role is Role.SEND:
+            return self._send(node, control)
+        if role is Role.LAUNCH:
+            return self._launch(node, inputs, control)
+        if role is Role.DEFERRED:
+            return form.identity, 0, 0, 0  # a loop in a local loop, which has a place for it
+        if role is Role.RECV:
+            inputs = [self.slots[draft.arrivals[node]]]
+        elif role is Role.RETVAL:
+            outputs = [self.slots[draft.result(node)]]
+        token = self.token(node)
+        if role is Role.SWITCH and not (control or token or any(self._marks(node))):
+            return form.switch_to(inputs, outputs)
+        if role is Role.CONST and 1 <= len(control) <= 2 and not token:
+            return form.if_alive(form.always(self._constant(node)), control, outputs[0])
+        if draft.may_die[node] and (control or len(outputs) != 1 or not 1 <= len(inputs) <= 2 or token):
+            step = self._step(node, role, inputs, outputs)
+            return form.guarded(step, [*inputs, *control], outputs, token)
+        kernel = self._kernel(node, role)
+        if draft.may_die[node] and kernel is not None:
+            return form.if_alive(kernel, inputs, outputs[0])
+        if kernel is None:
+            return form.whole(self._step(node, role, inputs, outputs))
+        return form.plain(kernel, inputs, outputs)
+
+    def _launch(self, node: int, inputs: list[int], control: list[int]) -> Instruction:
+        end = self.draft.columns.properties[node]
+        assert isinstance(end, End)  # launches have no other properties
+        number, convert = self._launch_number[node], self._dereferenced(node, form.all_inputs)
+        if self.draft.may_die[node] and end.deferred.frame not in self._run_when_dead:
+            return form.launch_either(number, inputs, control, convert)
+        return form.launch(number, inputs, convert)
+
+    def starter(self, node: int, properties: NodeProperties) -> Start:
+        """What starts a deferred kernel: `node` is its launch, `properties` are its own."""
+        return self.binder.kernel(self.draft.columns.names[node], properties)
+
+    def token(self, node: int) -> int:
+        """The slot that says whether the node is dead, 0 when an output does or nobody needs to know."""
+        draft = self.draft
+        if not draft.may_die[node] or draft.roles[node] is Role.RETVAL:
+            return 0
+        witness = draft.witness(node)
+        return self.slots[witness] if witness in draft.tokens else 0
+
+    def _send(self, node: int, control: list[int]) -> Instruction:
+        """Sends a message; a tensor of it is dead if the input of its send is, or something that this waits for."""
+        draft, message = self.draft, int(self._message[node])
+        starts = self.outgoing.starts
+        key, nodes = self.outgoing.keys[message], self.outgoing.nodes[starts[message] : starts[message + 1]].tolist()
+        values = [self.slots[draft.inputs[send][0]] for send in nodes]
+        if len(nodes) == 1:
+            convert = self._passed_on(node)
+            either = draft.may_die[node]
+            return form.send_either(key, values[0], control, convert) if either else form.send(key, values[0], convert)
+        if not draft.may_die[nodes].any():
+            return form.send_bundle(key, values)
+        watched = [[self.slots[v] for v in draft.watched.get(send, ())] for send in nodes]
+        return form.send_bundle_either(key, values, watched)
+
+    def _step(self, node: int, role: Role, inputs: list[int], outputs: list[int]) -> form.Step:
+        """What a node does when it is alive."""
+        if role is Role.CONST:
+            return form.store(self._constant(node), outputs[0])
+        kernel = self._kernel(node, role)
+        return form.nothing if kernel is None else form.step_of(kernel, inputs, outputs)
+
+    def _constant(self, node: int) -> Any:
+        columns = self.draft.columns
+        return self.binder.constant(columns.names[node], columns.properties[node])
+
+    def _kernel(self, node: int, role: Role) -> Kernel | None:
+        """The kernel of a node, with variables read for it; None for nodes that compute nothing."""
+        columns = self.draft.columns
+        if role in (Role.CONST, Role.NOTHING, Role.TRIGGER):
+            return None
+        if role is Role.COMPUTE:
+            return self._dereferenced(node, self.binder.kernel(columns.names[node], columns.properties[node]))
+        if role is Role.SWITCH:
+            return self._dereferenced(node, form.switch)
+        if role is Role.SWITCH_N:
+            return self._dereferenced(node, form.switch_n(len(columns.properties[node].output_types)))
+        return self._passed_on(node)
+
+    def _passed_on(self, node: int) -> Kernel:
+        """The kernel of a node that passes its input on: a variable too, which has to be initialised."""
+        return form.passed_on if any(self._marks(node)) else form.identity
+
+    def _read(self, node: int) -> Kernel:
+        """The kernel of a node that passes one input on: it reads a variable where an array is asked for."""
+        marked = any(self._marks(node))
+        return form.dereferencing(form.identity, [True]) if marked else form.identity
+
+    def _dereferenced(self, node: int, kernel: Kernel) -> Kernel:
+        """`kernel`, with the references that it does not ask for read first."""
+        marks = self._marks(node)
+        return form.dereferencing(kernel, marks) if any(marks) else kernel
+
+    def _marks(self, node: int) -> list[bool]:
+        """Which inputs of a node get a reference and ask for an array."""
+        columns, flags = self.draft.columns, self.draft.may_refer
+        if flags is None:
+            return []
+        asked = columns.properties[node].input_types
+        return [bool(flags[v]) and not is_ref(t) for v, t in zip(columns.inputs[node], asked, strict=True)]

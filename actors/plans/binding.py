@@ -1,0 +1,154 @@
+"""Kernels for nodes: which function computes a node, found once for all nodes that are alike.
+
+Flows in: a node's properties and name, the state of its device. Flows out: its kernel. Always holds: nodes of a
+stateless op with the same properties share one kernel on one device; kernels that are not ours are checked
+(`output_checks`); ops without a kernel are collected, so that one error names them all; ops that the executor itself
+carries out (transfers, control flow, arguments) never get here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from ...devices.kernels.registry import Construction, Kernel, is_deferred, is_ours, lookup
+from ...errors import InvalidArgumentError, PartitaError, UnimplementedError, of_kernel
+from ...graph.dtypes import dtype_name, from_numpy, numpy_dtype
+from ..running.call_kernels import call_kernel, calls_functions, is_deferred_call
+from ..running.output_checks import checked_kernel, checked_start
+
+if TYPE_CHECKING:
+    from ...devices.state import DeviceState
+    from ...graph.dtypes import Array
+    from ...graph.library.function_library import FunctionLibrary
+    from ...graph.ops.properties import NodeProperties
+    from ..running.calls import Functions
+
+PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+_NAMED_IN_ERROR = 10
+
+
+def scalar_form(value: Array) -> Any:  # Any: see Binder.constant
+    """Zero-dimensional numbers as numpy scalars, which compute ten times faster; everything else as it is."""
+    return value[()] if value.ndim == 0 and value.dtype != object else value
+
+
+def is_shared(properties: NodeProperties) -> bool:
+    """Whether nodes with these properties share one kernel: not if it has state, or names its node in an error."""
+    return not properties.op_def.is_stateful and properties.op_def.name not in PLACEHOLDERS
+
+
+def has_kernel(properties: NodeProperties, library: FunctionLibrary | None) -> bool:
+    """Whether a node that the executor does not carry out itself can be computed: by a kernel, or by calls.
+
+    `library` has the functions that it may call. An unfed placeholder has a kernel that says so.
+    """
+    op = properties.op_def.name
+    if op in PLACEHOLDERS or lookup(op) is not None:
+        return True
+    return library is not None and calls_functions(properties, library)
+
+
+class Binder:
+    """Makes and remembers the kernels of one device. Keep it as long as the device: later plans find kernels made."""
+
+    def __init__(self, device: str, state: DeviceState) -> None:
+        self.device = device
+        self.state = state
+        self.functions: Functions | None = None
+        self._shared: dict[NodeProperties, Kernel] = {}
+        self.missing: list[tuple[str, str]] = []
+
+    def kernel(self, name: str, properties: NodeProperties) -> Kernel:
+        """The kernel of a node.
+
+        A missing one is noted for `check_complete` and a stand-in returned. Raises what the factory raises.
+        """
+        found = self._shared.get(properties)
+        if found is not None:
+            return found
+        op, factory = properties.op_def.name, lookup(properties.op_def.name)
+        if not has_kernel(properties, None if self.functions is None else self.functions.library):
+            self.missing.append((name, op))
+            return _stand_in
+        if op in PLACEHOLDERS:
+            return _unfed(name, properties)
+        if factory is None:
+            assert self.functions is not None  # or there is no kernel
+            try:
+                return call_kernel(properties, self.functions, self.device)
+            except PartitaError as error:
+                raise error.located(node=name, op=op, device=self.device) from error.__cause__
+        construction = Construction(
+            name, op, properties.attrs, properties.input_types, properties.output_types, self.device, self.state
+        )
+        try:
+            made = factory(construction)
+        except PartitaError as error:
+            raise error.located(node=name, op=op, device=self.device) from None
+        if not is_ours(op):
+            made = (checked_start if is_deferred(op) else checked_kernel)(made, properties)
+        if is_shared(properties):
+            self._shared[properties] = made
+        return made
+
+    def is_deferred(self, properties: NodeProperties) -> bool:
+        """Whether the outputs of a node come later than its kernel returns; then `kernel` gives what starts it."""
+        if is_deferred(properties.op_def.name):
+            return True
+        if self.functions is None or not calls_functions(properties, self.functions.library):
+            return False
+        return is_deferred_call(properties, self.functions, self.device)
+
+    def constant(self, name: str, properties: NodeProperties) -> Any:  # Any: only the graph knows the element type
+        """The value of a Const node, in the form that kernels like best.
+
+        Raises InvalidArgumentError when it cannot be read or is of another type than the node says.
+        """
+        try:
+            value: Array = properties.attrs["value"]
+        except (PartitaError, MemoryError) as error:
+            raise of_kernel(properties.op, error).located(node=name, op=properties.op, device=self.device) from None
+        declared = properties.output_types[0]
+        if value.dtype != numpy_dtype(declared):
+            found = dtype_name(from_numpy(value.dtype))
+            raise InvalidArgumentError(
+                f"Type mismatch between value ({found}) and dtype ({dtype_name(declared)})",
+                node=name,
+                op=properties.op,
+                device=self.device,
+            )
+        return scalar_form(value)
+
+
+def check_complete(binders: Iterable[Binder]) -> None:
+    """Raises one UnimplementedError for all nodes that were found to have no kernel since the last call."""
+    missing: list[tuple[str, str]] = []
+    for binder in binders:
+        missing += binder.missing
+        binder.missing.clear()
+    if not missing:
+        return
+    ops = ", ".join(sorted({op for _, op in missing}))
+    named = ", ".join(f"{name!r} ({op})" for name, op in missing[:_NAMED_IN_ERROR])
+    more = f" and {len(missing) - _NAMED_IN_ERROR} more" if len(missing) > _NAMED_IN_ERROR else ""
+    node, op = missing[0]
+    raise UnimplementedError(
+        f"no kernel for {ops}: needed by {named}{more}; feed what they would compute, or only partition and simulate",
+        node=node,
+        op=op,
+    )
+
+
+def _stand_in(*_values: object) -> None:
+    """Never called: `check_complete` has raised before."""
+
+
+def _unfed(name: str, properties: NodeProperties) -> Kernel:
+    """The kernel of a placeholder, which runs only when nothing was fed."""
+    dtype = dtype_name(properties.output_types[0])
+
+    def refuse() -> None:
+        raise InvalidArgumentError(f"You must feed a value for placeholder tensor '{name}' with dtype {dtype}")
+
+    return refuse

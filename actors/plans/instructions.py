@@ -1,0 +1,342 @@
+"""Instructions: the steps of a plan, from the cheapest form to the ones that look for dead tensors.
+
+Flows in: kernels and slot numbers. Flows out: tuples `(k, i, j, o)` that the executor's loop understands:
+
+    j > 0           slots[o] = k(slots[i], slots[j]) j == 0, i > 0   slots[o] = k(slots[i]) i == j == 0     k(slots)
+    k loads and stores by itself, and returns DEAD if its node was dead
+
+Always holds: slot 0 belongs to nobody, slot 1 holds what the step sends with, slot 2 what a traced step records in,
+slot 3 a function that returns the part of the step that the slots belong to; a slot holds a value, a `Variable` (the
+value of a reference), or DEAD. Only instructions made here by `guarded` and its kind look for DEAD, so nodes that
+cannot be dead pay nothing for those that can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import attrgetter, itemgetter
+from typing import Any, Final
+
+import numpy as np
+
+from ...devices.kernels.registry import Kernel
+from ...devices.state import Variable
+from ...errors import InvalidArgumentError
+
+# What a slot holds is decided by the graph at run time: a tensor of any type, a Variable, or DEAD.
+Slots = list[Any]
+Step = Callable[[Slots], object]
+Instruction = tuple[Kernel, int, int, int]
+
+SEND_SLOT: Final = 1
+TRACE_SLOT: Final = 2
+PART_SLOT: Final = 3
+FIRST_FREE_SLOT: Final = 4
+
+
+class _Dead:
+    """The type of DEAD."""
+
+    __slots__ = ()
+    nbytes = 0
+
+    def __repr__(self) -> str:
+        return "DEAD"
+
+
+DEAD: Final = _Dead()
+
+
+def picker(slots: Sequence[int]) -> Callable[[Slots], Sequence[Any]]:
+    """A function that takes the values of `slots`."""
+    if len(slots) > 1:
+        return itemgetter(*slots)
+    return lambda values: [values[slot] for slot in slots]
+
+
+def whole(step: Step) -> Instruction:
+    """The instruction of a step that loads and stores by itself."""
+    return step, 0, 0, 0
+
+
+def plain(kernel: Kernel, inputs: Sequence[int], outputs: Sequence[int]) -> Instruction:
+    """The cheapest instruction for a kernel: `inputs` and `outputs` are slots."""
+    if len(outputs) == 1 and 1 <= len(inputs) <= 2:
+        return kernel, inputs[0], inputs[1] if len(inputs) == 2 else 0, outputs[0]
+    return whole(step_of(kernel, inputs, outputs))
+
+
+def always(value: Any) -> Kernel:
+    """The kernel of a constant that waits for something, whatever that is."""
+    return lambda *_inputs: value
+
+
+def step_of(kernel: Kernel, inputs: Sequence[int], outputs: Sequence[int]) -> Step:
+    """Calls `kernel` with the values of `inputs` and stores what it returns in `outputs`."""
+    ins, outs = tuple(inputs), tuple(outputs)
+    if len(outs) == 1:
+        out = outs[0]
+
+        def store_one(slots: Slots) -> None:
+            slots[out] = kernel(*[slots[i] for i in ins])
+
+        return store_one
+    if not outs:
+
+        def store_none(slots: Slots) -> None:
+            kernel(*[slots[i] for i in ins])
+
+        return store_none
+
+    def store_many(slots: Slots) -> None:
+        for o, value in zip(outs, kernel(*[slots[i] for i in ins]), strict=True):
+            slots[o] = value
+
+    return store_many
+
+
+def store(value: Any, out: int) -> Step:
+    """Stores a value that was known when the plan was compiled."""
+
+    def put(slots: Slots) -> None:
+        slots[out] = value
+
+    return put
+
+
+def identity(value: Any) -> Any:
+    """The kernel of ops that pass their input on."""
+    return value
+
+
+def dereferencing(kernel: Kernel, is_reference: Sequence[bool]) -> Kernel:
+    """A kernel that gets the arrays of the variables where `is_reference` says that a reference arrives unasked for.
+
+    Raises FailedPreconditionError when it is called with an uninitialised one.
+    """
+    if len(is_reference) == 1:
+        return lambda value: kernel(read(value))
+    marks = tuple(is_reference)
+
+    def read_and_call(*values: Any) -> Any:
+        return kernel(*[read(v) if mark else v for v, mark in zip(values, marks, strict=True)])
+
+    return read_and_call
+
+
+def read(value: Any) -> Any:
+    """The array of a variable; other values (and DEAD) as they are."""
+    return value.read() if isinstance(value, Variable) else value
+
+
+def owner(value: Any) -> object:
+    """The array that owns the memory of a value, or the value itself."""
+    while isinstance(value, np.ndarray) and value.base is not None:
+        value = value.base
+    return value
+
+
+def passed_on(value: Any) -> Any:
+    """The kernel of nodes that pass their input on, a variable as such: whoever computes with it reads it then.
+
+    Raises FailedPreconditionError for one that is not initialised.
+    """
+    if isinstance(value, Variable):
+        value.read()
+    return value
+
+
+def nothing(_slots: Slots) -> None:
+    """The step of nodes that only order others."""
+
+
+def send_to(key: str) -> Kernel:
+    """The kernel of a send whose value cannot be dead; its second input is slot SEND_SLOT."""
+    return lambda tensor, send: send(key, tensor)
+
+
+def send(key: str, value: int, convert: Kernel = identity) -> Instruction:
+    """Sends a value that cannot be dead; `convert` is applied to it first."""
+    if convert is identity:
+        return send_to(key), value, SEND_SLOT, 0
+    return lambda tensor, send: send(key, convert(tensor)), value, SEND_SLOT, 0
+
+
+def guarded(step: Step, watched: Sequence[int], outputs: Sequence[int], token: int) -> Instruction:
+    """Runs `step` unless one of the `watched` slots is dead: then all `outputs` are dead.
+
+    `token` is 0 or a slot that says whether the node itself is dead, for those that wait for it by a control edge.
+    """
+    ins, outs = tuple(watched), (*outputs, token) if token else tuple(outputs)
+
+    def run_if_alive(slots: Slots) -> object:
+        for i in ins:
+            if slots[i] is DEAD:
+                for o in outs:
+                    slots[o] = DEAD
+                return DEAD
+        step(slots)
+        if token:
+            slots[token] = None
+        return None
+
+    return whole(run_if_alive)
+
+
+def if_alive(kernel: Kernel, inputs: Sequence[int], output: int) -> Instruction:
+    """Computes one output from one or two inputs, a dead one if an input is dead."""
+    if len(inputs) == 1:
+        return lambda x: DEAD if x is DEAD else kernel(x), inputs[0], 0, output
+    return lambda x, y: DEAD if x is DEAD or y is DEAD else kernel(x, y), inputs[0], inputs[1], output
+
+
+def send_either(key: str, value: int, watched: Sequence[int], convert: Kernel = identity) -> Instruction:
+    """Sends a value, or the news that it or something `watched` is dead: a send runs in any case."""
+    if not watched:
+
+        def hand_over_either(tensor: Any, send: Callable[..., None]) -> None:
+            if tensor is DEAD:
+                send(key, None, True)
+            else:
+                send(key, convert(tensor))
+
+        return hand_over_either, value, SEND_SLOT, 0
+    ins = (value, *watched)
+
+    def hand_over(slots: Slots) -> None:
+        if any(slots[i] is DEAD for i in ins):
+            slots[SEND_SLOT](key, None, True)
+        else:
+            slots[SEND_SLOT](key, convert(slots[value]))
+
+    return whole(hand_over)
+
+
+_NBYTES = attrgetter("nbytes")
+
+
+class Bundle(tuple[Any, ...]):
+    """Several tensors that travel as one message; each may be DEAD."""
+
+    __slots__ = ()
+
+    @property
+    def nbytes(self) -> int:
+        """The sizes of the tensors together, as a rendezvous counts them."""
+        try:
+            return sum(map(_NBYTES, self))
+        except AttributeError:  # a variable has no size
+            return sum(getattr(value, "nbytes", 0) for value in self)
+
+
+def send_bundle(key: str, values: Sequence[int]) -> Instruction:
+    """Sends two or more values, dead or alive, as one message."""
+    gather = itemgetter(*values)
+
+    def hand_over(slots: Slots) -> None:
+        slots[SEND_SLOT](key, Bundle(gather(slots)))
+
+    return whole(hand_over)
+
+
+def send_bundle_either(key: str, values: Sequence[int], watched: Sequence[Sequence[int]]) -> Instruction:
+    """Sends values as one message, those as DEAD that are dead or watch something dead."""
+    if not any(watched):
+        return send_bundle(key, values)
+    sources = [(value, tuple(others)) for value, others in zip(values, watched, strict=True)]
+
+    def hand_over(slots: Slots) -> None:
+        tensors = [DEAD if any(slots[i] is DEAD for i in others) else slots[value] for value, others in sources]
+        slots[SEND_SLOT](key, Bundle(tensors))
+
+    return whole(hand_over)
+
+
+def holds(predicate: Any) -> bool:
+    """Whether the predicate of a Switch or a loop is true; InvalidArgumentError unless it is a scalar."""
+    if type(predicate) is not np.bool_ and np.ndim(predicate):
+        shape = ",".join(map(str, np.shape(predicate)))
+        raise InvalidArgumentError(f"The second input must be a scalar, but it has shape [{shape}]")
+    return bool(predicate)
+
+
+def switch(value: Any, predicate: Any) -> tuple[Any, Any]:
+    """The kernel of Switch: the value goes to output 1 if the predicate holds and to output 0 otherwise."""
+    return (DEAD, value) if holds(predicate) else (value, DEAD)
+
+
+def switch_to(inputs: Sequence[int], outputs: Sequence[int]) -> Instruction:
+    """A Switch that waits for nothing but its inputs, and of which only the outputs say whether it is dead."""
+    value, predicate = inputs
+    when_false, when_true = outputs
+
+    def choose(slots: Slots) -> object:
+        data, chooses = slots[value], slots[predicate]
+        if data is DEAD or chooses is DEAD:
+            slots[when_false] = slots[when_true] = DEAD
+            return DEAD
+        if chooses is np.True_:  # there is but one
+            slots[when_false] = DEAD
+            slots[when_true] = data
+        else:
+            slots[when_false], slots[when_true] = switch(data, chooses)
+        return None
+
+    return whole(choose)
+
+
+def switch_n(count: int) -> Kernel:
+    """The kernel of _SwitchN: the value goes to the output of that index, to the last one for an index out of range."""
+
+    def choose(value: Any, index: Any) -> Any:
+        chosen = int(index) if 0 <= int(index) < count else count - 1
+        return value if count == 1 else tuple(value if i == chosen else DEAD for i in range(count))
+
+    return choose
+
+
+def merge(inputs: Sequence[int], outputs: Sequence[int], convert: Kernel = identity) -> Instruction:
+    """Passes on the first input that is alive and its index; dead if none is, whatever its control inputs are."""
+    ins = tuple(inputs)
+    value_out, index_out = outputs
+
+    def take_first(slots: Slots) -> object:
+        for index, i in enumerate(ins):
+            value = slots[i]
+            if value is not DEAD:
+                slots[value_out], slots[index_out] = convert(value), np.int32(index)
+                return None
+        slots[value_out] = slots[index_out] = DEAD
+        return DEAD
+
+    return whole(take_first)
+
+
+def launch(number: int, inputs: Sequence[int], convert: Kernel) -> Instruction:
+    """Starts the deferred node of that number with what `convert` makes of its inputs, a tuple."""
+    ins = tuple(inputs)
+
+    def begin(slots: Slots) -> None:
+        slots[PART_SLOT]().launch(number, convert(*[slots[i] for i in ins]))
+
+    return whole(begin)
+
+
+def launch_either(number: int, inputs: Sequence[int], watched: Sequence[int], convert: Kernel) -> Instruction:
+    """Starts a deferred node, or says that it is dead because an input or something `watched` is."""
+    ins, seen = tuple(inputs), (*inputs, *watched)
+
+    def begin(slots: Slots) -> object:
+        part = slots[PART_SLOT]()
+        if any(slots[i] is DEAD for i in seen):
+            part.skip(number)
+            return DEAD
+        part.launch(number, convert(*[slots[i] for i in ins]))
+        return None
+
+    return whole(begin)
+
+
+def all_inputs(*values: Any) -> tuple[Any, ...]:
+    """The kernel of what takes its inputs as they are."""
+    return values

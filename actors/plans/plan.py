@@ -1,0 +1,197 @@
+"""What a compiled partition is: slots to start from, segments of instructions, and where values come in and go out.
+
+Flows in: the parts that `compiler.py` makes. Flows out: what executors read. Always holds: a plan is shared by all
+steps that run it and keeps nothing of any step, except that chunks which took too long are split (`Segment.split`)
+and made to reuse buffers (`reuse.py`), which changes when the event loop gets its turn and never what is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate, chain, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...devices.kernels.in_place import into
+from ...devices.kernels.registry import is_waiting_for_files
+from ...errors import PartitaError, of_kernel
+from ...graph.dtypes import DataType, is_ref
+from .reuse import reusing
+from .roles import Role, role_of
+
+if TYPE_CHECKING:
+    from ...graph.ops.properties import NodeProperties
+    from ..running.deferred import DeferredNode
+    from .instructions import Instruction, Slots
+
+Chunk = list["Instruction"]
+_FAST_AGAIN = 0.75  # of the limit: below, a kernel that was slow once, on a busy machine perhaps, leaves its thread
+_WORTH_NOTICE_S = 1e-4
+_WORTH_REUSE_S = 5e-6  # an instruction that takes so long makes results that are not tiny
+_VERY_LONG = 10  # times a limit: no accident
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """Feed number `index` goes to `slot`; 0 when nobody reads it."""
+
+    index: int
+    slot: int
+    dtype: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What `slot` holds at the end of the step is fetch number `index`."""
+
+    index: int
+    slot: int
+    dtype: DataType
+
+
+class Arrival(NamedTuple):
+    """What is received under `key` goes to `slot`, and then each of `segments` waits for one thing less.
+
+    A `size` of more than one is a bundle of so many tensors, for `slot` and those after it.
+    """
+
+    key: str
+    slot: int
+    size: int
+    segments: tuple[int, ...]
+
+
+class Expected(NamedTuple):
+    """What must arrive in `slot`, of a sender that was not compiled together with its receive, node number `node`."""
+
+    slot: int
+    dtype: DataType
+    node: int
+
+
+class Limits(NamedTuple):
+    """How long a chunk may take before it is halved, and a kernel before it is worth a worker thread."""
+
+    chunk_s: float
+    thread_s: float
+
+    @property
+    def notice_s(self) -> float:
+        """From here on `Plan.learn` may have something to do."""
+        return min(_WORTH_NOTICE_S, *self)
+
+
+@dataclass(slots=True)
+class Segment:
+    """Instructions in order, cut into chunks between which the executor looks at the clock.
+
+    `waits` counts the receives and segments that come first, `unlocks` are the segments that wait for this one, and
+    `origins` are the nodes of the instructions. `slow` has the identity of every chunk that is a single kernel and took
+    so long the last time that a worker thread should run it, `reusing` that of every chunk which reuses buffers,
+    `suspects` of those that took long once: it may have been the machine.
+    """
+
+    chunks: tuple[Chunk, ...]
+    origins: list[int]
+    waits: int = 0
+    unlocks: tuple[int, ...] = ()
+    slow: frozenset[int] = frozenset()
+    reusing: frozenset[int] = frozenset()
+    suspects: frozenset[int] = frozenset()
+
+    def set_apart(self, positions: list[int]) -> None:
+        """Makes chunks of their own of some instructions, and marks them as slow before anybody has waited for them."""
+        instructions = list(chain.from_iterable(self.chunks))
+        ends = accumulate(map(len, self.chunks))
+        cuts = sorted({0, *ends, *positions, *(position + 1 for position in positions)})
+        self.chunks = tuple(instructions[start:end] for start, end in pairwise(cuts))
+        apart = set(positions)
+        self.slow = frozenset(id(chunk) for start, chunk in zip(cuts, self.chunks, strict=False) if start in apart)
+
+    def split(self, chunk: Chunk) -> None:
+        """Halves a chunk for later steps; steps that are under way keep the chunks they have."""
+        middle = len(chunk) // 2
+        if middle:
+            halves = chunk[:middle], chunk[middle:]
+            self.chunks = tuple(part for c in self.chunks for part in (halves if c is chunk else (c,)))
+            if id(chunk) in self.reusing:
+                self.reusing = (self.reusing - {id(chunk)}) | set(map(id, halves))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One partition, ready to run: copy `template`, store the arguments, run the segments, read the results."""
+
+    device: str
+    template: Slots
+    arguments: tuple[Argument, ...]
+    results: tuple[Result, ...]
+    arrivals: tuple[Arrival, ...]
+    segments: tuple[Segment, ...]
+    names: list[str] = field(repr=False)
+    properties: list[NodeProperties] = field(repr=False)
+    keeps_inputs: bool = False
+    """whether a node may keep what it is given after the step (variables do), so that feeds must be copied"""
+    deferred: tuple[DeferredNode, ...] = ()
+    doubtful: Mapping[int, tuple[Expected, ...]] = field(default_factory=dict)
+    """by number of the arrival: what to check before it is believed"""
+    repeats: bool = False
+    """whether this is what a loop does in an iteration"""
+    outputs: tuple[tuple[int, ...], ...] = ()
+    """by node, the slots of what it computes; only in plans that are made to be traced"""
+
+    @property
+    def num_instructions(self) -> int:
+        """How many instructions a step runs."""
+        return sum(len(segment.origins) for segment in self.segments)
+
+    def origin(self, segment: Segment, instruction: int) -> tuple[str, str]:
+        """Name and op of the node that an instruction belongs to."""
+        node = segment.origins[instruction]
+        return self.names[node], self.properties[node].op
+
+    def learn(self, segment: Segment, chunks: tuple[Chunk, ...], number: int, took_s: float, limits: Limits) -> None:
+        """Takes note of how long a chunk took.
+
+        One whose instructions take long reuses buffers from now on; one that takes long itself twice running, or very
+        long, is halved; a single kernel is marked or unmarked as slow. What a loop runs again and again cannot be very
+        long by accident once in a while: that is the machine.
+        """
+        chunk = chunks[number]
+        if took_s > min(_WORTH_REUSE_S, limits.thread_s) * len(chunk) and id(chunk) not in segment.reusing:
+            segment.reusing |= {id(chunk)}
+            self._reuse_buffers(segment, chunks, number)
+        if took_s <= min(limits):
+            segment.suspects -= {id(chunk)}
+        elif (self.repeats or took_s <= _VERY_LONG * min(limits)) and id(chunk) not in segment.suspects:
+            segment.suspects |= {id(chunk)}
+            return
+        if len(chunk) > 1:
+            if took_s > limits.chunk_s:
+                segment.split(chunk)
+        elif took_s < limits.thread_s * _FAST_AGAIN:
+            segment.slow -= {id(chunk)}
+        elif took_s > limits.thread_s and self._may_run_in_thread(segment.origins[sum(map(len, chunks[:number]))]):
+            segment.slow |= {id(chunk)}
+
+    def _reuse_buffers(self, segment: Segment, chunks: tuple[Chunk, ...], number: int) -> None:
+        """Lets the instructions of a chunk that can write into a dying input do so."""
+        begin = sum(map(len, chunks[:number]))
+        for position, instruction in enumerate(chunks[number]):
+            function = into(self.properties[segment.origins[begin + position]])
+            if function is not None:
+                chunks[number][position] = reusing(instruction, function)
+
+    def _may_run_in_thread(self, node: int) -> bool:
+        """Whether a node only computes: not if it sends, or reads or writes what other nodes may write."""
+        properties = self.properties[node]
+        if is_waiting_for_files(properties.op_def.name):
+            return True
+        types = (*properties.input_types, *properties.output_types)
+        has_state = properties.op_def.is_stateful or any(t is DataType.RESOURCE or is_ref(t) for t in types)
+        return not has_state and role_of(properties.op_def.name) is Role.COMPUTE
+
+    def blame(self, segment: Segment, instruction: int, error: Exception) -> PartitaError:
+        """The error of an instruction with its place."""
+        node, op = self.origin(segment, instruction)
+        return of_kernel(op, error).located(node=node, op=op, device=self.device)

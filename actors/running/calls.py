@@ -1,0 +1,352 @@
+"""Functions when they run: bodies placed, cut and compiled like graphs of their own, and called by the nodes of others.
+
+Flows in: calls and the functions they name, the library of the session's graph. Flows out: a `Callee` per function,
+device that calls it, and devices of the resources it is given. Always holds: what has effects in a body runs, whether
+its results are used or not; a function that may call itself is compiled when it is first called, one level at a time.
+
+Where the nodes of a body go is TensorFlow's rule, of which there are two. `PartitionedCall` and
+`StatefulPartitionedCall` call over several devices: arguments and results are with the caller, but a resource is where
+its handle says that it lives, which only the run may know; the placer puts the rest where it asks to be, or must be,
+and has the caller's device before all others where it may choose. Every other call (a function used as an op,
+conditionals and loops that are not lowered, maps, remote calls, gradients) runs as a whole on one device, whatever its
+nodes ask for.
+
+A function that needs nobody else and is short, with all that it calls, runs as one instruction of its caller. Any other
+is a deferred node: its parts run on the actors of their devices, their messages go by keys of the call's own frame.
+
+    caller:  launch --> Part on device 0 <--messages--> Part on device 1        (all started at once)
+                            `---------- all ended: results ---------'--> mailbox of the caller --> arrival
+
+Calls may be nested deeper than Python lets its own calls be, so nothing here recurses along them: bodies are compiled
+from the innermost to the outermost (`_Compilation`), and a call that has ended returns by way of a mailbox. Only what
+may call itself is limited in depth (`MAX_DEPTH`), as it would not end otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...devices.placement.placer import place
+from ...devices.state import ResourceHandle
+from ...errors import InvalidArgumentError, PartitaError, ResourceExhaustedError, of_kernel
+from ...graph.columns import SINK_ID
+from ...graph.device_name import is_specification, parse_full_name
+from ...graph.dtypes import DataType
+from ...graph.functions.body import FunctionBody, instantiate_call
+from ...graph.functions.checks import check_input_types
+from ...graph.gradients import gradient_function
+from ...graph.partition import PartitionOptions, name_counter, split_graph
+from ...graph.passes.client_graph import prune_for_reverse_reachability
+from ...graph.passes.lower_functional import lower_functional
+from ...graph.validate import check_kinds
+from ..plans.compiler import compile_plans
+from ..plans.instructions import DEAD
+from ..plans.levels import Unfoldable
+from ..plans.transfers import check_keys, is_long
+from .call_kernels import Called, Homes, Key, calls_functions, size_of_call, undecided
+from .executor import fresh_slots, run_chunk
+from .interpretation import Interpretation, interpret
+from .interpreted_part import InterpretedPart
+from .messages import Return
+from .step import Part, frame_id, send_in
+
+if TYPE_CHECKING:
+    from ...devices.cluster import Cluster
+    from ...graph import NameAttrList
+    from ...graph.graph import Graph
+    from ...graph.library.function_library import FunctionLibrary
+    from ...graph.ops.properties import NodeProperties
+    from ..plans.plan import Plan
+    from .deferred import PendingCall
+    from .device_actor import DeviceActor
+
+MAX_DEPTH = 500  # calls inside calls of functions that may call themselves
+_AT_ONCE = 64  # instructions of a function, and of all that it calls, that its caller runs as one
+_OF_A_CALL = 2  # instructions that a call is worth: so short functions are nested 32 deep at most
+_OF_A_LONG_KERNEL = 22  # instructions that a product or a sort is worth: three in a row are worth looking at the clock
+
+Values = Sequence[Any]  # tensors of any type
+Done = Callable[[Values], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """A function, compiled for calls from one device.
+
+    `size` is how many instructions a call runs, those of the functions that it calls included, as far as they are
+    short themselves.
+    """
+
+    name: str
+    work: tuple[tuple[Plan, DeviceActor], ...]
+    argument_types: tuple[DataType, ...]
+    result_types: tuple[DataType, ...]
+    size: int
+    may_call_itself: bool
+    interpreted: tuple[Interpretation, DeviceActor] | None = None
+    """in place of `work`, where only the interpreter can run a loop in the body"""
+
+    @property
+    def num_results(self) -> int:
+        """How many tensors a call gives."""
+        return len(self.result_types)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a call runs as one instruction."""
+        if self.interpreted is not None:
+            return False
+        if not self.work:
+            return True
+        plan = self.work[0][0]
+        alone = len(self.work) == 1 and not plan.arrivals and not plan.deferred
+        return alone and self.size <= _AT_ONCE
+
+    def run(self, *arguments: Any) -> list[Any]:
+        """Calls a short function with arguments that fit (see `call_checks`)."""
+        found: list[Any] = [DEAD] * self.num_results
+        for plan, _ in self.work:
+            slots = fresh_slots(plan, arguments)
+            for segment in plan.segments:
+                for number in range(len(segment.chunks)):
+                    try:
+                        run_chunk(plan, segment, segment.chunks, number, slots)
+                    except PartitaError as error:
+                        raise error.inside(self.name) from error.__cause__
+            for result in plan.results:
+                found[result.index] = slots[result.slot]
+        return self.alive(found)
+
+    def start(self, call: PendingCall, arguments: Values, done: Done, turn: str = "") -> None:
+        """Calls the function for a deferred node; `done` gets the results. `turn` tells calls by one node apart."""
+        caller = call.part
+        depth = caller.depth + self.may_call_itself
+        if depth > MAX_DEPTH:
+            raise ResourceExhaustedError(
+                f"function {self.name!r} is called {MAX_DEPTH} calls deep; let its recursion end earlier"
+            )
+        frame = f"{frame_id(f'{caller.frame};{self.name};{call.number}{turn}')}:0"
+        send = partial(send_in, call.part.step.rendezvous.send, frame)
+        ended = _Gathering(self, call, done)
+        if self.interpreted is not None:
+            graph, actor = self.interpreted
+            uncut = InterpretedPart(caller.step, graph, actor, arguments, ended, depth, call, self.name)
+            uncut.start(frame)
+        elif not self.work:
+            done([])
+        for plan, actor in self.work:
+            part = Part(caller.step, plan, actor, ended, depth, call, self.name)
+            actor.begin(part, fresh_slots(plan, arguments, send), frame)
+
+    def alive(self, results: list[Any]) -> list[Any]:
+        """The results of a call; InvalidArgumentError if one is dead."""
+        for index, value in enumerate(results):
+            if value is DEAD:
+                raise InvalidArgumentError(f"Retval[{index}] does not have value: function {self.name!r}")
+        return results
+
+
+class _Gathering:
+    """Waits for all parts of a call, and hands over what they have computed."""
+
+    __slots__ = ("_call", "_callee", "_done", "_found", "_left")
+
+    def __init__(self, callee: Callee, call: PendingCall, done: Done) -> None:
+        self._callee = callee
+        self._call = call
+        self._done = done
+        self._found: list[Any] = [DEAD] * callee.num_results
+        self._left = len(callee.work) or 1
+
+    def __call__(self, part: Part | InterpretedPart) -> None:
+        if isinstance(part, InterpretedPart):
+            self._found = [part.result(index) for index in range(self._callee.num_results)]
+        else:
+            for result in part.plan.results:
+                self._found[result.index] = part.slots[result.slot]
+        self._left -= 1
+        if not self._left:
+            self._call.part.actor.post(Return(self._call, self))
+
+    def hand_over(self) -> None:
+        """Gives the results to whoever waits for them."""
+        try:
+            self._done(self._callee.alive(self._found))
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            self._call.fail(of_kernel(self._call.op, error))
+
+
+@dataclass(frozen=True, slots=True)
+class _Compilation:
+    """A function under way to a `Callee`: its body placed, whole and cut, and the calls in it, each with its device."""
+
+    called: Called
+    body: FunctionBody
+    graph: Graph
+    parts: Mapping[str, Graph]
+    calls: list[tuple[NodeProperties, str]]
+
+    def needed(self, functions: Functions) -> Called | None:
+        """A function that has to be compiled first, so that it is known which calls are deferred."""
+        while self.calls:
+            found = undecided(*self.calls[-1], functions)
+            if found is not None:
+                return found
+            self.calls.pop()
+        return None
+
+    def blame(self, error: PartitaError) -> None:
+        """Notes in the error of a function, compiled for the last of the calls, which node calls it."""
+        kind, device = self.calls[-1]
+        node = next(node.name for node in self.graph.op_nodes() if node.properties is kind)
+        error.located(node=node, op=kind.op, device=device).inside(self.body.name)
+
+
+class Functions:
+    """What a session's nodes can call, compiled as far as it has been asked for."""
+
+    def __init__(self, graph: Graph, cluster: Cluster, actors: Mapping[str, DeviceActor], *, soft: bool) -> None:
+        """`graph` has the library; `soft` says whether nodes of functions are placed softly."""
+        self.library = graph.functions
+        self._cluster = cluster
+        self._actors = actors
+        self._soft = soft
+        self._callees: dict[Key, Callee] = {}
+
+    def may_call_itself(self, name: str, *, gradient: bool = False) -> bool:
+        """Whether a function, or the one that computes its gradient, can lead to a call of itself."""
+        return self.library.may_call_itself(name, gradient=gradient)
+
+    @property
+    def has_one_device(self) -> bool:
+        """Whether there is only one place where anything can be."""
+        return len(self._actors) == 1
+
+    def callee(self, called: Called) -> Callee:
+        """The function, compiled. Raises what `instantiate`, `gradient_function`, `place` and `compile_plans` raise."""
+        return self.find(called) or self._compiled(called)
+
+    def find(self, called: Called) -> Callee | None:
+        """A function that has been compiled, or None."""
+        return self._callees.get(called.key)
+
+    def _compiled(self, called: Called) -> Callee:
+        """Compiles a function, and before it those that have to be known for that, the innermost first."""
+        waiting = [self._compilation(called)]
+        while True:
+            made, needed = waiting[-1], waiting[-1].needed(self)
+            try:
+                if needed is not None:
+                    waiting.append(self._compilation(needed))
+                    continue
+                callee = self._callees[made.called.key] = self._finished(made)
+            except PartitaError as error:
+                for caller in reversed(waiting if needed is not None else waiting[:-1]):
+                    caller.blame(error)
+                raise
+            waiting.pop()
+            if not waiting:
+                return callee
+
+    def home(self, value: Any, default: str) -> str:
+        """The device of the resource whose handle a tensor carries; `default` for what lives on no device.
+
+        Raises InvalidArgumentError for a device that the session, or the task, does not have.
+        """
+        found = value.flat[0] if isinstance(value, np.ndarray) and value.size else value
+        if not isinstance(found, ResourceHandle):
+            return default
+        if found.device not in self._actors:
+            raise InvalidArgumentError(
+                f"resource {found.name!r} lives on {found.device}, which a function called from {default} cannot "
+                f"reach: its nodes are on {list(self._actors)}; inline the call"
+            )
+        return found.device
+
+    def device(self, name: str) -> str:
+        """The full name of a device of the session that fits `name`; InvalidArgumentError when there is none."""
+        wanted = parse_full_name(name)
+        for full in self._actors:
+            if is_specification(wanted, parse_full_name(full)):
+                return full
+        raise InvalidArgumentError(f"no device {name!r} among {list(self._actors)}")
+
+    def _compilation(self, called: Called) -> _Compilation:
+        """A body placed and cut, and the calls in it."""
+        body = body_of(self.library, called.function, gradient=called.gradient)
+        try:
+            graph = runnable_body(body, called.device, called.homes)
+            check_kinds(graph)
+            check_keys(graph)
+            check_input_types(graph)
+            place(graph, self._cluster, allow_soft_placement=self._soft, default_device=called.device)
+            names = PartitionOptions(new_name=name_counter(), get_incarnation=self._cluster.incarnation)
+            parts = split_graph(graph, names)
+        except PartitaError as error:
+            raise error.inside(body.name) from error.__cause__
+        kinds = [(kind, device) for device, part in parts.items() for kind in part.distinct_properties()[0]]
+        calls = [(kind, device) for kind, device in kinds if calls_functions(kind, self.library)]
+        return _Compilation(called, body, graph, parts, calls)
+
+    def _finished(self, made: _Compilation) -> Callee:
+        """A body compiled, of which all that has to be known is."""
+        parts, body, called = made.parts, made.body, made.called
+        may_call_itself = self.may_call_itself(called.function.name, gradient=called.gradient)
+        types = body.argument_types, body.result_types
+        try:
+            plans = compile_plans([(part, self._actors[name].binder) for name, part in parts.items()], called=True)
+        except Unfoldable:
+            uncut = interpret(made.graph, {name: actor.binder for name, actor in self._actors.items()})
+            return Callee(body.name, (), *types, 0, may_call_itself, (uncut, self._actors[called.device]))
+        except PartitaError as error:
+            raise error.inside(body.name) from error.__cause__
+        work = tuple(zip(plans, [self._actors[name] for name in parts], strict=True))
+        return Callee(body.name, work, *types, sum(map(self._size, plans)), may_call_itself)
+
+    def _size(self, plan: Plan) -> int:
+        """See `Callee`."""
+        size = plan.num_instructions
+        for segment in plan.segments:
+            for node in segment.origins:
+                kind = plan.properties[node]
+                if is_long(kind.op):
+                    size += _OF_A_LONG_KERNEL - 1
+                elif calls_functions(kind, self.library):
+                    size += _OF_A_CALL - 1 + size_of_call(kind, self, plan.device)
+        return size
+
+
+def body_of(library: FunctionLibrary, function: NameAttrList, *, gradient: bool) -> FunctionBody:
+    """The body of a function, or of the one that computes its gradient; raises as making either does."""
+    return (gradient_function if gradient else instantiate_call)(library, function)
+
+
+def runnable_body(body: FunctionBody, device: str, homes: Homes | None) -> Graph:
+    """The part of a body that a call runs, conditionals and loops lowered; what is settled has its device."""
+    graph = lower_functional(body.graph)
+    if graph is body.graph:
+        graph = graph.clone()
+    names = [node.name for node in (*body.results, *body.control_results)]
+    wanted = [node for name in names if (node := graph.find_node(name)) is not None]
+    wanted += [node for node in graph.op_nodes() if node.properties.op_def.is_stateful]
+    prune_for_reverse_reachability(graph, wanted)
+    graph.fix_source_and_sink_edges()
+    if homes is None:
+        requested = graph.requested_device_indices()
+        requested[SINK_ID + 1 :] = graph.intern_device(device)
+        graph.request_devices(requested)
+        return graph
+    assigned, resources = graph.assigned_device_indices(), iter(homes)
+    for node in body.arguments:
+        home = next(resources, device) if node.output_types[0] is DataType.RESOURCE else device
+        assigned[node.id] = graph.intern_device(home)
+    for node in body.results:
+        if node.input_types[0] is not DataType.RESOURCE:
+            assigned[node.id] = graph.intern_device(device)
+    graph.assign_devices(assigned)
+    return graph

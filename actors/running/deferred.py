@@ -1,0 +1,174 @@
+"""Nodes whose outputs come later: how a plan has them, and what a run of one is.
+
+Flows in: the deferred nodes of a level, the kernels that start them. Flows out: for the compiler two nodes for each, a
+launch and an arrival; for the executor `DeferredNode`s, and a `PendingCall` per run. Always holds: a call ends once, by
+`done`, by `fail` or because its step ends; whoever kept it waiting is told in the last case, and speaks to nobody
+afterwards.
+
+    LAUNCHED --done(outputs)--> the outputs are in their slots, what waited for them goes on
+        |------fail(error)----> the step has failed
+        `------the step fails--> CANCELLED: the callbacks of `on_cancel` are called, those given later at once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import trio
+
+from ...errors import of_kernel
+from ...graph.ops.properties import NodeProperties
+from ...graph.ops.registry import OpSignature, unlisted
+from ..plans.columns import Columns, with_launches
+from ..plans.roles import Role, roles_of
+
+if TYPE_CHECKING:
+    from ...devices.kernels.registry import Start
+    from ...errors import PartitaError
+    from ...graph.dtypes import DataType
+    from ..plans.levels import Deferred
+    from .interpreted_part import InterpretedPart
+    from .step import Part, Step
+
+_LAUNCH, _ARRIVAL = unlisted("_Launch"), unlisted("_Arrival")
+
+
+class End(NodeProperties):
+    """Properties of the launch or the arrival of a deferred node."""
+
+    __slots__ = ("deferred",)
+
+    def __init__(
+        self, op_def: OpSignature, deferred: Deferred, takes: tuple[DataType, ...], gives: tuple[DataType, ...]
+    ) -> None:
+        super().__init__(op_def, (), takes, gives)
+        self.deferred = deferred
+
+    @property
+    def op(self) -> str:
+        """The op of the node it stands for."""
+        return self.deferred.op
+
+
+def launched(columns: Columns) -> Columns:
+    """The columns with a launch and an arrival in place of each deferred node."""
+    is_deferred = np.array([role is Role.DEFERRED for role in roles_of(columns.kinds)], bool)[columns.kind]
+    if not is_deferred.any():
+        return columns
+    return with_launches(columns, is_deferred, _launch, _arrival)
+
+
+def _launch(deferred: NodeProperties) -> NodeProperties:
+    return End(_LAUNCH, deferred, deferred.input_types, ())  # type: ignore[arg-type]  # they are all `Deferred`
+
+
+def _arrival(deferred: NodeProperties) -> NodeProperties:
+    return End(_ARRIVAL, deferred, (), deferred.output_types)  # type: ignore[arg-type]  # they are all `Deferred`
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredNode:
+    """One deferred node of a plan: what starts it, where its outputs go, and the segments that wait for them.
+
+    `token` is 0 or a slot that says whether the node is dead; `node` is the node's number in the plan.
+    """
+
+    start: Start
+    outputs: tuple[int, ...]
+    token: int
+    segments: tuple[int, ...]
+    node: int
+
+
+class Place(NamedTuple):
+    """Where something happens: names of a node, its op and its device."""
+
+    node: str
+    op: str
+    device: str
+
+
+class PendingCall:
+    """One run of a deferred node in a step; see the module and `devices.kernels.registry.Call`."""
+
+    __slots__ = ("_is_cancelled", "_on_cancel", "is_ended", "number", "part")
+
+    def __init__(self, part: Part | InterpretedPart, number: int) -> None:
+        self.part = part
+        self.number = number
+        self.is_ended = False
+        self._is_cancelled = False
+        self._on_cancel: list[Callable[[], None]] = []
+
+    @property
+    def step(self) -> Step:
+        """The step it belongs to."""
+        return self.part.step
+
+    @property
+    def op(self) -> str:
+        """The op of the node."""
+        return self.place.op
+
+    @property
+    def place(self) -> Place:
+        """The node that made it."""
+        return self.part.place_of(self.number)
+
+    def done(self, *outputs: Any) -> None:  # Any: tensors of any type
+        """The outputs are there."""
+        if self._end():
+            self.part.arrive(self.number, outputs)
+
+    def fail(self, error: PartitaError) -> None:
+        """The node has failed, and the step with it."""
+        if self._end():
+            node, op, device = self.place
+            self.part.fail(error.located(node=node, op=op, device=device))
+
+    def after(self, seconds: float, callback: Callable[[], None]) -> None:
+        """Has `callback` called when so much time has passed, unless the step ends before."""
+        # Shielded like the actors, beside which it runs: what ends it is its step, which a session never outlives.
+        scope = trio.CancelScope(deadline=trio.current_time() + seconds, shield=True)
+        self.on_cancel(scope.cancel)
+        self.part.actor.start_soon(self._wait, scope, callback, name=f"timer of step {self.step.number}")
+
+    @trio.lowlevel.enable_ki_protection
+    async def _wait(self, scope: trio.CancelScope, callback: Callable[[], None]) -> None:
+        """The task of a timer."""
+        with scope:
+            await trio.sleep_forever()
+        if self.is_ended:
+            return
+        try:
+            callback()
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            self.fail(of_kernel(self.op, error))
+
+    def on_cancel(self, callback: Callable[[], None]) -> None:
+        """Has `callback` called if the step ends before the call, at once if it has."""
+        if self._is_cancelled:
+            callback()
+        else:
+            self._on_cancel.append(callback)
+
+    def cancel(self) -> None:
+        """The step has ended: tells those who would have ended the call. What one of them raises stops none of them."""
+        self.is_ended = self._is_cancelled = True
+        callbacks, self._on_cancel = self._on_cancel, []
+        for callback in callbacks:
+            try:
+                callback()
+            except Exception as error:  # noqa: BLE001 - the step has failed already, and is told of this too
+                self.step.remark(f"when {self.op!r} was cancelled, its kernel raised {error!r}")
+
+    def _end(self) -> bool:
+        if self.is_ended:
+            return False
+        self.is_ended = True
+        self._on_cancel.clear()
+        self.part.step.calls.discard(self)
+        return True

@@ -1,0 +1,246 @@
+"""The actor of one device, and the crew of actors of a session.
+
+Flows in: messages, posted by whoever starts a step and by the rendezvous callbacks of other actors. Flows out: values
+into slots, tensors into the rendezvous of each step, the news that a segment is finished or has failed. Always holds:
+a mailbox is served in the order of posting, one chunk at a time; each message and each further chunk gives its actor
+one turn, and turns come in the order they were given, so a loop that posts to itself does not run ahead of the devices
+that follow it unless they wait for threads; while there is mail, somebody is at work or about to be; whatever a kernel
+raises ends its step and never an actor. Ctrl-C never cuts a chunk in half: all work is protected from it, and the main
+task hears of it at its next checkpoint.
+
+    PARKED --post--> WORKING --no mail anywhere--> PARKED          the task of an actor, as long as the session
+                      |    `--Shutdown--> ended
+                      `--slow kernel--> WAITING FOR A THREAD --done--> WORKING
+
+A task switch costs more than most segments. So whoever is at work, an actor's task or the task that has just started
+a step, serves all mailboxes with mail before it parks (`Crew.work`, which never awaits), and a short step over many
+devices needs no switch at all. When the budget of the event loop is used up, the task of an actor takes over and
+rests in between.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import trio
+
+from ...errors import PartitaError, of_kernel
+from .executor import Pacer, blame, run_instructions, run_slow_chunk
+from .messages import Begin, GoOn, Message, Return, RunSegment, Shutdown, Work
+
+if TYPE_CHECKING:
+    from ..plans.binding import Binder
+    from ..plans.instructions import Slots
+    from .deferred import PendingCall
+    from .interpreted_part import InterpretedPart
+    from .step import Part
+
+
+class Crew:
+    """The actors of a session: whose turns are to come, and whether somebody is at work."""
+
+    __slots__ = ("at_work", "nursery", "pacer", "turns")
+
+    def __init__(self, pacer: Pacer) -> None:
+        self.pacer = pacer
+        self.turns: deque[DeviceActor] = deque()
+        self.at_work = False
+        self.nursery: trio.Nursery | None = None
+
+    def start(self, actors: Iterable[DeviceActor], nursery: trio.Nursery) -> None:
+        """Starts the actors; the nursery is that of their timers too."""
+        self.nursery = nursery
+        for actor in actors:
+            nursery.start_soon(actor.run, name=f"actor of {actor.name}")
+
+    @trio.lowlevel.enable_ki_protection
+    def work(self) -> None:
+        """Serves all mailboxes until they are empty or the budget is used up; in the second case somebody takes over.
+
+        To be called under `np.errstate(all="ignore")`.
+        """
+        if self.at_work:
+            return
+        self.at_work = True
+        pacer, turns = self.pacer, self.turns
+        end, now = pacer.since + pacer.budget_s, pacer.clock()
+        try:
+            while turns:
+                actor = turns.popleft()
+                if actor.slow_work is not None:
+                    actor.put_off += 1
+                    continue
+                now = actor.serve_one(now)
+                if now > end:
+                    break
+        finally:
+            self.at_work = False
+            for actor in turns:
+                if actor.wake():
+                    break
+
+
+class DeviceActor:
+    """See the module. `binder` makes the kernels of the device and holds its state."""
+
+    __slots__ = ("_crew", "_ended", "_parked", "binder", "limiter", "mailbox", "name", "put_off", "slow_work")
+
+    def __init__(self, name: str, binder: Binder, crew: Crew) -> None:
+        self.name = name
+        self.binder = binder
+        self.limiter = trio.CapacityLimiter(1)
+        self.mailbox: deque[Message] = deque()
+        self.put_off = 0  # turns that came while a thread worked for the device
+        self.slow_work: RunSegment | None = None
+        self._crew = crew
+        self._ended = False
+        self._parked: trio.lowlevel.Task | None = None
+
+    def post(self, message: Message) -> None:
+        """Puts a message into the mailbox; it will be served."""
+        self.mailbox.append(message)
+        self._crew.turns.append(self)
+        if not self._crew.at_work:
+            self.wake()
+
+    def post_first(self, message: Message) -> None:
+        """Puts a message before all others, for somebody who is at work."""
+        self.mailbox.appendleft(message)
+        self._crew.turns.append(self)
+
+    def begin(self, part: Part, slots: Slots, frame: str) -> None:
+        """Will begin a part of a call, before those that wait already (see `Begin`)."""
+        part.step.waiting.setdefault(self, []).append((part, slots, frame))
+        self.post(Begin(part.step))
+
+    def wake(self) -> bool:
+        """Sees to it that the actor's task will work; False when it cannot, as it waits for a thread or has ended."""
+        if self._parked is not None:
+            task, self._parked = self._parked, None
+            trio.lowlevel.reschedule(task)
+        return not self._ended and self.slow_work is None
+
+    @trio.lowlevel.enable_ki_protection
+    async def run(self) -> None:
+        """Works until told to shut down. Shielded: an actor is ended by its session, after the steps are settled."""
+        crew = self._crew
+        with trio.CancelScope(shield=True), np.errstate(all="ignore"):
+            while not self._ended:
+                crew.pacer.since = crew.pacer.clock()
+                crew.work()
+                if self.slow_work is not None:
+                    await self._work_in_thread(self.slow_work)
+                elif crew.turns:
+                    await crew.pacer.rest()
+                elif not self._ended:
+                    self._parked = trio.lowlevel.current_task()
+                    await trio.lowlevel.wait_task_rescheduled(self._refuse_to_wake)
+
+    def _refuse_to_wake(self, _raise_cancel: object) -> trio.lowlevel.Abort:
+        """Actors are shielded, so nobody cancels a parked one; the post that wakes it will come."""
+        return trio.lowlevel.Abort.FAILED
+
+    def serve_one(self, now: float) -> float:
+        """Carries out the first message, one chunk of a segment at most; takes and returns the time."""
+        message = self.mailbox.popleft()
+        if not isinstance(message, RunSegment):
+            return self._serve_other(message, now)
+        part, number, next_chunk, chunks = message
+        if part.step.error is not None:
+            return now
+        segment = part.plan.segments[number]
+        if chunks is None:
+            chunks = segment.chunks
+        if segment.slow and id(chunks[next_chunk]) in segment.slow:
+            self.slow_work = RunSegment(part, number, next_chunk, chunks)
+            self.wake()
+            return now
+        rest = iter(chunks[next_chunk])
+        try:
+            run_instructions(rest, part.slots)
+            if next_chunk + 1 < len(chunks):
+                self.post_first(RunSegment(part, number, next_chunk + 1, chunks))
+            else:
+                part.finished(number)
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything; it ends the step, not the session
+            part.fail(blame(part.plan, segment, chunks[: next_chunk + 1], rest, error))
+        except BaseException as error:  # noqa: BLE001 - raised where the step is awaited, which is its user's code
+            part.step.interrupt(error)
+        pacer = self._crew.pacer
+        ended = pacer.clock()
+        if ended - now > pacer.notice_s or segment.suspects:
+            part.plan.learn(segment, chunks, next_chunk, ended - now, pacer.limits)
+        return ended
+
+    def _serve_other(self, message: GoOn | Begin | Return | Shutdown, now: float) -> float:
+        if isinstance(message, Begin):
+            if message.step.error is None:
+                part, slots, frame = message.step.waiting[self].pop()
+                part.start(slots, frame, ahead=True)
+            return self._crew.pacer.clock()
+        if isinstance(message, Return):
+            if not message.call.is_ended:
+                message.results.hand_over()
+            return self._crew.pacer.clock()
+        if isinstance(message, GoOn):
+            self.go_on(*message)
+            return self._crew.pacer.clock()
+        self._ended = True
+        self.wake()
+        return now
+
+    def go_on(self, call: PendingCall | InterpretedPart, work: Work) -> None:
+        """Does work for a deferred node, or of an interpreted graph, until it is finished or the budget is used up.
+
+        In the second case it goes on later.
+        """
+        if call.is_ended:
+            work.close()
+            return
+        try:
+            next(work)
+        except StopIteration as end:
+            call.done(*end.value)
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            call.fail(of_kernel(call.op, error))
+        except BaseException as error:  # noqa: BLE001 - see `serve_one`
+            call.step.interrupt(error)
+        else:
+            self.post(GoOn(call, work))
+
+    def start_soon(self, function: Callable[..., Awaitable[None]], *arguments: object, name: str) -> None:
+        """Starts a task beside the actors."""
+        assert self._crew.nursery is not None  # a plan with deferred nodes runs on actors that have been started
+        self._crew.nursery.start_soon(function, *arguments, name=name)
+
+    def deadline(self) -> float:
+        """When the event loop is to have its turn again, on the clock of `perf_counter`."""
+        return self._crew.pacer.since + self._crew.pacer.budget_s
+
+    async def _work_in_thread(self, work: RunSegment) -> None:
+        """Runs a slow chunk while others go on; the device itself does nothing else meanwhile."""
+        part, number, chunk, chunks = work
+        segment, step, pacer = part.plan.segments[number], part.step, self._crew.pacer
+        assert chunks is not None  # serve_one has set it
+        step.entered()
+        started = pacer.clock()
+        try:
+            await run_slow_chunk(part.plan, segment, chunks, chunk, part.slots, self.limiter)
+            part.plan.learn(segment, chunks, chunk, pacer.clock() - started, pacer.limits)
+            if step.error is None and chunk + 1 < len(chunks):
+                self.mailbox.appendleft(RunSegment(part, number, chunk + 1, chunks))
+                self.put_off += 1
+            elif step.error is None:
+                part.finished(number)
+        except PartitaError as error:
+            part.fail(error)
+        except BaseException as error:  # noqa: BLE001 - see `serve_one`
+            step.interrupt(error)
+        finally:
+            self.slow_work = None
+            self._crew.turns.extendleft([self] * self.put_off)
+            self.put_off = 0
+            step.left()

@@ -1,0 +1,37 @@
+"""Evaluates graphs of constants, for constant folding.
+
+Flows in: a graph without feeds. Flows out: arrays. Always holds: it runs at once, to the end, in the caller's task, on
+a CPU of its own whose state nothing else sees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ...devices.kernels.registry import is_deferred, is_waiting_for_files, lookup
+from ..plans.binding import PLACEHOLDERS
+from ..plans.roles import Role, role_of
+from .graph_runner import GraphRunner
+
+if TYPE_CHECKING:
+    from ...graph.dtypes import Array
+    from ...graph.graph import Graph
+    from ...graph.ops.properties import NodeProperties
+
+_ROLES = frozenset({Role.COMPUTE, Role.CONST, Role.ALIAS, Role.NOTHING})
+
+
+class ConstantEvaluator:
+    """See `graph.passes.constant_folding.Evaluator`."""
+
+    def can_run(self, properties: NodeProperties) -> bool:
+        """Whether nodes like this have a kernel that needs nothing but its inputs."""
+        op, role = properties.op, role_of(properties.op)
+        if role is not Role.COMPUTE:
+            return role in _ROLES
+        return op not in PLACEHOLDERS and lookup(op) is not None and not (is_deferred(op) or is_waiting_for_files(op))
+
+    def run(self, graph: Graph, fetches: Sequence[str]) -> list[Array]:
+        """The values of tensors, in the order asked; raises the error of a node that fails."""
+        return GraphRunner().run(graph, None, fetches)

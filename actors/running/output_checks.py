@@ -1,0 +1,225 @@
+"""What kernels that are not ours give is checked before anybody believes it.
+
+Flows in: the function of a kernel registered from outside of this package, and the properties of its node. Flows out:
+the same function with a look at what it returns, or at what it tells its call if it is deferred. Always holds: an
+output is an array or a numpy scalar of exactly the declared type, in as many numbers as declared, and of a shape that
+the op's shape function, or `_output_shapes`, does not rule out; otherwise the node fails with InternalError, which
+whoever runs the kernel locates.
+
+What arrives from a sender that was not compiled together with its receiver is checked, too (`check_received`).
+
+Our own kernels are tested instead, so steps pay nothing for this: `Binder.kernel` wraps a kernel when a plan is
+compiled, and everybody who runs kernels (plans, loops, functions, the interpreter, constant folding) gets them there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...devices.kernels.registry import Call, Kernel, Start
+from ...devices.state import ResourceHandle, Variable
+from ...errors import InternalError, InvalidArgumentError, PartitaError
+from ...graph.analysis.shape_functions import ShapeContext, lookup
+from ...graph.dtypes import DataType, base_type, dtype_name, from_numpy, is_ref, make_ref, numpy_dtype
+
+if TYPE_CHECKING:
+    from ...graph.dtypes import Array, Shape
+    from ...graph.ops.properties import NodeProperties
+
+_ELEMENTS = {DataType.STRING: bytes, DataType.RESOURCE: ResourceHandle}
+_ADVICE = "return an array or a numpy scalar of exactly that type"
+
+
+def checked_kernel(kernel: Kernel, node: NodeProperties) -> Kernel:
+    """The kernel, raising InternalError for outputs that are not what `node` declares."""
+    check, types = _Check(node), node.output_types
+
+    def run(*inputs: Any) -> Any:
+        given = kernel(*inputs)
+        if len(types) == 1:
+            check((given,), inputs)
+        elif types:
+            check(_several(given, len(types)), inputs)
+        elif given is not None and not (isinstance(given, tuple) and not given):
+            raise InternalError(f"What it returns is {_named(given)}, but it has no outputs; return None")
+        return given
+
+    return run
+
+
+def checked_start(start: Start, node: NodeProperties) -> Start:
+    """What starts a deferred kernel, with a call that fails with InternalError when it is done with other outputs."""
+    check = _Check(node)
+
+    def begin(call: Call, *inputs: Any) -> None:
+        start(_CheckedCall(call, lambda outputs: check(outputs, inputs)), *inputs)
+
+    return begin
+
+
+class _CheckedCall:
+    """A call that looks at its outputs; see `Call`."""
+
+    def __init__(self, call: Call, check: Callable[[Sequence[Any]], None]) -> None:
+        self._call = call
+        self._check = check
+        self.step = call.step
+        self.fail, self.after, self.on_cancel = call.fail, call.after, call.on_cancel
+
+    def done(self, *outputs: Any) -> None:  # Any: tensors of any type
+        """The outputs are there."""
+        try:
+            self._check(outputs)
+        except InternalError as error:
+            self._call.fail(error)
+        else:
+            self._call.done(*outputs)
+
+
+class _Check:
+    """Checks the outputs of one node."""
+
+    def __init__(self, node: NodeProperties) -> None:
+        self._types = node.output_types
+        self._shapes = _Shapes(node)
+
+    def __call__(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
+        """Raises InternalError unless all outputs are what the node declares, and fit its inputs."""
+        if len(outputs) != len(self._types):
+            raise _wrong_number(len(outputs), len(self._types))
+        for number, (value, dtype) in enumerate(zip(outputs, self._types, strict=True)):
+            check_type(number, value, dtype)
+        shapes = self._shapes.of(inputs)
+        for number, (value, shape) in enumerate(zip(outputs, shapes, strict=False)):
+            if not _fits(_shape_of(value), shape):
+                raise InternalError(f"Output {number} has shape {_shape_of(value)} where the op gives {shape}")
+
+
+def _several(given: Any, count: int) -> Sequence[Any]:
+    if not isinstance(given, tuple | list):
+        raise InternalError(f"What it returns for its {count} outputs is {_named(given)}; return a tuple of {count}")
+    return given
+
+
+def _wrong_number(given: int, declared: int) -> InternalError:
+    missing = f"Missing {given}-th output: " if given < declared else ""
+    return InternalError(f"{missing}{given} outputs are given where {declared} are declared")
+
+
+def check_type(number: int, value: Any, dtype: DataType) -> None:  # Any: whatever is to be believed
+    """Raises InternalError unless output `number` is a tensor of a type, or, for a reference, a variable of it."""
+    declared, wanted = dtype_name(dtype), numpy_dtype(dtype)
+    if is_ref(dtype):
+        if not isinstance(value, Variable) or value.dtype != base_type(dtype):
+            raise InternalError(
+                f"Output {number} is {_named(value)}, which does not match declared output type {declared}; return the "
+                "variable itself"
+            )
+        return
+    if type(value) is not np.ndarray and not isinstance(value, np.generic):
+        raise InternalError(
+            f"Output {number} is {_named(value)}, no tensor of the declared output type {declared}; {_ADVICE}"
+        )
+    if value.dtype != wanted:
+        raise InternalError(
+            f"Output {number} of type {_type_name(value.dtype)} does not match declared output type {declared}; "
+            f"{_ADVICE}"
+        )
+    element = _ELEMENTS.get(base_type(dtype))
+    if element is not None and not all(isinstance(item, element) for item in value.flat):
+        other = next(item for item in value.flat if not isinstance(item, element))
+        raise InternalError(
+            f"Output {number} has an element that is {_named(other)}; a {declared} tensor is an array of objects of "
+            f"class {element.__name__}"
+        )
+
+
+def check_received(value: Any, dtype: DataType) -> None:  # Any: whatever somebody has sent
+    """Raises InternalError unless a value that was sent is a tensor of a type, or a variable with such a tensor."""
+    base = base_type(dtype)
+    check_type(0, value, make_ref(base) if isinstance(value, Variable) else base)
+
+
+def _named(value: object) -> str:
+    """A value in an error: what it is, not all that is in it."""
+    if isinstance(value, Variable):
+        return f"a variable of type {dtype_name(make_ref(value.dtype))}"
+    return "None" if value is None else f"of class {type(value).__name__}"
+
+
+def _type_name(dtype: np.dtype[Any]) -> str:
+    if dtype.kind in "SUO" or not dtype.isnative:
+        return str(dtype)
+    try:
+        return dtype_name(from_numpy(dtype))
+    except InvalidArgumentError:
+        return str(dtype)
+
+
+def _shape_of(value: Any) -> Shape:
+    if isinstance(value, Variable):
+        value = value.value
+    return value.shape if isinstance(value, np.ndarray | np.generic) else None
+
+
+def _fits(shape: Shape, known: Shape) -> bool:
+    """Whether a shape is one of those that are possible."""
+    if shape is None or known is None:
+        return True
+    return len(shape) == len(known) and all(size in (own, None) for own, size in zip(shape, known, strict=True))
+
+
+class _Shapes:
+    """The shapes that are known of a node's outputs, given its inputs: by the op's shape function, or written down."""
+
+    def __init__(self, node: NodeProperties) -> None:
+        self._node = node
+        self._function = lookup(node.op)
+        written = node.attrs.get("_output_shapes", ())
+        is_list = isinstance(written, tuple | list) and len(written) == len(node.output_types)
+        self._written: Sequence[Shape] = written if is_list else ()
+        self._last: tuple[tuple[Shape, ...], Sequence[Shape]] | None = None
+
+    def of(self, inputs: Sequence[Any]) -> Sequence[Shape]:
+        """One shape per output, or none at all if nothing is known."""
+        if self._function is None:
+            return self._written
+        given = tuple(map(_shape_of, inputs))
+        if self._last is not None and self._last[0] == given:
+            return self._last[1]
+        values, node = _Values(inputs), self._node
+        try:
+            found = self._function(
+                ShapeContext(node.op, node.attrs, given, node.input_types, node.output_types, values)
+            )
+        except PartitaError:
+            return self._written  # the kernel takes what the shape function does not
+        if not values.asked:
+            self._last = given, found
+        return found
+
+
+class _Values(Mapping[int, "Array"]):
+    """The inputs of a kernel as a shape function sees them, and whether it has asked for one."""
+
+    def __init__(self, inputs: Sequence[Any]) -> None:
+        self._inputs = inputs
+        self.asked = False
+
+    def __getitem__(self, index: int) -> Array:
+        self.asked = True
+        if not 0 <= index < len(self._inputs):
+            raise KeyError(index)
+        value = self._inputs[index]
+        return np.asarray(value.read() if isinstance(value, Variable) else value)
+
+    def __iter__(self) -> Iterator[int]:
+        self.asked = True
+        return iter(range(len(self._inputs)))
+
+    def __len__(self) -> int:
+        self.asked = True
+        return len(self._inputs)

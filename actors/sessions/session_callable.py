@@ -1,0 +1,51 @@
+"""Requests that are named once and called with values by position.
+
+Flows in: a prepared request, the way to run it, then values in the order of its feeds. Flows out: arrays. Always holds:
+what is called was checked and compiled when it was made, and stays valid when the graph of the session is extended; a
+released one is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from ...errors import InvalidArgumentError
+
+if TYPE_CHECKING:
+    from ...graph import RunMetadata
+    from ...graph.dtypes import Array
+
+
+class SessionCallable:
+    """Made by `Session.make_callable`; `handle` is its number in the session."""
+
+    __slots__ = ("_num_feeds", "_run", "handle")
+
+    def __init__(
+        self,
+        handle: int,
+        num_feeds: int,
+        run: Callable[[Sequence[Any], RunMetadata | None], Awaitable[list[Array]]],
+    ) -> None:
+        """`run` runs one step on values."""
+        self.handle = handle
+        self._num_feeds = num_feeds
+        self._run: Callable[[Sequence[Any], RunMetadata | None], Awaitable[list[Array]]] | None = run
+
+    async def __call__(self, *values: npt.ArrayLike, metadata: RunMetadata | None = None) -> list[Array]:
+        """Runs one step; `values` are fed in the order of the feeds. Returns and raises as `Session.run`.
+
+        Raises InvalidArgumentError for another number of values, and once released.
+        """
+        if self._run is None:
+            raise InvalidArgumentError(f"Attempted to run callable after handle was released: {self.handle}")
+        if len(values) != self._num_feeds:
+            raise InvalidArgumentError(f"Expected {self._num_feeds} feed tensors, but got {len(values)}")
+        return await self._run(values, metadata)
+
+    def release(self) -> None:
+        """Lets go of the request; a call under way goes on, later ones are refused. Harmless when repeated."""
+        self._run = None

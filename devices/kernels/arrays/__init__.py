@@ -1,0 +1,1 @@
+"""Kernels of the ops on arrays: cutting, joining, reshaping, picking and ranking."""

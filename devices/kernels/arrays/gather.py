@@ -1,0 +1,198 @@
+"""Kernels that pick elements or slices by their indices.
+
+Flows in: an array and integer indices into it. Flows out: the picked elements; one-hot rows. Always holds: an index is
+checked before it is used, negative ones are never counted from the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array, numpy_dtype
+from ....graph.ops.arrays.strided import IndexEntry
+from ..registry import Construction, Kernel, kernel
+
+
+def check_indices(indices: Array, limit: int, what: str = "indices") -> None:
+    """InvalidArgumentError naming the first index that is not in [0, limit)."""
+    if indices.size == 0 or (indices.max() < limit and indices.min() >= 0):
+        return
+    flat = indices.reshape(-1)
+    first = int(np.flatnonzero((flat < 0) | (flat >= limit))[0])
+    place = ",".join(str(i) for i in np.unravel_index(first, indices.shape))
+    where = f"[{place}]" if indices.ndim else ""
+    raise InvalidArgumentError(f"{what}{where} = {flat[first]} is not in [0, {limit})")
+
+
+def _take(x: Array, indices: Array, axis: int) -> Array:
+    if x.size == 0 and 0 in (*x.shape[:axis], *x.shape[axis + 1 :]):
+        return np.empty((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)  # nothing is picked from
+    if indices.ndim == 0:
+        place = int(indices)
+        if not 0 <= place < x.shape[axis]:
+            check_indices(indices, x.shape[axis])
+        before: list[IndexEntry] = [slice(None)] * axis
+        return x[(*before, place, ...)]
+    check_indices(indices, x.shape[axis])
+    if indices.size == 0:
+        return np.empty((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
+    return x.take(indices, axis=axis)
+
+
+@kernel("Gather")
+def gather(node: Construction) -> Kernel:
+    """The slices of the first axis that the indices name."""
+
+    def run(params: Array, indices: Array) -> Array:
+        if params.ndim == 0:
+            raise InvalidArgumentError("params must be at least 1 dimensional")
+        return _take(params, indices, 0)
+
+    return run
+
+
+@kernel("GatherV2")
+def gather_v2(node: Construction) -> Kernel:
+    """The slices along `axis` that the indices name; with batch_dims, one set of indices for each batch entry."""
+    batch_dims = node.attrs["batch_dims"]
+
+    def run(params: Array, indices: Array, axis: Array) -> Array:
+        if axis.ndim:
+            raise InvalidArgumentError("axis must be scalar")
+        rank, place = params.ndim, int(axis)
+        if rank == 0:
+            raise InvalidArgumentError("params must be at least 1 dimensional")
+        if not -rank <= place < rank:
+            least = -place if place < 0 else place + 1
+            raise InvalidArgumentError(f"Shape must be at least rank {least} but is rank {rank}")
+        place %= rank
+        if not batch_dims:
+            return _take(params, indices, place)
+        return _batched(params, indices, place, batch_dims)
+
+    return run
+
+
+def _batched(params: Array, indices: Array, axis: int, batch_dims: int) -> Array:
+    if not -indices.ndim <= batch_dims <= indices.ndim:
+        raise InvalidArgumentError(
+            f"Expected batch_dims in the range [{-indices.ndim}, {indices.ndim}], but got {batch_dims}"
+        )
+    batch = batch_dims + indices.ndim if batch_dims < 0 else batch_dims
+    if batch >= params.ndim:
+        raise InvalidArgumentError(f"batch_dims ({batch}) must be less than rank(params) ({params.ndim}).")
+    if axis < batch:
+        raise InvalidArgumentError(f"batch_dims ({batch}) must be less than or equal to axis ({axis}).")
+    for i in range(batch):
+        if params.shape[i] != indices.shape[i]:
+            raise InvalidArgumentError(
+                f"params.shape[{i}]: {params.shape[i]} should be equal to indices.shape[{i}]: {indices.shape[i]}"
+            )
+    outer, middle, inner = params.shape[:batch], params.shape[batch:axis], params.shape[axis + 1 :]
+    wanted = indices.shape[batch:]
+    count, deep = int(np.prod(outer, dtype=np.int64)), int(np.prod(middle, dtype=np.int64))
+    if 0 in (*outer, *middle, *wanted, *inner):
+        return np.empty((*outer, *middle, *wanted, *inner), params.dtype)
+    check_indices(indices, params.shape[axis])
+    flat = params.reshape(count, deep, params.shape[axis], -1)
+    rows = np.arange(count)[:, None, None]
+    picked = flat[rows, np.arange(deep)[:, None], indices.reshape(count, 1, -1)]
+    return picked.reshape(*outer, *middle, *wanted, *inner)
+
+
+def flat_places(indices: Array, sizes: tuple[int, ...]) -> Array:
+    """The row-major places of index tuples (last axis) in an array of these sizes; the tuples must be in range."""
+    places = np.zeros(indices.shape[:-1], np.int64)
+    for k, size in enumerate(sizes):
+        places = places * size + indices[..., k]
+    return places
+
+
+def bad_tuples(indices: Array, sizes: tuple[int, ...]) -> Array:
+    """Which index tuples (last axis) point outside an array of these sizes."""
+    bad: Array = np.asarray(((indices < 0) | (indices >= np.array(sizes, indices.dtype))).any(axis=-1))
+    return bad
+
+
+def refuse_tuple(indices: Array, bad: Array, where: Callable[[str], str]) -> None:
+    """InvalidArgumentError for the first bad tuple; `where` completes the sentence from "indices[..] = [..]"."""
+    if bad.any():
+        first = np.argwhere(bad)[0] if bad.ndim else ()
+        place = f"[{','.join(map(str, first))}]" if bad.ndim else ""
+        values = ", ".join(map(str, indices[tuple(first)].tolist()))
+        raise InvalidArgumentError(where(f"indices{place} = [{values}]"))
+
+
+@kernel("GatherNd")
+def gather_nd(node: Construction) -> Kernel:
+    """The elements or slices that index tuples (the last axis of `indices`) name."""
+    ignore = node.attrs.get("bad_indices_policy", b"") == b"IGNORE"
+
+    def run(params: Array, indices: Array) -> Array:
+        if params.ndim == 0:
+            raise InvalidArgumentError("params must be at least a vector")
+        if indices.ndim == 0:
+            raise InvalidArgumentError("indices must be at least a vector")
+        depth = indices.shape[-1]
+        if depth > params.ndim:
+            raise InvalidArgumentError(
+                f"index innermost dimension length must be <= params rank; saw: {depth} vs. {params.ndim}"
+            )
+        result = (*indices.shape[:-1], *params.shape[depth:])
+        if params.size == 0 and 0 not in indices.shape[:-1]:
+            raise InvalidArgumentError(
+                f"Requested more than 0 entries, but params is empty.  Params shape: {shape_text(params.shape)}"
+            )
+        bad = bad_tuples(indices, params.shape[:depth])
+        if not ignore:
+            shape = shape_text(params.shape)
+            refuse_tuple(indices, bad, lambda t: f"{t} does not index into param shape {shape}, node name: {node.name}")
+        return _picked(params, indices, bad, result)
+
+    return run
+
+
+def _picked(params: Array, indices: Array, bad: Array, result: tuple[int, ...]) -> Array:
+    depth = indices.shape[-1]
+    if 0 in result:
+        return np.empty(result, params.dtype)
+    places = np.where(bad, 0, flat_places(indices, params.shape[:depth])).reshape(-1)
+    made = params.reshape(-1, *params.shape[depth:]).take(places, axis=0)
+    if bad.any():
+        made[bad.reshape(-1)] = b"" if params.dtype.kind == "O" else params.dtype.type(0)
+    return np.reshape(made, result)
+
+
+@kernel("OneHot")
+def one_hot(node: Construction) -> Kernel:
+    """For each index a row with on_value at that place; a row of off_value where the index is out of range."""
+    axis = node.attrs["axis"]
+    dtype = numpy_dtype(node.output_types[0])
+
+    def run(indices: Array, depth: Array, on_value: Array, off_value: Array) -> Array:
+        _check_one_hot(indices.ndim, axis, (depth, on_value, off_value))
+        count = int(depth)
+        on, off = (v.item() if dtype.kind == "O" else v for v in (on_value, off_value))
+        made = np.empty((indices.size, count), dtype)
+        made.fill(off)
+        flat = np.asarray(indices.reshape(-1), np.int64)
+        rows = np.flatnonzero((flat >= 0) & (flat < count))
+        made[rows, flat[rows]] = on
+        made = made.reshape(*indices.shape, count)
+        return made if axis in (-1, indices.ndim) else np.moveaxis(made, -1, axis)
+
+    return run
+
+
+def _check_one_hot(rank: int, axis: int, scalars: tuple[Array, Array, Array]) -> None:
+    if axis != -1 and not 0 <= axis <= rank:
+        raise InvalidArgumentError(f"Expected axis to be -1 or between [0, {rank + 1}).  But received: {axis}")
+    for name, value in zip(("depth", "on_value", "off_value"), scalars, strict=True):
+        if value.ndim:
+            raise InvalidArgumentError(f"{name} must be a scalar, but got: {shape_text(value.shape)}")
+    if scalars[0] < 0:
+        raise InvalidArgumentError(f"depth must be non-negative, got: {int(scalars[0])}")

@@ -1,0 +1,48 @@
+"""Reading the small integer tensors that steer array kernels: shapes, axes, multiples, permutations.
+
+Flows in: a numpy array or scalar of int32 or int64. Flows out: Python integers. Always holds: the shape of the steering
+tensor is checked before its values are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array
+
+
+def sizes_of(x: Array, refusal: str = "shape must be a vector of {int32,int64}, got shape {}") -> list[int]:
+    """The values of a vector of sizes; InvalidArgumentError for another rank (`{}`: shape found) or a negative."""
+    if x.ndim != 1:
+        raise InvalidArgumentError(refusal.replace("{}", shape_text(x.shape)))
+    sizes: list[int] = x.tolist()
+    if sizes and min(sizes) < 0:
+        raise InvalidArgumentError(f"Dimension {min(sizes)} must be >= 0")
+    return sizes
+
+
+def scalar_of(x: Array, what: str) -> int:
+    """The value of a scalar; InvalidArgumentError for another rank, naming the input as `what`."""
+    if x.ndim != 0:
+        raise InvalidArgumentError(f"{what} must be a scalar, not shape {shape_text(x.shape)}")
+    return int(x)
+
+
+def axis_of(x: Array, rank: int, refusal: str = "Expected axis in the range [{low}, {high}), but got {axis}") -> int:
+    """The value of a scalar axis, counted from the front; InvalidArgumentError unless -rank <= axis < rank."""
+    axis = int(x.item())
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(refusal.format(low=-rank, high=rank, axis=axis, rank=rank))
+    return axis + rank if axis < 0 else axis
+
+
+def check_same_shape(shapes: Sequence[tuple[int, ...]], what: str) -> None:
+    """InvalidArgumentError unless all `shapes` are equal; `what` begins the message."""
+    first = shapes[0]
+    for i, shape in enumerate(shapes):
+        if shape != first:
+            raise InvalidArgumentError(
+                f"{what}: values[0].shape = {shape_text(first)} != values[{i}].shape = {shape_text(shape)}"
+            )

@@ -1,0 +1,74 @@
+"""Kernels that deal slices out to several tensors and stitch them together again.
+
+Flows in: slices and, for each, the number of its destination. Flows out: tensors whose sizes depend on those numbers.
+Always holds: slices keep their order; stitching with the matching indices undoes a partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array
+from ..registry import Construction, Kernel, kernel, outputs
+from .gather import check_indices
+from .slicing import empty_of
+
+
+@kernel("DynamicPartition")
+def dynamic_partition(node: Construction) -> Kernel:
+    """For each number below `num_partitions`, the slices that are marked with it."""
+    count = node.attrs["num_partitions"]
+
+    def run(data: Array, partitions: Array) -> object:
+        rank = partitions.ndim
+        if data.shape[:rank] != partitions.shape:
+            raise InvalidArgumentError(
+                "data.shape must start with partitions.shape, got data.shape = "
+                f"{shape_text(data.shape)}, partitions.shape = {shape_text(partitions.shape)}"
+            )
+        check_indices(partitions, count, "partitions")
+        marks = partitions.reshape(-1)
+        slices = data.reshape(marks.size, *data.shape[rank:])
+        return outputs([slices[marks == number] for number in range(count)])
+
+    return run
+
+
+def _check_stitch(indices: Sequence[Array], data: Sequence[Array]) -> None:
+    first = data[0].shape[indices[0].ndim :]
+    for i, (places, x) in enumerate(zip(indices, data, strict=True)):
+        if x.shape[: places.ndim] != places.shape:
+            raise InvalidArgumentError(
+                f"data[{i}].shape = {shape_text(x.shape)} does not start with "
+                f"indices[{i}].shape = {shape_text(places.shape)}"
+            )
+        if x.shape[places.ndim :] != first:
+            raise InvalidArgumentError(
+                f"Need data[0].shape[{indices[0].ndim}:] = data[{i}].shape[{places.ndim}:], got data[0].shape = "
+                f"{shape_text(data[0].shape)}, data[{i}].shape = {shape_text(x.shape)}, indices[0].shape = "
+                f"{shape_text(indices[0].shape)}, indices[{i}].shape = {shape_text(places.shape)}"
+            )
+
+
+@kernel("DynamicStitch", "ParallelDynamicStitch")
+def dynamic_stitch(node: Construction) -> Kernel:
+    """A tensor with each slice at the place that its index says; the last of several wins, gaps are zero."""
+    count = node.attrs["N"]
+
+    def run(*inputs: Array) -> Array:
+        indices, data = inputs[:count], inputs[count:]
+        _check_stitch(indices, data)
+        rows = 1 + max((int(places.max()) for places in indices if places.size), default=-1)
+        made = empty_of((max(rows, 0), *data[0].shape[indices[0].ndim :]), data[0].dtype)
+        for places, x in zip(indices, data, strict=True):
+            flat = places.reshape(-1)
+            if flat.size and flat.min() < 0:
+                raise InvalidArgumentError(f"indices[{int(np.flatnonzero(flat < 0)[0])}] is out of range")
+            made[flat] = x.reshape(flat.size, *made.shape[1:])
+        return made
+
+    return run

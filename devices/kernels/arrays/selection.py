@@ -1,0 +1,167 @@
+"""Kernels that rank elements: the largest, the n-th, where a value would go in sorted rows, whether a target is on top.
+
+Flows in: arrays of numbers. Flows out: elements in order, places, or booleans. Always holds: among equal elements the
+one with the lower index comes first.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array, numpy_dtype
+from ..registry import Construction, Kernel, kernel
+
+_FEW = 32  # rows up to this many times k are sorted whole; longer ones are cut down to candidates first
+
+
+def _descending(x: Array) -> Array:
+    """Keys whose ascending order is the descending order of `x`: complements of integers, negated floats."""
+    return np.invert(x) if x.dtype.kind in "iu" else np.negative(x)
+
+
+def _top_row(keys: Array, k: int) -> Array:
+    """The places of the k smallest keys of one long row, equal keys by place."""
+    limit = np.partition(keys, k - 1)[k - 1]
+    candidates = np.flatnonzero(keys <= limit)
+    return candidates[np.argsort(keys[candidates], kind="stable")[:k]]
+
+
+def top_places(x: Array, k: int) -> Array:
+    """The places of the k largest elements of each row (last axis), largest first, equal ones by place."""
+    if k == 1 and x.size:
+        return x.argmax(axis=-1)[..., None] if x.ndim > 1 else np.array([x.argmax()])
+    keys = _descending(x)
+    rows = x.size // max(x.shape[-1], 1)
+    if x.shape[-1] > _FEW * k > 0 and x.shape[-1] > _FEW * rows and not (keys != keys).any():
+        flat = keys.reshape(rows, x.shape[-1])
+        return np.array([_top_row(row, k) for row in flat], np.int64).reshape(*x.shape[:-1], k)
+    return np.argsort(keys, axis=-1, kind="stable")[..., :k]
+
+
+@kernel("TopK", "TopKV2")
+def top_k(node: Construction) -> Kernel:
+    """The k largest elements of each row, in descending order, and their places."""
+    fixed = int(node.attrs.get("k", 0))  # TopKV2 and InTopKV2 get it as an input instead
+    places_type = numpy_dtype(node.output_types[1])
+
+    def run(x: Array, *given: Array) -> tuple[Array, Array]:
+        if given and given[0].ndim:
+            raise InvalidArgumentError(f"k must be scalar, got shape {shape_text(given[0].shape)}")
+        k = int(given[0]) if given else fixed
+        if k < 0:
+            raise InvalidArgumentError(f"Need k >= 0, got {k}")
+        if x.ndim == 0:
+            raise InvalidArgumentError(f"input must be >= 1-D, got shape {shape_text(x.shape)}")
+        if x.shape[-1] < k:
+            raise InvalidArgumentError(f"input must have at least k columns. Had {x.shape[-1]}, needed {k}")
+        places = top_places(x, k)
+        if x.ndim == 1:
+            return x[places], places.astype(places_type)
+        if x.ndim == 2:
+            return x[np.arange(x.shape[0])[:, None], places], places.astype(places_type)
+        return np.take_along_axis(x, places, axis=-1), places.astype(places_type)
+
+    return run
+
+
+@kernel("NthElement")
+def nth_element(node: Construction) -> Kernel:
+    """The n-th smallest (reverse: largest) element of each row, counted from zero."""
+    largest = node.attrs["reverse"]
+
+    def run(x: Array, n: Array) -> Array:
+        if n.ndim:
+            raise InvalidArgumentError(f"N must be scalar but has rank {n.ndim}")
+        place = int(n)
+        if place < 0:
+            raise InvalidArgumentError(f"n must be non-negative but is {place}")
+        if x.ndim == 0:
+            raise InvalidArgumentError("Input must be at least rank 1 but is rank 0")
+        if x.shape[-1] <= place:
+            raise InvalidArgumentError(f"Input must have last dimension > n = {place}")
+        if largest:
+            place = x.shape[-1] - 1 - place
+        return np.sort(x, axis=-1)[..., place]
+
+    return run
+
+
+def _bound(node: Construction, side: Literal["left", "right"]) -> Kernel:
+    dtype = numpy_dtype(node.output_types[0])
+
+    def run(rows: Array, values: Array) -> Array:
+        for name, x in (("sorted_inputs", rows), ("values", values)):
+            if x.ndim != 2:
+                raise InvalidArgumentError(f"Shape must be rank 2 but is rank {x.ndim} for `{name}` argument")
+        if rows.shape[0] != values.shape[0]:
+            raise InvalidArgumentError("Leading dim_size of both tensors must match.")
+        made = np.empty(values.shape, dtype)
+        unordered = (rows != rows).any() or (
+            values != values
+        ).any()  # numpy sorts not-a-numbers last, a search does not
+        for i, row in enumerate(rows):
+            if unordered:
+                made[i] = [_place(row, value, side) for value in values[i]]
+            else:
+                made[i] = row.searchsorted(values[i], side=side)
+        return made
+
+    return run
+
+
+def _place(row: Array, value: Any, side: str) -> int:  # a number of any type
+    """Where a binary search that only asks whether one number is less than another ends."""
+    low, high = 0, row.size
+    while low < high:
+        middle = (low + high) // 2
+        if row[middle] < value if side == "left" else not value < row[middle]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel("LowerBound")
+def lower_bound(node: Construction) -> Kernel:
+    """For each value the first place in its sorted row where it could be inserted."""
+    return _bound(node, "left")
+
+
+@kernel("UpperBound")
+def upper_bound(node: Construction) -> Kernel:
+    """For each value the last place in its sorted row where it could be inserted."""
+    return _bound(node, "right")
+
+
+@kernel("InTopK", "InTopKV2")
+def in_top_k(node: Construction) -> Kernel:
+    """Whether fewer than k predictions of a row beat that of its target; False where anything there is not finite."""
+    fixed = int(node.attrs.get("k", 0))  # TopKV2 and InTopKV2 get it as an input instead
+
+    def run(predictions: Array, targets: Array, *given: Array) -> Array:
+        if given and given[0].ndim:
+            raise InvalidArgumentError(f"k must be 0-D, got shape {shape_text(given[0].shape)}")
+        k = int(given[0]) if given else fixed
+        if predictions.ndim != 2:
+            raise InvalidArgumentError("predictions must be 2-dimensional")
+        if targets.ndim != 1:
+            raise InvalidArgumentError("targets must be 1-dimensional")
+        rows, classes = predictions.shape
+        if rows != targets.size:
+            raise InvalidArgumentError(
+                f"First dimension of predictions {rows} must match length of targets {targets.size}"
+            )
+        inside = (targets >= 0) & (targets < classes)
+        if not classes:
+            return np.zeros(rows, np.bool_)
+        chosen = np.take_along_axis(predictions, np.where(inside, targets, 0)[:, None], axis=1)
+        finite = np.isfinite(predictions).all(axis=1)
+        better: Array = (predictions > chosen).sum(axis=1)
+        result: Array = inside & finite & (better < k)
+        return result
+
+    return run

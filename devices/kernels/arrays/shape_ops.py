@@ -1,0 +1,283 @@
+"""Kernels that read shapes, change shapes, permute axes, and make tensors from sizes.
+
+Flows in: arrays or numpy scalars, and small integer tensors of sizes and axes. Flows out: views wherever the elements
+stay in place. Always holds: no element is computed here except by Fill, Range and LinSpace.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import expanded, range_length, range_value, reshaped, shape_text, squeezed
+from ....graph.dtypes import Array, numpy_dtype
+from ..registry import Construction, Kernel, kernel, outputs, simple
+from .indices import scalar_of, sizes_of
+
+
+@kernel("Shape")
+def shape(node: Construction) -> Kernel:
+    """Sizes of the input."""
+    dtype = numpy_dtype(node.output_types[0])
+    return lambda x: np.array(x.shape, dtype)
+
+
+@kernel("ShapeN")
+def shape_n(node: Construction) -> Kernel:
+    """Sizes of each input."""
+    dtype = numpy_dtype(node.output_types[0])
+    return lambda *values: outputs([np.array(x.shape, dtype) for x in values])
+
+
+@kernel("Size")
+def size(node: Construction) -> Kernel:
+    """Number of elements."""
+    scalar = numpy_dtype(node.output_types[0]).type
+    return lambda x: scalar(x.size)
+
+
+simple("Rank", lambda x: np.int32(x.ndim))
+
+
+def reshape(x: Array, sizes: Array) -> Array:
+    """The elements in order under new sizes, one of which may be -1."""
+    if sizes.ndim > 1:
+        raise InvalidArgumentError(f"sizes input must be 1-D, not {shape_text(sizes.shape)}")
+    wanted = sizes.tolist() if sizes.ndim else [sizes.item()]
+    if wanted and min(wanted) < -1:  # numpy takes any negative size for an unknown one
+        reshaped(x.shape, wanted)
+    try:
+        return x.reshape(wanted)
+    except ValueError:
+        return x.reshape(reshaped(x.shape, wanted))
+
+
+simple("Reshape", reshape)
+
+
+@kernel("Squeeze")
+def squeeze(node: Construction) -> Kernel:
+    """The input without the listed sizes of one, or without all of them."""
+    axes = node.attrs["squeeze_dims"]
+    return lambda x: x.reshape(squeezed(x.shape, axes))
+
+
+def expand_dims(x: Array, axis: Array) -> Array:
+    """The input with a size of one inserted before `axis`."""
+    if axis.size != 1:
+        raise InvalidArgumentError("'dim' must be a tensor with a single value")
+    return x.reshape(expanded(x.shape, axis.item()))
+
+
+simple("ExpandDims", expand_dims)
+
+
+def broadcast_to(x: Array, sizes: Array) -> Array:
+    """A read-only view of the input stretched to the wanted sizes."""
+    wanted = tuple(sizes_of(sizes))
+    try:
+        return np.broadcast_to(x, wanted)
+    except ValueError:
+        found = shape_text(x.shape)
+    if x.ndim > len(wanted):
+        raise InvalidArgumentError(
+            f"Rank of input ({x.ndim}) must be no greater than rank of output shape ({len(wanted)})."
+        )
+    padded = (1,) * (len(wanted) - x.ndim) + x.shape
+    if any(s != w and 1 not in (s, w) for s, w in zip(padded, wanted, strict=True)):
+        raise InvalidArgumentError(f"Incompatible shapes: {found} vs. {shape_text(wanted)}")
+    raise InvalidArgumentError(f"Unable to broadcast tensor of shape {found} to tensor of shape {shape_text(wanted)}")
+
+
+simple("BroadcastTo", broadcast_to)
+
+
+def broadcast_args(s0: Array, s1: Array) -> Array:
+    """The shape that tensors of the shapes `s0` and `s1` have together."""
+    for i, s in enumerate((s0, s1)):
+        if s.ndim != 1:
+            raise InvalidArgumentError(f"In[{i}] must be a vector.{shape_text(s.shape)}")
+    try:
+        return np.array(np.broadcast_shapes(tuple(s0.tolist()), tuple(s1.tolist())), s0.dtype)
+    except ValueError:
+        raise InvalidArgumentError(
+            f"Incompatible shapes: {shape_text(tuple(s0.tolist()))} vs. {shape_text(tuple(s1.tolist()))}"
+        ) from None
+
+
+simple("BroadcastArgs", broadcast_args)
+
+
+@kernel("Fill")
+def fill(node: Construction) -> Kernel:
+    """A tensor of the wanted sizes with the same value everywhere."""
+    dtype = numpy_dtype(node.output_types[0])
+
+    def run(sizes: Array, value: Array) -> Array:
+        if value.shape not in ((), (1,)):
+            raise InvalidArgumentError(f"value must represent a scalar, got shape {shape_text(value.shape)}")
+        made = np.empty(sizes_of(sizes.reshape(1) if sizes.ndim == 0 else sizes), dtype)
+        made.fill(value.item() if dtype.kind == "O" else value.reshape(()))
+        return made
+
+    return run
+
+
+@kernel("Range")
+def make_range(node: Construction) -> Kernel:
+    """start, start + delta, ... up to but without limit."""
+    dtype = numpy_dtype(node.output_types[0])
+    whole = dtype.kind in "iu"
+
+    def run(start: Array, limit: Array, delta: Array) -> Array:
+        for x, what in ((start, "start"), (limit, "limit"), (delta, "delta")):
+            if x.size != 1:
+                raise InvalidArgumentError(f"{what} must be a scalar, not shape {shape_text(x.shape)}")
+        first, step = range_value(start), range_value(delta)
+        steps = range_length(first, range_value(limit), step)
+        if whole:
+            return np.arange(first, first + steps * step, step, dtype=dtype)
+        made: Array = first + np.arange(steps).astype(dtype) * step
+        return made
+
+    return run
+
+
+@kernel("LinSpace")
+def linspace(node: Construction) -> Kernel:
+    """`num` values at equal distances, both ends included."""
+    dtype = numpy_dtype(node.output_types[0])
+
+    def run(start: Array, stop: Array, num: Array) -> Array:
+        for x, what in ((start, "start"), (stop, "stop")):
+            if x.ndim:
+                raise InvalidArgumentError(f"{what} must be a scalar, not shape {shape_text(x.shape)}")
+        count = scalar_of(num, "num")
+        if count <= 0:
+            raise InvalidArgumentError(f"Requires num > 0: {count}")
+        first, last = dtype.type(start), dtype.type(stop)
+        if count == 1:
+            return np.array([first], dtype)
+        made = first + (last - first) / dtype.type(count - 1) * np.arange(count).astype(dtype)
+        made[-1] = last
+        return np.asarray(made, dtype)
+
+    return run
+
+
+def tile(x: Array, multiples: Array) -> Array:
+    """The input repeated `multiples[i]` times along each axis i."""
+    times = multiples.tolist()
+    if multiples.ndim != 1:
+        raise InvalidArgumentError(f"Expected multiples to be 1-D, but got shape {shape_text(multiples.shape)}")
+    if len(times) != x.ndim:
+        raise InvalidArgumentError(
+            f"Expected multiples argument to be a vector of length {x.ndim} but got length {len(times)}"
+        )
+    blocks: list[int] = []
+    singles: list[int] = []
+    final: list[int] = []
+    for i, (count, length) in enumerate(zip(times, x.shape, strict=True)):
+        if count < 0:
+            raise InvalidArgumentError(f"Expected multiples[{i}] >= 0, but got {count}")
+        blocks += (count, length)
+        singles += (1, length)
+        final.append(count * length)
+    made = np.empty(blocks, x.dtype)
+    made[...] = x.reshape(singles)
+    return made.reshape(final)
+
+
+simple("Tile", tile)
+
+
+def _check_permutation(rank: int, perm: Array) -> None:
+    if perm.ndim != 1:
+        raise InvalidArgumentError(f"perm must be rank 1, got shape {shape_text(perm.shape)}")
+    axes = perm.tolist()
+    if len(axes) != rank:
+        raise InvalidArgumentError(
+            f"transpose expects a vector of size {rank}. But input(1) is a vector of size {len(axes)}"
+        )
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(f"{axis} is out of range [0 .. {rank})")
+    missing = min(set(range(rank)) - {axis % rank for axis in axes})
+    raise InvalidArgumentError(f"{missing} is missing from {{{','.join(map(str, axes))}}}.")
+
+
+def transpose(x: Array, perm: Array) -> Array:
+    """A view with axis i taken from axis perm[i] of the input."""
+    axes = perm.tolist()
+    if not axes:  # numpy takes an empty permutation for "reverse all axes"
+        if x.ndim:
+            _check_permutation(x.ndim, perm)
+        return x
+    try:
+        return x.transpose(axes)
+    except (ValueError, TypeError):
+        _check_permutation(x.ndim, perm)
+        raise
+
+
+simple("Transpose", transpose)
+
+
+@kernel("ConjugateTranspose")
+def conjugate_transpose(node: Construction) -> Kernel:
+    """The complex conjugate of the transposed input; a plain transpose for real types."""
+    if numpy_dtype(node.output_types[0]).kind != "c":
+        return transpose
+    return lambda x, perm: np.conjugate(transpose(x, perm))
+
+
+def invert_permutation(x: Array) -> Array:
+    """The permutation y with y[x[i]] = i."""
+    if x.ndim != 1:
+        raise InvalidArgumentError("invert_permutation expects a 1D vector.")
+    seen = np.zeros(x.size, np.bool_)
+    for place in x.tolist():
+        if not 0 <= place < x.size:
+            raise InvalidArgumentError(f"{place} is not between 0 and {x.size}")
+        if seen[place]:
+            raise InvalidArgumentError(f"{place} is duplicated in the input.")
+        seen[place] = True
+    inverse = np.empty_like(x)
+    inverse[x] = np.arange(x.size, dtype=x.dtype)
+    return inverse
+
+
+simple("InvertPermutation", invert_permutation)
+
+
+@kernel("ConcatOffset")
+def concat_offset(node: Construction) -> Kernel:
+    """Where each of several shapes starts in their concatenation along an axis."""
+    dtype = numpy_dtype(node.output_types[0])
+
+    def run(concat_dim: Array, *shapes: Array) -> object:
+        rank = shapes[0].size
+        axis = scalar_of(concat_dim, "Concat dim tensor")
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(f"Concat dim is out of range: {axis} vs. {rank}")
+        axis %= rank
+        starts = np.zeros((len(shapes), rank), dtype)
+        for i, sizes in enumerate(shapes):
+            _check_concat_sizes(axis, shapes[0], sizes, i)
+            if i:
+                starts[i, axis] = starts[i - 1, axis] + shapes[i - 1][axis]
+        return outputs(list(starts))
+
+    return run
+
+
+def _check_concat_sizes(axis: int, first: Array, sizes: Array, i: int) -> None:
+    if sizes.ndim != 1:
+        raise InvalidArgumentError(f"input {i} should be a vector, but got shape {shape_text(sizes.shape)}")
+    if sizes.size != first.size:
+        raise InvalidArgumentError(f"input {i} should contain {first.size} elements, but got {sizes.size}")
+    if any(a != b for k, (a, b) in enumerate(zip(first, sizes, strict=True)) if k != axis):
+        raise InvalidArgumentError(
+            f"All dimensions except {axis} must match. Input {i} has shape [{' '.join(map(str, sizes))}] "
+            f"and doesn't match input 0 with shape [{' '.join(map(str, first))}]."
+        )

@@ -1,0 +1,281 @@
+"""Kernels that cut arrays up and put them together: slices, concatenation, stacking, padding, reversing, rolling.
+
+Flows in: arrays, and small integer tensors of places and sizes. Flows out: views for every op that only selects. Always
+holds: the inputs stay as they are; an impossible request is an InvalidArgumentError in TensorFlow's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array, numpy_dtype
+from ....graph.ops.arrays.strided import IndexEntry, Masks, numpy_index, sliced_shape
+from ..registry import Construction, Kernel, kernel, outputs, simple
+
+
+def take_slice(x: Array, begin: Array, size: Array) -> Array:
+    """`size` elements from `begin` on along each axis; a size of -1 goes to the end."""
+    starts, sizes = begin.tolist(), size.tolist()
+    if begin.ndim != 1 or size.ndim != 1 or not len(starts) == len(sizes) == x.ndim:
+        raise InvalidArgumentError(
+            f"Expected begin and size arguments to be 1-D tensors of size {x.ndim}, but got shapes "
+            f"{shape_text(begin.shape)} and {shape_text(size.shape)} instead."
+        )
+    index: list[IndexEntry] = [Ellipsis]
+    for axis, (first, count, length) in enumerate(zip(starts, sizes, x.shape, strict=True)):
+        taken = length - first if count == -1 else count
+        if not 0 <= first <= length:
+            raise InvalidArgumentError(f"Expected begin[{axis}] in [0, {length}], but got {first}")
+        if not 0 <= taken <= length - first:
+            raise InvalidArgumentError(f"Expected size[{axis}] in [0, {length - first}], but got {taken}")
+        index.append(slice(first, first + taken))
+    made: Array = x[tuple(index)]
+    return made
+
+
+simple("Slice", take_slice)
+
+Locate = Callable[[tuple[int, ...], Array, Array, Array], tuple[IndexEntry, ...]]
+
+
+def _locate(masks: Masks) -> Locate:
+    """The function from a shape and a slice of it to a numpy index, ended by an ellipsis so that arrays stay arrays."""
+
+    def index_of(shape: tuple[int, ...], begin: Array, end: Array, strides: Array) -> tuple[IndexEntry, ...]:
+        for x in (begin, end, strides):
+            if x.ndim != 1:
+                raise InvalidArgumentError(
+                    "Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
+                    f"{shape_text(begin.shape)}, {shape_text(end.shape)}, and {shape_text(strides.shape)} instead."
+                )
+        bounds = begin.tolist(), end.tolist(), strides.tolist()
+        sliced_shape(shape, *bounds, masks)
+        index = numpy_index(*bounds, masks)
+        return tuple(index) if any(entry is Ellipsis for entry in index) else (*index, Ellipsis)
+
+    return index_of
+
+
+@kernel("StridedSlice")
+def strided_slice(node: Construction) -> Kernel:
+    """The part of the input that begin, end, strides and the masks describe, as a view."""
+    masks = Masks.of(node.attrs)
+    locate = _locate(masks)
+    if numpy_dtype(node.output_types[0]).kind == "O":
+        return lambda x, begin, end, strides: x[locate(x.shape, begin, end, strides)]
+    drop_one = masks.shrink == 1 and not masks.ellipsis & 1 and not masks.new_axis & 1
+
+    def run(x: Array, begin: Array, end: Array, strides: Array) -> Any:  # an array, or a scalar of any type
+        try:
+            if drop_one and begin.size == 1:  # x[i], by far the most frequent slice
+                if strides.item() > 0 and end.size == 1:
+                    return x[begin.item()]
+            else:
+                return x[tuple(numpy_index(begin.tolist(), end.tolist(), strides.tolist(), masks))]
+        except (IndexError, ValueError, TypeError):
+            pass  # numpy's refusal is put into TensorFlow's words below
+        return x[locate(x.shape, begin, end, strides)]
+
+    return run
+
+
+def empty_of(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """An array of zeros, or of empty strings."""
+    return np.full(shape, b"", dtype) if dtype.kind == "O" else np.zeros(shape, dtype)
+
+
+@kernel("StridedSliceGrad")
+def strided_slice_grad(node: Construction) -> Kernel:
+    """Zeros of the shape that was sliced, with dy where the slice was."""
+    locate = _locate(Masks.of(node.attrs))
+    dtype = numpy_dtype(node.output_types[0])
+
+    def run(shape: Array, begin: Array, end: Array, strides: Array, dy: Array) -> Array:
+        made = empty_of(shape.tolist(), dtype)
+        index = locate(made.shape, begin, end, strides)
+        expected = made[index].shape
+        if dy.shape != expected:
+            raise InvalidArgumentError(f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(expected)}")
+        made[index] = dy
+        return made
+
+    return run
+
+
+@kernel("TensorStridedSliceUpdate")
+def tensor_strided_slice_update(node: Construction) -> Kernel:
+    """A copy of the input with `value`, stretched where needed, in place of the slice."""
+    locate = _locate(Masks.of(node.attrs))
+
+    def run(x: Array, begin: Array, end: Array, strides: Array, value: Array) -> Array:
+        made = np.array(x)
+        index = locate(made.shape, begin, end, strides)
+        try:
+            made[index] = value
+        except ValueError:
+            raise InvalidArgumentError(
+                f"Cannot broadcast input shape {shape_text(value.shape)} into final shape "
+                f"{shape_text(made[index].shape)}"
+            ) from None
+        return made
+
+    return run
+
+
+def _concatenate(values: Sequence[Array], axis: Array) -> Array:
+    try:
+        return np.concatenate(values, axis=axis.item())
+    except ValueError:
+        _explain_concat([x.shape for x in values], axis)
+        raise
+
+
+def _explain_concat(shapes: Sequence[tuple[int, ...]], axis: Array) -> None:
+    rank = len(shapes[0])
+    if axis.size != 1:
+        raise InvalidArgumentError(f"axis tensor should be a scalar integer, but got shape {shape_text(axis.shape)}")
+    place = axis.item()
+    if rank and not -rank <= place < rank:
+        raise InvalidArgumentError(
+            f"ConcatOp : Expected concatenating dimensions in the range [{-rank}, {rank}), but got {place}"
+        )
+    for i, shape in enumerate(shapes):
+        both = f"shape[0] = {shape_text(shapes[0])} vs. shape[{i}] = {shape_text(shape)}"
+        if len(shape) != rank:
+            raise InvalidArgumentError(f"ConcatOp : Ranks of all input tensors should match: {both}")
+        for k in range(rank):
+            if k != place % rank and shape[k] != shapes[0][k]:
+                raise InvalidArgumentError(f"ConcatOp : Dimension {k} in both shapes must be equal: {both}")
+    raise InvalidArgumentError("ConcatOp : Can't concatenate scalars (use tf.stack instead)")
+
+
+simple("ConcatV2", lambda *inputs: _concatenate(inputs[:-1], inputs[-1]))
+simple("Concat", lambda axis, *values: _concatenate(values, axis))
+
+
+def _split_axis(split_dim: Array, rank: int) -> int:
+    axis = int(split_dim.item())
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(f"-input rank(-{rank}) <= split_dim < input rank ({rank}), but got {axis}")
+    return axis + rank if axis < 0 else axis
+
+
+def _pieces(x: Array, axis: int, sizes: Sequence[int]) -> object:
+    before: tuple[slice, ...] = (slice(None),) * axis
+    made = []
+    first = 0
+    for size in sizes:
+        made.append(x[(*before, slice(first, first + size))])
+        first += size
+    return outputs(made)
+
+
+@kernel("Split")
+def split(node: Construction) -> Kernel:
+    """`num_split` views of equal size along an axis."""
+    count = node.attrs["num_split"]
+
+    def run(split_dim: Array, x: Array) -> object:
+        if split_dim.ndim:
+            raise InvalidArgumentError(f"split_dim must be a scalar but has rank {split_dim.ndim}")
+        axis = _split_axis(split_dim, x.ndim)
+        if x.shape[axis] % count:
+            raise InvalidArgumentError(
+                "Number of ways to split should evenly divide the split dimension, but got split_dim "
+                f"{axis} (size = {x.shape[axis]}) and num_split {count}"
+            )
+        return _pieces(x, axis, (x.shape[axis] // count,) * count)
+
+    return run
+
+
+@kernel("SplitV")
+def split_v(node: Construction) -> Kernel:
+    """Views of the given sizes along an axis; one size of -1 takes what the others leave."""
+    count = node.attrs["num_split"]
+
+    def run(x: Array, sizes: Array, split_dim: Array) -> object:
+        axis = _split_axis(split_dim, x.ndim)
+        if sizes.ndim != 1 or sizes.size != count:
+            raise InvalidArgumentError(
+                "size of the split_tensor must be 1-D and have the same elements as outputs got "
+                f"{sizes.ndim} -D and {sizes.size} elements"
+            )
+        return _pieces(x, axis, split_sizes(sizes.tolist(), x.shape[axis]))
+
+    return run
+
+
+def split_sizes(sizes: list[int], length: int) -> list[int]:
+    """`sizes` with a -1 resolved; InvalidArgumentError unless they then make up `length`."""
+    total = sum(size for size in sizes if size != -1)
+    if sizes.count(-1) > 1:
+        raise InvalidArgumentError("There can only be one -1 in the input.")
+    if len(sizes) == 1 and sizes[0] != length:
+        raise InvalidArgumentError(
+            "If there is only one output, it must have the same size as the input. "
+            f"Input size: {length} output size: {sizes[0]}"
+        )
+    for i, size in enumerate(sizes):
+        if size < -1:
+            raise InvalidArgumentError(f"Split size at index {i} must be >= 0. Got: {size}")
+    if total > length or (-1 not in sizes and total != length):
+        raise InvalidArgumentError(
+            "Determined shape must either match input shape along split_dim exactly if fully specified, or be less "
+            f"than the size of the input along split_dim if not fully specified.  Got: {total}"
+        )
+    return [length - total if size == -1 else size for size in sizes]
+
+
+@kernel("Pack")
+def pack(node: Construction) -> Kernel:
+    """The inputs, all of one shape, stacked along a new axis."""
+    axis = node.attrs["axis"]
+    dtype = numpy_dtype(node.output_types[0])
+    numbers = dtype.kind != "O"
+
+    def run(*values: Array) -> Array:
+        shape = values[0].shape
+        rank = len(shape) + 1
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(f"axis = {axis} not in [{-rank}, {rank})")
+        for i, x in enumerate(values):
+            if x.shape != shape:
+                raise InvalidArgumentError(
+                    f"Shapes of all inputs must match: values[0].shape = {shape_text(shape)} != "
+                    f"values[{i}].shape = {shape_text(x.shape)}"
+                )
+        if rank == 1 and numbers:
+            return np.array(values, dtype)
+        place = axis % rank
+        widened = (*shape[:place], 1, *shape[place:])
+        return np.concatenate([x.reshape(widened) for x in values], axis=place)
+
+    return run
+
+
+@kernel("Unpack")
+def unpack(node: Construction) -> Kernel:
+    """The `num` slices of the input along an axis, as views without that axis."""
+    axis, count = node.attrs["axis"], node.attrs["num"]
+    scalars = numpy_dtype(node.input_types[0]).kind != "O"
+
+    def run(x: Array) -> object:
+        rank = x.ndim
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(f"axis = {axis} not in [{-rank}, {rank})")
+        if x.shape[axis] != count:
+            raise InvalidArgumentError(
+                f"Input shape axis {axis % rank} must equal {count}, got shape {shape_text(x.shape)}"
+            )
+        if axis in (0, -rank) and (scalars or rank > 1):
+            return outputs(list(x))
+        before: list[IndexEntry] = [slice(None)] * (axis % rank)
+        return outputs([x[(*before, i, ...)] for i in range(count)])
+
+    return run

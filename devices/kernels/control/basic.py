@@ -1,0 +1,143 @@
+"""Kernels of constants, placeholders, pass-through ops and assertions.
+
+Flows in: the values of one node's inputs. Flows out: the same values, unchanged and uncopied, or an error. Always
+holds: a constant is decoded once, when its kernel is made, and handed out again at each step.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array, dtype_name, numpy_dtype
+from ..registry import Construction, Kernel, kernel, simple
+
+
+def _same(x: Array) -> Array:
+    return x
+
+
+for _op in (
+    "Identity",
+    "StopGradient",
+    "PreventGradient",
+    "Snapshot",
+    "DeepCopy",
+    "GuaranteeConst",
+    "PlaceholderWithDefault",
+):
+    simple(_op, _same)
+
+simple("NoOp", lambda: None)
+simple("ControlTrigger", lambda: None)
+
+
+@kernel("IdentityN")
+def identity_n(node: Construction) -> Kernel:
+    """All inputs, in order."""
+    if len(node.output_types) == 1:
+        return _same
+    return lambda *values: values or None
+
+
+@kernel("Const", "HostConst")
+def const(node: Construction) -> Kernel:
+    """The node's value; a scalar comes as a numpy scalar, which the kernels downstream handle fastest."""
+    value: Array = node.attrs["value"]
+    declared = numpy_dtype(node.output_types[0])
+    if value.dtype != declared:
+        raise InvalidArgumentError(f"Inconsistency between attr 'dtype' {declared} and the value's type {value.dtype}")
+    if value.ndim == 0 and declared.kind != "O":
+        scalar = value[()]
+        return lambda: scalar
+    return lambda: value
+
+
+@kernel("Placeholder", "PlaceholderV2")
+def placeholder(node: Construction) -> Kernel:
+    """Raises InvalidArgumentError: a placeholder that is run has not been fed."""
+    shape = node.attrs.get("shape")
+    promise = f" and shape {shape_text(shape)}" if shape else ""
+    dtype = dtype_name(node.output_types[0])
+
+    def not_fed() -> None:
+        raise InvalidArgumentError(
+            f"You must feed a value for placeholder tensor '{node.name}' with dtype {dtype}{promise}"
+        )
+
+    return not_fed
+
+
+@kernel("EnsureShape")
+def ensure_shape(node: Construction) -> Kernel:
+    """The input, if its shape fits the attr; unknown sizes in the attr fit all."""
+    expected = node.attrs["shape"]
+    if expected is None:
+        return _same
+
+    def check(x: Array) -> Array:
+        if x.ndim != len(expected) or any(e not in (None, s) for e, s in zip(expected, x.shape, strict=True)):
+            raise InvalidArgumentError(
+                f"Shape of tensor input {shape_text(x.shape)} is not compatible with expected shape "
+                f"{shape_text(expected)}."
+            )
+        return x
+
+    return check
+
+
+_HALVES = (np.float16, ml_dtypes.bfloat16)
+
+
+def element_text(value: Any) -> str:  # an element of any dtype
+    """One element as TensorFlow prints it in summaries: booleans as 0 and 1, floats with their shortest digits."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    if isinstance(value, (bool, np.bool_)):
+        return str(int(value))
+    if isinstance(value, _HALVES):
+        value = np.float32(value)
+    if isinstance(value, (np.float32, np.float64)):
+        return f"{value:.{9 if isinstance(value, np.float32) else 17}g}" if not _short(value) else f"{value:g}"
+    return "?" if isinstance(value, (complex, np.complexfloating)) else str(value)
+
+
+def _short(value: np.float32 | np.float64) -> bool:
+    return bool(type(value)(f"{value:g}") == value)
+
+
+def summary(x: Array, most: int) -> str:
+    """The first `most` elements in nested brackets, "..." where some were left out: `[0 1 2][3 4...]...`."""
+    most = x.size if most < 0 else min(most, x.size)
+    if x.ndim <= 1:
+        flat = np.reshape(x, -1)
+        return " ".join(element_text(v) for v in flat[:most]) + ("..." if most < x.size else "")
+    return _rows(x, most) + ("..." if most < x.size else "")
+
+
+def _rows(x: Array, left: int) -> str:
+    """The first `left` elements of at least two axes, a pair of brackets around each row."""
+    size = prod(x.shape[1:])
+    begun = -(-left // size) if size else 0
+    if x.ndim == 2:
+        return "".join(f"[{summary(row, left - i * size)}]" for i, row in enumerate(x[:begun]))
+    return "".join(f"[{_rows(row, min(left - i * size, size))}]" for i, row in enumerate(x[:begun]))
+
+
+@kernel("Assert")
+def assertion(node: Construction) -> Kernel:
+    """Raises InvalidArgumentError with the data's first elements unless the condition holds."""
+    most = node.attrs["summarize"]
+
+    def check(condition: Array, *data: Array) -> None:
+        if condition.ndim:
+            raise InvalidArgumentError(f"In[0] should be a scalar: {shape_text(condition.shape)}")
+        if not condition:
+            raise InvalidArgumentError("assertion failed: " + " ".join(f"[{summary(x, most)}]" for x in data))
+
+    return check

@@ -1,0 +1,68 @@
+"""Kernels of division and remainder, rounded down or towards zero.
+
+Flows in: two arrays or numpy scalars of one element type. Flows out: quotient or remainder, broadcast. Always holds:
+an integer zero divisor is an error if anything is divided by it; the smallest integer over -1 wraps around; floats
+follow IEEE arithmetic in their own precision, the quotient rounded before it is floored or cut.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....errors import InternalError, InvalidArgumentError, PartitaError
+from ....graph.dtypes import Array, numpy_dtype
+from ..registry import Construction, Kernel, kernel
+from .broadcasting import broadcasting_binary
+
+Binary = Callable[[Any, Any], Any]
+
+
+def cut_quotient(x: Any, y: Any) -> Any:
+    """x / y of integers towards zero: from the floor by adding one where that lay below an inexact quotient."""
+    floor = np.floor_divide(x, y)
+    inexact = x - floor * y != 0
+    return floor + (inexact & ((x < 0) != (y < 0)))
+
+
+_OF_INTEGERS: dict[str, Binary] = {
+    "FloorDiv": operator.floordiv,
+    "Div": cut_quotient,
+    "TruncateDiv": cut_quotient,
+    "FloorMod": operator.mod,
+    "Mod": np.fmod,
+    "TruncateMod": np.fmod,
+}
+_OF_FLOATS: dict[str, Binary] = {
+    "FloorDiv": lambda x, y: np.floor(x / y),
+    "Div": operator.truediv,
+    "TruncateDiv": lambda x, y: np.trunc(x / y),
+    "FloorMod": np.remainder,
+    "Mod": np.fmod,
+    "TruncateMod": np.fmod,
+}
+
+
+def _zero_divisor(op: str) -> PartitaError:
+    if op.startswith("Truncate"):  # TensorFlow forgot these two when it listed the ops that may fail so
+        return InternalError("Unexpected error in binary operator (only integer div and mod should have errors)")
+    return InvalidArgumentError("Integer division by zero")
+
+
+@kernel(*_OF_INTEGERS)
+def divide(node: Construction) -> Kernel:
+    """Quotient or remainder of x by y."""
+    if numpy_dtype(node.output_types[0]).kind not in "iu":
+        return broadcasting_binary(_OF_FLOATS[node.op])
+    function = _OF_INTEGERS[node.op]
+
+    def checked(x: Array, y: Array) -> Any:
+        result = function(x, y)  # first, so that a clash of shapes is what gets reported
+        if not (y if y.ndim == 0 else y.all()) and result.size:
+            raise _zero_divisor(node.op)
+        return result
+
+    return broadcasting_binary(checked)

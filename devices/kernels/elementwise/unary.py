@@ -1,0 +1,166 @@
+"""Kernels of one tensor, element by element: arithmetic, roots, exponentials, trigonometry, rounding, complex parts.
+
+Flows in: an array or numpy scalar of any element type the op is declared for. Flows out: one of the same shape. Always
+holds: where numpy or Python has the very function, that bare function is the kernel; formulas of several roundings go
+through float32 for the half types. `operator.neg` and its like are chosen over `np.negative` because they are ten times
+faster on numpy scalars and the same on arrays.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....errors import InvalidArgumentError, UnimplementedError
+from ....graph.dtypes import Array, DataType, numpy_dtype
+from ..carried import zeros_like
+from ..registry import Construction, Kernel, kernel, simple
+from ..support import in_float32
+from .broadcasting import broadcasting_binary
+
+_UFUNCS: dict[str, Callable[..., Any]] = {
+    "Abs": operator.abs,
+    "ComplexAbs": operator.abs,
+    "Neg": operator.neg,
+    "Invert": operator.invert,
+    "LogicalNot": operator.invert,
+    "Sign": np.sign,
+    "Sqrt": np.sqrt,
+    "Exp": np.exp,
+    "Expm1": np.expm1,
+    "Log": np.log,
+    "Log1p": np.log1p,
+    "Sin": np.sin,
+    "Cos": np.cos,
+    "Tan": np.tan,
+    "Asin": np.arcsin,
+    "Acos": np.arccos,
+    "Atan": np.arctan,
+    "Sinh": np.sinh,
+    "Cosh": np.cosh,
+    "Asinh": np.arcsinh,
+    "Acosh": np.arccosh,
+    "Atanh": np.arctanh,
+    "Floor": np.floor,
+    "Ceil": np.ceil,
+    "Rint": np.rint,
+    "Inv": np.reciprocal,
+    "Reciprocal": np.reciprocal,
+    "IsNan": np.isnan,
+    "IsInf": np.isinf,
+    "IsFinite": np.isfinite,
+    "Conj": np.conjugate,
+    "Real": operator.attrgetter("real"),
+    "Imag": operator.attrgetter("imag"),
+}
+for _op, _ufunc in _UFUNCS.items():
+    simple(_op, _ufunc)
+
+
+def _square(x: Array) -> Any:
+    return x * x
+
+
+def _angle(x: Array) -> Any:
+    return np.arctan2(x.imag, x.real)
+
+
+def _population_count(x: Array) -> Any:
+    return np.bitwise_count(x.view(f"u{x.dtype.itemsize}"))  # of the bits as they are: numpy alone would take |x|
+
+
+simple("Square", _square)
+simple("Angle", _angle)
+simple("PopulationCount", _population_count)
+
+
+@kernel("Round")
+def round_half_even(node: Construction) -> Kernel:
+    """The nearest whole number, halves to the even one.
+
+    Integers become zeros: TensorFlow 2.21 has CPU kernels that do this to them (`tf.round` never calls these), and
+    values here are those that TensorFlow gives.
+    """
+    return np.zeros_like if numpy_dtype(node.output_types[0]).kind in "iu" else np.rint
+
+
+@kernel("Rsqrt")
+def rsqrt(node: Construction) -> Kernel:
+    """1 / sqrt(x): infinite at 0, NaN below."""
+    return in_float32(lambda x: 1 / np.sqrt(x), node.output_types[0])
+
+
+@kernel("Sigmoid")
+def sigmoid(node: Construction) -> Kernel:
+    """1 / (1 + exp(-x))."""
+    return in_float32(lambda x: 1 / (1 + np.exp(-x)), node.output_types[0])
+
+
+_GRADIENTS: dict[str, Callable[[Any, Any], Any]] = {
+    # op(y, dy), y being the forward op's output
+    "SqrtGrad": lambda y, dy: dy * 0.5 / y,
+    "RsqrtGrad": lambda y, dy: dy * -0.5 * (y * y * y),
+    "SigmoidGrad": lambda y, dy: dy * y * (1 - y),
+    "TanhGrad": lambda y, dy: dy * (1 - y * y),
+    "InvGrad": lambda y, dy: -dy * (y * y),
+    "ReciprocalGrad": lambda y, dy: -dy * (y * y),
+}
+
+
+@kernel(*_GRADIENTS)
+def gradient(node: Construction) -> Kernel:
+    """dy times the derivative of the forward op, written in terms of its output y.
+
+    Of a complex y the conjugate counts, except for two ops where TensorFlow leaves that to whoever builds the graph.
+    """
+    formula = _GRADIENTS[node.op]
+    if numpy_dtype(node.output_types[0]).kind == "c" and node.op not in ("SigmoidGrad", "TanhGrad"):
+        return _of_one_size(lambda y, dy: formula(np.conjugate(y), dy))
+    return _of_one_size(in_float32(formula, node.output_types[0]))
+
+
+def _of_one_size(formula: Kernel) -> Kernel:
+    """`formula` of two tensors that must have as many elements; the result has the shape of the first."""
+
+    def checked(y: Array, dy: Array) -> Any:
+        if y.shape != dy.shape:
+            if y.size != dy.size:
+                raise InvalidArgumentError(
+                    f"The two arguments to a cwise op must have same number of elements, got {y.size} and {dy.size}"
+                )
+            dy = dy.reshape(y.shape)
+        return formula(y, dy)
+
+    return checked
+
+
+@kernel("ZerosLike", "OnesLike")
+def filled_like(node: Construction) -> Kernel:
+    """Zeros (empty strings) or ones in the shape of the input."""
+    declared = node.output_types[0]
+    if declared is DataType.VARIANT and node.op == "ZerosLike":
+        return lambda x: zeros_like(x, DataType.VARIANT)
+    if declared in (DataType.VARIANT, DataType.RESOURCE):
+        raise UnimplementedError(f"{node.op} of a {declared.name.lower()} tensor has no meaning here; use numbers")
+    dtype = numpy_dtype(declared)
+    if declared is DataType.STRING:
+        return lambda x: np.full(x.shape, b"", object)
+    scalar = dtype.type(node.op == "OnesLike")
+    return lambda x: np.full(x.shape, scalar, dtype) if x.ndim else scalar
+
+
+@kernel("Complex")
+def complex_number(node: Construction) -> Kernel:
+    """Joins real and imaginary parts, which broadcast."""
+    dtype = numpy_dtype(node.output_types[0])
+
+    def join(real: Array, imag: Array) -> Array:
+        result = np.empty(np.broadcast(real, imag).shape, dtype)
+        result.real = real  # not real + 1j * imag: that makes NaN of an infinite part
+        result.imag = imag
+        return result
+
+    return broadcasting_binary(join)

@@ -1,0 +1,1 @@
+"""Kernels of the ops on images: sizes, colours, boxes, projections."""

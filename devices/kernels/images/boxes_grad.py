@@ -1,0 +1,101 @@
+"""What flows back from crops of boxes, into the images and into the boxes.
+
+Flows in: what flows back into crops [boxes, height, width, channels]. Flows out: what flows back into the images, or
+into the corners of the boxes. Always holds: samples and weights are those of CropAndResize; a sample outside of its
+image passes nothing on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....graph.dtypes import Array, numpy_dtype
+from ..registry import Construction, Kernel, kernel
+from .boxes import check_crop, sample_places
+
+Corner = tuple[Array, Array, Array]
+"""rows and columns of a corner of every sample, and its weight"""
+
+
+def _inside(places: Array, size: int) -> Array:
+    return np.asarray((places >= 0) & (places <= size - 1))
+
+
+def _corners(y: Array, x: Array, *, nearest: bool) -> list[Corner]:
+    """The cells that every sample is made of."""
+    if nearest:
+        rows, columns = (np.trunc(place + 0.5).astype(np.intp) for place in (y, x))
+        return [(rows, columns, np.ones(y.shape[:1] + (y.shape[1], x.shape[1]), np.float32))]
+    top, left = np.floor(y), np.floor(x)
+    down, along = (y - top)[:, :, None], (x - left)[:, None, :]
+    return [
+        (rows.astype(np.intp), columns.astype(np.intp), np.asarray(row_weight * column_weight, np.float32))
+        for rows, row_weight in ((top, 1 - down), (np.ceil(y), down))
+        for columns, column_weight in ((left, 1 - along), (np.ceil(x), along))
+    ]
+
+
+@kernel("CropAndResizeGradImage")
+def crop_and_resize_grad_image(node: Construction) -> Kernel:
+    """Each sample hands what it got to the cells it was made of, by weight."""
+    nearest, dtype = node.attrs["method"] == b"nearest", numpy_dtype(node.output_types[0])
+
+    def back(grads: Array, boxes: Array, owners: Array, shape: Array) -> Array:
+        images = np.zeros(tuple(shape.tolist()), np.float32)
+        check_crop(images, boxes, owners, np.array(grads.shape[1:3]))
+        height, width = images.shape[1:3]
+        y = sample_places(boxes[:, 0], boxes[:, 2], height, grads.shape[1])
+        x = sample_places(boxes[:, 1], boxes[:, 3], width, grads.shape[2])
+        inside = _inside(y, height)[:, :, None] & _inside(x, width)[:, None, :]
+        passed = np.where(inside[..., None], grads, 0)
+        cells = np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)
+        for rows, columns, weight in _corners(*cells, nearest=nearest):
+            places = owners[:, None, None], rows[:, :, None], columns[:, None, :]
+            np.add.at(images, places, passed * weight[..., None])
+        return images.astype(dtype, copy=False)
+
+    return back
+
+
+@kernel("CropAndResizeGradBoxes")
+def crop_and_resize_grad_boxes(_node: Construction) -> Kernel:
+    """Each sample's slope along the image, times how far it moves with either end of its box."""
+
+    def back(grads: Array, images: Array, boxes: Array, owners: Array) -> Array:
+        check_crop(images, boxes, owners, np.array(grads.shape[1:3]))
+        height, width = images.shape[1:3]
+        y = sample_places(boxes[:, 0], boxes[:, 2], height, grads.shape[1])
+        x = sample_places(boxes[:, 1], boxes[:, 3], width, grads.shape[2])
+        inside = _inside(y, height)[:, :, None] & _inside(x, width)[:, None, :]
+        passed = np.where(inside[..., None], grads, 0)
+        down, along = _slopes(images, owners, np.clip(y, 0, height - 1), np.clip(x, 0, width - 1))
+        per_row = (passed * down).sum(axis=(2, 3))
+        per_column = (passed * along).sum(axis=(1, 3))
+        ends = [_moved(per_row, height), _moved(per_column, width)]
+        return np.stack([ends[i][k] for k in (0, 1) for i in (0, 1)], axis=1).astype(np.float32)
+
+    return back
+
+
+def _slopes(images: Array, owners: Array, y: Array, x: Array) -> tuple[Array, Array]:
+    """How much every sample grows per cell down and along."""
+    top, left = np.floor(y), np.floor(x)
+    down, along = (y - top)[:, :, None, None], (x - left)[:, None, :, None]
+
+    def cell(rows: Array, columns: Array) -> Array:
+        places = owners[:, None, None], rows.astype(np.intp)[:, :, None], columns.astype(np.intp)[:, None, :]
+        return np.asarray(images[places], np.float32)
+
+    corners = [cell(rows, columns) for rows in (top, np.ceil(y)) for columns in (left, np.ceil(x))]
+    near, far, below, opposite = corners
+    return (
+        (below - near) * (1 - along) + (opposite - far) * along,
+        (far - near) * (1 - down) + (opposite - below) * down,
+    )
+
+
+def _moved(per_sample: Array, size: int) -> tuple[Array, Array]:
+    """What flows back into the first and the last end of each box along an axis of `size` cells."""
+    count = per_sample.shape[1]
+    share = np.full(1, 0.5) if count == 1 else np.arange(count) / (count - 1)
+    return (per_sample * (1 - share)).sum(axis=1) * (size - 1), (per_sample * share).sum(axis=1) * (size - 1)

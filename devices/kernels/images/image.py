@@ -1,0 +1,251 @@
+"""Resizing of images: bilinear, nearest, bicubic and area, and their gradients.
+
+Flows in: images [batch, height, width, channels] and the new height and width. Flows out: images of that size, float32
+except for nearest neighbours. Always holds: rows and columns are resized independently, each by the same weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array, numpy_dtype
+from ..registry import Construction, Kernel, kernel
+from ..support import is_half, require
+
+# (input size, output size) -> weights [output, input] of one axis
+AxisWeights = Callable[[int, int], Array]
+
+
+def _check_attrs(node: Construction) -> tuple[bool, bool]:
+    align, half = bool(node.attrs["align_corners"]), bool(node.attrs.get("half_pixel_centers", False))
+    if align and half:
+        raise InvalidArgumentError("If half_pixel_centers is True, align_corners must be False.")
+    return align, half
+
+
+def _new_size(images: Array, size: Array) -> tuple[int, int]:
+    require(images.ndim == 4, f"input must be 4-dimensional{shape_text(images.shape)}")
+    require(size.ndim == 1, f"shape_t must be 1-dimensional{shape_text(size.shape)}")
+    require(size.shape[0] == 2, f"shape_t must have two elements{shape_text(size.shape)}")
+    height, width = int(size[0]), int(size[1])
+    require(height > 0 and width > 0, "output dimensions must be positive")
+    require(images.shape[1] > 0 and images.shape[2] > 0, "input image must be of non-zero size")
+    return height, width
+
+
+def _scale(size: int, new: int, align: bool) -> np.float32:
+    """Input cells per output cell; with aligned corners the outer cells' centres coincide."""
+    return np.float32((size - 1) / (new - 1) if align and new > 1 else size / new)
+
+
+def _sources(size: int, new: int, align: bool, half: bool) -> Array:
+    """Where each output cell lies on the input axis, in float32 as TensorFlow computes it."""
+    cells, scale = np.arange(new, dtype=np.float32), _scale(size, new, align)
+    if half:
+        return (cells + np.float32(0.5)) * scale - np.float32(0.5)
+    return cells * scale
+
+
+def _linear(size: int, new: int, align: bool, half: bool) -> tuple[Array, Array, Array]:
+    """The two input cells that each output cell lies between, and its way from the first to the second."""
+    source = _sources(size, new, align, half)
+    floor = np.floor(source)
+    lower = np.maximum(floor.astype(np.intp), 0)
+    upper = np.minimum(np.ceil(source).astype(np.intp), size - 1)
+    return np.minimum(lower, size - 1), upper, source - floor
+
+
+@kernel("ResizeBilinear")
+def resize_bilinear(node: Construction) -> Kernel:
+    """Each output cell is the linear blend of the four input cells around it."""
+    align, half = _check_attrs(node)
+    linear = lru_cache(maxsize=32)(lambda size, new: _linear(size, new, align, half))
+
+    def resize(images: Array, size: Array) -> Array:
+        height, width = _new_size(images, size)
+        left, right, x_part = linear(images.shape[2], width)
+        top, bottom, y_part = linear(images.shape[1], height)
+        wide = images.astype(np.float32, copy=False)
+        near, far = wide[:, :, left], wide[:, :, right]
+        rows = near + (far - near) * x_part[:, None]
+        near, far = rows[:, top], rows[:, bottom]
+        result: Array = near + (far - near) * y_part[:, None, None]
+        return result
+
+    return resize
+
+
+def _linear_weights(align: bool, half: bool) -> AxisWeights:
+    @lru_cache(maxsize=32)
+    def weights(size: int, new: int) -> Array:
+        lower, upper, part = _linear(size, new, align, half)
+        return _weights(size, [(lower, 1 - part), (upper, part)])
+
+    return weights
+
+
+def _weights(size: int, terms: list[tuple[Array, Array]]) -> Array:
+    """The matrix [output, size] with each term's factors at its input cells."""
+    rows = np.arange(len(terms[0][0]))
+    result = np.zeros((rows.size, size), np.float32)
+    for cells, factors in terms:
+        np.add.at(result, (rows, cells), factors)
+    return result
+
+
+def _resized(images: Array, rows: Array, columns: Array) -> Array:
+    """The product rows @ image @ columns.T for each image and channel."""
+    batch, height, width, channels = images.shape
+    tall = rows @ images.reshape(batch, height, width * channels)
+    result: Array = columns @ tall.reshape(batch, rows.shape[0], width, channels)
+    return result
+
+
+def _resize_gradient(node: Construction, weights: AxisWeights) -> Kernel:
+    """The transpose of a resize: gradients [batch, new...] back to the size of the original image."""
+    target = numpy_dtype(node.output_types[0])
+    wide = np.dtype(np.float32) if is_half(target) else target
+
+    def gradient(grads: Array, original: Array) -> Array:
+        require(grads.ndim == 4, f"input_grad must be 4-dimensional{shape_text(grads.shape)}")
+        require(original.ndim == 4, f"original_image must be 4-dimensional{shape_text(original.shape)}")
+        require(original.shape[1] > 0 and original.shape[2] > 0, "original image must be of non-zero size")
+        rows = weights(original.shape[1], grads.shape[1]).T.astype(wide, copy=False)
+        columns = weights(original.shape[2], grads.shape[2]).T.astype(wide, copy=False)
+        return _resized(grads.astype(wide, copy=False), rows, columns).astype(target, copy=False)
+
+    return gradient
+
+
+@kernel("ResizeBilinearGrad")
+def resize_bilinear_grad(node: Construction) -> Kernel:
+    """The gradient of ResizeBilinear with respect to its images."""
+    return _resize_gradient(node, _linear_weights(*_check_attrs(node)))
+
+
+def _nearest(size: int, new: int, align: bool, half: bool) -> Array:
+    scale = _scale(size, new, align)
+    cells = np.arange(new, dtype=np.float32)
+    source = (cells + np.float32(0.5)) * scale if half else cells * scale
+    rounded = np.floor(source + np.float32(0.5)) if align else np.floor(source)
+    return np.asarray(np.clip(rounded.astype(np.intp), 0, size - 1))
+
+
+@kernel("ResizeNearestNeighbor")
+def resize_nearest_neighbor(node: Construction) -> Kernel:
+    """Each output cell is a copy of one input cell."""
+    align, half = _check_attrs(node)
+    nearest = lru_cache(maxsize=32)(lambda size, new: _nearest(size, new, align, half))
+
+    def resize(images: Array, size: Array) -> Array:
+        height, width = _new_size(images, size)
+        rows, columns = nearest(images.shape[1], height), nearest(images.shape[2], width)
+        result: Array = images[:, rows[:, None], columns]
+        return result
+
+    return resize
+
+
+@kernel("ResizeNearestNeighborGrad")
+def resize_nearest_neighbor_grad(node: Construction) -> Kernel:
+    """The gradient of ResizeNearestNeighbor: what flows back to the copies of a cell, summed."""
+    align, half = _check_attrs(node)
+    target = numpy_dtype(node.output_types[0])
+    wide = np.dtype(np.float32) if is_half(target) else target
+
+    def gradient(grads: Array, size: Array) -> Array:
+        height, width = _new_size(grads, size)
+        matrices = []
+        for old, new in ((height, grads.shape[1]), (width, grads.shape[2])):
+            matrix = np.zeros((old, new), wide)
+            matrix[_nearest(old, new, align, half), np.arange(new)] = 1
+            matrices.append(matrix)
+        return _resized(grads.astype(wide, copy=False), *matrices).astype(target, copy=False)
+
+    return gradient
+
+
+_CUBIC_STEPS = 1 << 10  # TensorFlow tabulates the cubic kernel at this many points per cell
+
+
+def _cubic_table(a: float) -> tuple[Array, Array]:
+    """Keys' cubic convolution kernel (1981) at distances [0, 1] and [1, 2]."""
+    x = np.arange(_CUBIC_STEPS + 1) / _CUBIC_STEPS
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    y = x + 1
+    far = ((a * y - 5 * a) * y + 8 * a) * y - 4 * a
+    return near.astype(np.float32), far.astype(np.float32)
+
+
+def _cubic_weights(align: bool, half: bool) -> AxisWeights:
+    near, far = _cubic_table(-0.5 if half else -0.75)
+
+    @lru_cache(maxsize=32)
+    def weights(size: int, new: int) -> Array:
+        source = _sources(size, new, align, half)
+        cell = np.floor(source).astype(np.intp)
+        offset = np.rint((source - cell.astype(np.float32)) * _CUBIC_STEPS).astype(np.intp)
+        back = _CUBIC_STEPS - offset
+        terms = [(cell - 1, far[offset]), (cell, near[offset]), (cell + 1, near[back]), (cell + 2, far[back])]
+        if not half:
+            return _weights(size, [(np.clip(at, 0, size - 1), factor) for at, factor in terms])
+        inside = [(np.clip(at, 0, size - 1), np.where((at >= 0) & (at < size), factor, 0)) for at, factor in terms]
+        total: Any = sum(
+            factor for _, factor in inside
+        )  # what lies outside counts nothing; the rest is made to sum to one
+        total = np.where(np.abs(total) >= 1000 * np.finfo(np.float32).tiny, total, 1)
+        return _weights(size, [(at, factor / total) for at, factor in inside])
+
+    return weights
+
+
+@kernel("ResizeBicubic")
+def resize_bicubic(node: Construction) -> Kernel:
+    """Each output cell is the cubic blend of the sixteen input cells around it."""
+    weights = _cubic_weights(*_check_attrs(node))
+
+    def resize(images: Array, size: Array) -> Array:
+        height, width = _new_size(images, size)
+        wide = images.astype(np.float32, copy=False)
+        return _resized(wide, weights(images.shape[1], height), weights(images.shape[2], width))
+
+    return resize
+
+
+@kernel("ResizeBicubicGrad")
+def resize_bicubic_grad(node: Construction) -> Kernel:
+    """The gradient of ResizeBicubic with respect to its images."""
+    return _resize_gradient(node, _cubic_weights(*_check_attrs(node)))
+
+
+def _area_weights(size: int, new: int, align: bool) -> Array:
+    """How much of each output cell each input cell covers; what lies past the last cell counts as the last."""
+    scale = float(_scale(size, new, align))
+    if scale == 0:  # one input cell with aligned corners: every output cell lies on it
+        return np.ones((new, size), np.float32)
+    start = np.arange(new)[:, None] * scale
+    end = start + scale
+    cells = np.arange(size)[None, :]
+    ends = np.where(cells == size - 1, np.inf, cells + 1)
+    covered = np.clip(np.minimum(ends, end) - np.maximum(cells, start), 0, None)
+    return np.asarray(covered / scale, np.float32)
+
+
+@kernel("ResizeArea")
+def resize_area(node: Construction) -> Kernel:
+    """Each output cell is the mean of the area of the input that it covers."""
+    align = bool(node.attrs["align_corners"])
+    weights = lru_cache(maxsize=32)(lambda size, new: _area_weights(size, new, align))
+
+    def resize(images: Array, size: Array) -> Array:
+        height, width = _new_size(images, size)
+        wide = images.astype(np.float32, copy=False)
+        return _resized(wide, weights(images.shape[1], height), weights(images.shape[2], width))
+
+    return resize

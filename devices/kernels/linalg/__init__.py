@@ -1,0 +1,1 @@
+"""Kernels of the ops on linear algebra, tensor contractions and Fourier transforms."""

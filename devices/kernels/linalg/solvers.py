@@ -1,0 +1,192 @@
+"""Kernels that solve linear systems: square, least squares, triangular, banded triangular and tridiagonal.
+
+Flows in: matrices [..., m, n] in the op's storage scheme, right-hand sides [..., m, k]. Flows out: solutions
+[..., n, k]. Always holds: triangular systems are solved by substitution, row by row over all matrices at once; leading
+axes broadcast for the triangular ops and must be equal for the others.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....errors import InvalidArgumentError, UnimplementedError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array, numpy_dtype
+from ..registry import Construction, Kernel, kernel, simple
+from ..support import require
+from .linalg import adjoint, by_matrix, require_matrices, require_square, scipy_linalg
+
+_NOT_INVERTIBLE = "Input matrix is not invertible."
+
+
+def _require_fitting(matrix: Array, rhs: Array) -> None:
+    require_matrices(matrix)
+    require_matrices(rhs, 1)
+    require(matrix.shape[:-2] == rhs.shape[:-2], "All input tensors must have the same outer dimensions.")
+    require(matrix.shape[-2] == rhs.shape[-2], "Input matrix and rhs are incompatible.")
+
+
+@kernel("MatrixSolve")
+def solve(node: Construction) -> Kernel:
+    """x with matrix x = rhs, or with the conjugate transpose of the matrix."""
+
+    def solved(matrix: Array, rhs: Array) -> Array:
+        _require_fitting(matrix, rhs)
+        require_square(matrix)
+        try:
+            result = np.linalg.solve(adjoint(matrix) if node.attrs["adjoint"] else matrix, rhs)
+        except np.linalg.LinAlgError:
+            raise InvalidArgumentError(_NOT_INVERTIBLE) from None
+        require(not np.isnan(matrix).any(), _NOT_INVERTIBLE)
+        return result
+
+    return solved
+
+
+@kernel("MatrixSolveLs")
+def solve_least_squares(node: Construction) -> Kernel:
+    """x that minimises |matrix x - rhs|^2 + l2 |x|^2 (`fast`: by normal equations), or the shortest for l2 = 0."""
+
+    def fast(matrix: Array, rhs: Array, l2: float) -> Array:
+        tall = matrix.shape[-2] >= matrix.shape[-1]
+        turned = adjoint(matrix)
+        gram = turned @ matrix if tall else matrix @ turned
+        gram = gram + gram.dtype.type(l2) * np.eye(gram.shape[-1], dtype=gram.dtype)
+        try:
+            factor = np.linalg.cholesky(gram)
+        except np.linalg.LinAlgError:
+            raise InvalidArgumentError(
+                "Input matrix was rank deficient or ill-conditioned. "
+                "Try setting fast=False or provide a larger l2_regularizer > 0."
+            ) from None
+        half = substitute(factor, turned @ rhs if tall else rhs, lower=True)
+        whole = substitute(adjoint(factor), half, lower=False)
+        return whole if tall else turned @ whole
+
+    def shortest(matrix: Array, rhs: Array) -> Array:
+        result = np.empty((*matrix.shape[:-2], matrix.shape[-1], rhs.shape[-1]), matrix.dtype)
+        return by_matrix(lambda a, b: np.linalg.lstsq(a, b, rcond=None)[0], result, matrix, rhs)
+
+    def solved(matrix: Array, rhs: Array, l2_regularizer: Array) -> Array:
+        _require_fitting(matrix, rhs)
+        require(l2_regularizer.ndim == 0, f"l2_regularizer must be scalar, got {shape_text(l2_regularizer.shape)}")
+        require(bool(l2_regularizer >= 0), "l2_regularizer must be >= 0.")
+        return fast(matrix, rhs, float(l2_regularizer)) if node.attrs["fast"] else shortest(matrix, rhs)
+
+    return solved
+
+
+def substitute(matrix: Array, rhs: Array, *, lower: bool) -> Array:
+    """x [..., n, k] with T x = rhs, T being a triangle of each matrix [..., n, n]; leading axes broadcast.
+
+    A zero on the diagonal divides by zero and so gives infinities and NaN, as IEEE arithmetic has it.
+    """
+    rows = matrix.shape[-1]
+    leading = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
+    x = np.zeros((*leading, rows, rhs.shape[-1]), rhs.dtype)
+    for i in range(rows) if lower else range(rows - 1, -1, -1):
+        known = slice(0, i) if lower else slice(i + 1, rows)
+        rest = rhs[..., i, :] - (matrix[..., i : i + 1, known] @ x[..., known, :])[..., 0, :]
+        x[..., i, :] = rest / matrix[..., i, i, None]
+    return x
+
+
+@kernel("MatrixTriangularSolve")
+def solve_triangular(node: Construction) -> Kernel:
+    """x with T x = rhs, T being one triangle of the matrix, or its conjugate transpose."""
+    lower, turned = node.attrs["lower"], node.attrs["adjoint"]
+
+    def solved(matrix: Array, rhs: Array) -> Array:
+        require_matrices(matrix)
+        require_matrices(rhs, 1)
+        if matrix.shape[-1] != rhs.shape[-2]:
+            flags = f"{int(lower)} {int(turned)}"
+            raise InvalidArgumentError(
+                f"In[0] mismatch In[1] shape: {matrix.shape[-1]} vs. {rhs.shape[-2]}: "
+                f"{shape_text(matrix.shape)} {shape_text(rhs.shape)} {flags}"
+            )
+        require(matrix.shape[-1] == matrix.shape[-2], "In[0] matrices in the last two dimensions must be square")
+        return substitute(adjoint(matrix) if turned else matrix, rhs, lower=lower != turned)
+
+    return solved
+
+
+def _from_bands(bands: Array, lower: bool) -> Array:
+    """Square matrices [..., n, n] from bands [..., k, n]: row i of a band holds its element of row i of the matrix.
+
+    Lower: band 0 is the diagonal, then the subdiagonals. Upper: the last band is the diagonal, above it superdiagonals.
+    """
+    count, size = bands.shape[-2:]
+    result = np.zeros((*bands.shape[:-2], size, size), bands.dtype)
+    for offset in range(min(count, size)):
+        row = np.arange(offset, size) if lower else np.arange(size - offset)
+        column = row - offset if lower else row + offset
+        result[..., row, column] = bands[..., offset if lower else count - 1 - offset, row]
+    return result
+
+
+@kernel("BandedTriangularSolve")
+def solve_banded(node: Construction) -> Kernel:
+    """x with T x = rhs, T being triangular and given by its bands, or its conjugate transpose."""
+    lower, turned = node.attrs["lower"], node.attrs["adjoint"]
+
+    def solved(bands: Array, rhs: Array) -> Array:
+        require_matrices(bands)
+        require_matrices(rhs, 1)
+        require(bands.shape[-1] == rhs.shape[-2], "Input matrix and rhs are incompatible.")
+        diagonal = bands[..., 0 if lower else -1, :]
+        require(bool((diagonal != 0).all()), _NOT_INVERTIBLE)
+        matrix = _from_bands(bands, lower)
+        return substitute(adjoint(matrix) if turned else matrix, rhs, lower=lower != turned)
+
+    return solved
+
+
+@kernel("TridiagonalSolve")
+def solve_tridiagonal(node: Construction) -> Kernel:
+    """x with A x = rhs, A given by its three diagonals; NaN where A is singular.
+
+    Diagonals [..., 3, n]: above (last unused), main, below (first unused).
+    """
+    if node.attrs["perturb_singular"]:
+        raise UnimplementedError("TridiagonalSolve with perturb_singular is not supported; set it to false")
+    solve_bands, dtype = scipy_linalg("solve_banded"), numpy_dtype(node.output_types[0])
+
+    def one(diagonals: Array, rhs: Array) -> Any:
+        bands = np.array(diagonals)
+        bands[0, 1:], bands[2, :-1] = diagonals[0, :-1], diagonals[2, 1:]  # where LAPACK expects them
+        bands[0, 0] = bands[2, -1] = 0
+        try:
+            return solve_bands((1, 1), bands, rhs, check_finite=False)
+        except np.linalg.LinAlgError:
+            return np.full_like(rhs, np.nan)
+
+    def solved(diagonals: Array, rhs: Array) -> Array:
+        require_matrices(diagonals)
+        require_matrices(rhs, 1)
+        rows, size = diagonals.shape[-2:]
+        require(rows == 3, f"Expected diagonals to be provided as a matrix with 3 rows, got {rows} rows.")
+        if size != rhs.shape[-2]:
+            raise InvalidArgumentError(
+                f"Expected the same number of left-hand sides and right-hand sides, got {size} and {rhs.shape[-2]}."
+            )
+        result = np.empty(rhs.shape, dtype)
+        return by_matrix(one, result, diagonals, rhs) if result.size else result
+
+    return solved
+
+
+def _multiply_tridiagonal(above: Array, main: Array, below: Array, rhs: Array) -> Array:
+    """A rhs for A given by three diagonals [..., 1, n]: above (last unused), main, below (first unused)."""
+    for i, tensor in enumerate((above, main, below, rhs)):
+        require_matrices(tensor, i)
+    above, main, below = (np.swapaxes(diagonal, -1, -2) for diagonal in (above, main, below))
+    result: Array = main * rhs
+    result[..., :-1, :] += above[..., :-1, :] * rhs[..., 1:, :]
+    result[..., 1:, :] += below[..., 1:, :] * rhs[..., :-1, :]
+    return result
+
+
+simple("TridiagonalMatMul", _multiply_tridiagonal)

@@ -1,0 +1,1 @@
+"""Kernels of the ops on tensor arrays, tensor lists, stacks and optional values."""

@@ -1,0 +1,97 @@
+"""Stacks: what a loop's forward pass keeps for its gradient.
+
+Flows in: handles, tensors. Flows out: handles, tensors. Always holds: what was pushed last is popped first; a stack
+lives as long as the tensors that carry it, so no longer than its step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ....errors import InvalidArgumentError
+from ....graph.dtypes import Array, DataType
+from ..carried import carried, carrying
+from ..registry import Construction, Kernel, kernel
+
+
+@dataclass(slots=True)
+class Stack:
+    """See the module. `limit` is the most elements it holds, any number if it is negative."""
+
+    name: str
+    dtype: DataType
+    limit: int
+    items: list[Array] = field(default_factory=list)
+    closed: bool = False
+
+    def check(self, dtype: DataType) -> None:
+        """InvalidArgumentError unless the elements are of that type."""
+        if dtype != self.dtype:
+            raise InvalidArgumentError(f"Must have type {self.dtype:d} but got {dtype:d}")
+
+    def check_open(self) -> None:
+        """InvalidArgumentError once the stack is closed."""
+        if self.closed:
+            raise InvalidArgumentError(f"Stack[{self.name}] has already been closed.")
+
+
+def _stack_of(handle: Array) -> Stack:
+    return carried(handle, Stack, "a stack")
+
+
+@kernel("StackV2")
+def stack(node: Construction) -> Kernel:
+    """A new stack that holds up to `max_size` elements."""
+    name, dtype = node.attrs["stack_name"].decode() or node.name, node.attrs["elem_type"]
+
+    def make(limit: Array) -> Array:
+        if limit.ndim:
+            raise InvalidArgumentError("Stack size must be a scalar")
+        return carrying(Stack(name, dtype, int(limit)))
+
+    return make
+
+
+@kernel("StackPushV2")
+def stack_push(node: Construction) -> Kernel:
+    """Pushes a tensor, and passes it on."""
+    dtype = node.input_types[1]
+
+    def push(handle: Array, value: Array) -> Array:
+        found = _stack_of(handle)
+        found.check(dtype)
+        found.check_open()
+        if 0 <= found.limit <= len(found.items):
+            raise InvalidArgumentError(f"Stack[{found.name}] overflowed its max_size ({found.limit})")
+        found.items.append(value)
+        return value
+
+    return push
+
+
+@kernel("StackPopV2")
+def stack_pop(node: Construction) -> Kernel:
+    """Takes what was pushed last."""
+    dtype = node.output_types[0]
+
+    def pop(handle: Array) -> Array:
+        found = _stack_of(handle)
+        found.check_open()
+        if not found.items:
+            raise InvalidArgumentError(f"Stack[{found.name}] is empty when calling Pop().")
+        found.check(dtype)
+        return found.items.pop()
+
+    return pop
+
+
+@kernel("StackCloseV2")
+def stack_close(node: Construction) -> Kernel:
+    """Forgets all elements; from then on nothing can be pushed or popped."""
+
+    def close(handle: Array) -> None:
+        found = _stack_of(handle)
+        found.closed = True
+        found.items.clear()
+
+    return close

@@ -1,0 +1,326 @@
+"""Lists of tensors, as variants: making them, and reading and changing one element.
+
+Flows in: lists, indices, tensors, shapes as integer vectors (a scalar -1 is an unknown shape). Flows out: new lists,
+tensors. Always holds: a list never changes; an element that was never set reads as zeros where its shape is known.
+
+Pushing shares the storage of the list that was pushed to: a Python list of which every `TensorList` sees its own
+number of elements from the front, so that a loop of n pushes, and then n pops, takes n steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.analysis.shape_functions import merge
+from ....graph.dtypes import Array, DataType, Shape, dtype_name, numpy_dtype
+from ..carried import carried, carrying, sum_of, zeros_like
+from ..registry import Construction, Kernel, kernel
+from .tensor_array import compatible, is_complete, zeros_of
+
+Item = Array | None
+
+
+@dataclass(frozen=True, slots=True)
+class TensorList:
+    """See the module. `limit` is the most elements it may get by pushing, any number if it is negative."""
+
+    dtype: DataType
+    shape: Shape
+    storage: list[Item]
+    length: int
+    limit: int = -1
+
+    @property
+    def items(self) -> list[Item]:
+        """The elements; None for those never set."""
+        return self.storage[: self.length]
+
+    def holding(self, items: Iterable[Item]) -> TensorList:
+        """A list of the same kind with other elements."""
+        storage = list(items)
+        return replace(self, storage=storage, length=len(storage))
+
+    def pushed(self, item: Array) -> TensorList:
+        """The list with one more element at the end."""
+        storage, length = self.storage, self.length
+        if len(storage) == length:
+            storage.append(item)
+        if storage[length] is not item:  # the place is taken, perhaps since a moment ago by another thread
+            storage = [*storage[:length], item]
+        return replace(self, storage=storage, length=length + 1)
+
+    def plus(self, other: TensorList) -> TensorList:
+        """The sums of the elements; one that is not set counts as zeros."""
+        if self.dtype != other.dtype:
+            raise InvalidArgumentError(
+                "Trying to add two lists of tensors of different dtypes. "
+                f"One is {dtype_name(self.dtype)} and the other is {dtype_name(other.dtype)}"
+            )
+        if not compatible(self.shape, other.shape):
+            self._refuse("lists of tensors with incompatible element shapes", self.shape, other.shape)
+        if self.length != other.length:
+            raise InvalidArgumentError(
+                "Trying to add two lists of tensors with different lengths. "
+                f"One is {self.length} and the other is {other.length}"
+            )
+        made = self.holding(self._sum(a, b) for a, b in zip(self.items, other.items, strict=True))
+        return replace(made, shape=merge(self.shape, other.shape))
+
+    def _sum(self, a: Item, b: Item) -> Item:
+        if a is None or b is None:
+            return b if a is None else a
+        if a.shape != b.shape:
+            self._refuse("tensors with incompatible element shapes", a.shape, b.shape)
+        return sum_of(a, b, self.dtype)
+
+    def _refuse(self, what: str, one: Shape, other: Shape) -> None:
+        raise InvalidArgumentError(
+            f"Trying to add two {what}. One is {shape_text(one)} and the other is {shape_text(other)}"
+        )
+
+    def zeros(self) -> TensorList:
+        """The same list of zeros."""
+        return self.holding(None if item is None else zeros_like(item, self.dtype) for item in self.items)
+
+
+def list_of(value: Array, dtype: DataType | None = None) -> TensorList:
+    """The list that a variant carries; InvalidArgumentError for others, and for one of another element type."""
+    found = carried(value, TensorList, "a list")
+    if dtype is not None and found.dtype != dtype:
+        raise InvalidArgumentError(
+            f"Invalid data types; op elements {dtype_name(dtype)} but list elements {dtype_name(found.dtype)}"
+        )
+    return found
+
+
+def shape_of(value: Array) -> Shape:
+    """The shape that an integer tensor stands for."""
+    if value.ndim == 0:
+        if value != -1:
+            raise InvalidArgumentError("The only valid scalar shape tensor is the fully unknown shape specified as -1.")
+        return None
+    if value.ndim > 1:
+        raise InvalidArgumentError(f"Shape must be at most rank 1 but is rank {value.ndim}")
+    return tuple(None if size < 0 else int(size) for size in value)
+
+
+def merged(a: Shape, b: Shape) -> Shape:
+    """The one shape that both describe; InvalidArgumentError in the words of the list ops."""
+    if not compatible(a, b):
+        raise InvalidArgumentError(
+            f"PartialTensorShape: Incompatible shapes during merge: {shape_text(a)} vs. {shape_text(b)}"
+        )
+    return merge(a, b)
+
+
+def common_shape(shape: Shape, items: Iterable[Item]) -> Shape:
+    """What `shape` and the elements that are set tell of the one shape of all."""
+    for item in items:
+        if item is not None:
+            shape = merged(shape, item.shape)
+    return shape
+
+
+def filled(items: Sequence[Item], shape: Shape, dtype: DataType) -> list[Array]:
+    """The elements, with zeros of a complete shape for those that are not set."""
+    return [zeros_of(shape, dtype) if item is None else item for item in items]
+
+
+def listing(dtype: DataType, shape: Shape, items: Iterable[Item], limit: int = -1) -> Array:
+    """The variant that carries a new list."""
+    storage = list(items)
+    return carrying(TensorList(dtype, shape, storage, len(storage), limit))
+
+
+@kernel("EmptyTensorList")
+def empty_tensor_list(node: Construction) -> Kernel:
+    """A list without elements that may get `max_num_elements`."""
+    dtype = node.attrs["element_dtype"]
+
+    def make(shape: Array, limit: Array) -> Array:
+        if limit.ndim:
+            raise InvalidArgumentError(
+                f"max_num_elements expected to be a scalar but got shape: {shape_text(limit.shape)}"
+            )
+        return listing(dtype, shape_of(shape), (), int(limit))
+
+    return make
+
+
+@kernel("TensorListReserve")
+def tensor_list_reserve(node: Construction) -> Kernel:
+    """A list of elements that are not set."""
+    dtype = node.attrs["element_dtype"]
+
+    def make(shape: Array, size: Array) -> Array:
+        if size.size != 1:
+            raise InvalidArgumentError(
+                f"The num_elements to reserve must be a tensor size 1, but got {shape_text(size.shape)}"
+            )
+        count = int(np.asarray(size).item())
+        if count < 0:
+            raise InvalidArgumentError(f"The num_elements to reserve must be a non negative number, but got {count}")
+        return listing(dtype, shape_of(shape), [None] * count)
+
+    return make
+
+
+@kernel("TensorListLength")
+def tensor_list_length(node: Construction) -> Kernel:
+    """How many elements there are."""
+    return lambda value: np.int32(list_of(value).length)
+
+
+@kernel("TensorListElementShape")
+def tensor_list_element_shape(node: Construction) -> Kernel:
+    """The shape of the elements, as far as it is known, with -1 for what is not."""
+    dtype = numpy_dtype(node.output_types[0])
+
+    def tell(value: Array) -> Array:
+        shape = list_of(value).shape
+        return np.array(-1 if shape is None else [-1 if size is None else size for size in shape], dtype)
+
+    return tell
+
+
+@kernel("TensorListResize")
+def tensor_list_resize(node: Construction) -> Kernel:
+    """The first elements, and behind them as many that are not set as it takes."""
+
+    def resize(value: Array, size: Array) -> Array:
+        found, count = list_of(value), int(size)
+        if count < 0:
+            raise InvalidArgumentError(f"TensorListSlice expects size to be non-negative. Got: {count}")
+        return carrying(resized(found, count))
+
+    return resize
+
+
+def resized(found: TensorList, count: int) -> TensorList:
+    """The list with `count` elements."""
+    return found.holding([*found.items[:count], *[None] * (count - found.length)])
+
+
+def _check_set(found: TensorList, item: Array, dtype: DataType, doing: str) -> None:
+    if dtype != found.dtype:
+        raise InvalidArgumentError(
+            f"Invalid data types; op elements {dtype_name(dtype)} but list elements {dtype_name(found.dtype)}"
+        )
+    if not compatible(found.shape, item.shape):
+        raise InvalidArgumentError(
+            f"Tried to {doing}. Op element shape: {shape_text(item.shape)} list shape: {shape_text(found.shape)}"
+        )
+
+
+@kernel("TensorListPushBack")
+def tensor_list_push_back(node: Construction) -> Kernel:
+    """The list with one more element."""
+    dtype = node.input_types[1]
+
+    def push(value: Array, item: Array) -> Array:
+        found = list_of(value)
+        _check_set(found, item, dtype, "append a tensor with incompatible shape to a list")
+        if 0 <= found.limit <= found.length:
+            raise InvalidArgumentError(
+                f"Tried to push item into a full list list size: {found.length} max_num_elements: {found.limit}"
+            )
+        return carrying(found.pushed(np.asarray(item)))
+
+    return push
+
+
+@kernel("TensorListPushBackBatch")
+def tensor_list_push_back_batch(node: Construction) -> Kernel:
+    """Pushes one row of a tensor to each of several lists."""
+    dtype = node.input_types[1]
+
+    def push(values: Array, rows: Array) -> Array:
+        if rows.shape[: values.ndim] != values.shape:
+            raise InvalidArgumentError(
+                f"Expected tensor.shape[:{values.ndim}] to be {shape_text(values.shape)}, the shape of the lists, "
+                f"but got {shape_text(rows.shape)}"
+            )
+        made = np.empty(values.shape, object)
+        for number, place in enumerate(np.ndindex(values.shape)):
+            found, row = list_of(values[place]), np.asarray(rows[place])
+            _check_set(found, row, dtype, f"append a tensor with incompatible shape to a list at index {number}")
+            made[place] = found.pushed(row)
+        return made
+
+    return push
+
+
+@kernel("TensorListPopBack")
+def tensor_list_pop_back(node: Construction) -> Kernel:
+    """The list without its last element, and that element."""
+    dtype = node.output_types[1]
+
+    def pop(value: Array, shape: Array) -> tuple[Array, Array]:
+        found = list_of(value, dtype)
+        if not found.length:
+            raise InvalidArgumentError("Trying to pop from an empty list.")
+        last = found.storage[found.length - 1]
+        if last is None:
+            known = merged(found.shape, shape_of(shape))
+            if not is_complete(known):
+                raise InvalidArgumentError(
+                    f"Trying to read an uninitialized tensor but element_shape is not fully defined.{shape_text(known)}"
+                )
+            last = zeros_of(known, dtype)
+        return carrying(replace(found, length=found.length - 1)), last
+
+    return pop
+
+
+@kernel("TensorListGetItem")
+def tensor_list_get_item(node: Construction) -> Kernel:
+    """One element."""
+    dtype = node.output_types[0]
+
+    def get(value: Array, index: Array, shape: Array) -> Array:
+        found, place = list_of(value, dtype), int(index)
+        if not 0 <= place < found.length:
+            raise InvalidArgumentError(f"Trying to access element {place} in a list with {found.length} elements.")
+        item = found.storage[place]
+        return _unset(found, shape_of(shape)) if item is None else item
+
+    return get
+
+
+def _unset(found: TensorList, asked: Shape) -> Array:
+    """The zeros that an element which is not set reads as; the other elements may have to tell the shape."""
+    shape = merged(found.shape, asked)
+    if not is_complete(shape):
+        shape = common_shape(shape, found.items)
+    if not is_complete(shape):
+        raise InvalidArgumentError(
+            "Trying to read an uninitialized tensor but element_shape is not fully defined: "
+            f"{shape_text(shape)} and no list element is set."
+        )
+    return zeros_of(shape, found.dtype)
+
+
+@kernel("TensorListSetItem")
+def tensor_list_set_item(node: Construction) -> Kernel:
+    """The list with another element at one place; beyond its end if the attr allows that."""
+    dtype, grows = node.input_types[2], bool(node.attrs["resize_if_index_out_of_bounds"])
+
+    def set_item(value: Array, index: Array, item: Array) -> Array:
+        found, place = list_of(value), int(index)
+        if dtype != found.dtype:
+            _check_set(found, item, dtype, "")
+        if grows and place >= found.length:
+            found = resized(found, place + 1)
+        if not 0 <= place < found.length:
+            raise InvalidArgumentError(f"Trying to modify element {place} in a list with {found.length} elements.")
+        _check_set(found, item, dtype, "set a tensor with incompatible shape at a list index")
+        items = found.items
+        items[place] = np.asarray(item)
+        return carrying(found.holding(items))
+
+    return set_item

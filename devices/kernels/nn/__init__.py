@@ -1,0 +1,1 @@
+"""Kernels of neural networks: convolutions, poolings, normalisations, activations, losses, recurrent cells."""

@@ -1,0 +1,23 @@
+"""What a tensor and the bias that is added to it must be like.
+
+Flows in: a tensor and a bias. Flows out: nothing. Always holds: the error is TensorFlow's, wherever the sum is stored.
+"""
+
+from __future__ import annotations
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array
+
+
+def check_bias(value: Array, bias: Array, *, channel_first: bool) -> None:
+    """InvalidArgumentError unless there is one bias per channel of `value`."""
+    if value.ndim < 2:
+        raise InvalidArgumentError(f"Input tensor must be at least 2D: {shape_text(value.shape)}")
+    if bias.ndim != 1:
+        raise InvalidArgumentError(f"Biases must be 1D: {shape_text(bias.shape)}")
+    if bias.shape[0] != value.shape[1 if channel_first else -1]:
+        raise InvalidArgumentError(
+            "Must provide as many biases as the last dimension of the input tensor: "
+            f"{shape_text(bias.shape)} vs. {shape_text(value.shape)}"
+        )

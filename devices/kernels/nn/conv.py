@@ -1,0 +1,229 @@
+"""Convolution ops of two and three spatial axes, depthwise convolutions, and their gradients.
+
+Flows in: tensors in either channel order, and sizes of what a gradient is for. Flows out: tensors in the same order.
+Always holds: the arithmetic is that of `convolution.py`; here attrs are read, shapes checked and axes moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from ....errors import InvalidArgumentError, UnimplementedError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array
+from ....graph.ops.nn.windows import WindowAttrs, window_attrs
+from ..linalg.half_products import PLAIN, arithmetic_of
+from ..registry import Construction, Kernel, kernel
+from ..support import in_float32, require
+from . import convolution
+from .sliding import Sweep, as_laid_out, channels_last, sweep
+
+SweepOf = Callable[[tuple[int, ...], tuple[int, ...]], Sweep]
+
+
+def _conv_attrs(node: Construction, layout: str = "NHWC") -> tuple[WindowAttrs, SweepOf]:
+    """The node's window attrs, and a remembering function from (spatial sizes, window) to the sweep."""
+    attrs = window_attrs(node.attrs, layout)
+    axes = [axis for axis in range(attrs.rank) if axis not in attrs.spatial_axes]
+    for values, what in ((attrs.raw_strides, "strides"), (attrs.raw_dilations, "dilations")):
+        if any(values[axis] != 1 for axis in axes):
+            error = UnimplementedError if node.op.startswith("Conv2D") else InvalidArgumentError
+            raise error(f"Current implementation does not yet support {what} in the batch and depth dimensions.")
+
+    @lru_cache(maxsize=32)
+    def sweep_of(sizes: tuple[int, ...], window: tuple[int, ...]) -> Sweep:
+        return sweep(attrs, sizes, window)
+
+    return attrs, sweep_of
+
+
+def _check_operands(x: Array, w: Array, rank: int) -> None:
+    """Ranks, and that channels divide into groups; `x` is channels last."""
+    if x.ndim != rank:
+        raise InvalidArgumentError(f"convolution input must be {rank}-dimensional: {shape_text(x.shape)}")
+    if w.ndim != rank:
+        raise InvalidArgumentError(f"convolution filter must be {rank}-dimensional: {shape_text(w.shape)}")
+    _check_groups(x.shape[-1], w.shape)
+
+
+def _check_groups(channels: int, window_shape: Sequence[int]) -> None:
+    depth, features = window_shape[-2:]
+    if depth <= 0:
+        raise InvalidArgumentError(f"filter depth must be stricly positive, got {depth}")
+    if channels % depth:
+        raise InvalidArgumentError(f"input depth must be evenly divisible by filter depth: {channels} vs {depth}")
+    groups = channels // depth
+    if groups > 1 and features % groups:
+        raise InvalidArgumentError(f"output depth must be evenly divisible by number of groups: {features} vs {groups}")
+
+
+@kernel("Conv2D", "Conv3D")
+def conv(node: Construction) -> Kernel:
+    """Sums of products over a window along the spatial axes; channels go in groups where the filter is thinner."""
+    attrs, sweep_of = _conv_attrs(node, "NDHWC" if node.op == "Conv3D" else "NHWC")
+    # TensorFlow's Conv2D widens half types, its Conv3D does not.
+    arithmetic = arithmetic_of(node.output_types[0]) if node.op == "Conv3D" else PLAIN
+
+    def convolve(x: Array, w: Array) -> Array:
+        if x.ndim == attrs.rank:
+            x = channels_last(x, attrs)
+        _check_operands(x, w, attrs.rank)
+        require(w.size > 0, "filter must not have zero elements (i.e. all dimensions must be non-zero)")
+        walked = sweep_of(x.shape[1:-1], w.shape[:-2])
+        return as_laid_out(convolution.convolve(x, w, walked, arithmetic), attrs)
+
+    return in_float32(convolve, node.output_types[0])
+
+
+def _full_sizes(given: Array, y: Array, attrs: WindowAttrs, channels: int, op: str) -> tuple[int, ...]:
+    """The input's sizes, channels last; two given sizes are the spatial ones."""
+    values = tuple(int(n) for n in np.ravel(given))
+    if len(values) == attrs.rank - 2 and attrs.rank == 4:
+        return (y.shape[0], *values, channels)
+    if len(values) != attrs.rank:
+        raise InvalidArgumentError(
+            f"{op} requires input_sizes to contain {attrs.rank} values or {attrs.rank - 2} values, "
+            f"but got: {len(values)}"
+        )
+    return (values[0], *attrs.spatial(values), values[attrs.channel_axis])
+
+
+def _check_gradient(sizes: Sequence[int], window_shape: Sequence[int], y: Array, walked: Sweep, op: str) -> None:
+    """That `y` is what a convolution of these sizes puts out; all channels last."""
+    if sizes[0] != y.shape[0]:
+        raise InvalidArgumentError(
+            f"{op}: input and out_backprop must have the same batch size. "
+            f"Input batch: {sizes[0]}, outbackprop batch: {y.shape[0]}, batch_dim: 0"
+        )
+    _check_groups(sizes[-1], window_shape)
+    if window_shape[-1] != y.shape[-1]:
+        raise InvalidArgumentError(f"{op}: filter and out_backprop must have the same out_depth")
+    for axis, (actual, computed) in enumerate(zip(y.shape[1:-1], walked.output, strict=True)):
+        if actual != computed:
+            raise InvalidArgumentError(
+                f"{op}: Size of out_backprop doesn't match computed: actual = {actual}, computed = {computed} "
+                f"spatial_dim: {axis + 1} input: {sizes[axis + 1]} filter: {window_shape[axis]} output: {actual} "
+                f"stride: {walked.strides[axis]} dilation: {walked.dilations[axis]}"
+            )
+
+
+@kernel("Conv2DBackpropInput", "Conv3DBackpropInputV2")
+def conv_backprop_input(node: Construction) -> Kernel:
+    """The gradient of a convolution with respect to its input, from the filter and the gradient of its output."""
+    attrs, sweep_of = _conv_attrs(node, "NDHWC" if "3D" in node.op else "NHWC")
+    arithmetic = arithmetic_of(node.output_types[0])
+    label = "Conv2DCustomBackpropInput" if "2D" in node.op else "Conv3DBackpropInputOp"
+
+    def gradient(given: Array, w: Array, y: Array) -> Array:
+        require(y.ndim == w.ndim == attrs.rank, f"{label}: filter and out_backprop must be {attrs.rank}-dimensional")
+        y = channels_last(y, attrs)
+        sizes = _full_sizes(given, y, attrs, w.shape[-2], node.op)
+        walked = sweep_of(sizes[1:-1], w.shape[:-2])
+        _check_gradient(sizes, w.shape, y, walked, label)
+        return as_laid_out(convolution.input_gradient(y, w, sizes[1:-1], sizes[-1], walked, arithmetic), attrs)
+
+    return in_float32(gradient, node.output_types[0])
+
+
+@kernel("Conv2DBackpropFilter", "Conv3DBackpropFilterV2")
+def conv_backprop_filter(node: Construction) -> Kernel:
+    """The gradient of a convolution with respect to its filter, from the input and the gradient of its output."""
+    attrs, sweep_of = _conv_attrs(node, "NDHWC" if "3D" in node.op else "NHWC")
+    arithmetic = arithmetic_of(node.output_types[0])
+    label = "Conv2DCustomBackpropFilter" if "2D" in node.op else "Conv3DBackpropFilterOp"
+
+    def gradient(x: Array, given: Array, y: Array) -> Array:
+        require(x.ndim == y.ndim == attrs.rank, f"{label}: input and out_backprop must be {attrs.rank}-dimensional")
+        window_shape = tuple(int(n) for n in np.ravel(given))
+        require(len(window_shape) == attrs.rank, f"{label}: filter_sizes must have {attrs.rank} values")
+        x, y = channels_last(x, attrs), channels_last(y, attrs)
+        walked = sweep_of(x.shape[1:-1], window_shape[:-2])
+        _check_gradient(x.shape, window_shape, y, walked, label)
+        return convolution.filter_gradient(x, y, window_shape, walked, arithmetic)
+
+    return in_float32(gradient, node.output_types[0])
+
+
+def _depthwise_attrs(node: Construction) -> tuple[WindowAttrs, SweepOf]:
+    attrs, sweep_of = _conv_attrs(node)
+    if len(set(attrs.strides)) != 1:
+        raise InvalidArgumentError(
+            "Current implementation only supports equal length strides in the row and column dimensions."
+        )
+    return attrs, sweep_of
+
+
+@kernel("DepthwiseConv2dNative")
+def depthwise_conv(node: Construction) -> Kernel:
+    """A convolution of each channel with filters of its own."""
+    attrs, sweep_of = _depthwise_attrs(node)
+    arithmetic = arithmetic_of(node.output_types[0])
+
+    def convolve(x: Array, w: Array) -> Array:
+        require(x.ndim == 4, f"input must be 4-dimensional{shape_text(x.shape)}")
+        require(w.ndim == 4, f"filter must be 4-dimensional: {shape_text(w.shape)}")
+        x = channels_last(x, attrs)
+        if x.shape[-1] != w.shape[2]:
+            raise InvalidArgumentError(f"input and filter must have the same depth: {x.shape[-1]} vs {w.shape[2]}")
+        walked = sweep_of(x.shape[1:-1], w.shape[:2])
+        return as_laid_out(convolution.depthwise(x, w, walked, arithmetic), attrs)
+
+    return in_float32(convolve, node.output_types[0])
+
+
+def _check_depthwise(sizes: Sequence[int], window_shape: Sequence[int], y: Array, walked: Sweep, label: str) -> None:
+    if sizes[0] != y.shape[0]:
+        raise InvalidArgumentError(f"{label}: input and out_backprop must have the same batch size")
+    if sizes[-1] != window_shape[2]:
+        raise InvalidArgumentError(f"{label}: input and filter must have the same in_depth")
+    if y.shape[-1] != window_shape[2] * window_shape[3]:
+        raise InvalidArgumentError(f"{label}: depth_multiplier * in_depth not equal to out_depth")
+    for what, actual, computed in zip(("rows", "columns"), y.shape[1:-1], walked.output, strict=True):
+        if actual != computed:
+            raise InvalidArgumentError(
+                f"{label}: Number of {what} of out_backprop doesn't match computed: "
+                f"actual = {actual}, computed = {computed}"
+            )
+
+
+@kernel("DepthwiseConv2dNativeBackpropInput")
+def depthwise_backprop_input(node: Construction) -> Kernel:
+    """The gradient of a depthwise convolution with respect to its input."""
+    attrs, sweep_of = _depthwise_attrs(node)
+    arithmetic = arithmetic_of(node.output_types[0])
+    label = "DepthwiseConv2DBackpropInput"
+
+    def gradient(given: Array, w: Array, y: Array) -> Array:
+        require(given.size == 4, f"{label}: input must be 4-dimensional")
+        require(w.ndim == 4, f"{label}: filter must be 4-dimensional")
+        require(y.ndim == 4, f"{label}: out_backprop must be 4-dimensional")
+        y = channels_last(y, attrs)
+        sizes = _full_sizes(given, y, attrs, w.shape[2], node.op)
+        walked = sweep_of(sizes[1:-1], w.shape[:2])
+        _check_depthwise(sizes, w.shape, y, walked, label)
+        return as_laid_out(convolution.depthwise_input_gradient(y, w, sizes[1:-1], walked, arithmetic), attrs)
+
+    return in_float32(gradient, node.output_types[0])
+
+
+@kernel("DepthwiseConv2dNativeBackpropFilter")
+def depthwise_backprop_filter(node: Construction) -> Kernel:
+    """The gradient of a depthwise convolution with respect to its filter."""
+    attrs, sweep_of = _depthwise_attrs(node)
+    arithmetic = arithmetic_of(node.output_types[0])
+    label = "DepthwiseConv2DBackpropFilter"
+
+    def gradient(x: Array, given: Array, y: Array) -> Array:
+        require(x.ndim == 4, f"{label}: input must be 4-dimensional")
+        require(given.size == 4, f"{label}: filter must be 4-dimensional")
+        require(y.ndim == 4, f"{label}: out_backprop must be 4-dimensional")
+        x, y = channels_last(x, attrs), channels_last(y, attrs)
+        window_shape = tuple(int(n) for n in given)
+        walked = sweep_of(x.shape[1:-1], window_shape[:2])
+        _check_depthwise(x.shape, window_shape, y, walked, label)
+        return convolution.depthwise_filter_gradient(x, y, window_shape, walked, arithmetic)
+
+    return in_float32(gradient, node.output_types[0])

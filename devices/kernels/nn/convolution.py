@@ -1,0 +1,158 @@
+"""The arithmetic of convolutions and their gradients, channels last, for any number of spatial axes.
+
+Flows in: x [batch, spatial..., channels], w [window..., channels / groups, features], y [batch, output..., features],
+the window's sweep. Flows out: one of x, w, y from the other two. Always holds: the three are adjoint to each other,
+<conv(x, w), y> == <x, input_gradient(y, w)> == <w, filter_gradient(x, y)> up to rounding.
+
+A convolution is one matrix product: patches of x as rows, the filter as columns. Patches are made for a few images at a
+time, so that they stay in cache and memory stays bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+
+from ....graph.dtypes import Array
+from ..linalg.half_products import PLAIN, Arithmetic
+from .sliding import Sweep
+
+_PATCH_BYTES = 16 << 20  # patches held at once; measured best between 4 and 64 MiB on a CPU with a 32 MiB cache
+
+
+def convolve(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) -> Array:
+    """At each output position the sum over the window of x times w."""
+    groups = x.shape[-1] // w.shape[-2]
+    if groups > 1:
+        return _in_groups(lambda i: convolve(_part(x, i, groups), _part(w, i, groups), sweep, arithmetic), groups)
+    filters = w.reshape(-1, w.shape[-1]) if w.size else w.reshape(prod(w.shape[:-1]), w.shape[-1])
+    if sweep.is_pointwise:
+        pixels = x.reshape(prod(x.shape[:-1]), x.shape[-1])
+        return arithmetic.product(pixels, filters).reshape(*x.shape[:-1], w.shape[-1])
+    padded = sweep.padded(x)
+    positions = prod(sweep.output)
+    parts = [
+        arithmetic.product(_rows(padded[images], sweep, filters.shape[0]), filters)
+        for images in _batches(x, positions * filters.shape[0])
+    ]
+    result = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return result.reshape(x.shape[0], *sweep.output, w.shape[-1])
+
+
+def filter_gradient(
+    x: Array, y: Array, window_shape: tuple[int, ...], sweep: Sweep, arithmetic: Arithmetic = PLAIN
+) -> Array:
+    """What `w` of shape `window_shape` must be, so that <conv(x, v), y> == <v, w> for every filter v."""
+    groups = x.shape[-1] // window_shape[-2]
+    if groups > 1:
+        part = (*window_shape[:-1], window_shape[-1] // groups)
+        return _in_groups(
+            lambda i: filter_gradient(_part(x, i, groups), _part(y, i, groups), part, sweep, arithmetic), groups
+        )
+    padded = sweep.padded(x)
+    depth, positions = prod(window_shape[:-1]), prod(sweep.output)
+    total = np.zeros((depth, window_shape[-1]), x.dtype)
+    for images in _batches(x, positions * depth):
+        rows = _rows(padded[images], sweep, depth)
+        arithmetic.add(total, arithmetic.product(rows.T, y[images].reshape(rows.shape[0], window_shape[-1])))
+    return total.reshape(window_shape)
+
+
+def input_gradient(
+    y: Array, w: Array, sizes: tuple[int, ...], channels: int, sweep: Sweep, arithmetic: Arithmetic = PLAIN
+) -> Array:
+    """An x [batch, *sizes, channels] so that <conv(v, w), y> == <v, x> for every input v.
+
+    Each tap adds its share, the last tap first, as in TensorFlow, where each output position adds its patch.
+    """
+    groups = channels // w.shape[-2]
+    if groups > 1:
+        return _in_groups(
+            lambda i: input_gradient(_part(y, i, groups), _part(w, i, groups), sizes, w.shape[-2], sweep, arithmetic),
+            groups,
+        )
+    filters = w.reshape(prod(w.shape[:-1]), w.shape[-1]).T
+    if sweep.is_pointwise:
+        pixels = y.reshape(prod(y.shape[:-1]), y.shape[-1])
+        return arithmetic.product(pixels, filters).reshape(*y.shape[:-1], channels)
+    grown = [n + walk.before + walk.after for n, walk in zip(sizes, sweep.walks, strict=True)]
+    padded = np.zeros((y.shape[0], *grown, channels), y.dtype)
+    taps = list(sweep.taps())
+    for images in _batches(y, prod(sweep.output) * filters.shape[1]):
+        some, target = y[images], padded[images]
+        rows = some.reshape(prod(some.shape[:-1]), some.shape[-1])
+        shares = arithmetic.product(rows, filters).reshape(*some.shape[:-1], *w.shape[:-1])
+        for tap, seen in reversed(taps):
+            arithmetic.add(target[seen], shares[(..., *tap, slice(None))])
+    return padded[sweep.inside(sizes)]
+
+
+def depthwise(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) -> Array:
+    """Each channel of x with filters of its own, w [window..., channels, multiplier], tap after tap.
+
+    Puts out y [batch, output..., channels * multiplier].
+    """
+    channels, multiplier = w.shape[-2:]
+    if arithmetic is PLAIN:
+        patches = sweep.patches(sweep.padded(x))
+        if multiplier == 1:
+            return np.asarray(np.einsum("nhwijc,ijc->nhwc", patches, w[..., 0]))
+        result: Array = np.einsum("nhwijc,ijcm->nhwcm", patches, w)
+        return result.reshape(*result.shape[:-2], channels * multiplier)
+    padded = sweep.padded(x)
+    total = np.zeros((x.shape[0], *sweep.output, channels, multiplier), x.dtype)
+    for tap, seen in sweep.taps():
+        arithmetic.add(total, padded[seen][..., None] * w[tap])
+    return total.reshape(*total.shape[:-2], channels * multiplier)
+
+
+def depthwise_input_gradient(
+    y: Array, w: Array, sizes: tuple[int, ...], sweep: Sweep, arithmetic: Arithmetic = PLAIN
+) -> Array:
+    """An x so that <depthwise(v, w), y> == <v, x> for every input v; each filter's share first, then their sum."""
+    channels, multiplier = w.shape[-2:]
+    parts = y.reshape(*y.shape[:-1], channels, multiplier)
+    grown = [n + walk.before + walk.after for n, walk in zip(sizes, sweep.walks, strict=True)]
+    padded = np.zeros((y.shape[0], *grown, channels, multiplier), y.dtype)
+    for tap, seen in sweep.taps():
+        arithmetic.add(padded[seen], parts * w[tap])
+    shares = padded[sweep.inside(sizes)]
+    return shares[..., 0] if multiplier == 1 else arithmetic.sum_of_few(shares)
+
+
+def depthwise_filter_gradient(
+    x: Array, y: Array, window_shape: tuple[int, ...], sweep: Sweep, arithmetic: Arithmetic = PLAIN
+) -> Array:
+    """A w of shape `window_shape` so that <depthwise(x, v), y> == <v, w> for every filter v: summed by image."""
+    channels, multiplier = window_shape[-2:]
+    parts = y.reshape(y.shape[0], prod(y.shape[1:-1]), channels, multiplier)
+    padded = sweep.padded(x)
+    result = np.zeros(window_shape, x.dtype)
+    for tap, seen in sweep.taps():
+        products = padded[seen].reshape(*parts.shape[:2], channels, 1) * parts
+        for image in arithmetic.sums_over_rows(products):
+            arithmetic.add(result[tap], image)
+    return result
+
+
+def _part(array: Array, index: int, groups: int) -> Array:
+    """The channels (last axis) of one group."""
+    size = array.shape[-1] // groups
+    return array[..., index * size : (index + 1) * size]
+
+
+def _in_groups(compute: Callable[[int], Array], groups: int) -> Array:
+    return np.concatenate([compute(index) for index in range(groups)], axis=-1)
+
+
+def _batches(x: Array, cells_per_image: int) -> list[slice]:
+    """Slices of the batch whose patches fit the budget, at least one."""
+    size = max(1, _PATCH_BYTES // max(1, cells_per_image * x.itemsize))
+    return [slice(start, min(start + size, x.shape[0])) for start in range(0, max(1, x.shape[0]), size)]
+
+
+def _rows(padded: Array, sweep: Sweep, depth: int) -> Array:
+    """The patches as rows of a matrix: [positions, window cells * channels]."""
+    return sweep.patches(padded).reshape(padded.shape[0] * prod(sweep.output), depth)

@@ -1,0 +1,116 @@
+"""Whole recurrent cells as single ops: LSTM (Hochreiter and Schmidhuber, 1997; peepholes: Gers, 2000), GRU (Cho, 2014).
+
+Flows in: input, state and the joined weights of all gates. Flows out: every gate and the new state. Always holds:
+weights multiply [input, previous output] once per step, for all gates together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array
+from ..registry import Construction, Kernel, kernel
+from ..support import in_float32
+
+Step = Callable[..., tuple[Array, ...]]
+
+
+def _sigmoid(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-x)), x.dtype)
+
+
+def _check_weights(x: Array, h: Array, w: Array, gates: int) -> None:
+    expected = (x.shape[-1] + h.shape[-1], gates * h.shape[-1])
+    if w.shape != expected:
+        raise InvalidArgumentError(f"weights must have shape {shape_text(expected)}, not {shape_text(w.shape)}")
+
+
+def _check_state(x: Array, **of_rank: tuple[int, Array]) -> None:
+    """That each named tensor has its rank, and as many rows as `x` where that is two."""
+    for name, (rank, value) in of_rank.items():
+        if value.ndim != rank:
+            raise InvalidArgumentError(f"Rank of {name} must be {rank}, got {value.ndim}")
+        if rank == 2 and value.shape[0] != x.shape[0]:
+            raise InvalidArgumentError(f"{name}.dims(0) != batch_size: {value.shape[0]} vs. {x.shape[0]}")
+
+
+def _check_length(name: str, value: Array, length: int) -> None:
+    if value.shape != (length,):
+        raise InvalidArgumentError(f"{name}.dim_size(0) != {length}: {shape_text(value.shape)}")
+
+
+def _lstm_step(node: Construction, order: str) -> Step:
+    """One step; `order` says in which order the gates' weights are joined (i input, c new cell, f forget, o output)."""
+    attrs = node.attrs
+    forget, clip, peephole = attrs.get("forget_bias", 0.0), float(attrs["cell_clip"]), bool(attrs["use_peephole"])
+
+    def step(
+        x: Array, cell: Array, h: Array, w: Array, wci: Array, wcf: Array, wco: Array, b: Array
+    ) -> tuple[Array, ...]:
+        _check_state(x, cs_prev=(2, cell), h_prev=(2, h))
+        if h.shape[1] != cell.shape[1]:
+            raise InvalidArgumentError(f"h_prev.dims(1) != cell_size: {h.shape[1]} vs. {cell.shape[1]}")
+        _check_weights(x, h, w, 4)
+        _check_length("b", b, w.shape[1])
+        for name, peep in (("wci", wci), ("wcf", wcf), ("wco", wco)):
+            _check_length(name, peep, h.shape[1])
+        joined = np.concatenate([x, h], axis=1) @ w + b
+        gate = dict(zip(order, np.split(joined, 4, axis=1), strict=True))
+        i = _sigmoid(gate["i"] + wci * cell if peephole else gate["i"])
+        f_in = gate["f"] + x.dtype.type(forget)
+        f = _sigmoid(f_in + wcf * cell if peephole else f_in)
+        new = np.tanh(gate["c"])
+        cell = new * i + cell * f
+        cell = np.clip(cell, -clip, clip) if clip > 0 else cell
+        o = _sigmoid(gate["o"] + wco * cell if peephole else gate["o"])
+        out = np.tanh(cell)
+        return i, cell, f, o, new, out, out * o
+
+    return step
+
+
+@kernel("LSTMBlockCell")
+def lstm_block_cell(node: Construction) -> Kernel:
+    """One step of an LSTM: input gate, cell, forget gate, output gate, new cell, its tanh, output."""
+    return in_float32(_lstm_step(node, "icfo"), node.output_types[0])
+
+
+@kernel("BlockLSTM", "BlockLSTMV2")
+def block_lstm(node: Construction) -> Kernel:
+    """An LSTM over time: every output of every step, stacked; zeros from step `seq_len_max` on."""
+    step = _lstm_step(node, "icfo" if node.op == "BlockLSTM" else "ifco")
+
+    def unrolled(length: Array, x: Array, cell: Array, h: Array, *weights: Array) -> tuple[Array, ...]:
+        if length.ndim != 0:
+            raise InvalidArgumentError(f"`seq_len_max_tensor` must be rank 0 but is rank {length.ndim}")
+        if x.ndim != 3:
+            raise InvalidArgumentError(f"`x` must be rank 3 but is rank {x.ndim}")
+        shape = (x.shape[0], x.shape[1], h.shape[-1])
+        results = tuple(np.zeros(shape, x.dtype) for _ in range(7))
+        for time in range(min(int(length), x.shape[0])):
+            values = step(x[time], cell, h, *weights)
+            for result, value in zip(results, values, strict=True):
+                result[time] = value
+            cell, h = values[1], values[6]
+        return results
+
+    return in_float32(unrolled, node.output_types[0])
+
+
+@kernel("GRUBlockCell")
+def gru_block_cell(node: Construction) -> Kernel:
+    """One step of a GRU: reset gate, update gate, candidate, output."""
+
+    def step(x: Array, h: Array, w_gates: Array, w_new: Array, b_gates: Array, b_new: Array) -> tuple[Array, ...]:
+        _check_state(x, h_prev=(2, h), b_ru=(1, b_gates), b_c=(1, b_new))
+        _check_weights(x, h, w_gates, 2)
+        _check_weights(x, h, w_new, 1)
+        r, u = np.split(_sigmoid(np.concatenate([x, h], axis=1) @ w_gates + b_gates), 2, axis=1)
+        c = np.tanh(np.concatenate([x, h * r], axis=1) @ w_new + b_new)
+        return r, u, c, u * h + (1 - u) * c
+
+    return in_float32(step, node.output_types[0])

@@ -1,0 +1,105 @@
+"""Windows over arrays of numbers, channels last: patches for convolutions, shifted views for poolings.
+
+Flows in: arrays [batch, spatial..., channels], and the walk of the window along each spatial axis. Flows out: views and
+arrays. Always holds: view `t` of `taps` is what tap `t` of the window sees at each output position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ....graph.dtypes import Array
+from ....graph.ops.nn.windows import Walk, WindowAttrs, walk
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A window's walk over all spatial axes of one input."""
+
+    window: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    walks: tuple[Walk, ...]
+
+    @property
+    def output(self) -> tuple[int, ...]:
+        """Number of positions along each spatial axis."""
+        return tuple(w.output for w in self.walks)
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether output and input positions are the same: a window of one cell, moved by one."""
+        return max(self.window + self.strides) == 1 and not any(w.before or w.after for w in self.walks)
+
+    def padded(self, x: Array, fill: float = 0) -> Array:
+        """`x` with the cells around it that the window may touch; `x` itself where there are none."""
+        if not any(w.before or w.after for w in self.walks):
+            return x
+        sizes = [n + w.before + w.after for n, w in zip(x.shape[1:-1], self.walks, strict=True)]
+        result = (
+            np.full((x.shape[0], *sizes, x.shape[-1]), fill, x.dtype)
+            if fill
+            else np.zeros((x.shape[0], *sizes, x.shape[-1]), x.dtype)
+        )
+        result[self.inside(x.shape[1:-1])] = x
+        return result
+
+    def inside(self, sizes: Sequence[int]) -> tuple[slice, ...]:
+        """Where the unpadded cells, `sizes` of them, lie in the padded array."""
+        return (slice(None), *(slice(w.before, w.before + n) for n, w in zip(sizes, self.walks, strict=True)))
+
+    def taps(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
+        """Each cell of the window in row-major order, with the slice of the padded array that it sees."""
+        for tap in product(*map(range, self.window)):
+            yield tap, (slice(None), *(self.seen(axis, offset) for axis, offset in enumerate(tap)))
+
+    def seen(self, axis: int, offset: int) -> slice:
+        """What the window cell `offset` sees along one spatial axis of the padded array."""
+        start, stride = offset * self.dilations[axis], self.strides[axis]
+        return slice(
+            start, start + (self.walks[axis].output - 1) * stride + 1 if self.walks[axis].output else start, stride
+        )
+
+    def covered(self, axis: int, offset: int, size: int) -> tuple[slice, slice]:
+        """Along one axis of `size` cells: the outputs that see a real cell by window cell `offset`, and these cells."""
+        stride, output = self.strides[axis], self.walks[axis].output
+        first = offset * self.dilations[axis] - self.walks[axis].before
+        start, stop = max(0, -(first // stride)), min(output, (size - 1 - first) // stride + 1)
+        if start >= stop:
+            return slice(0, 0), slice(0, 0, 1)
+        return slice(start, stop), slice(first + start * stride, first + (stop - 1) * stride + 1, stride)
+
+    def patches(self, padded: Array) -> Array:
+        """Read-only view [batch, output..., window..., channels] of a padded array."""
+        outer = [step * s for step, s in zip(padded.strides[1:-1], self.strides, strict=True)]
+        inner = [step * d for step, d in zip(padded.strides[1:-1], self.dilations, strict=True)]
+        return as_strided(
+            padded,
+            (padded.shape[0], *self.output, *self.window, padded.shape[-1]),
+            (padded.strides[0], *outer, *inner, padded.strides[-1]),
+            writeable=False,
+        )
+
+
+def sweep(attrs: WindowAttrs, sizes: Sequence[int], window: Sequence[int]) -> Sweep:
+    """The walk of a window of size `window` over spatial `sizes`; InvalidArgumentError if it does not fit."""
+    walks = tuple(
+        walk(n, k, s, d, attrs.padding, e)
+        for n, k, s, d, e in zip(sizes, window, attrs.strides, attrs.dilations, attrs.explicit, strict=True)
+    )
+    return Sweep(tuple(window), attrs.strides, attrs.dilations, walks)
+
+
+def channels_last(x: Array, attrs: WindowAttrs) -> Array:
+    """A view of `x` with its channels moved to the end."""
+    return x if attrs.layout.endswith("C") else np.moveaxis(x, 1, -1)
+
+
+def as_laid_out(x: Array, attrs: WindowAttrs) -> Array:
+    """A view of the channels-last `x` in the layout of `attrs`."""
+    return x if attrs.layout.endswith("C") else np.moveaxis(x, -1, 1)

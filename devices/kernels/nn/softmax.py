@@ -1,0 +1,119 @@
+"""Softmax, its logarithm, and the cross entropies that contain it.
+
+Flows in: logits, classes on the last axis; labels. Flows out: probabilities, or the loss of each row and its gradient.
+Always holds: the row's maximum is subtracted first, so that no exponential overflows.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array
+from ..elementwise.exponential import exp_float32
+from ..registry import Construction, Kernel, kernel
+from ..support import in_float32
+
+_NARROW = 32  # classes up to which numpy finds the maximum of many rows sooner one class at a time
+
+
+def _shifted(logits: Array) -> Array:
+    """`logits` minus the maximum of each row; an empty row stays empty."""
+    if not logits.size:
+        return logits
+    classes = logits.shape[-1]
+    if logits.ndim > 1 and classes <= _NARROW:
+        greatest = np.maximum.reduce(np.ascontiguousarray(logits.reshape(-1, classes).T), axis=0)
+        return np.asarray(logits - greatest.reshape(*logits.shape[:-1], 1))
+    return np.asarray(logits - logits.max(axis=-1, keepdims=True))
+
+
+def _softmax(logits: Array) -> Array:
+    if logits.ndim < 1:
+        raise InvalidArgumentError(f"logits must have >= 1 dimension, got {shape_text(logits.shape)}")
+    powers = np.exp(_shifted(logits))
+    powers /= powers.sum(axis=-1, keepdims=True)
+    return powers
+
+
+def _log_softmax(logits: Array) -> Array:
+    if logits.ndim < 1:
+        raise InvalidArgumentError(f"logits must have >= 1 dimension, got {shape_text(logits.shape)}")
+    shifted = _shifted(logits)
+    result: Array = shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return result
+
+
+@kernel("Softmax")
+def softmax(node: Construction) -> Kernel:
+    """exp(x) over its row's sum."""
+    return in_float32(_softmax, node.output_types[0])
+
+
+@kernel("LogSoftmax")
+def log_softmax(node: Construction) -> Kernel:
+    """The logarithm of softmax, computed without taking that of a small number."""
+    return in_float32(_log_softmax, node.output_types[0])
+
+
+def _cross_entropy(features: Array, labels: Array) -> tuple[Array, Array]:
+    try:
+        shape = np.broadcast_shapes(features.shape, labels.shape)
+    except ValueError:
+        raise InvalidArgumentError(
+            "logits and labels must be broadcastable: "
+            f"logits_size={shape_text(features.shape)} labels_size={shape_text(labels.shape)}"
+        ) from None
+    if len(shape) != 2:
+        raise InvalidArgumentError("logits and labels must be either 2-dimensional, or broadcasted to be 2-dimensional")
+    shifted = _shifted(np.broadcast_to(features, shape))
+    powers = exp_float32(shifted)
+    total = powers.sum(axis=-1, keepdims=True)
+    loss = (labels * (np.log(total) - shifted)).sum(axis=-1)
+    return loss, powers / total - labels
+
+
+@kernel("SoftmaxCrossEntropyWithLogits")
+def cross_entropy(node: Construction) -> Kernel:
+    """Per row -sum(labels * log softmax(features)), and its gradient with respect to the features."""
+    return in_float32(_cross_entropy, node.output_types[0])
+
+
+def _sparse_cross_entropy(features: Array, labels: Array) -> tuple[Array, Array]:
+    _check_sparse(features, labels)
+    shifted = _shifted(features)
+    powers = exp_float32(shifted)
+    total = powers.sum(axis=-1)
+    rows = np.arange(features.shape[0])
+    loss = np.log(total) - shifted[rows, labels]
+    gradient = powers / total[:, None]
+    gradient[rows, labels] -= 1
+    return loss, gradient
+
+
+def _check_sparse(features: Array, labels: Array) -> None:
+    if features.ndim != 2:
+        raise InvalidArgumentError(f"logits must be 2-D, but got shape {shape_text(features.shape)}")
+    if labels.ndim != 1:
+        raise InvalidArgumentError(f"labels must be 1-D, but got shape {shape_text(labels.shape)}")
+    if features.shape[0] != labels.shape[0]:
+        raise InvalidArgumentError(
+            "logits and labels must have the same first dimension, "
+            f"got logits shape {shape_text(features.shape)} and labels shape {shape_text(labels.shape)}"
+        )
+    classes = features.shape[1]
+    if classes == 0:
+        raise InvalidArgumentError(f"Must have at least one class, but got logits shape {shape_text(features.shape)}")
+    outside = (labels < 0) | (labels >= classes)
+    if outside.any():
+        raise InvalidArgumentError(
+            f"Received a label value of {labels[outside][0]} which is outside the valid range of [0, {classes}).  "
+            f"Label values: {' '.join(map(str, labels))}"
+        )
+
+
+@kernel("SparseSoftmaxCrossEntropyWithLogits")
+def sparse_cross_entropy(node: Construction) -> Kernel:
+    """Per row -log softmax(features)[label], and its gradient with respect to the features."""
+    return in_float32(_sparse_cross_entropy, node.output_types[0])

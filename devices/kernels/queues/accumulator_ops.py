@@ -1,0 +1,115 @@
+"""Ops on accumulators of gradients: making them, putting gradients in, taking their means.
+
+Flows in: handles, gradients, steps. Flows out: handles, means or sums, counts. Always holds: an accumulator is one per
+device and name, shared by all steps of a session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.dtypes import Array, DataType, dtype_name
+from ...state import Variable
+from ..handles import handle_for, handle_value, resource_of
+from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
+from ..support import require
+from .accumulators import Accumulator, DenseAccumulator, SparseAccumulator
+
+ACCUMULATOR_TYPE = "N10tensorflow26ConditionalAccumulatorBaseE"  # what TensorFlow calls their class in messages
+
+Handle = Array | Variable
+
+
+@kernel("ConditionalAccumulator", "ResourceConditionalAccumulator", "SparseConditionalAccumulator")
+def accumulator(node: Construction) -> Kernel:
+    """The accumulator of this container and name."""
+    attrs, kind = node.attrs, SparseAccumulator if node.op.startswith("Sparse") else DenseAccumulator
+    handle, state = handle_for(node, ACCUMULATOR_TYPE), node.state
+    value, is_mean = handle_value(node, handle), attrs["reduction_type"] == b"MEAN"
+
+    def put_out() -> Handle:
+        found = state.resource(handle.key, lambda: kind(DataType(attrs["dtype"]), attrs["shape"], is_mean=is_mean))
+        require(type(found) is kind, f"Expected a {kind.__name__}, found a {type(found).__name__}")
+        return value
+
+    return put_out
+
+
+def _accumulator_of(node: Construction) -> Callable[[Handle], Accumulator]:
+    return resource_of(node, Accumulator, ACCUMULATOR_TYPE, "an accumulator")
+
+
+def _checked(node: Construction, kind: type[Accumulator]) -> Callable[[Handle], Accumulator]:
+    """As `_accumulator_of`; InvalidArgumentError unless it is of that kind and of the node's element type."""
+    find, dtype = _accumulator_of(node), DataType(node.attrs["dtype"])
+
+    def checked(handle: Handle) -> Accumulator:
+        found = find(handle)
+        require(isinstance(found, kind), f"Expected a {kind.__name__}, found a {type(found).__name__}")
+        if found.dtype != dtype:
+            raise InvalidArgumentError(
+                f"Expected gradients of type {dtype_name(found.dtype)}, but the node has {dtype_name(dtype)}"
+            )
+        return found
+
+    return checked
+
+
+@deferred_kernel("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
+def apply_gradient(node: Construction) -> Start:
+    """Puts a gradient in, unless it is stale."""
+    accumulator_of = _checked(node, DenseAccumulator)
+
+    def start(call: Call, handle: Handle, local_step: Array, gradient: Array) -> None:
+        accumulator_of(handle).apply(int(local_step), np.asarray(gradient))
+        call.done()
+
+    return start
+
+
+@deferred_kernel("SparseAccumulatorApplyGradient")
+def apply_sparse_gradient(node: Construction) -> Start:
+    """Puts some slices of a gradient in, unless they are stale."""
+    accumulator_of, has_shape = _checked(node, SparseAccumulator), bool(node.attrs["has_known_shape"])
+
+    def start(call: Call, handle: Handle, local_step: Array, indices: Array, values: Array, shape: Array) -> None:
+        gradient = np.asarray(indices), np.asarray(values), np.asarray(shape) if has_shape else None
+        accumulator_of(handle).apply(int(local_step), gradient)
+        call.done()
+
+    return start
+
+
+@deferred_kernel("AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient")
+def take_gradient(node: Construction) -> Start:
+    """Waits for enough gradients, and takes them all."""
+    accumulator_of = _checked(node, DenseAccumulator)
+    return lambda call, handle, required: accumulator_of(handle).take(call, int(required))
+
+
+@deferred_kernel("SparseAccumulatorTakeGradient")
+def take_sparse_gradient(node: Construction) -> Start:
+    """Waits for enough gradients, and takes them all."""
+    accumulator_of = _checked(node, SparseAccumulator)
+    return lambda call, handle, required: accumulator_of(handle).take(call, int(required))
+
+
+@kernel("AccumulatorSetGlobalStep", "ResourceAccumulatorSetGlobalStep")
+def set_global_step(node: Construction) -> Kernel:
+    """Sets the accumulator's step: gradients from before it are dropped when they come."""
+    accumulator_of = _accumulator_of(node)
+
+    def set_step(handle: Handle, step: Array) -> None:
+        accumulator_of(handle).step = int(step)
+
+    return set_step
+
+
+@kernel("AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated")
+def num_accumulated(node: Construction) -> Kernel:
+    """How many gradients have come in this round."""
+    accumulator_of = _accumulator_of(node)
+    return lambda handle: np.int32(accumulator_of(handle).count)

@@ -1,0 +1,228 @@
+"""Staging areas, where one step leaves tensors for a later one, and mutexes, which let one step at a time go on.
+
+Flows in: tuples of tensors, calls that want one; calls that want the lock. Flows out: tuples in the order in which they
+came; the lock, as a tensor. Always holds: an area holds no more tuples and bytes than it has room for; a lock is free
+again once it has been consumed or no tensor carries it any more, however its step ended.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from weakref import finalize
+
+import numpy as np
+
+from ....errors import ResourceExhaustedError
+from ....graph.dtypes import Array
+from ...state import DEFAULT_CONTAINER, ResourceKey
+from ..carried import carried, carrying
+from ..handles import handle_for, handle_value, resource_of
+from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
+from .waiting import Attempt, Lines
+
+_PUTTING, _TAKING, _PEEKING = range(3)
+_AREA_TYPE = "N10tensorflow6BufferE"
+_MUTEX_TYPE = "N10tensorflow5MutexE"
+
+Tensors = tuple[Array, ...]
+
+
+class Area:
+    """A staging area; 0 stands for no limit, of tuples or of bytes."""
+
+    def __init__(self, capacity: int, memory_limit: int) -> None:
+        self.capacity = capacity
+        self.memory_limit = memory_limit
+        self.items: deque[Tensors] = deque()
+        self.lines = Lines(3, crowded=_PEEKING)
+        self._num_bytes = 0
+
+    def has_room(self, num_bytes: int) -> bool:
+        """Whether a tuple of that size may be put in now."""
+        return not (self.capacity and len(self.items) >= self.capacity) and not (
+            self.memory_limit and self._num_bytes + num_bytes > self.memory_limit
+        )
+
+    def put(self, item: Tensors) -> None:
+        """Adds a tuple behind the others."""
+        self.items.append(item)
+        self._num_bytes += _num_bytes(item)
+
+    def take(self) -> Tensors:
+        """Removes the first tuple."""
+        self._num_bytes -= _num_bytes(self.items[0])
+        return self.items.popleft()
+
+    def clear(self) -> None:
+        """Removes all tuples."""
+        self.items.clear()
+        self._num_bytes = 0
+        self.lines.advance()
+
+
+def _num_bytes(item: Tensors) -> int:
+    return sum(value.nbytes for value in item)
+
+
+class _When(Attempt):
+    """Waits until something can be done, and does it: `act` returns the outputs, or None for "not yet"."""
+
+    __slots__ = ("_act",)
+
+    def __init__(self, call: Call, act: Callable[[], Sequence[Array] | None]) -> None:
+        super().__init__(call)
+        self._act = act
+
+    def advance(self) -> bool:
+        found = self._act()
+        if found is None:
+            return False
+        self.end = partial(self.call.done, *found)
+        return True
+
+
+def _area_of(node: Construction) -> Callable[[], Area]:
+    """The area of a node's shared name, or else of its own name, made on first use."""
+    attrs, state = node.attrs, node.state
+    container, name = attrs["container"].decode() or DEFAULT_CONTAINER, attrs["shared_name"].decode() or node.name
+    key: ResourceKey = (container, _AREA_TYPE, name)
+
+    def area() -> Area:
+        found: Area = state.resource(key, lambda: Area(int(attrs["capacity"]), int(attrs["memory_limit"])))
+        return found
+
+    return area
+
+
+@deferred_kernel("Stage")
+def stage(node: Construction) -> Start:
+    """Leaves tensors in the area, as soon as there is room."""
+    area_of = _area_of(node)
+
+    def start(call: Call, *values: Array) -> None:
+        area, item = area_of(), tuple(map(np.asarray, values))
+        size = _num_bytes(item)
+        if area.memory_limit and size > area.memory_limit:
+            raise ResourceExhaustedError(
+                f"Attempted to insert tensors with combined size of '{size}' bytes into Staging Area with a memory "
+                f"limit of '{area.memory_limit}'."
+            )
+
+        def put() -> Tensors | None:
+            if not area.has_room(size):
+                return None
+            area.put(item)
+            return ()
+
+        area.lines.join(_PUTTING, _When(call, put))
+
+    return start
+
+
+@deferred_kernel("Unstage")
+def unstage(node: Construction) -> Start:
+    """Takes the tensors that were left first, as soon as there are any."""
+    area_of = _area_of(node)
+
+    def start(call: Call) -> None:
+        area = area_of()
+        area.lines.join(_TAKING, _When(call, lambda: area.take() if area.items else None))
+
+    return start
+
+
+@deferred_kernel("StagePeek")
+def stage_peek(node: Construction) -> Start:
+    """The tensors at a place, as soon as there are so many; they stay."""
+    area_of = _area_of(node)
+
+    def start(call: Call, index: Array) -> None:
+        area, place = area_of(), int(index)
+        area.lines.join(_PEEKING, _When(call, lambda: area.items[place] if len(area.items) > place else None))
+
+    return start
+
+
+@kernel("StageSize")
+def stage_size(node: Construction) -> Kernel:
+    """How many tuples are in the area."""
+    area_of = _area_of(node)
+    return lambda: np.int32(len(area_of().items))
+
+
+@deferred_kernel("StageClear")
+def stage_clear(node: Construction) -> Start:
+    """Empties the area."""
+    area_of = _area_of(node)
+
+    def start(call: Call) -> None:
+        area_of().clear()
+        call.done()
+
+    return start
+
+
+class Mutex:
+    """Free, or held by one lock."""
+
+    def __init__(self) -> None:
+        self.is_held = False
+        self.lines = Lines(1)
+
+    def lock(self) -> tuple[Array] | None:
+        """A new lock, if there is none."""
+        if self.is_held:
+            return None
+        self.is_held = True
+        return (carrying(Lock(self)),)
+
+    def free(self) -> None:
+        """Ends the lock; whoever waits first gets the next."""
+        self.is_held = False
+        self.lines.advance()
+
+
+class Lock:
+    """Holds a mutex until it is released or forgotten."""
+
+    def __init__(self, mutex: Mutex) -> None:
+        self.release = finalize(self, mutex.free)
+        self.release.atexit = False
+
+
+@kernel("MutexV2")
+def mutex(node: Construction) -> Kernel:
+    """The handle of the mutex of this container and name."""
+    handle, state = handle_for(node, _MUTEX_TYPE), node.state
+    value = handle_value(node, handle)
+
+    def put_out() -> object:
+        state.resource(handle.key, Mutex)
+        return value
+
+    return put_out
+
+
+@deferred_kernel("MutexLock")
+def mutex_lock(node: Construction) -> Start:
+    """Waits until the mutex is free, and holds it."""
+    mutex_of = resource_of(node, Mutex, _MUTEX_TYPE, "a mutex")
+
+    def start(call: Call, handle: Array) -> None:
+        found = mutex_of(handle)
+        found.lines.join(0, _When(call, found.lock))
+
+    return start
+
+
+@deferred_kernel("ConsumeMutexLock")
+def consume_mutex_lock(node: Construction) -> Start:
+    """Releases a lock."""
+
+    def start(call: Call, lock: Array) -> None:
+        carried(lock, Lock, "a lock").release()
+        call.done()
+
+    return start

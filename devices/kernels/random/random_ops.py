@@ -1,0 +1,283 @@
+"""Random numbers, with and without state.
+
+Flows in: a shape; seeds as attrs (stateful ops) or as tensors (stateless ops). Flows out: numbers from the Philox
+stream, bit for bit TensorFlow's for the same seeds. Always holds: a stateful node with seeds repeats after its device
+was reset; a stateless op is a pure function of its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array, numpy_dtype
+from ..registry import Construction, Kernel, kernel
+from ..support import require
+from . import philox
+from .philox import Position
+
+# (place in the stream, how many numbers) -> that many numbers
+Draw = Callable[[Position, int], Array]
+RESERVED = 256  # blocks that a stateful node puts aside per number, as TensorFlow does
+
+
+class Generator:
+    """The place in its stream that one stateful node has reached."""
+
+    __slots__ = ("position",)
+
+    def __init__(self, start: Position) -> None:
+        self.position = start
+
+    def reserve(self, blocks: int) -> Position:
+        """Where to draw `blocks` blocks; the next call gets the place after them."""
+        here = self.position
+        self.position = here.skipped(blocks)
+        return here
+
+
+def generator_of(node: Construction) -> Callable[[], Generator]:
+    """The node's generator: seeded by its attrs, or by the device where both seeds are zero."""
+    seed, seed2 = int(node.attrs["seed"]), int(node.attrs["seed2"])
+
+    def make() -> Generator:
+        if seed == 0 and seed2 == 0:
+            return Generator(philox.seeded(*node.state.random_words(node.name)))
+        return Generator(philox.seeded(seed, seed2))
+
+    return lambda: node.state.generator(node.name, make)
+
+
+def as_shape(shape: Array) -> tuple[int, ...]:
+    """The value of a shape input; InvalidArgumentError unless it is a vector of sizes."""
+    if shape.ndim != 1:
+        raise InvalidArgumentError(f"shape must be a vector of {{int32,int64}}, got shape {shape_text(shape.shape)}")
+    sizes = tuple(int(size) for size in shape)
+    for size in sizes:
+        if size < 0:
+            raise InvalidArgumentError(f"Dimension {size} must be >= 0")
+    return sizes
+
+
+def _count(sizes: tuple[int, ...]) -> int:
+    count = 1
+    for size in sizes:
+        count *= size
+    return count
+
+
+def _words(place: Position, count: int, dtype: np.dtype[Any]) -> Array:
+    """Enough blocks for `count` numbers."""
+    return philox.stream(place, -(-count * philox.words_per_number(dtype) // 4))
+
+
+def _uniform(dtype: np.dtype[Any]) -> Draw:
+    return lambda place, count: philox.uniform_from(_words(place, count, dtype), dtype).reshape(-1)[:count]
+
+
+def _normal(dtype: np.dtype[Any]) -> Draw:
+    return lambda place, count: philox.normal_from(_words(place, count, dtype), dtype).reshape(-1)[:count]
+
+
+def _truncated(dtype: np.dtype[Any]) -> Draw:
+    return lambda place, count: philox.truncated_normal(place, count, dtype)
+
+
+def _full_integers(dtype: np.dtype[Any]) -> Draw:
+    return lambda place, count: philox.full_integers_from(_words(place, count, dtype), dtype).reshape(-1)[:count]
+
+
+def _integers(dtype: np.dtype[Any], low: Array, high: Array) -> Draw:
+    require(np.ndim(low) == 0, f"minval must be 0-D, got shape {shape_text(np.shape(low))}")
+    require(np.ndim(high) == 0, f"maxval must be 0-D, got shape {shape_text(np.shape(high))}")
+    first, last = int(low), int(high)
+    if first >= last:
+        raise InvalidArgumentError(f"Need minval < maxval, got {first} >= {last}")
+    span = last - first
+    return lambda place, count: philox.integers_from(_words(place, count, dtype), first, span, dtype).reshape(-1)[
+        :count
+    ]
+
+
+_DISTRIBUTIONS: dict[str, Callable[[np.dtype[Any]], Draw]] = {
+    "RandomUniform": _uniform,
+    "RandomStandardNormal": _normal,
+    "TruncatedNormal": _truncated,
+}
+
+
+@kernel(*_DISTRIBUTIONS)
+def random(node: Construction) -> Kernel:
+    """Numbers of one distribution; each run of the node draws later ones."""
+    draw, generator = _DISTRIBUTIONS[node.op](numpy_dtype(node.output_types[0])), generator_of(node)
+
+    def sample(shape: Array) -> Array:
+        sizes = as_shape(shape)
+        count = _count(sizes)
+        if count == 0:
+            return draw(Position(0, 0), 0).reshape(sizes)
+        return draw(generator().reserve(count * RESERVED), count).reshape(sizes)
+
+    return sample
+
+
+@kernel("RandomUniformInt")
+def random_uniform_int(node: Construction) -> Kernel:
+    """Integers in [minval, maxval); each run of the node draws later ones."""
+    dtype, generator = numpy_dtype(node.output_types[0]), generator_of(node)
+
+    def sample(shape: Array, low: Array, high: Array) -> Array:
+        sizes = as_shape(shape)
+        count = _count(sizes)
+        if count == 0:
+            return np.zeros(sizes, dtype)
+        draw = _integers(dtype, low, high)
+        return draw(generator().reserve(count * RESERVED), count).reshape(sizes)
+
+    return sample
+
+
+@kernel("RandomShuffle")
+def random_shuffle(node: Construction) -> Kernel:
+    """The rows in random order, by Fisher and Yates' shuffle from the front."""
+    generator = generator_of(node)
+
+    def shuffle(value: Array) -> Array:
+        if value.ndim == 0 or value.shape[0] <= 1:
+            return value
+        rows = value.shape[0]
+        count = -(-(rows - 1) // 4)
+        words = philox.stream(generator().reserve(count), count).reshape(-1)
+        order = list(range(rows))
+        for row in range(rows - 1):
+            other = row + int(words[row]) % (rows - row)
+            order[row], order[other] = order[other], order[row]
+        return np.asarray(value[order])
+
+    return shuffle
+
+
+# The key with which TensorFlow scrambles the two seeds of a stateless op into a key and a counter.
+_SCRAMBLER_KEY = 0x02461E29_3EC8F720
+
+
+def scrambled(seed: Array) -> Position:
+    """The place in the stream that the two numbers of `seed` stand for; InvalidArgumentError unless there are two."""
+    require(seed.shape == (2,), f"seed must have shape [2], not {shape_text(seed.shape)}")
+    first, second = (int(value) & ((1 << 64) - 1) for value in seed)
+    words = philox.stream(Position(_SCRAMBLER_KEY, second << 64 | first), 1)[0]
+    a, b, c, d = (int(word) for word in words)
+    return Position(b << 32 | a, (d << 32 | c) << 64)
+
+
+_STATELESS = {
+    "StatelessRandomUniform": _uniform,
+    "StatelessRandomNormal": _normal,
+    "StatelessTruncatedNormal": _truncated,
+    "StatelessRandomUniformFullInt": _full_integers,
+}
+
+
+@kernel(*_STATELESS)
+def stateless_random(node: Construction) -> Kernel:
+    """Numbers of one distribution, decided by the seed alone."""
+    draw = _STATELESS[node.op](numpy_dtype(node.output_types[0]))
+
+    def sample(shape: Array, seed: Array) -> Array:
+        sizes = as_shape(shape)
+        return draw(scrambled(seed), _count(sizes)).reshape(sizes)
+
+    return sample
+
+
+@kernel("StatelessRandomUniformInt")
+def stateless_random_uniform_int(node: Construction) -> Kernel:
+    """Integers in [minval, maxval), decided by the seed alone."""
+    dtype = numpy_dtype(node.output_types[0])
+
+    def sample(shape: Array, seed: Array, low: Array, high: Array) -> Array:
+        sizes = as_shape(shape)
+        count = _count(sizes)
+        if count == 0:
+            return np.zeros(sizes, dtype)
+        return _integers(dtype, low, high)(scrambled(seed), count).reshape(sizes)
+
+    return sample
+
+
+_PHILOX = 1  # the number of this algorithm; 3 means "choose", which chooses it on a CPU
+
+
+def _place(key: Array, counter: Array, algorithm: Array) -> Position:
+    number = int(algorithm)
+    if number not in (_PHILOX, 3):
+        raise InvalidArgumentError(f"Unsupported algorithm id: {number}")
+    require(
+        key.shape == (1,),
+        f"key must have shape [1], not {shape_text(key.shape)}. (Note that batched keys are not supported yet.)",
+    )
+    require(
+        counter.ndim == 1 and counter.shape[0] >= 2,
+        f"counter must be a vector with length at least 2; got shape: {shape_text(counter.shape)}. "
+        "(Note that batched counters are not supported yet.)",
+    )
+    return Position(int(key[0]), int(counter[1]) << 64 | int(counter[0]))
+
+
+@kernel(*(f"{op}V2" for op in _STATELESS))
+def stateless_random_v2(node: Construction) -> Kernel:
+    """Numbers of one distribution from a key and a counter."""
+    dtype = numpy_dtype(node.output_types[0])
+    draw = _STATELESS[node.op.removesuffix("V2")](dtype)
+
+    def sample(shape: Array, key: Array, counter: Array, algorithm: Array) -> Array:
+        sizes = as_shape(shape)
+        count = _count(sizes)
+        if count == 0:
+            return np.zeros(sizes, dtype)
+        return draw(_place(key, counter, algorithm), count).reshape(sizes)
+
+    return sample
+
+
+@kernel("StatelessRandomUniformIntV2")
+def stateless_random_uniform_int_v2(node: Construction) -> Kernel:
+    """Integers in [minval, maxval) from a key and a counter."""
+    dtype = numpy_dtype(node.output_types[0])
+
+    def sample(shape: Array, key: Array, counter: Array, algorithm: Array, low: Array, high: Array) -> Array:
+        sizes = as_shape(shape)
+        count = _count(sizes)
+        if count == 0:
+            return np.zeros(sizes, dtype)
+        return _integers(dtype, low, high)(_place(key, counter, algorithm), count).reshape(sizes)
+
+    return sample
+
+
+def _key_counter(seed: Array) -> tuple[Array, Array]:
+    place = scrambled(seed)
+    counter = [place.counter & ((1 << 64) - 1), place.counter >> 64]
+    return np.array([place.key], np.uint64), np.array(counter, np.uint64)
+
+
+@kernel("StatelessRandomGetKeyCounter")
+def get_key_counter(node: Construction) -> Kernel:
+    """The key and the counter that a seed stands for."""
+    return _key_counter
+
+
+@kernel("StatelessRandomGetKeyCounterAlg")
+def get_key_counter_algorithm(node: Construction) -> Kernel:
+    """The key and the counter that a seed stands for, and the algorithm's number."""
+    return lambda seed: (*_key_counter(seed), np.int32(_PHILOX))
+
+
+@kernel("StatelessRandomGetAlg")
+def get_algorithm(node: Construction) -> Kernel:
+    """The number of the algorithm that this device prefers."""
+    return lambda: np.int32(_PHILOX)

@@ -1,0 +1,138 @@
+"""Kernels that reduce a tensor along axes given at run time: sums, products, extremes, means, norms, arg-extremes.
+
+Flows in: an array of any rank and the axes, counted from the front or the back. Flows out: an array without those
+axes, or with size 1 there under keep_dims. Always holds: integers wrap around in their own type, except that a mean
+adds in 64 bits; bfloat16 sums in float32; a reduction over nothing gives the neutral element.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array, numpy_dtype
+from ..elementwise.division import cut_quotient
+from ..registry import Construction, Kernel, kernel
+from ..support import BFLOAT16, in_float32, is_half, require
+from .limits import highest, lowest
+
+
+def reduction_axes(axes: Array, rank: int) -> tuple[int, ...]:
+    """The distinct axes of a tensor of `rank` that an index tensor names; InvalidArgumentError for any other."""
+    result: list[int] = []
+    for axis in axes.reshape(-1).tolist():
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(f"Invalid reduction dimension ({axis} for input with {rank} dimension(s)")
+        axis %= rank
+        if axis in result:
+            raise InvalidArgumentError(f"Invalid reduction arguments: Axes contains duplicate dimension: {axis}")
+        result.append(axis)
+    return tuple(result)
+
+
+def _along(reduce: Callable[[Any, tuple[int, ...]], Any]) -> Kernel:
+    return lambda x, axes: reduce(x, reduction_axes(axes, x.ndim))
+
+
+@kernel("Sum", "Prod")
+def sum_or_product(node: Construction) -> Kernel:
+    """Sum or product over the axes, in the type of the tensor."""
+    ufunc = np.add if node.op == "Sum" else np.multiply
+    dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
+    if dtype == BFLOAT16:
+        return _along(lambda x, axes: ufunc.reduce(x.astype(np.float32), axes, keepdims=keep).astype(dtype))
+    return _along(lambda x, axes: ufunc.reduce(x, axes, dtype, keepdims=keep))
+
+
+@kernel("Max", "Min")
+def extreme(node: Construction) -> Kernel:
+    """The greatest or least element over the axes, NaN if there is one; of nothing, the least or greatest value."""
+    dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
+    ufunc, of_nothing = (np.maximum, lowest(dtype)) if node.op == "Max" else (np.minimum, highest(dtype))
+    return _along(lambda x, axes: ufunc.reduce(x, axes, keepdims=keep, initial=of_nothing))
+
+
+@kernel("All", "Any")
+def logical(node: Construction) -> Kernel:
+    """Whether all, or any, of the elements over the axes are true."""
+    ufunc, keep = np.logical_and if node.op == "All" else np.logical_or, node.attrs["keep_dims"]
+    return _along(lambda x, axes: ufunc.reduce(x, axes, keepdims=keep))
+
+
+def _count(x: Array, axes: tuple[int, ...]) -> int:
+    return math.prod(x.shape[axis] for axis in axes)
+
+
+@kernel("Mean")
+def mean(node: Construction) -> Kernel:
+    """The mean over the axes, of integers cut towards zero; of nothing it is zero, but NaN in real floating types."""
+    dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
+    if is_half(dtype):
+        return _along(
+            lambda x, axes: (np.add.reduce(x, axes, np.float32, keepdims=keep) / _count(x, axes)).astype(dtype)
+        )
+    if dtype.kind not in "iu":
+        least = 1 if dtype.kind == "c" else 0
+        return _along(lambda x, axes: np.add.reduce(x, axes, keepdims=keep) / max(_count(x, axes), least))
+    wide = np.dtype(np.uint64 if dtype.kind == "u" else np.int64)
+
+    def of_integers(x: Array, axes: tuple[int, ...]) -> Any:
+        total = np.add.reduce(x, axes, wide, keepdims=keep)
+        return cut_quotient(total, wide.type(max(_count(x, axes), 1))).astype(dtype)
+
+    return _along(of_integers)
+
+
+@kernel("EuclideanNorm")
+def euclidean_norm(node: Construction) -> Kernel:
+    """The square root of the sum of squared absolute values over the axes."""
+    dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
+
+    def norm(x: Array, axes: tuple[int, ...]) -> Any:
+        squares = x * np.conjugate(x) if dtype.kind == "c" else x * x
+        return np.sqrt(np.add.reduce(squares, axes, squares.dtype, keepdims=keep))
+
+    if is_half(dtype):
+        return _along(lambda x, axes: norm(x.astype(np.float32), axes).astype(dtype))
+    return _along(norm if dtype.kind not in "iu" else lambda x, axes: norm(x, axes).astype(dtype))
+
+
+@kernel("L2Loss")
+def l2_loss(node: Construction) -> Kernel:
+    """Half the sum of the squares of all elements."""
+    return in_float32(lambda x: np.add.reduce(x * x, None) / 2, node.output_types[0])
+
+
+_MOST_AXES = 7  # of an arg-extreme's input
+
+
+@kernel("ArgMax", "ArgMin")
+def arg_extreme(node: Construction) -> Kernel:
+    """The index of the first greatest or least element along one axis; NaN only where there is nothing else."""
+    index_type, greatest = numpy_dtype(node.output_types[0]), node.op == "ArgMax"
+    dtype = numpy_dtype(node.input_types[0])
+    worst = None if dtype.kind in "iub" else lowest(dtype) if greatest else highest(dtype)
+
+    def position(x: Array, dimension: Array) -> Any:
+        if dimension.ndim:
+            raise InvalidArgumentError(
+                f"dim must be a scalar, but received tensor of shape: {shape_text(dimension.shape)}"
+            )
+        axis, rank = int(dimension), x.ndim
+        require(-rank <= axis < rank, f"Expected dimension in the range [{-rank}, {rank}), but got {axis}")
+        if rank > _MOST_AXES:
+            raise InvalidArgumentError(
+                f"Argmax and Argmin only support up to {_MOST_AXES} input dimensions, but got {rank}. "
+                f"Inputs shape: {shape_text(x.shape)}"
+            )
+        require(x.shape[axis] > 0, f"Reduction axis {axis % rank} is empty in shape {shape_text(x.shape)}")
+        if worst is not None:
+            x = np.where(np.isnan(x), worst, x)
+        return (x.argmax(axis) if greatest else x.argmin(axis)).astype(index_type)
+
+    return position

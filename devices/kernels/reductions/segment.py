@@ -1,0 +1,108 @@
+"""Kernels that reduce rows of a tensor group by group: segment and unsorted segment ops.
+
+Flows in: data and, for each of its rows, the number of the segment it belongs to. Flows out: one row per segment.
+Always holds: the rows of a segment are combined in their order; a segment without rows gets the op's neutral value.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array, numpy_dtype
+from ..elementwise.division import cut_quotient
+from ..registry import Construction, Kernel, kernel
+from ..support import require
+from .limits import highest, lowest
+
+_UFUNCS = {"Sum": np.add, "Mean": np.add, "Prod": np.multiply, "Min": np.minimum, "Max": np.maximum}
+
+
+def _combine(ufunc: np.ufunc, data: Array, ids: Array, rows: int, empty: Any) -> Array:
+    """Reduces the runs of equal numbers in ascending `ids` (all below `rows`) over the first axis of `data`."""
+    result = np.full((rows,) + data.shape[1:], empty, data.dtype)
+    if ids.size and result.size:
+        starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+        result[ids[starts]] = ufunc.reduceat(data, starts, 0, data.dtype)
+    return result
+
+
+def _sorted_rows(data: Array, ids: Array) -> int:
+    """The number of segments that ascending `ids` name; InvalidArgumentError where they do not fit `data`."""
+    require(ids.ndim == 1, "segment_ids should be a vector.")
+    require(data.ndim > 0 and data.shape[0] == ids.size, "segment_ids should be the same size as dimension 0 of input.")
+    if not ids.size:
+        return 0
+    rows = int(ids[-1]) + 1
+    require(rows > 0, "segment ids must be >= 0")
+    outside = ids[(ids < 0) | (ids >= rows)]
+    if ids[0] < 0:
+        raise InvalidArgumentError(
+            f"Segment id {outside[0]} out of range [0, {rows}), possibly because 'segment_ids' input is not sorted."
+        )
+    require(bool((ids[1:] >= ids[:-1]).all()), "segment ids are not increasing")
+    return rows
+
+
+@kernel("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMin", "SegmentMax")
+def segment(node: Construction) -> Kernel:
+    """Rows combined by ascending segment numbers; a gap in the numbers gives zeros, or ones for a product."""
+    kind = node.op.removeprefix("Segment")
+    dtype = numpy_dtype(node.output_types[0])
+    ufunc, empty = _UFUNCS[kind], 1 if kind == "Prod" else 0
+
+    def combined(data: Array, ids: Array) -> Array:
+        return _combine(ufunc, data, ids, _sorted_rows(data, ids), empty)
+
+    def averaged(data: Array, ids: Array) -> Any:
+        total = combined(data, ids)
+        counts = np.maximum(np.bincount(ids, minlength=len(total)), 1).astype(dtype)
+        counts = counts.reshape((-1,) + (1,) * (data.ndim - 1))
+        return cut_quotient(total, counts) if dtype.kind in "iu" else total / counts
+
+    return averaged if kind == "Mean" else combined
+
+
+def _empty(kind: str, dtype: np.dtype[Any]) -> Any:
+    if kind in ("Sum", "Prod"):
+        return dtype.type(kind == "Prod")
+    return highest(dtype, finite=True) if kind == "Min" else lowest(dtype, finite=True)
+
+
+def _first_outside(ids: Array, count: int) -> None:
+    """InvalidArgumentError for the first segment number not below `count`."""
+    for place in map(tuple, np.argwhere(ids >= count).tolist()):
+        raise InvalidArgumentError(f"segment_ids{shape_text(place)} = {ids[place]} is out of range [0, {count})")
+
+
+@kernel("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMin", "UnsortedSegmentMax")
+def unsorted_segment(node: Construction) -> Kernel:
+    """Slices combined by segment numbers in any order, into num_segments rows; negative numbers drop their slice.
+
+    An empty segment gets 0, 1, or the greatest (for Min) or least (for Max) finite value of the type.
+    """
+    kind = node.op.removeprefix("UnsortedSegment")
+    ufunc, empty = _UFUNCS[kind], _empty(kind, numpy_dtype(node.output_types[0]))
+
+    def combined(data: Array, ids: Array, num_segments: Array) -> Array:
+        require(num_segments.ndim == 0, f"num_segments should be a scalar, not shape {shape_text(num_segments.shape)}")
+        count, data, ids = int(num_segments), np.asarray(data), np.asarray(ids)
+        require(count >= 0, f"Input num_segments == {count} must not be negative.")
+        if data.shape[: ids.ndim] != ids.shape:
+            raise InvalidArgumentError(
+                f"data.shape = {shape_text(data.shape)} does not start with segment_ids.shape = {shape_text(ids.shape)}"
+            )
+        if data.size:
+            _first_outside(ids, count)
+        inner = data.shape[ids.ndim :]
+        flat = ids.reshape(-1)
+        order = np.argsort(flat, kind="stable")
+        order = order[np.searchsorted(flat[order], 0) :]
+        slices = data.reshape((flat.size, math.prod(inner)))[order]
+        return _combine(ufunc, slices, flat[order], count, empty).reshape((count,) + inner)
+
+    return combined

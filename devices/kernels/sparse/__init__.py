@@ -1,0 +1,1 @@
+"""Kernels of the ops on sparse and ragged tensors, and sets of rows."""

@@ -1,0 +1,112 @@
+"""Sets of rows, and the edit distance of sequences, both on tensors whose rows differ in length.
+
+Flows in: dense tensors whose last axis lists a set, or sparse tensors whose last axis is a sequence. Flows out: sparse
+tensors of sets in ascending order, or one distance per group. Always holds: leading axes group what belongs together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....errors import InternalError, InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array
+from ..registry import Construction, Kernel, kernel
+from ..strings.text import strings
+from ..support import require
+
+_OPERATIONS: dict[bytes, Callable[[set[Any], set[Any]], set[Any]]] = {  # elements of any type
+    b"a-b": lambda a, b: a - b,
+    b"b-a": lambda a, b: b - a,
+    b"intersection": lambda a, b: a & b,
+    b"union": lambda a, b: a | b,
+}
+
+
+def _values(found: list[Any], like: Array) -> Array:  # elements of any type
+    return strings(found, (len(found),)) if like.dtype == object else np.array(found, like.dtype)
+
+
+@kernel("DenseToDenseSetOperation")
+def dense_to_dense_set_operation(node: Construction) -> Kernel:
+    """The operation on the sets in the last axis of both inputs, group by group, as a sparse tensor."""
+    name = node.attrs["set_operation"].lower()
+    if name not in _OPERATIONS:
+        raise InvalidArgumentError(f"Invalid set_operation {name.decode()}.")
+    operation = _OPERATIONS[name]
+
+    def run(a: Array, b: Array) -> tuple[Array, Array, Array]:
+        for x in (a, b):
+            require(x.ndim >= 2, f"Shape {shape_text(x.shape)} has rank {x.ndim} < 2")
+        groups = a.shape[:-1]
+        require(groups == b.shape[:-1], f"Mismatched shapes {shape_text(groups)} vs. {shape_text(b.shape[:-1])}")
+        places: list[tuple[int, ...]] = []
+        elements: list[Any] = []  # of the inputs' type
+        longest = 0
+        for group in np.ndindex(*groups):
+            found = sorted(operation(set(a[group].tolist()), set(b[group].tolist())))
+            places += [(*group, i) for i in range(len(found))]
+            elements += found
+            longest = max(longest, len(found))
+        indices = np.array(places, np.int64).reshape(len(places), len(groups) + 1)
+        return indices, _values(elements, a), np.array([*groups, longest], np.int64)
+
+    return run
+
+
+def levenshtein(a: Sequence[Any], b: Sequence[Any]) -> int:  # elements of any type
+    """The least number of insertions, deletions and substitutions that turn `a` into `b` (Wagner and Fischer, 1974)."""
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        corner, row[0] = row[0], i
+        for k, y in enumerate(b, 1):
+            corner, row[k] = row[k], min(corner + (x != y), row[k] + 1, row[k - 1] + 1)
+    return row[-1]
+
+
+def _check_sparse(name: str, indices: Array, values: Array, shape: Array) -> None:
+    sizes = f"their shapes are: {shape_text(shape.shape if len(shape) != indices.shape[1] else values.shape)}"
+    text = f"{sizes} and {shape_text(indices.shape)}"
+    require(len(shape) == indices.shape[1], f"Expected {name}_shape.NumElements == #cols({name}_indices), {text}")
+    require(len(values) == indices.shape[0], f"Expected {name}_values.NumElements == #rows({name}_indices), {text}")
+
+
+def _sequences(indices: Array, values: Array) -> dict[tuple[int, ...], list[Any]]:  # elements of any type
+    found: dict[tuple[int, ...], list[Any]] = {}
+    for place, value in zip(indices[:, :-1].tolist(), values.tolist(), strict=True):
+        found.setdefault(tuple(place), []).append(value)
+    return found
+
+
+@kernel("EditDistance")
+def edit_distance(node: Construction) -> Kernel:
+    """Levenshtein distance of each pair of sequences; normalised: by the length of the truth."""
+    normalize = node.attrs["normalize"]
+
+    def distance(hypothesis: list[Any], truth: list[Any]) -> float:  # elements of any type
+        steps = levenshtein(hypothesis, truth)
+        if not normalize:
+            return steps
+        return steps / len(truth) if truth else float(np.inf) if hypothesis else 0.0
+
+    def run(*parts: Array) -> Array:
+        _check_sparse("hypothesis", *parts[:3])
+        _check_sparse("truth", *parts[3:])
+        sizes = [shape.tolist() for shape in (parts[2], parts[5])]
+        require(
+            len(sizes[1]) >= 2,
+            f"Input SparseTensors must have rank at least 2, but truth_shape rank is: {len(sizes[1])}",
+        )
+        require(len(sizes[0]) == len(sizes[1]), "Expected hypothesis and truth tensors to have the same rank")
+        result = np.zeros([max(pair) for pair in zip(sizes[0][:-1], sizes[1][:-1], strict=True)], np.float32)
+        hypotheses, truths = _sequences(*parts[:2]), _sequences(*parts[3:5])
+        for group in hypotheses.keys() | truths.keys():
+            if any(place >= size for place, size in zip(group, result.shape, strict=True)):
+                raise InternalError(f"group {list(group)} lies outside of the output tensor {shape_text(result.shape)}")
+            result[group] = distance(hypotheses.get(group, []), truths.get(group, []))
+        return result
+
+    return run

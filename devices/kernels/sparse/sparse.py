@@ -1,0 +1,194 @@
+"""Kernels from sparse tensors to dense ones: spreading out, multiplying, summing, softmax.
+
+Flows in: the three parts of a sparse tensor (index tuples, values, shape), dense arrays. Flows out: dense arrays, or
+new values for the same indices. Always holds: an index tuple outside the shape is an error, never a wrong element.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array
+from ..arrays.gather import bad_tuples, flat_places
+from ..registry import Construction, Kernel, kernel, simple
+from ..support import widen
+
+
+def tuple_text(row: Array) -> str:
+    """An index tuple as errors show it: [1,2]."""
+    return shape_text(tuple(row.tolist()))
+
+
+def check_ordered(indices: Array, shape: tuple[int, ...]) -> None:
+    """InvalidArgumentError unless the tuples are inside `shape`, in row-major order, and all different."""
+    bad = bad_tuples(indices, shape)
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        raise InvalidArgumentError(
+            f"indices[{first}] = {tuple_text(indices[first])} is out of bounds: need 0 <= index < {shape_text(shape)}"
+        )
+    steps = np.diff(flat_places(indices, shape))
+    if (steps > 0).all():
+        return
+    first = int(np.flatnonzero(steps <= 0)[0])
+    where = f"indices[{first + 1}] = {tuple_text(indices[first + 1])}"
+    if steps[first] == 0:
+        raise InvalidArgumentError(f"{where} is repeated")
+    raise InvalidArgumentError(
+        f"{where} is out of order. Many sparse ops require sorted indices.\n"
+        "    Use `tf.sparse.reorder` to create a correctly ordered copy."
+    )
+
+
+@kernel("SparseToDense")
+def sparse_to_dense(node: Construction) -> Kernel:
+    """The values at their places, the default elsewhere; indices may be one number, a vector, or tuples."""
+    validate = node.attrs["validate_indices"]
+
+    def run(sparse_indices: Array, output_shape: Array, values: Array, default: Array) -> Array:
+        if sparse_indices.ndim > 2:
+            raise InvalidArgumentError(
+                "sparse_indices should be a scalar, vector, or matrix, got shape " + shape_text(sparse_indices.shape)
+            )
+        indices = sparse_indices if sparse_indices.ndim == 2 else sparse_indices.reshape(-1, 1)
+        shape = tuple(output_shape.tolist())
+        _check_parts(indices, shape, values, default)
+        if validate:
+            check_ordered(indices, shape)
+        elif bad_tuples(indices, shape).any():
+            raise InvalidArgumentError(f"Indices are not valid (out of bounds).  Shape: {shape_text(shape)}")
+        made = np.empty(shape, values.dtype)
+        made.fill(default.item() if made.dtype.kind == "O" else default)
+        made.reshape(-1)[flat_places(indices, shape)] = values
+        return made
+
+    return run
+
+
+def _check_parts(indices: Array, shape: tuple[int, ...], values: Array, default: Array) -> None:
+    if len(shape) != indices.shape[1]:
+        raise InvalidArgumentError(
+            f"output_shape has incorrect number of elements: {len(shape)} should be: {indices.shape[1]}"
+        )
+    if values.ndim and values.shape != (indices.shape[0],):
+        raise InvalidArgumentError(
+            f"sparse_values has incorrect shape {shape_text(values.shape)}, should be [] or [{indices.shape[0]}]"
+        )
+    if default.ndim:
+        raise InvalidArgumentError("default_value should be a scalar.")
+
+
+@kernel("SparseTensorDenseMatMul")
+def sparse_tensor_dense_mat_mul(node: Construction) -> Kernel:
+    """The product of a sparse and a dense matrix, each conjugated and transposed where the attrs say so."""
+    adjoint_a, adjoint_b = node.attrs["adjoint_a"], node.attrs["adjoint_b"]
+
+    def run(indices: Array, values: Array, shape: Array, b: Array) -> Array:
+        if shape.shape != (2,) or b.ndim != 2:
+            raise InvalidArgumentError("Tensor 'a_shape' must have 2 elements and tensor 'b' must be a matrix")
+        right = b.conj().T if adjoint_b and b.dtype.kind == "c" else b.T if adjoint_b else b
+        rows, columns = shape.tolist()[::-1] if adjoint_a else shape.tolist()
+        row, column = (indices[:, 1], indices[:, 0]) if adjoint_a else (indices[:, 0], indices[:, 1])
+        if columns != right.shape[0]:
+            raise InvalidArgumentError(
+                f"Cannot multiply A and B because inner dimension does not match: {columns} vs. {right.shape[0]}.  "
+                f"Did you forget a transpose?  Dimensions of A: [{rows}, {columns}).  "
+                f"Dimensions of B: {shape_text(b.shape)}"
+            )
+        _check_entries(column, columns, "k", 0 if adjoint_a else 1)
+        _check_entries(row, rows, "m", 1 if adjoint_a else 0)
+        factors = values.conj() if adjoint_a and values.dtype.kind == "c" else values
+        made = widen(np.zeros((rows, right.shape[1]), b.dtype))
+        np.add.at(made, row, widen(factors)[:, None] * widen(right)[column])
+        return made.astype(b.dtype, copy=False)
+
+    return run
+
+
+def _check_entries(values: Array, limit: int, name: str, column: int) -> None:
+    bad = (values < 0) | (values >= limit)
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        raise InvalidArgumentError(f"{name} ({values[first]}) from index[{first},{column}] out of bounds (>={limit})")
+
+
+@kernel("SparseReduceSum")
+def sparse_reduce_sum(node: Construction) -> Kernel:
+    """The sum of the elements along the listed axes, as a dense array."""
+    keep = node.attrs["keep_dims"]
+
+    def run(indices: Array, values: Array, shape: Array, axes: Array) -> Array:
+        sizes = tuple(shape.tolist())
+        rank = len(sizes)
+        for axis in axes.reshape(-1).tolist():
+            if not -rank <= axis < rank:
+                raise InvalidArgumentError(f"Invalid reduction dimension {axis}, for input with {rank} dimensions.")
+        dropped = {axis % rank for axis in axes.reshape(-1).tolist()}
+        kept = [axis for axis in range(rank) if axis not in dropped]
+        made = np.zeros([sizes[axis] for axis in kept], values.dtype)
+        places = flat_places(indices[:, kept], made.shape)
+        np.add.at(made.reshape(-1), places, values)
+        return made.reshape([1 if axis in dropped else size for axis, size in enumerate(sizes)]) if keep else made
+
+    return run
+
+
+def sparse_softmax(indices: Array, values: Array, shape: Array) -> Array:
+    """Softmax over the values that share all but their last coordinate; what is not there has no share."""
+    if shape.size < 2:
+        raise InvalidArgumentError(f"Input should have rank >= 2, got: {shape.size}")
+    if indices.shape[0] == 0:
+        return values
+    rows = flat_places(indices[:, :-1], tuple(shape.tolist()[:-1]))
+    _, group = np.unique(rows, return_inverse=True)
+    wide = widen(values)
+    top = np.full(group.max() + 1, -np.inf, wide.dtype)
+    np.maximum.at(top, group, wide)
+    exponentials = np.exp(wide - top[group])
+    sums = np.zeros_like(top)
+    np.add.at(sums, group, exponentials)
+    return np.asarray((exponentials / sums[group]).astype(values.dtype, copy=False))
+
+
+simple("SparseSoftmax", sparse_softmax)
+
+
+def _dense_at(indices: Array, shape: Array, dense: Array) -> Array:
+    """The elements of a dense array (broadcast to the shape) at the places of values."""
+    try:
+        wide = np.broadcast_to(dense, tuple(shape.tolist()))
+    except ValueError:
+        raise InvalidArgumentError(
+            "SparseDenseBinaryOpShared broadcasts dense to sparse only; got incompatible shapes: "
+            f"[{','.join(map(str, shape.tolist()))}] vs. {shape_text(dense.shape)}"
+        ) from None
+    picked: Array = wide[tuple(indices.T)]
+    return picked
+
+
+simple("SparseDenseCwiseMul", lambda indices, values, shape, dense: values * _dense_at(indices, shape, dense))
+
+
+def sparse_dense_cwise_div(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
+    """The values divided by the elements at the same places; integers towards zero."""
+    divisor = _dense_at(indices, shape, dense)
+    if values.dtype.kind not in "iu":
+        return np.asarray(values / divisor)
+    if not divisor.all():
+        raise InvalidArgumentError("Integer division by zero")
+    return np.asarray((values - np.fmod(values, divisor)) // divisor)
+
+
+simple("SparseDenseCwiseDiv", sparse_dense_cwise_div)
+
+
+def sparse_fill_empty_rows_grad(reverse_index_map: Array, grad_values: Array) -> tuple[Array, Array]:
+    """The gradient of the values that were there, and the summed gradient of all that were filled in."""
+    filled = np.ones(grad_values.shape, np.bool_)
+    filled[reverse_index_map] = False
+    return grad_values[reverse_index_map], np.asarray(grad_values[filled].sum(dtype=grad_values.dtype))
+
+
+simple("SparseFillEmptyRowsGrad", sparse_fill_empty_rows_grad)

@@ -1,0 +1,129 @@
+"""Kernels that pick rows and combine them by segment: sum, mean, sum over the root of the count; and their gradients.
+
+Flows in: data, the rows to pick, and a rising segment number for each. Flows out: one row a segment. Always holds: a
+segment without rows is zero; half types are summed in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array
+from ..registry import Construction, Kernel, kernel
+from ..support import widen
+
+# From the number of rows in each segment to what their sum is divided by.
+_DIVISOR: dict[str, Callable[[Array], Array] | None] = {"Sum": None, "Mean": lambda n: n, "SqrtN": np.sqrt}
+
+
+def _kind(op: str) -> str:
+    return op.removeprefix("SparseSegment").removesuffix("WithNumSegments").removesuffix("Grad")
+
+
+def _check(indices: Array, segment_ids: Array) -> None:
+    if indices.ndim != 1:
+        raise InvalidArgumentError("indices should be a vector.")
+    if segment_ids.ndim != 1:
+        raise InvalidArgumentError("segment_ids should be a vector.")
+    if indices.size != segment_ids.size:
+        raise InvalidArgumentError("segment_ids and indices should have same size.")
+
+
+def _check_segments(segment_ids: Array, rows: int | None) -> None:
+    if segment_ids.size == 0:
+        return
+    if segment_ids[0] < 0:
+        raise InvalidArgumentError(
+            f"Segment id {segment_ids[0]} out of range [0, {segment_ids[-1] + 1 if rows is None else rows}), "
+            "possibly because 'segment_ids' input is not sorted."
+        )
+    if (np.diff(segment_ids) < 0).any():
+        raise InvalidArgumentError("segment ids are not increasing")
+    if rows is not None and segment_ids[-1] >= rows:
+        raise InvalidArgumentError("segment ids must be < num_segments")
+
+
+def _first_outside(values: Array, limit: int) -> int | None:
+    """The place of the first value that is not in [0, limit), None where there is none."""
+    outside = np.flatnonzero((values < 0) | (values >= limit))
+    return int(outside[0]) if outside.size else None
+
+
+def _check_grad(indices: Array, segment_ids: Array, rows: int, segments: int) -> None:
+    if segment_ids.size and segment_ids[-1] >= segments:
+        raise InvalidArgumentError("Invalid number of segments")
+    for name, values, limit in (("Index", indices, rows), ("Segment id", segment_ids, segments)):
+        place = _first_outside(values, limit)
+        if place is not None:
+            raise InvalidArgumentError(f"{name} {values[place]} out of range [0, {limit}).")
+
+
+def _scale(kind: str, segment_ids: Array, rows: int) -> Array | None:
+    divisor = _DIVISOR[kind]
+    if divisor is None:
+        return None
+    counts = np.bincount(segment_ids, minlength=rows)
+    return np.asarray(divisor(np.maximum(counts, 1)))
+
+
+def _per_row(values: Array, like: Array) -> Array:
+    return values.reshape(-1, *(1,) * (like.ndim - 1)).astype(like.dtype)
+
+
+@kernel(*(f"SparseSegment{kind}{more}" for kind in _DIVISOR for more in ("", "WithNumSegments")))
+def sparse_segment(node: Construction) -> Kernel:
+    """The picked rows combined by segment; as many rows as the last segment says, or as asked for."""
+    kind = _kind(node.op)
+
+    def run(data: Array, indices: Array, segment_ids: Array, *given: Array) -> Array:
+        if data.ndim == 0:
+            raise InvalidArgumentError("input must have at least rank 1")
+        _check(indices, segment_ids)
+        if given and given[0].ndim:
+            raise InvalidArgumentError(f"num_segments should be a scalar, not shape {shape_text(given[0].shape)}")
+        asked = int(given[0]) if given else None
+        if asked is not None and asked < 0:
+            raise InvalidArgumentError(f"segment ids must be >= 0: num_segments is {asked}")
+        _check_segments(segment_ids, asked)
+        rows = asked if asked is not None else int(segment_ids[-1]) + 1 if segment_ids.size else 0
+        bad = _first_outside(indices, data.shape[0])
+        if bad is not None:
+            raise InvalidArgumentError(f"Bad: indices[{bad}] == {indices[bad]} out of range [0, {data.shape[0]})")
+        wide = widen(data)
+        made = np.zeros((rows, *data.shape[1:]), wide.dtype)
+        np.add.at(made, segment_ids, wide[indices])
+        scale = _scale(kind, segment_ids, rows)
+        if scale is not None and rows:
+            made /= _per_row(scale, made)
+        return made.astype(data.dtype, copy=False)
+
+    return run
+
+
+@kernel(*(f"SparseSegment{kind}Grad" for kind in _DIVISOR))
+def sparse_segment_grad(node: Construction) -> Kernel:
+    """The gradient of each segment given back to the rows that it was made of."""
+    kind = _kind(node.op)
+
+    def run(grad: Array, indices: Array, segment_ids: Array, output_dim0: Array) -> Array:
+        _check(indices, segment_ids)
+        if output_dim0.ndim:
+            raise InvalidArgumentError("output_dim0 should be a scalar.")
+        rows = int(output_dim0)
+        if rows == 0:
+            return np.zeros((0, *grad.shape[1:]), grad.dtype)
+        _check_grad(indices, segment_ids, rows, grad.shape[0])
+        wide = widen(grad)
+        scale = _scale(kind, segment_ids, grad.shape[0])
+        picked = wide[segment_ids]
+        if scale is not None:
+            picked = picked / _per_row(scale, wide)[segment_ids]
+        made = np.zeros((rows, *grad.shape[1:]), wide.dtype)
+        np.add.at(made, indices, picked)
+        return made.astype(grad.dtype, copy=False)
+
+    return run

@@ -1,0 +1,237 @@
+"""Kernels from sparse tensors to sparse tensors: adding, ordering, reshaping, slicing, concatenating, filling rows.
+
+Flows in: index tuples, values and shapes. Flows out: the three parts of the results. Always holds: where the inputs are
+in row-major order, so are the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array, numpy_dtype
+from ..arrays.gather import flat_places
+from ..registry import Construction, Kernel, kernel, simple
+
+Parts = tuple[Array, Array, Array]
+
+
+def _tuples(places: Array, shape: Sequence[int]) -> Array:
+    """Index tuples of row-major places; the inverse of `flat_places`."""
+    made = np.empty((places.size, len(shape)), np.int64)
+    for axis in range(len(shape) - 1, -1, -1):
+        places, made[:, axis] = np.divmod(places, max(shape[axis], 1))
+    return made
+
+
+def sparse_reorder(indices: Array, values: Array, shape: Array) -> tuple[Array, Array]:
+    """Tuples and values in row-major order."""
+    order = np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(values.size)
+    return indices[order], values[order]
+
+
+simple("SparseReorder", sparse_reorder)
+
+
+def sparse_add(*inputs: Array) -> Parts:
+    """The sum of two sparse tensors; of the elements that both have, sums below the threshold are dropped."""
+    a_indices, a_values, a_shape, b_indices, b_values, b_shape, threshold = inputs
+    if a_shape.size != b_shape.size:
+        raise InvalidArgumentError(
+            f"Operands do not have the same ranks; got shapes: {a_shape.tolist()} and {b_shape.tolist()}"
+        )
+    for axis, (a, b) in enumerate(zip(a_shape.tolist(), b_shape.tolist(), strict=True)):
+        if a != b:
+            raise InvalidArgumentError(f"Operands' shapes do not match: got {a} and {b} for dimension {axis}")
+    sizes = tuple(a_shape.tolist())
+    left, right = flat_places(a_indices, sizes), flat_places(b_indices, sizes)
+    places = np.union1d(left, right)
+    sums = np.zeros(places.size, a_values.dtype)
+    np.add.at(sums, np.searchsorted(places, left), a_values)
+    np.add.at(sums, np.searchsorted(places, right), b_values)
+    kept = (np.abs(sums) >= threshold) | ~np.isin(places, np.intersect1d(left, right))
+    return _tuples(places[kept], sizes), sums[kept], a_shape
+
+
+simple("SparseAdd", sparse_add)
+
+
+def _bounds(*indices: Array) -> tuple[int, ...]:
+    """The smallest shape that has all of these index tuples."""
+    ends = [x.max(axis=0, initial=-1) + 1 for x in indices]
+    return tuple(np.max(ends, axis=0).tolist())
+
+
+def sparse_add_grad(grad: Array, a_indices: Array, b_indices: Array, sum_indices: Array) -> tuple[Array, Array]:
+    """To each element of the two terms what its sum got; 0 where the sum was dropped."""
+    sizes = _bounds(a_indices, b_indices, sum_indices)
+    places = flat_places(sum_indices, sizes)
+
+    def back(indices: Array) -> Array:
+        wanted = flat_places(indices, sizes)
+        found = np.searchsorted(places, wanted)
+        there = np.isin(wanted, places)
+        made = np.zeros(wanted.size, grad.dtype)
+        made[there] = grad[found[there]]
+        return made
+
+    return back(a_indices), back(b_indices)
+
+
+simple("SparseAddGrad", sparse_add_grad)
+
+
+def sparse_reshape(indices: Array, shape: Array, new_shape: Array) -> tuple[Array, Array]:
+    """The same elements, in row-major order, under another shape, one size of which may be -1."""
+    old, new = shape.tolist(), new_shape.tolist()
+    unknown = [i for i, size in enumerate(new) if size == -1]
+    if len(unknown) > 1:
+        raise InvalidArgumentError(f"only one output dimension may be -1, not both {unknown[0]} and {unknown[1]}")
+    for i, size in enumerate(new):
+        if size < -1:
+            raise InvalidArgumentError(f"size {i} must be non-negative, not {size}")
+    dense, known = prod(old), prod(size for size in new if size != -1)
+    if unknown:
+        new[unknown[0]] = dense // known if known else 0
+    shapes = f"input_shape={shape_text(old)} output_shape={shape_text(new)}"
+    if unknown and known * new[unknown[0]] != dense:
+        raise InvalidArgumentError(
+            f"Input to reshape is a SparseTensor with {dense} dense values, but the requested shape requires a "
+            f"multiple of {known}. {shapes}"
+        )
+    if prod(new) != dense:
+        raise InvalidArgumentError(
+            f"Input to reshape is a tensor with {dense} dense values, but the requested shape has {prod(new)}. {shapes}"
+        )
+    return _tuples(flat_places(indices, tuple(old)), new), np.array(new, np.int64)
+
+
+simple("SparseReshape", sparse_reshape)
+
+
+def sparse_slice(indices: Array, values: Array, shape: Array, start: Array, size: Array) -> Parts:
+    """The elements in a box, with its own coordinates; the box ends where the tensor ends."""
+    for name, x in (("start", start), ("size", size)):
+        if x.shape != shape.shape:
+            raise InvalidArgumentError(f"Expected {name} to be a vector of length {shape.size} but got length {x.size}")
+    stop = np.minimum(start + size, shape)
+    inside = ((indices >= start) & (indices < stop)).all(axis=1)
+    return indices[inside] - start, values[inside], np.maximum(stop - start, 0)
+
+
+simple("SparseSlice", sparse_slice)
+
+
+def sparse_slice_grad(grad: Array, indices: Array, start: Array, out_indices: Array) -> Array:
+    """To each element what it got where it was cut out, 0 where not; both lists of tuples are in one order."""
+    kept = out_indices + start
+    sizes = _bounds(indices, kept)
+    made = np.zeros(len(indices), grad.dtype)
+    made[np.isin(flat_places(indices, sizes), flat_places(kept, sizes))] = grad
+    return made
+
+
+simple("SparseSliceGrad", sparse_slice_grad)
+
+
+@kernel("SparseConcat")
+def sparse_concat(node: Construction) -> Kernel:
+    """Sparse tensors one after the other along an axis, in row-major order."""
+    count, axis = node.attrs["N"], node.attrs["concat_dim"]
+
+    def run(*inputs: Array) -> Parts:
+        indices, values, shapes = (inputs[i * count : (i + 1) * count] for i in range(3))
+        rank = shapes[0].size
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(f"Concat dimension must be in range [{-rank}, {rank}), got {axis}")
+        place = axis % rank
+        _check_concat(shapes, place)
+        lengths = [int(shape[place]) for shape in shapes]
+        moved = [x.copy() for x in indices]
+        for x, offset in zip(moved, np.cumsum([0, *lengths[:-1]]), strict=True):
+            x[:, place] += offset
+        total = shapes[0].copy()
+        total[place] = sum(lengths)
+        return (*sparse_reorder(np.concatenate(moved), np.concatenate(values), total), total)
+
+    return run
+
+
+def _check_concat(shapes: Sequence[Array], place: int) -> None:
+    for position, shape in enumerate(shapes):
+        if shape.size != shapes[0].size:
+            raise InvalidArgumentError(
+                f"Ranks of all input tensors must match: expected {shapes[0].size} but got {shape.size} "
+                f"at position {position}"
+            )
+        for axis, (expected, found) in enumerate(zip(shapes[0].tolist(), shape.tolist(), strict=True)):
+            if axis != place and expected != found:
+                raise InvalidArgumentError(
+                    f"Input shapes must match: expected {expected} for dimension {axis} but got {found} "
+                    f"at position {position}"
+                )
+
+
+@kernel("SparseSplit")
+def sparse_split(node: Construction) -> Kernel:
+    """Sparse tensors cut along an axis; the first ones get one slice more where it does not come out even."""
+    count = node.attrs["num_split"]
+
+    def run(split_dim: Array, indices: Array, values: Array, shape: Array) -> tuple[Array, ...]:
+        axis = int(split_dim)
+        if not -shape.size <= axis < shape.size:
+            raise InvalidArgumentError(f"Input axis should be in range [{-shape.size}, {shape.size}), got {axis}")
+        axis %= shape.size
+        length = int(shape[axis])
+        if not 1 <= count <= length:
+            raise InvalidArgumentError(
+                f"Input num_split should be between 1 and the splitting dimension size ({length}), got {count}"
+            )
+        sizes = [length // count + (i < length % count) for i in range(count)]
+        pieces: list[Parts] = []
+        for first, size in zip(np.cumsum([0, *sizes[:-1]]).tolist(), sizes, strict=True):
+            start, box = np.zeros_like(shape), shape.copy()
+            start[axis], box[axis] = first, size
+            pieces.append(sparse_slice(indices, values, shape, start, box))
+        return tuple(piece[k] for k in range(3) for piece in pieces)
+
+    return run
+
+
+@kernel("SparseFillEmptyRows")
+def sparse_fill_empty_rows(node: Construction) -> Kernel:
+    """One default element at the start of each row without any; which rows those are, and where elements went."""
+    dtype = numpy_dtype(node.output_types[1])
+
+    def run(indices: Array, values: Array, shape: Array, default: Array) -> tuple[Array, Array, Array, Array]:
+        if default.ndim:
+            raise InvalidArgumentError(f"default_value must be a scalar, saw: {shape_text(default.shape)}")
+        rows = int(shape[0])
+        _check_rows(indices, rows)
+        counts = np.bincount(indices[:, 0], minlength=rows) if rows else np.zeros(0, np.int64)
+        empty = counts == 0
+        added = np.zeros((int(empty.sum()), shape.size), np.int64)
+        added[:, 0] = np.flatnonzero(empty)
+        fillers = np.empty(added.shape[0], dtype)
+        fillers.fill(default.item() if dtype.kind == "O" else default)
+        all_rows = np.concatenate([indices[:, 0], added[:, 0]])
+        order = np.argsort(all_rows, kind="stable")
+        reverse = np.empty(order.size, np.int64)
+        reverse[order] = np.arange(order.size)
+        merged = np.concatenate([indices, added])[order]
+        return merged, np.concatenate([values, fillers])[order], empty, reverse[: values.size]
+
+    return run
+
+
+def _check_rows(indices: Array, rows: int) -> None:
+    found = indices[:, 0]
+    if rows == 0 and found.size:
+        raise InvalidArgumentError(f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {found.size}")
+    outside = np.flatnonzero((found < 0) | (found >= rows))
+    if outside.size:
+        raise InvalidArgumentError(f"indices({outside[0]}, 0) is invalid: {found[outside[0]]} >= {rows}")

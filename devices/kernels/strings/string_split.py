@@ -1,0 +1,86 @@
+"""Kernels that split strings into tokens, as the three parts of a sparse tensor.
+
+Flows in: a vector of strings and a delimiter. Flows out: [row, place] of each token, the tokens, and [rows, most
+tokens in a row]. Always holds: tokens come row by row, in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array
+from ..registry import Construction, Kernel, kernel
+from .text import strings
+
+_SPACE = b" \t\n\v\f\r"
+
+
+def _sparse(rows: Sequence[Sequence[bytes]]) -> tuple[Array, Array, Array]:
+    places = [(i, k) for i, row in enumerate(rows) for k in range(len(row))]
+    tokens = [token for row in rows for token in row]
+    shape = np.array([len(rows), max(map(len, rows), default=0)], np.int64)
+    return np.array(places, np.int64).reshape(len(places), 2), strings(tokens, (len(tokens),)), shape
+
+
+def _check(x: Array, delimiter: Array, name: str) -> bytes:
+    if x.ndim != 1:
+        raise InvalidArgumentError(f"input must be a vector, got shape: {shape_text(x.shape)}")
+    if delimiter.ndim:
+        raise InvalidArgumentError(f"{name} must be a scalar, got shape: {shape_text(delimiter.shape)}")
+    value: bytes = delimiter.item()
+    return value
+
+
+def _at_any(value: bytes, delimiters: bytes) -> list[bytes]:
+    """The pieces between any of the delimiting bytes; single bytes where there is no delimiter."""
+    if not delimiters:
+        return [value[i : i + 1] for i in range(len(value))]
+    table = bytes.maketrans(delimiters, delimiters[:1] * len(delimiters))
+    return value.translate(table).split(delimiters[:1]) if len(delimiters) > 1 else value.split(delimiters)
+
+
+@kernel("StringSplit")
+def string_split(node: Construction) -> Kernel:
+    """Tokens between any byte of the delimiter; an empty string has none."""
+    skip_empty = node.attrs["skip_empty"]
+
+    def run(x: Array, delimiter: Array) -> tuple[Array, Array, Array]:
+        at = _check(x, delimiter, "delimiter")
+        rows = [_at_any(value, at) if value else [] for value in x.tolist()]
+        return _sparse([[token for token in row if token] for row in rows] if skip_empty else rows)
+
+    return run
+
+
+def _words(most: int) -> Callable[[bytes], list[bytes]]:
+    """Splits at runs of white space, at most `most` times (-1: at all of them); the rest keeps its end."""
+
+    def split(value: bytes) -> list[bytes]:
+        words: list[bytes] = []
+        rest = value.lstrip(_SPACE)
+        while rest and most not in (0, len(words)):
+            end = next((i for i, byte in enumerate(rest) if byte in _SPACE), len(rest))
+            words.append(rest[:end])
+            rest = rest[end:].lstrip(_SPACE)
+        return words + ([rest] if rest or len(words) == most else [])
+
+    return split
+
+
+@kernel("StringSplitV2")
+def string_split_v2(node: Construction) -> Kernel:
+    """Tokens between the separator, or between runs of white space where it is empty, as Python's `split`."""
+    most = node.attrs["maxsplit"]
+    words = _words(most)
+
+    def run(x: Array, separator: Array) -> tuple[Array, Array, Array]:
+        at = _check(x, separator, "sep")
+        if most == 0:
+            return _sparse([[value] for value in x.tolist()])
+        return _sparse([value.split(at, most) if at else words(value) for value in x.tolist()])
+
+    return run

@@ -1,0 +1,269 @@
+"""Look-up tables: from keys to values of one type and shape each.
+
+Flows in: arrays of keys and of values. Flows out: arrays of values, one per key. Always holds: keys and values have the
+types and shapes that the table was made with, and a refused update changes nothing.
+
+    Table          fill and empty it as you like
+    StaticTable    not initialised --initialise--> initialised, and never changed again
+    DenseTable     two keys stand for an empty and for a deleted bucket and cannot be used; keys may be vectors
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ....errors import AbortedError, FailedPreconditionError, InvalidArgumentError, UnimplementedError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array, DataType, numpy_dtype
+from ..support import require
+
+TABLE_TYPE = "N10tensorflow6lookup15LookupInterfaceE"  # what TensorFlow calls the class of tables in messages
+
+Key = Any  # bytes, a number, or a tuple of them: what the elements of an array of keys are in Python
+
+
+def array_of(items: list[Any], dtype: DataType, shape: tuple[int, ...]) -> Array:
+    """The items, scalars or rows, as an array of that shape."""
+    array = np.empty(shape, numpy_dtype(dtype))
+    if items and isinstance(items[0], np.ndarray | tuple):
+        rows = array.reshape(len(items), -1)
+        for number, item in enumerate(items):
+            rows[number] = np.ravel(item) if isinstance(item, np.ndarray) else item
+    else:
+        array.reshape(-1)[:] = items
+    return array
+
+
+class Table:
+    """A table that may be changed. Values are scalars unless a `value_shape` is given."""
+
+    has_default_per_key = True  # or the first one is everybody's, as in TensorFlow's other tables
+
+    def __init__(self, key_type: DataType, value_type: DataType, value_shape: tuple[int, ...] = ()) -> None:
+        self.key_type = key_type
+        self.value_type = value_type
+        self.value_shape = value_shape
+        self._values: dict[Key, Any] = {}  # a Python scalar, or an array of the value shape
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def find(self, keys: Array, default: Array) -> Array:
+        """The value of each key, or what `default`, one value or one per key, has in its place."""
+        prefix = self._prefix(keys)
+        full = prefix + self.value_shape
+        if default.shape not in (self.value_shape, full):
+            raise InvalidArgumentError(
+                f"Expected shape {shape_text(self.value_shape)} or {shape_text(full)} for default value, "
+                f"got {shape_text(default.shape)}"
+            )
+        self._check_ready()
+        items = list(self._keys(keys))
+        defaults = self._defaults(default, full, len(items))
+        return array_of(
+            [self._values.get(key, other) for key, other in zip(items, defaults, strict=True)], self.value_type, full
+        )
+
+    def insert(self, keys: Array, values: Array) -> None:
+        """Gives keys values; of a key that comes twice the last one counts."""
+        self._values.update(self._pairs(keys, values))
+
+    def remove(self, keys: Array) -> None:
+        """Forgets keys; those that are not there are passed over."""
+        for key in list(self._keys(keys)):
+            self._values.pop(key, None)
+
+    def replace(self, keys: Array, values: Array) -> None:
+        """Forgets everything and gives keys values."""
+        pairs = self._pairs(keys, values)
+        self._values = dict(pairs)
+
+    def export(self) -> tuple[Array, Array]:
+        """All keys and their values, in the order in which they came."""
+        values = array_of(list(self._values.values()), self.value_type, (len(self), *self.value_shape))
+        return array_of(list(self._values), self.key_type, (len(self),)), values
+
+    def _pairs(self, keys: Array, values: Array) -> list[tuple[Key, Any]]:
+        full = self._prefix(keys) + self.value_shape
+        require(values.shape == full, f"Expected shape {shape_text(full)} for value, got {shape_text(values.shape)}")
+        items = list(self._keys(keys))
+        return list(zip(items, self._items(values, len(items)), strict=True))
+
+    def _check_ready(self) -> None:
+        """Raises FailedPreconditionError while nothing can be found."""
+
+    def _defaults(self, default: Array, shape: tuple[int, ...], count: int) -> list[Any]:
+        """What so many keys have if they are not there: the first default, unless the table tells them apart."""
+        if self.has_default_per_key:
+            return self._items(np.broadcast_to(default, shape), count)
+        return self._items(default.reshape(-1, *self.value_shape)[:1], 1) * count if count else []
+
+    def _prefix(self, keys: Array) -> tuple[int, ...]:
+        """The shape of as many values as there are keys, but for the shape of the values themselves."""
+        return tuple(keys.shape)
+
+    def _keys(self, keys: Array) -> Iterator[Key]:
+        return iter(np.asarray(keys).reshape(-1).tolist())
+
+    def _items(self, values: Array, count: int) -> list[Any]:
+        """The values one by one."""
+        return list(values.reshape(count, *self.value_shape)) if self.value_shape else values.reshape(-1).tolist()
+
+
+class StaticTable(Table):
+    """A table of scalars that is filled once."""
+
+    has_default_per_key = False
+
+    def __init__(self, key_type: DataType, value_type: DataType) -> None:
+        super().__init__(key_type, value_type)
+        self.is_initialised = False
+
+    def _check_ready(self) -> None:
+        if not self.is_initialised:
+            raise FailedPreconditionError("Table not initialized.")
+
+    def initialise(self, keys: Array, values: Array) -> None:
+        """Fills the table; once that has been done, nothing happens, as long as there are as many keys.
+
+        Raises FailedPreconditionError for another number of keys and for a key with two values, InvalidArgumentError
+        where there are no keys.
+        """
+        require(keys.size > 0, "keys and values cannot be empty tensors.")
+        if self.is_initialised:
+            if keys.size != len(self):
+                raise FailedPreconditionError("Table was already initialized with different data.")
+            return
+        found: dict[Key, Any] = {}
+        for key, value in self._pairs(keys, values):
+            if found.setdefault(key, value) != value:
+                raise FailedPreconditionError(
+                    "HashTable has different value for same key. "
+                    f"Key {_text(key)} has {_text(found[key])} and trying to add value {_text(value)}"
+                )
+        self._values, self.is_initialised = found, True
+
+    def replace(self, keys: Array, values: Array) -> None:
+        """Importing into such a table initialises it."""
+        self.initialise(keys, values)
+
+    def insert(self, keys: Array, values: Array) -> None:
+        """Refused."""
+        self._pairs(keys, values)
+        raise UnimplementedError("Insert not supported by InitializableLookupTable implementations")
+
+    def remove(self, keys: Array) -> None:
+        """Refused."""
+        raise UnimplementedError("Remove not supported by InitializableLookupTable implementations")
+
+    def export(self) -> tuple[Array, Array]:
+        """As of any table; AbortedError before it is initialised."""
+        if not self.is_initialised:
+            raise AbortedError("HashTable is not initialized.")
+        return super().export()
+
+
+def _text(item: Any) -> str:  # Any: a Python scalar
+    return (
+        item.decode("utf-8", "replace")
+        if isinstance(item, bytes)
+        else f"{item:g}"
+        if isinstance(item, float)
+        else str(item)
+    )
+
+
+class DenseTable(Table):
+    """A table with buckets in sight: it exports all of them, those that are not used too."""
+
+    has_default_per_key = False
+
+    def __init__(
+        self,
+        empty_key: Array,
+        deleted_key: Array,
+        types: tuple[DataType, DataType],
+        value_shape: tuple[int, ...],
+        num_buckets: int,
+        max_load_factor: float,
+    ) -> None:
+        """Raises InvalidArgumentError for keys that are equal or of different shapes, and for senseless numbers."""
+        require(len(value_shape) <= 1, f"Empty value must be a scalar or a vector, got shape {shape_text(value_shape)}")
+        super().__init__(*types, value_shape)
+        self.key_shape: tuple[int, ...] = empty_key.shape
+        require(
+            empty_key.shape == deleted_key.shape,
+            "Empty and deleted keys must have same shape, "
+            f"got shapes: {shape_text(empty_key.shape)} and {shape_text(deleted_key.shape)}",
+        )
+        self._empty, self._deleted = (self._key(key.reshape(-1).tolist()) for key in (empty_key, deleted_key))
+        require(self._empty != self._deleted, "Empty and deleted keys cannot be equal")
+        _check_buckets(num_buckets, max_load_factor)
+        self._num_buckets = num_buckets
+        self._max_load_factor = max_load_factor
+
+    def insert(self, keys: Array, values: Array) -> None:
+        """As of any table, with more buckets where too many would be full."""
+        pairs = self._pairs(keys, values)
+        while len(self) + len(pairs) > self._num_buckets * self._max_load_factor:
+            self._num_buckets *= 2
+        self._values.update(pairs)
+
+    def replace(self, keys: Array, values: Array) -> None:
+        """Takes over buckets as `export` gives them."""
+        size, width = prod(self.key_shape), prod(self.value_shape)
+        require(
+            keys.ndim == 2 and keys.shape[1] == size and values.shape == (len(keys), width),
+            f"Expected key shape [?,{size}] and value shape [?,{width}] for buckets, "
+            f"got {shape_text(keys.shape)} and {shape_text(values.shape)}",
+        )
+        _check_buckets(len(keys), self._max_load_factor)
+        items = [self._key(row) for row in keys.tolist()]
+        rows = self._items(values, len(items))
+        self._values = {k: v for k, v in zip(items, rows, strict=True) if k not in (self._empty, self._deleted)}
+        self._num_buckets = len(items)
+
+    def export(self) -> tuple[Array, Array]:
+        """Keys and values of all buckets, one row each; used ones come first, values of others are zeros."""
+        unused = self._num_buckets - len(self)
+        keys = [*self._values, *([self._empty] * unused)]
+        nothing: Any = b"" if self.value_type is DataType.STRING else 0
+        empty = np.full(self.value_shape, nothing, numpy_dtype(self.value_type)) if self.value_shape else nothing
+        values = [*self._values.values(), *([empty] * unused)]
+        shapes = (self._num_buckets, prod(self.key_shape)), (self._num_buckets, prod(self.value_shape))
+        return array_of(keys, self.key_type, shapes[0]), array_of(values, self.value_type, shapes[1])
+
+    def _prefix(self, keys: Array) -> tuple[int, ...]:
+        rank = keys.ndim - len(self.key_shape)
+        require(
+            rank >= 0 and keys.shape[rank:] == self.key_shape,
+            f"Input key shape {shape_text(keys.shape)} must end with the table's key shape "
+            f"{shape_text(self.key_shape)}",
+        )
+        prefix: tuple[int, ...] = keys.shape[:rank]
+        count = prefix[0] if prefix else 1
+        expected = (count, *self.key_shape)
+        require(prod(prefix) == count, f"Expected key shape {shape_text(expected)} got {shape_text(keys.shape)}")
+        return prefix
+
+    def _key(self, row: list[Any]) -> Key:
+        return tuple(row) if self.key_shape else row[0]
+
+    def _keys(self, keys: Array) -> Iterator[Key]:
+        for row in np.asarray(keys).reshape(-1, prod(self.key_shape)).tolist():
+            key = self._key(row)
+            require(key != self._empty, "Using the empty_key as a table key is not allowed")
+            require(key != self._deleted, "Using the deleted_key as a table key is not allowed")
+            yield key
+
+
+def _check_buckets(num_buckets: int, max_load_factor: float) -> None:
+    require(
+        num_buckets >= 4 and num_buckets & (num_buckets - 1) == 0,
+        f"Number of buckets must be at least 4 and a power of 2, got: {num_buckets}",
+    )
+    require(0 < max_load_factor < 1, f"max_load_factor must be between 0 and 1, got: {max_load_factor:g}")

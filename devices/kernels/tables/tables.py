@@ -1,0 +1,232 @@
+"""Ops on look-up tables: making them, filling them, asking them.
+
+Flows in: handles of tables, keys, values. Flows out: handles, values. Always holds: a table that has a name is one per
+device, whichever node asks for it, and lives as long as the session; an anonymous one is carried by its handle.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array, DataType, dtype_name
+from ...state import DEFAULT_CONTAINER, ResourceHandle, handle_array
+from ..carried import carrying
+from ..handles import resource_of
+from ..registry import Construction, Kernel, kernel
+from ..support import require
+from .lookup_table import TABLE_TYPE, DenseTable, StaticTable, Table
+from .vocabulary import Vocabulary
+
+Make = Callable[[], Table]
+
+
+def _types(node: Construction) -> tuple[DataType, DataType]:
+    return DataType(node.attrs["key_dtype"]), DataType(node.attrs["value_dtype"])
+
+
+def _value_shape(node: Construction) -> tuple[int, ...]:
+    """The shape of values, scalar unless it is known."""
+    shape = node.attrs.get("value_shape") or ()
+    if None in shape:
+        raise InvalidArgumentError(f"value_shape must be fully known, got {shape_text(shape)}")
+    return tuple(shape)
+
+
+def _named(node: Construction) -> Callable[[Make], Array]:
+    """From a way to make a table to the handle of the one table of this node's name, made when there is none."""
+    shared = node.attrs["shared_name"].decode()
+    own = node.name if node.attrs["use_node_name_sharing"] else node.state.private_name(node.name)
+    container = node.attrs["container"].decode() or DEFAULT_CONTAINER
+    handle = ResourceHandle(node.device, container, shared or own, TABLE_TYPE)
+    tensor, state, types = handle_array(handle), node.state, _types(node)
+
+    def handle_for(make: Make) -> Array:
+        table = state.resource(handle.key, make)
+        if (table.key_type, table.value_type) != types:
+            raise InvalidArgumentError(
+                f"Conflicting key/value dtypes {dtype_name(types[0])}->{dtype_name(types[1])} with "
+                f"{dtype_name(table.key_type)}-{dtype_name(table.value_type)} for table {handle.name}"
+            )
+        return tensor
+
+    return handle_for
+
+
+@kernel("HashTableV2")
+def hash_table(node: Construction) -> Kernel:
+    """A table that is filled once."""
+    handle_for, types = _named(node), _types(node)
+    return lambda: handle_for(lambda: StaticTable(*types))
+
+
+@kernel("MutableHashTableV2", "MutableHashTableOfTensorsV2")
+def mutable_hash_table(node: Construction) -> Kernel:
+    """A table that may be changed."""
+    handle_for, types, shape = _named(node), _types(node), _value_shape(node)
+    return lambda: handle_for(lambda: Table(*types, shape))
+
+
+def _dense(node: Construction) -> Callable[[Array, Array], Table]:
+    """From an empty and a deleted key to a table."""
+    attrs, types, shape = node.attrs, _types(node), _value_shape(node)
+    buckets, load = int(attrs["initial_num_buckets"]), float(attrs["max_load_factor"])
+    return lambda empty, deleted: DenseTable(np.asarray(empty), np.asarray(deleted), types, shape, buckets, load)
+
+
+@kernel("MutableDenseHashTableV2")
+def dense_hash_table(node: Construction) -> Kernel:
+    """A table with two keys that cannot be used."""
+    handle_for, make = _named(node), _dense(node)
+    return lambda empty, deleted: handle_for(lambda: make(empty, deleted))
+
+
+@kernel("AnonymousHashTable")
+def anonymous_hash_table(node: Construction) -> Kernel:
+    """A new table that is filled once."""
+    types = _types(node)
+    return lambda: carrying(StaticTable(*types))
+
+
+@kernel("AnonymousMutableHashTable", "AnonymousMutableHashTableOfTensors")
+def anonymous_mutable_hash_table(node: Construction) -> Kernel:
+    """A new table that may be changed."""
+    types, shape = _types(node), _value_shape(node)
+    return lambda: carrying(Table(*types, shape))
+
+
+@kernel("AnonymousMutableDenseHashTable")
+def anonymous_dense_hash_table(node: Construction) -> Kernel:
+    """A new table with two keys that cannot be used."""
+    make = _dense(node)
+    return lambda empty, deleted: carrying(make(empty, deleted))
+
+
+def _table_of(node: Construction) -> Callable[[Array], Table]:
+    """From a handle to its table on the node's device; NotFoundError where there is none."""
+    named = resource_of(node, Table, TABLE_TYPE, "a table")
+
+    def find(value: Array) -> Table:
+        found = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
+        return found if isinstance(found, Table) else named(value)
+
+    return find
+
+
+def _checked_table_of(node: Construction) -> Callable[[Array], Table]:
+    """As `_table_of`; InvalidArgumentError unless keys and values of the node are of the table's types."""
+    find, inputs, outputs = _table_of(node), node.input_types[1:], node.output_types
+    told = inputs or outputs
+
+    def checked(handle: Array) -> Table:
+        table = find(handle)
+        types = table.key_type, table.value_type
+        if told != types[: len(told)]:
+            wanted = types[: len(inputs)], types if not inputs else types[1:] * len(outputs)
+            have, expected = _signature(inputs, outputs), _signature(*wanted)
+            raise InvalidArgumentError(f"Signature mismatch, have: {have} expected: {expected}")
+        return table
+
+    return checked
+
+
+def _signature(inputs: tuple[DataType, ...], outputs: tuple[DataType, ...]) -> str:
+    """Types as messages have them: "resource, string, int64->int64"."""
+    return f"{', '.join(['resource', *map(dtype_name, inputs)])}->{', '.join(map(dtype_name, outputs))}"
+
+
+@kernel("LookupTableFindV2")
+def find(node: Construction) -> Kernel:
+    """The value of each key."""
+    table_of = _checked_table_of(node)
+    return lambda handle, keys, default: table_of(handle).find(np.asarray(keys), np.asarray(default))
+
+
+@kernel("LookupTableInsertV2")
+def insert(node: Construction) -> Kernel:
+    """Gives keys values."""
+    table_of = _checked_table_of(node)
+    return lambda handle, keys, values: table_of(handle).insert(np.asarray(keys), np.asarray(values))
+
+
+@kernel("LookupTableImportV2")
+def replace(node: Construction) -> Kernel:
+    """Gives keys values and forgets all others."""
+    table_of = _checked_table_of(node)
+    return lambda handle, keys, values: table_of(handle).replace(np.asarray(keys), np.asarray(values))
+
+
+@kernel("LookupTableRemoveV2")
+def remove(node: Construction) -> Kernel:
+    """Forgets keys."""
+    table_of = _checked_table_of(node)
+    return lambda handle, keys: table_of(handle).remove(np.asarray(keys))
+
+
+@kernel("LookupTableExportV2")
+def export(node: Construction) -> Kernel:
+    """All keys and values."""
+    table_of = _checked_table_of(node)
+    return lambda handle: table_of(handle).export()
+
+
+@kernel("LookupTableSizeV2")
+def size(node: Construction) -> Kernel:
+    """How many keys there are."""
+    table_of = _table_of(node)
+    return lambda handle: np.int64(len(table_of(handle)))
+
+
+def _static_table_of(node: Construction) -> Callable[[Array], StaticTable]:
+    """As `_table_of`; InvalidArgumentError for a table that is not one to be filled once."""
+    find = _table_of(node)
+
+    def checked(handle: Array) -> StaticTable:
+        table = find(handle)
+        if not isinstance(table, StaticTable):
+            carried = handle.item()
+            name = f"{carried.container} {carried.name}" if isinstance(carried, ResourceHandle) else "without a name"
+            raise InvalidArgumentError(f"Table {name} is not initializable")
+        return table
+
+    return checked
+
+
+@kernel("InitializeTableV2")
+def initialize(node: Construction) -> Kernel:
+    """Fills a table that is filled once."""
+    static, checked = _static_table_of(node), _checked_table_of(node)
+
+    def fill(handle: Array, keys: Array, values: Array) -> None:
+        table = static(handle)
+        checked(handle)
+        require(keys.ndim == 1, f"Keys must be a vector, but received shape{shape_text(keys.shape)}")
+        require(keys.size == values.size, f"Keys and values must have the same size {keys.size} vs {values.size}")
+        table.initialise(keys, values)
+
+    return fill
+
+
+@kernel("InitializeTableFromTextFileV2")
+def initialize_from_text_file(node: Construction) -> Kernel:
+    """Fills a table that is filled once, from a file with a line per entry."""
+    table_of, attrs = _static_table_of(node), node.attrs
+    lines = int(attrs["vocab_size"])
+    vocabulary = Vocabulary(
+        int(attrs["key_index"]),
+        int(attrs["value_index"]),
+        None if lines < 0 else lines,
+        attrs["delimiter"],
+        int(attrs["offset"]),
+    )
+
+    def fill(handle: Array, path: Array) -> None:
+        require(path.ndim == 0, f"filename should be a single string, but got {shape_text(path.shape)}")
+        table = table_of(handle)
+        table.initialise(*vocabulary.read(os.fsdecode(path.item()), table.key_type, table.value_type))
+
+    return fill

@@ -1,0 +1,165 @@
+"""Optimiser steps: new values of a variable and its slots from a gradient.
+
+Flows in: the variable, its slots, hyperparameters, a gradient. Flows out: the variable (reference ops) or nothing.
+Always holds: an op and its Resource form compute the same; half types are rounded after each operation of a formula,
+as in TensorFlow; a refused step leaves all variables as they were.
+
+Each optimiser is a table row: the op's inputs in order, of which the first few are variables, and a formula. A formula
+gets the values by name and returns the new values of the variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array
+from ...state import Variable
+from ..registry import Construction, Kernel, kernel
+from ..variables.variable_scatter import check_rows
+from ..variables.variables import initialised_variable_of, updating
+from . import optimizer_formulas as formulas
+
+Formula = Callable[[Mapping[str, Array]], tuple[Array, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Optimizer:
+    """One optimiser: its input names in order, how many of the first are variables, and its formula by attrs."""
+
+    inputs: tuple[str, ...]
+    variables: int
+    formula: Callable[[Mapping[str, bool]], Formula]
+
+    @property
+    def gradient(self) -> str:
+        """What the op calls its gradient."""
+        return "delta" if "delta" in self.inputs else "grad"
+
+
+def _row(variables: str, others: str, formula: Callable[[Mapping[str, bool]], Formula]) -> Optimizer:
+    return Optimizer((*variables.split(), *others.split()), len(variables.split()), formula)
+
+
+OPTIMIZERS = {
+    "GradientDescent": _row("var", "alpha delta", formulas.gradient_descent),
+    "Momentum": _row("var accum", "lr grad momentum", formulas.momentum),
+    "KerasMomentum": _row("var accum", "lr grad momentum", formulas.keras_momentum),
+    "Adam": _row("var m v", "beta1_power beta2_power lr beta1 beta2 epsilon grad", formulas.adam),
+    "AdamWithAmsgrad": _row("var m v vhat", "beta1_power beta2_power lr beta1 beta2 epsilon grad", formulas.amsgrad),
+    "AdaMax": _row("var m v", "beta1_power lr beta1 beta2 epsilon grad", formulas.adamax),
+    "Adagrad": _row("var accum", "lr grad", formulas.adagrad),
+    "AdagradV2": _row("var accum", "lr epsilon grad", formulas.adagrad_v2),
+    "AdagradDA": _row(
+        "var gradient_accumulator gradient_squared_accumulator", "grad lr l1 l2 global_step", formulas.adagrad_da
+    ),
+    "Adadelta": _row("var accum accum_update", "lr rho epsilon grad", formulas.adadelta),
+    "RMSProp": _row("var ms mom", "lr rho momentum epsilon grad", formulas.rms_prop),
+    "CenteredRMSProp": _row("var mg ms mom", "lr rho momentum epsilon grad", formulas.centered_rms_prop),
+    "Ftrl": _row("var accum linear", "grad lr l1 l2 lr_power", formulas.ftrl),
+    "FtrlV2": _row("var accum linear", "grad lr l1 l2 l2_shrinkage lr_power", formulas.ftrl),
+    "ProximalGradientDescent": _row("var", "alpha l1 l2 delta", formulas.proximal_gradient_descent),
+    "ProximalAdagrad": _row("var accum", "lr l1 l2 grad", formulas.proximal_adagrad),
+    "AddSign": _row("var m", "lr alpha sign_decay beta grad", formulas.add_sign),
+    "PowerSign": _row("var m", "lr logbase sign_decay beta grad", formulas.power_sign),
+}
+_RESOURCE_ONLY = {"KerasMomentum", "AdamWithAmsgrad"}
+# These have a form for gradients of some rows only; the row numbers come right after the gradient.
+_SPARSE = [
+    "Adadelta", "Adagrad", "AdagradDA", "AdagradV2", "CenteredRMSProp", "Ftrl", "FtrlV2", "KerasMomentum", "Momentum",
+    "ProximalAdagrad", "ProximalGradientDescent", "RMSProp",
+]  # fmt: skip
+
+
+def _check_shapes(optimizer: Optimizer, values: Mapping[str, Array]) -> None:
+    """InvalidArgumentError unless all slots are as large as the variable, and the other inputs scalars."""
+    var = values["var"]
+    for index, name in enumerate(optimizer.inputs):
+        shape = values[name].shape
+        if index < optimizer.variables:
+            _check_same(var, name, shape)
+        elif name != optimizer.gradient and shape:
+            raise InvalidArgumentError(f"{name} is not a scalar: {shape_text(shape)}")
+
+
+def _check_same(var: Array, name: str, shape: tuple[int, ...]) -> None:
+    if shape != var.shape:
+        raise InvalidArgumentError(
+            f"var and {name} do not have the same shape{shape_text(var.shape)} {shape_text(shape)}"
+        )
+
+
+def _ops(prefix: str, names: Iterable[str]) -> list[str]:
+    """The ops of these optimisers, for reference and for resource variables."""
+    reference = [f"{prefix}{name}" for name in names if name not in _RESOURCE_ONLY]
+    return [*reference, *(f"Resource{prefix}{name}" for name in names)]
+
+
+@kernel(*_ops("Apply", OPTIMIZERS))
+def apply_optimizer(node: Construction) -> Kernel:
+    """One step of an optimiser: all values are read, checked, computed, and only then stored."""
+    optimizer = OPTIMIZERS[node.op.removeprefix("Resource").removeprefix("Apply")]
+    formula = optimizer.formula(node.attrs)
+
+    def step(variables: Sequence[Variable], others: Sequence[Array]) -> None:
+        given = [*(variable.read() for variable in variables), *map(np.asarray, others)]
+        values = dict(zip(optimizer.inputs, given, strict=True))
+        _check_shapes(optimizer, values)
+        _check_same(given[0], optimizer.gradient, values[optimizer.gradient].shape)
+        for variable, new in zip(variables, formula(values), strict=True):
+            variable.value = np.asarray(new, given[0].dtype)
+
+    return updating(node, step, count=optimizer.variables, find=initialised_variable_of)
+
+
+def _check_sparse(var: Array, grad: Array, indices: Array) -> None:
+    if indices.ndim != 1:
+        raise InvalidArgumentError("indices must be one-dimensional")
+    if var.ndim == 0:
+        raise InvalidArgumentError("var must be at least 1 dimensional")
+    if grad.shape[:1] != indices.shape:
+        raise InvalidArgumentError("grad must be the same size as indices in the first dimension.")
+    if grad.shape[1:] != var.shape[1:]:
+        raise InvalidArgumentError(
+            f"var and grad must match in dimension 1: {shape_text(var.shape)} {shape_text(grad.shape)}"
+        )
+    check_rows(indices, var.shape[0])
+
+
+def _rounds(indices: Array) -> list[Array]:
+    """Positions in `indices`, split so that no round has an index twice; earlier occurrences come in earlier rounds."""
+    order = np.argsort(indices, kind="stable")
+    ordered = indices[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if ordered.size else np.zeros(0, np.intp)
+    lengths = np.diff(np.r_[starts, ordered.size])
+    occurrence = np.arange(ordered.size) - np.repeat(starts, lengths)
+    return [np.sort(order[occurrence == k]) for k in range(int(lengths.max(initial=0)))]
+
+
+@kernel(*_ops("SparseApply", _SPARSE))
+def sparse_apply_optimizer(node: Construction) -> Kernel:
+    """A step on the rows that the gradient is for; a row that occurs twice takes two steps, in order."""
+    optimizer = OPTIMIZERS[node.op.removeprefix("Resource").removeprefix("SparseApply")]
+    formula = optimizer.formula(node.attrs)
+    names = list(optimizer.inputs)
+    names.insert(names.index(optimizer.gradient) + 1, "indices")
+
+    def step(variables: Sequence[Variable], others: Sequence[Array]) -> None:
+        stored = [variable.read().copy() for variable in variables]
+        values = dict(zip(names, [*stored, *map(np.asarray, others)], strict=True))
+        grad, indices = values[optimizer.gradient], values.pop("indices")
+        _check_shapes(optimizer, values)
+        _check_sparse(values["var"], grad, indices)
+        for rows in _rounds(indices):
+            part = values | dict(zip(names, (array[indices[rows]] for array in stored), strict=False))
+            part[optimizer.gradient] = grad[rows]
+            for array, new in zip(stored, formula(part), strict=True):
+                array[indices[rows]] = new
+        for variable, array in zip(variables, stored, strict=True):
+            variable.value = array
+
+    return updating(node, step, count=optimizer.variables, find=initialised_variable_of)

@@ -1,0 +1,177 @@
+"""Groups of nodes that must share a device.
+
+Flows in: a graph, and a `Constraint` per node. Flows out: the groups, each with the constraint that holds for all its
+members. Always holds: the groups are the connected parts under four relations, joined in this order: an edge into a
+reference or resource input, by edge id; what a called function ties together; an entry "loc:@G" of the attr `_class`,
+by node id; and every node belongs to the group that bears its own name. Nodes that none of these touch appear in no
+group.
+
+The order matters only for which of two conflicting requests an error names, and for reference and resource edges, where
+the source's request wins over the consumer's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from ...errors import InvalidArgumentError
+from ...graph.dtypes import DataType, is_ref
+from ...graph.graph import EdgeArrays, Graph
+from ...graph.ops.properties import NodeProperties
+from .candidates import Constraint
+
+CLASS_ATTR = "_class"
+_GROUP_PREFIX = b"loc:@"
+# A called function may use its resources from several devices, and what only passes many tensors on has no home.
+_EXEMPT = frozenset({"PartitionedCall", "StatefulPartitionedCall", "IdentityN"})
+
+
+def needs_source_device(properties: NodeProperties, port: int) -> bool:
+    """Whether input `port` ties the node to the device of what it reads: references and resource handles do."""
+    dtype = properties.input_types[port]
+    return (is_ref(dtype) or dtype == DataType.RESOURCE) and properties.op not in _EXEMPT
+
+
+def group_names(properties: NodeProperties) -> list[str]:
+    """Names of the groups that the attr `_class` puts a node into."""
+    if CLASS_ATTR not in properties.attrs:
+        return []
+    value = properties.attrs[CLASS_ATTR]
+    entries: Iterable[bytes] = (value,) if isinstance(value, bytes) else value
+    return [entry[len(_GROUP_PREFIX) :].decode() for entry in entries if entry.startswith(_GROUP_PREFIX)]
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """Nodes that share a device: ids in the order they joined, and the constraint that holds for all."""
+
+    members: list[int]
+    constraint: Constraint
+    rank: int = 0
+
+
+class Colocation:
+    """Union-find over the nodes that have to share a device with another."""
+
+    def __init__(self, graph: Graph, constraint_of: Callable[[int], Constraint], *, soft: bool) -> None:
+        """`constraint_of` gives what a node by itself may do; `soft` lets conflicting requests drop type and id."""
+        self._graph = graph
+        self._constraint_of = constraint_of
+        self._soft = soft
+        self._group: dict[int, Group] = {}
+
+    @property
+    def group_of(self) -> dict[int, Group]:
+        """The group by node id, for nodes that are in any."""
+        return self._group
+
+    def join_edges(self, edges: EdgeArrays, positions: Sequence[int], inspected: Collection[int] = ()) -> None:
+        """Joins the ends of those edges (by position in `edges`) that carry a reference or a resource handle.
+
+        `inspected` are calls whose functions say what is joined through them (`join_all`). Raises InvalidArgumentError
+        where the devices of two ends cannot be reconciled.
+        """
+        for i in positions:
+            src, dst, port = int(edges.src[i]), int(edges.dst[i]), int(edges.dst_input[i])
+            if port < 0 or src in inspected or not needs_source_device(self._graph.node_properties(dst), port):
+                continue
+            source, consumer = self._find(src), self._find(dst)
+            if source is consumer:
+                continue
+            consumer.constraint = consumer.constraint.following(source.constraint, self._name(src), self._name(dst))
+            try:
+                self._join(src, dst)
+            except InvalidArgumentError as error:
+                raise InvalidArgumentError(
+                    "Nodes were connected by a reference or resource connection (requiring them to be on the same "
+                    f"device), but the two nodes were assigned two different devices: {error.message}",
+                    node=self._name(dst),
+                ) from None
+
+    def join_all(self, nodes: Sequence[int], constraint: Constraint) -> None:
+        """Joins nodes that a called function ties together, `constraint` being what its body asks of them.
+
+        Raises InvalidArgumentError where they cannot be reconciled.
+        """
+        for node in nodes[1:]:
+            self._join(nodes[0], node)
+        if nodes:
+            group = self._find(nodes[0])
+            group.constraint = group.constraint.joined(constraint, soft=self._soft)
+
+    def join_classes(self, node_ids: Iterable[int]) -> None:
+        """Joins nodes with a `_class` attr, given in ascending id, to the groups it names.
+
+        Raises InvalidArgumentError where requests conflict or no device type runs both; with `soft` such a node just
+        stays out of the group.
+        """
+        named = {node_id: group_names(self._graph.node_properties(node_id)) for node_id in node_ids}
+        wanted = {name for names in named.values() for name in names}
+        own = {node.id: name for name in wanted if (node := self._graph.find_node(name)) is not None}
+        first: dict[str, int] = {}
+        for node_id in sorted(named.keys() | own.keys()):
+            for name in (*named.get(node_id, ()), self._name(node_id)):
+                leader = first.setdefault(name, node_id)
+                try:
+                    self._join(node_id, leader)
+                except InvalidArgumentError:
+                    if not self._soft:
+                        raise
+
+    def _name(self, node_id: int) -> str:
+        return self._graph.node_name(node_id)
+
+    def _find(self, node_id: int) -> Group:
+        group = self._group.get(node_id)
+        if group is None:
+            group = self._group[node_id] = Group([node_id], self._constraint_of(node_id))
+        return group
+
+    def _join(self, x: int, y: int) -> None:
+        """Makes one group of two: that of higher rank, or else that of `x`, absorbs the other."""
+        kept, absorbed = self._find(x), self._find(y)
+        if kept is absorbed:
+            return
+        if kept.rank < absorbed.rank:
+            kept, absorbed = absorbed, kept
+        place = f"Cannot colocate nodes {colocation_node(self._name(x))} and {colocation_node(self._name(y))}"
+        try:
+            joined = kept.constraint.joined(absorbed.constraint, soft=self._soft)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"{place}: {error.message}", node=self._name(x)) from None
+        if not joined.types:
+            raise InvalidArgumentError(
+                f"{place} because no device type supports both of those nodes and the other nodes colocated with them."
+                + describe_group(self._graph, kept)
+                + describe_group(self._graph, absorbed),
+                node=self._name(x),
+            )
+        kept.rank += kept.rank == absorbed.rank
+        kept.constraint = joined
+        kept.members += absorbed.members
+        for member in absorbed.members:
+            self._group[member] = kept
+
+
+def colocation_node(name: str) -> str:
+    """How messages mark a node of a group: `{{colocation_node x}}`."""
+    return f"{{{{colocation_node {name}}}}}"
+
+
+def describe_group(graph: Graph, group: Group) -> str:
+    """Lines that list the members of a group with their devices; "" for a group of one."""
+    if len(group.members) < 2:
+        return ""
+    types = " ".join(group.constraint.types)
+    lines = [
+        f"  {graph.node_name(i)} ({graph.node_properties(i).op}) {graph.requested_device(i)}"
+        + (f" framework assigned device={graph.assigned_device(i)}" if graph.assigned_device(i) else "")
+        for i in sorted(group.members)
+    ]
+    return (
+        f"\nColocation Debug Info:\nDevice types that run all of the group: [{types}]\n\n"
+        "Colocation members, user-requested devices, and framework assigned devices, if any:\n"
+        + "\n".join(lines)
+        + "\n"
+    )

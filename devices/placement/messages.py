@@ -1,0 +1,69 @@
+"""What the placer says when a node cannot be placed, in TensorFlow 2.21's words.
+
+Flows in: the graph, the node, and what is known about where it may go. Flows out: text. Always holds: the first line is
+TensorFlow's; what follows may say more or less than TensorFlow does.
+"""
+
+from __future__ import annotations
+
+from ...graph.device_name import find_full_name
+from ...graph.dtypes import dtype_name
+from ...graph.graph import Graph
+from ...graph.ops.summaries import node_for_error, summarize_attr, summarize_node
+from .candidates import ANY, Constraint, DeviceSet
+from .colocation import Group, colocation_node, describe_group
+
+
+def refusal(graph: Graph, node_id: int, constraint: Constraint, group: Group | None, devices: DeviceSet) -> str:
+    """Why no device fits a node (and its group, if it is in one)."""
+    text = graph.requested_device(node_id)
+    requested = find_full_name(text) or ANY
+    members = describe_group(graph, group) if group is not None else ""
+    listed = ", ".join(sorted(devices.names))
+    if constraint.requested == ANY:
+        return _unsupported(graph, node_id) + members
+    if requested != constraint.requested:
+        return (
+            f"Could not satisfy explicit device specification '{text}' because the node "
+            f"{colocation_node(graph.node_name(node_id))} was colocated with a group of nodes that required "
+            f"incompatible device '{constraint.requested}'. All available devices [{listed}]. {members}"
+        )
+    if not devices.matching(requested):
+        return (
+            f"{node_for_error(graph.node_name(node_id))} was explicitly assigned to {text} but available devices are "
+            f"[ {listed} ]. Make sure the device specification refers to a valid device."
+        )
+    kind = f"{requested.type} " if requested.type is not None else "matching "
+    return (
+        f"Could not satisfy explicit device specification '{text}' because no supported kernel for {kind}devices is "
+        f"available.{members}\nOp: {graph.node_properties(node_id).op}"
+    )
+
+
+def _unsupported(graph: Graph, node_id: int) -> str:
+    properties = graph.node_properties(node_id)
+    types = ", ".join(map(dtype_name, properties.input_types))
+    return (
+        "Node had no OpKernel registered to support this operation: "
+        f"Operation was {properties.op} and inputs were [{types}].\n"
+    )
+
+
+def no_kernel(graph: Graph, node_id: int, devices: DeviceSet) -> str:
+    """That TensorFlow has no kernel for the node on any type of device there is."""
+    properties = graph.node_properties(node_id)
+    attrs = ", ".join(f"{name}={summarize_attr(properties.attrs.message(name))}" for name in properties.attrs)
+    return (
+        f"No OpKernel was registered to support Op '{properties.op}' used by "
+        f"{node_for_error(graph.node_name(node_id))} with these attrs: [{attrs}]\n"
+        f"Registered devices: [{', '.join(devices.types)}]"
+    )
+
+
+def debug_string(graph: Graph, node_id: int) -> str:
+    """Everything about a node in one line, as TensorFlow prints its nodes."""
+    node = graph.node(node_id)
+    attrs = {name: node.attrs.message(name) for name in node.attrs}
+    text = summarize_node(node.name, node.op, node.requested_inputs, attrs, node.requested_device)
+    devices = f"requested: '{node.requested_device}', assigned: '{node.assigned_device}'"
+    return f"{{name:'{node.name}' id:{node_id} op device:{{{devices}}} def:{{{text}}}}}"

@@ -1,0 +1,318 @@
+"""Gives every node a device, the way TensorFlow's placer does.
+
+Flows in: a graph with requested (and perhaps assigned) devices, and the devices of the run. Flows out: the same graph,
+its column of assigned devices filled in. Always holds: a node goes to a device that fits its request, has a kernel for
+it, and that all nodes colocated with it share; assigned nodes stay where they are; a graph whose nodes all name an
+existing device in full, and agree with their groups, keeps exactly those.
+
+Where several devices fit, a node goes to the best one (see `candidates`), with two exceptions: an op that reads only
+the shape of its input goes where the input is; a node without inputs and with one output waits for a second pass and
+joins its consumers when they are all on one device.
+
+A call whose results are resources is looked into: what reads a result is where the body has it, be that the device of
+an argument or one that the body asks for (`isolate_calls` makes room for that).
+
+Nodes are handled in bulk: candidates are worked out once per pair of node kind and requested device, or per colocation
+group. The rules and messages are those of TensorFlow 2.21's `Placer`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InternalError, InvalidArgumentError
+from ...graph.columns import SINK_ID
+from ...graph.device_name import find_full_name
+from ...graph.functions.body import FunctionBody, instantiate_call
+from ...graph.graph import Graph
+from ...graph.graphdef.sources import check_graph
+from ...graph.library.calls import called_function
+from ...graph.node import Node
+from ...graph.passes.isolate_calls import calls_giving_resources, isolate_calls
+from ...graph.passes.lower_functional import lower_functional
+from ...graph.validate import check_attrs
+from ..cluster import Cluster
+from .candidates import ANY, Constraint, DeviceSet
+from .colocation import Colocation, Group
+from .messages import debug_string, no_kernel, refusal
+from .node_kinds import Kind, kinds_of
+
+_UNASSIGNED = 0
+Column = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+_DEEPEST = 64  # calls inside calls that are looked into for resources they hand on; deeper ones tie nothing together
+
+
+def place(
+    graph: Graph, devices: Cluster | Sequence[str], *, allow_soft_placement: bool = True, default_device: str = ""
+) -> None:
+    """Assigns a device to every node of `graph`, in place.
+
+    `devices` is a cluster or full device names; of several that fit a node, `default_device` is the best. With
+    `allow_soft_placement` a node whose request no device with a kernel fits goes to another device of the requested
+    task. Raises InvalidArgumentError for requests that are malformed or cannot be met and for ops without a kernel,
+    InternalError for assigned devices that do not exist, FailedPreconditionError without devices; the graph is
+    unchanged then.
+    """
+    check_graph(graph)
+    if isinstance(devices, Cluster):
+        device_set = DeviceSet(devices.names, devices.client.task_name, default_device)
+    else:
+        task = find_full_name(devices[0]) if devices else None
+        device_set = DeviceSet(devices, task.task_name() if task is not None else "", default_device)
+    if calls_giving_resources(graph):
+        rehearsal = graph.clone()
+        isolate_calls(rehearsal)
+        _Placer(rehearsal, device_set, allow_soft_placement).run()  # raises while the graph is unchanged
+        isolate_calls(graph)
+    _Placer(graph, device_set, allow_soft_placement).run()
+
+
+@dataclass(slots=True)
+class _Slot:
+    """Nodes that have the same candidates: of one kind and request, or of one group. `choices` are interned names."""
+
+    constraint: Constraint
+    group: Group | None = None
+    choices: list[int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Tie:
+    """Arguments and results of a function, by number, that its body has on one device, and what it asks of that."""
+
+    arguments: frozenset[int]
+    results: frozenset[int]
+    constraint: Constraint
+
+
+def _places(slot: int, slots: Sequence[int]) -> frozenset[int]:
+    return frozenset(place for place, found in enumerate(slots) if found == slot)
+
+
+class _Placer:
+    """One placement: columns by node id, candidates by slot."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        devices: DeviceSet,
+        soft: bool,
+        inside: frozenset[str] = frozenset(),
+        ties: dict[bytes, list[_Tie]] | None = None,
+    ) -> None:
+        """`inside` are the functions whose bodies are being looked into, `ties` what has been found in others."""
+        self.graph = graph
+        self.inside = inside
+        self.ties: dict[bytes, list[_Tie]] = {} if ties is None else ties
+        self.devices = devices
+        self.soft = soft
+        self.kinds, kind_column = kinds_of(graph, devices.types)
+        self.kind: Column = np.array(kind_column, np.int64)
+        self.assigned: Column = graph.assigned_device_indices().astype(np.int64)
+        self.slots: list[_Slot] = []
+        self.slot: Column = np.zeros(len(self.kind), np.int64)
+
+    def run(self) -> None:
+        """Places every node or raises."""
+        self._make_slots()
+        self._make_groups()
+        open_nodes = (self.kind >= 0) & (self.assigned == _UNASSIGNED)
+        open_nodes[: SINK_ID + 1] = False
+        generators = open_nodes & self._has("is_generator")
+        self._place_first(open_nodes & ~generators)
+        self._place_generators(generators)
+        self.graph.assign_devices(self.assigned.astype(np.int32))
+
+    # Who may go where
+
+    def _has(self, flag: str) -> Mask:
+        flags = np.array([getattr(kind, flag) for kind in self.kinds] + [False], np.bool_)
+        return flags[self.kind]
+
+    def _make_slots(self) -> None:
+        """One slot a pair of kind and device name, checked in the order of each pair's first node."""
+        names = len(self.graph.device_names())
+        requested = self.graph.requested_device_indices().astype(np.int64)
+        pair = (self.kind * names + requested) * names + self.assigned
+        pair[self.kind < 0] = -1
+        pair[: SINK_ID + 1] = -1
+        unique, first, self.slot = np.unique(pair, return_index=True, return_inverse=True)
+        slots: dict[int, _Slot] = {}
+        for i in np.argsort(first).tolist():
+            slots[i] = _Slot(self._own_constraint(int(first[i])) if unique[i] >= 0 else Constraint(()))
+        self.slots = [slots[i] for i in range(len(unique))]
+
+    def _own_constraint(self, node_id: int) -> Constraint:
+        kind: Kind = self.kinds[self.kind[node_id]]
+        assigned = self.graph.assigned_device(node_id)
+        if assigned:
+            return self._settled(kind, assigned)
+        if not kind.types:
+            check_attrs(self.graph.node_name(node_id), kind.example.op_def, kind.example.attrs)
+            raise InvalidArgumentError(no_kernel(self.graph, node_id, self.devices), node=self.graph.node_name(node_id))
+        name = self.graph.requested_device(node_id)
+        requested = find_full_name(name)
+        if requested is None:
+            raise InvalidArgumentError(
+                f"Malformed device specification {name!r} in node: {debug_string(self.graph, node_id)}",
+                node=self.graph.node_name(node_id),
+            )
+        return Constraint(kind.types, requested, requested if kind.is_resource_generator else ANY)
+
+    def _settled(self, kind: Kind, name: str) -> Constraint:
+        parsed = find_full_name(name)
+        if parsed is None:
+            raise InternalError(f"Malformed assigned device {name!r}")
+        if not self.devices.exists(name):
+            raise InternalError(f"Assigned device {name!r} does not match any device")
+        if parsed.type not in kind.types:
+            raise InternalError(
+                f"Assigned device {name!r} does not have registered OpKernel support for {kind.example.op}"
+            )
+        return Constraint(kind.types, parsed, ANY, parsed)
+
+    def _make_groups(self) -> None:
+        classes = np.flatnonzero(self._has("has_class"))
+        follows = self._has("follows_inputs")
+        if not classes.size and not follows.any():
+            return
+        colocation = Colocation(self.graph, lambda i: self.slots[self.slot[i]].constraint, soft=self.soft)
+        calls = calls_giving_resources(self.graph)
+        if follows.any():
+            edges = self.graph.edge_arrays()
+            positions = np.flatnonzero(follows[edges.dst] & (edges.dst_input >= 0)).tolist()
+            colocation.join_edges(edges, positions, {call.id for call in calls})
+        for call in calls:
+            self._look_into(call, colocation)
+        if classes.size:
+            colocation.join_classes(classes.tolist())
+        slot_of: dict[int, int] = {}
+        for node_id, group in colocation.group_of.items():
+            if id(group) not in slot_of:
+                slot_of[id(group)] = len(self.slots)
+                self.slots.append(_Slot(group.constraint, group))
+            self.slot[node_id] = slot_of[id(group)]
+
+    def _look_into(self, call: Node, colocation: Colocation) -> None:
+        """Joins what a call reads and what reads its results as far as the body of the function ties them together.
+
+        The body is looked at as it will run, lowered. TensorFlow looks at it as it is written, where a loop ties all
+        its variables together, and refuses some graphs for that.
+        """
+        for tie in self._ties_of(call):
+            nodes = [e.src.id for e in call.in_edges() if not e.is_control and e.dst_input in tie.arguments]
+            nodes += [e.dst.id for e in call.out_edges() if not e.is_control and e.src_output in tie.results]
+            colocation.join_all(nodes, tie.constraint)
+
+    def _ties_of(self, call: Node) -> list[_Tie]:
+        """What the function of a call ties together; looked for once, however often it is called."""
+        library = self.graph.functions
+        function = called_function(call.properties, library)
+        if function is None or function.name in self.inside or len(self.inside) == _DEEPEST:
+            return []
+        key = function.SerializeToString(deterministic=True)
+        found = self.ties.get(key)
+        if found is None:
+            body = instantiate_call(library, function)
+            found = self._ties_in(body, self.inside | {function.name})
+            if not library.may_call_itself(function.name):  # else it depends on where the walk has begun
+                self.ties[key] = found
+        return found
+
+    def _ties_in(self, body: FunctionBody, inside: frozenset[str]) -> list[_Tie]:
+        graph = lower_functional(body.graph)
+        if graph is body.graph:
+            graph = graph.clone()
+        isolate_calls(graph)
+        inner = _Placer(graph, self.devices, self.soft, inside, self.ties)
+        inner._make_slots()
+        inner._make_groups()
+        arguments = inner.slot[[node.id for node in body.arguments]].tolist()
+        results = inner.slot[[node.id for node in body.results]].tolist()
+        return [
+            _Tie(_places(slot, arguments), _places(slot, results), inner.slots[slot].constraint)
+            for slot in dict.fromkeys([*arguments, *results])
+            if inner.slots[slot].group is not None
+        ]
+
+    def _choices(self, node_id: int) -> list[int]:
+        """Interned names of the devices that the node may go to, best first; never empty."""
+        slot: _Slot = self.slots[self.slot[node_id]]
+        if slot.choices is None:
+            names = self.devices.candidates(slot.constraint, soft=self.soft)
+            if not names:
+                name = self.graph.node_name(node_id)
+                reason = refusal(self.graph, node_id, slot.constraint, slot.group, self.devices)
+                raise InvalidArgumentError(f"Cannot assign a device for operation {name}: {reason}", node=name)
+            slot.choices = [self.graph.intern_device(name) for name in names]
+        return slot.choices
+
+    # The two passes
+
+    def _place_first(self, nodes: Mask) -> None:
+        """All but generators, in ascending id: the default, or the device of the input whose shape is read."""
+        self._assign_defaults(np.flatnonzero(nodes))
+        metadata = np.flatnonzero(nodes & self._has("is_metadata"))
+        if not metadata.size:
+            return
+        for node_id in metadata.tolist():
+            sources = self.graph.in_edge_ids(node_id)
+            source = self.graph.edge_ends(sources[0])[0] if sources else SINK_ID
+            is_placed = source < node_id or not nodes[source]
+            if is_placed and int(self.assigned[source]) in self._choices(node_id):
+                self.assigned[node_id] = self.assigned[source]
+
+    def _assign_defaults(self, node_ids: npt.NDArray[np.intp]) -> None:
+        if not node_ids.size:
+            return
+        used, first = np.unique(self.slot[node_ids], return_index=True)
+        defaults = np.zeros(len(self.slots), np.int64)
+        for i in np.argsort(first).tolist():
+            defaults[used[i]] = self._choices(int(node_ids[first[i]]))[0]
+        self.assigned[node_ids] = defaults[self.slot[node_ids]]
+
+    def _place_generators(self, nodes: Mask) -> None:
+        """Nodes without inputs and with one output: where all their consumers are, if they may go there."""
+        node_ids = np.flatnonzero(nodes)
+        if not node_ids.size:
+            return
+        low, high, waits = self._consumer_devices(nodes)
+        allowed = self._allowed(node_ids)
+        self._assign_defaults(node_ids)
+        target = low[node_ids]
+        joins = (target == high[node_ids]) & ~waits[node_ids] & (target > _UNASSIGNED)
+        joins &= allowed[self.slot[node_ids], np.maximum(target, 0)]
+        self.assigned[node_ids[joins]] = target[joins]
+        for node_id in node_ids[waits[node_ids]].tolist():
+            consumers = [self.graph.edge_ends(edge)[2] for edge in self.graph.out_edge_ids(node_id)]
+            found = {_UNASSIGNED if nodes[i] and i > node_id else int(self.assigned[i]) for i in consumers}
+            if len(found) == 1 and found <= set(self._choices(node_id)):
+                self.assigned[node_id] = found.pop()
+
+    def _consumer_devices(self, generators: Mask) -> tuple[Column, Column, Mask]:
+        """By node id: lowest and highest device index among its consumers, and whether one of them is a generator."""
+        edges = self.graph.edge_arrays()
+        mine = generators[edges.src]
+        src, dst = edges.src[mine], edges.dst[mine]
+        low = np.full(len(self.kind), np.iinfo(np.int64).max)
+        high = np.full(len(self.kind), -1)
+        np.minimum.at(low, src, self.assigned[dst])
+        np.maximum.at(high, src, self.assigned[dst])
+        waits = np.zeros(len(self.kind), np.bool_)
+        waits[src[generators[dst]]] = True
+        low[high < 0] = -1
+        return low, high, waits
+
+    def _allowed(self, node_ids: npt.NDArray[np.intp]) -> Mask:
+        """Per slot and interned device name, whether the nodes may go there; only for slots of those nodes."""
+        used, first = np.unique(self.slot[node_ids], return_index=True)
+        chosen = {int(used[i]): self._choices(int(node_ids[first[i]])) for i in np.argsort(first).tolist()}
+        allowed = np.zeros((len(self.slots), len(self.graph.device_names())), np.bool_)
+        for slot, choices in chosen.items():
+            allowed[slot, choices] = True
+        return allowed

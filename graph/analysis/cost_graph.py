@@ -1,0 +1,138 @@
+"""Cost models of many graphs: kept by graph, fed from step statistics, written as CostGraphDef.
+
+Flows in: graphs and what a step's statistics tell of their nodes. Flows out: a `CostModel` per graph, CostGraphDefs.
+Always holds: a graph has one local model, begun with the first guesses of `init_from_graph`; node ids in a CostGraphDef
+of several graphs are unique, as each graph's count on from those of the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ...errors import InvalidArgumentError
+from ..dtypes import Shape
+from ..graph import Graph
+from ..node import Node
+from ..protos import CostGraphDef, NodeExecStats, StepStats, TensorShapeProto
+from .cost_model import UNKNOWN, CostModel
+
+_HARDWARE = "/stream:all"  # ends the name of a device whose statistics are those of the hardware itself
+
+
+class CostModels:
+    """The models of the graphs of a session."""
+
+    def __init__(self) -> None:
+        self._models: dict[Graph, CostModel] = {}
+
+    def find_or_create(self, graph: Graph) -> CostModel:
+        """The model of a graph."""
+        found = self._models.get(graph)
+        if found is None:
+            found = self._models[graph] = CostModel(is_global=False)
+            found.init_from_graph(graph)
+        return found
+
+    def remove(self, graph: Graph) -> bool:
+        """Forgets a graph; whether it was known."""
+        return self._models.pop(graph, None) is not None
+
+    def add_to_cost_graph(self, graph: Graph, made: CostGraphDef) -> None:
+        """Appends the nodes of a graph to a message; InvalidArgumentError for a graph never heard of."""
+        model = self._models.get(graph)
+        if model is None:
+            raise InvalidArgumentError("The cost model graph doesn't exist.")
+        write_cost_graph(model, graph, made)
+
+    def add_all(self, graphs: Iterable[Graph], made: CostGraphDef) -> None:
+        """Appends the nodes of several graphs, known or not."""
+        for graph in graphs:
+            self.find_or_create(graph)
+            self.add_to_cost_graph(graph, made)
+
+    def learn(self, stats: StepStats, graphs: Mapping[str, Graph]) -> None:
+        """Takes over what the statistics of a step tell of the graphs of its devices (by full device name).
+
+        Times that the hardware itself took go before those that the executor saw.
+        """
+        hardware = _hardware_times(stats)
+        for device in stats.dev_stats:
+            graph = graphs.get(device.device)
+            if graph is None:
+                continue
+            model = self.find_or_create(graph)
+            model.update_times += 1
+            for node_stats in device.node_stats:
+                node = graph.find_node(node_stats.node_name)
+                if node is not None:
+                    _learn_node(model, node, node_stats, hardware.get(device.device, {}))
+
+
+def _hardware_times(stats: StepStats) -> dict[str, dict[str, int]]:
+    """Device -> node -> microseconds on the hardware, all of the kernels that a node launched together."""
+    found: dict[str, dict[str, int]] = {}
+    for device in stats.dev_stats:
+        if device.device.endswith(_HARDWARE):
+            times = found.setdefault(device.device.removesuffix(_HARDWARE), {})
+            for node in device.node_stats:
+                name = node.node_name.partition(":")[0]
+                times[name] = times.get(name, 0) + node.op_end_rel_micros
+    return found
+
+
+def _learn_node(model: CostModel, node: Node, stats: NodeExecStats, hardware: Mapping[str, int]) -> None:
+    for output in stats.output:
+        description = output.tensor_description
+        if output.slot < node.num_outputs:
+            size, shape = description.allocation_description.allocated_bytes, _shape(description.shape)
+            model.record_max_memory_size(node, output.slot, size, shape, node.output_types[output.slot])
+            number = description.allocation_description.allocation_id
+            model.record_allocation_id(node, output.slot, number)
+    memory = stats.memory_stats
+    persistent = memory.persistent_tensor_alloc_ids
+    model.record_memory_stats(node, memory.temp_memory_size, memory.persistent_memory_size, persistent)
+    model.record_max_execution_time(node, hardware.get(node.name, stats.op_end_rel_micros))
+
+
+def _shape(message: TensorShapeProto) -> Shape:
+    if message.unknown_rank:
+        return None
+    return tuple(None if dim.size < 0 else dim.size for dim in message.dim)
+
+
+def _shape_message(shape: Shape) -> TensorShapeProto:
+    if shape is None:
+        return TensorShapeProto(unknown_rank=True)
+    return TensorShapeProto(dim=[TensorShapeProto.Dim(size=UNKNOWN if size is None else size) for size in shape])
+
+
+def write_cost_graph(model: CostModel, graph: Graph, made: CostGraphDef) -> None:
+    """Appends all nodes of a graph, source and sink too, with what a model knows of them."""
+    first = max((node.id for node in made.node), default=-1) + 1
+    for node in graph.nodes():
+        message = made.node.add(name=node.name, device=node.assigned_device, id=first + model.id(node))
+        inputs = sorted((edge for edge in node.in_edges() if not edge.is_control), key=lambda edge: edge.dst_input)
+        for edge in inputs:
+            message.input_info.add(preceding_node=first + model.id(edge.src), preceding_port=edge.src_output)
+        producers = [model.allocation_id(edge.src, edge.src_output) for edge in inputs]
+        for slot in range(node.num_outputs):
+            _write_output(model, node, slot, producers, message)
+        controls = sorted(first + model.id(edge.src) for edge in node.in_edges() if edge.is_control)
+        message.control_input.extend(controls)
+        message.temporary_memory_size = model.temp_memory_size(node)
+        message.persistent_memory_size = model.persistent_memory_size(node)
+        message.compute_cost = model.max_execution_time(node)
+        message.is_final = node.is_send
+
+
+def _write_output(model: CostModel, node: Node, slot: int, producers: list[int], message: CostGraphDef.Node) -> None:
+    """An output aliases the first input in the same allocation; all that is not tracked counts as in one."""
+    number = model.allocation_id(node, slot)
+    alias = producers.index(number) if number in producers else UNKNOWN
+    is_kept = alias < 0 and model.is_persistent_tensor(node, number)
+    message.output_info.add(
+        alias_input_port=alias,
+        dtype=int(model.max_memory_type(node, slot)),
+        shape=_shape_message(model.max_memory_shape(node, slot)),
+        size=0 if is_kept else model.max_memory_size(node, slot),
+    )

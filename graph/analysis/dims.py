@@ -1,0 +1,161 @@
+"""Rules on sizes that array shape functions and array kernels share, so that both always say the same.
+
+Flows in: shapes (possibly partly known), the integers of shape-valued tensors, attrs. Flows out: the resulting shape,
+or InvalidArgumentError in TensorFlow's words. Always holds: a fully known shape in gives a fully known shape out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from ...errors import InvalidArgumentError
+from ..dtypes import Array, Shape
+from .shape_functions import ShapeContext, with_rank
+
+
+def shape_text(shape: Sequence[int | None] | None) -> str:
+    """A shape as TensorFlow writes it: `[2,?,3]`, `<unknown>` where not even the rank is known."""
+    if shape is None:
+        return "<unknown>"
+    return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
+
+
+def fits(shape: Sequence[int], expected: Shape) -> bool:
+    """Whether a tensor of that shape is what was expected."""
+    return expected is None or (
+        len(shape) == len(expected) and all(b in (None, a) for a, b in zip(shape, expected, strict=True))
+    )
+
+
+def integers(c: ShapeContext, index: int) -> list[int] | None:
+    """The values of an integer vector (or scalar) input in order, None where they are not known before the run."""
+    value = c.constant(index)
+    return None if value is None else [int(size) for size in value.reshape(-1).tolist()]
+
+
+def partly(c: ShapeContext, index: int) -> list[int | None] | None:
+    """As `integers`, with None for single values that are unknown; None where nothing at all is known."""
+    some = c.partials.get(index)
+    return list(some) if some is not None else list(integers(c, index) or ()) if c.constant(index) is not None else None
+
+
+def integer(c: ShapeContext, index: int) -> int | None:
+    """The value of an integer input of one element, None where it is not known before the run."""
+    values = integers(c, index)
+    return values[0] if values else None
+
+
+def length(c: ShapeContext, index: int) -> int | None:
+    """The number of elements of a vector input, None where that is unknown."""
+    return with_rank(c.inputs[index], 1)[0]
+
+
+def shape_from(c: ShapeContext, index: int) -> Shape:
+    """The shape that a shape-valued input stands for; -1 in it, and a number that is not known yet, is an unknown size.
+
+    A scalar -1 is an unknown shape. Where the values are unknown, the length of the input still gives the rank.
+    """
+    values = partly(c, index)
+    if values == [-1] and c.inputs[index] == ():
+        return None
+    given = c.inputs[index]
+    if given is not None and len(given) > 1:
+        raise InvalidArgumentError(f"Shape must be rank 1 but is rank {len(given)}")
+    if values is not None:
+        for size in values:
+            if size is not None and size < -1:
+                raise InvalidArgumentError(f"Invalid value in tensor used for shape: {size}")
+        return tuple(None if size == -1 else size for size in values)
+    count = length(c, index)
+    return None if count is None else (None,) * count
+
+
+def reshaped(shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
+    """The sizes a tensor of that shape gets by Reshape; one -1 among `sizes` is inferred.
+
+    Where `sizes` has a zero, the -1 is inferred from the sizes that are not zero, as TensorFlow does.
+    """
+    elements = prod(shape)
+    unknown = [i for i, size in enumerate(sizes) if size == -1]
+    if len(unknown) > 1:
+        raise InvalidArgumentError(f"Only one input size may be -1, not both {unknown[0]} and {unknown[1]}")
+    for i, size in enumerate(sizes):
+        if size < -1:
+            raise InvalidArgumentError(f"Size {i} must be non-negative, not {size}")
+    known = prod(size for size in sizes if size != -1)
+    if elements != known and not (unknown and known):
+        raise _wrong_count(elements, f"has {known}")
+    if unknown and known and elements % known:
+        raise _wrong_count(elements, f"requires a multiple of {known}")
+    if not unknown:
+        return tuple(sizes)
+    if known:
+        found = elements // known
+    else:
+        found = prod(size for size in shape if size) // prod(size for size in sizes if size > 0)
+    return tuple(found if size == -1 else size for size in sizes)
+
+
+def _wrong_count(elements: int, what: str) -> InvalidArgumentError:
+    return InvalidArgumentError(f"Input to reshape is a tensor with {elements} values, but the requested shape {what}")
+
+
+def squeezed(shape: tuple[int | None, ...], axes: Sequence[int]) -> Shape:
+    """`shape` without the listed sizes of one, or without all of them when none is listed.
+
+    Unknown rank comes out where no axis is listed and some size is unknown: it may be one.
+    """
+    rank = len(shape)
+    for axis in axes:
+        if not -rank <= axis < rank:
+            raise InvalidArgumentError(f"Tried to squeeze dim index {axis} for tensor with {rank} dimensions.")
+    if not axes:
+        return None if None in shape else tuple(size for size in shape if size != 1)
+    dropped = {axis % rank for axis in axes}
+    for axis in sorted(dropped):
+        if shape[axis] not in (1, None):
+            raise InvalidArgumentError(f"Can not squeeze dim[{axis}], expected a dimension of 1, got {shape[axis]}")
+    return tuple(size for i, size in enumerate(shape) if i not in dropped)
+
+
+def expanded(shape: tuple[int | None, ...], axis: int) -> tuple[int | None, ...]:
+    """`shape` with a one inserted before `axis` (-1: at the end)."""
+    rank = len(shape)
+    if not -rank - 1 <= axis <= rank:
+        raise InvalidArgumentError(f"Tried to expand dim index {axis} for tensor with {rank} dimensions.")
+    place = axis + rank + 1 if axis < 0 else axis
+    return (*shape[:place], 1, *shape[place:])
+
+
+# The three values of a Range: Python integers, or numpy floats of one type (then computed in that type).
+Number = Any
+
+
+def range_value(value: Array) -> Number:
+    """The one element of a Range input, as `range_length` wants it."""
+    element = value.reshape(-1)[0]
+    return int(element) if value.dtype.kind in "iu" else element
+
+
+def range_length(start: Number, limit: Number, delta: Number) -> int:
+    """How many steps of `delta` Range takes from `start` to before `limit`; exact for integers of any size."""
+    zero = type(delta)(0)  # bfloat16 compares with its own kind only
+    if delta == zero:
+        raise InvalidArgumentError("Requires delta != 0: 0")
+    if delta > zero and start > limit:
+        raise InvalidArgumentError(f"Requires start <= limit when delta > 0: {_plain(start)}/{_plain(limit)}")
+    if delta < zero and start < limit:
+        raise InvalidArgumentError(f"Requires start >= limit when delta < 0: {_plain(start)}/{_plain(limit)}")
+    if isinstance(delta, int):
+        return int(-((start - limit) // delta))
+    steps = float(abs((limit - start) / delta))
+    if not steps < 2**63:
+        raise InvalidArgumentError(f"Requires ((limit - start) / delta) <= {2**63 - 1}")
+    return math.ceil(steps)
+
+
+def _plain(value: Number) -> str:
+    return str(value) if isinstance(value, int) else f"{float(value):g}"

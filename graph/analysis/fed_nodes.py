@@ -1,0 +1,36 @@
+"""The nodes by which tensors come into a graph: placeholders, and what stands for a fed tensor in a graph that was cut.
+
+x: Placeholder    --fed-->    _arg_x_0_0: _Arg, or a receive from the client, of the tensor "x:0"
+"""
+
+from __future__ import annotations
+
+from re import compile as pattern
+
+from ..dtypes import Shape
+from ..tensor_id import parse_tensor_name
+from .joined import JoinedGraph
+
+PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
+_ARG_NAME = pattern(r"_arg_(.+)_(\d+)_\d+")
+_LAST_WITH_SCALARS_FOR_ANYTHING = 21  # producer of the last graphs that could not write down an unknown shape
+
+
+def means_anything(op: str, shape: Shape, producer: int) -> bool:
+    """Whether a placeholder of that shape may be fed anything: old producers write a scalar where nothing is known.
+
+    A graph that does not say who wrote it (producer 0) is taken at its word.
+    """
+    return shape == () and op in PLACEHOLDERS and 0 < producer <= _LAST_WITH_SCALARS_FOR_ANYTHING
+
+
+def feed_nodes(graph: JoinedGraph) -> dict[str, int]:
+    """ "node:output" of every tensor that is fed through a node of its own -> the joint number of that node."""
+    numbers = {}
+    for n, name in enumerate(graph.names):
+        transfer = graph.transfers.get(n)
+        if transfer is not None and transfer.client_terminated and graph.properties[n].output_types:
+            numbers[str(parse_tensor_name(transfer.tensor_name))] = n
+        elif graph.ops[n] == "_Arg" and (found := _ARG_NAME.fullmatch(name)):
+            numbers[f"{found[1]}:{found[2]}"] = n
+    return numbers

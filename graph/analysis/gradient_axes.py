@@ -1,0 +1,98 @@
+"""Axes that an op reduced over or joined along: as numbers where they are known before the run, else as nodes.
+
+Flows in: a forward node and which of its inputs names axes. Flows out: shapes with 1 in place of reduced sizes, tensors
+stretched back to them. Always holds: what is known makes constants only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..dtypes import DataType
+from .gradient_support import rank_of, shape_of
+
+if TYPE_CHECKING:
+    from ..builder.handles import Tensor
+    from .gradient_rules import Forward
+
+
+def known_axes(op: Forward, port: int) -> tuple[int, ...] | None:
+    """The axes that input `port` names, counted from the front; None where they or the rank are not known."""
+    value, sizes = op.constant_input(port), op.input_sizes(0)
+    if value is None or not isinstance(sizes, tuple):
+        return None
+    return tuple(sorted({int(axis) % max(len(sizes), 1) for axis in np.ravel(value)}))
+
+
+def kept_shape(op: Forward, axes_port: int = 1) -> Tensor:
+    """The shape of input 0 with 1 in place of the sizes of the axes that another input names."""
+    g, axes, sizes = op.g, known_axes(op, axes_port), op.input_sizes(0)
+    if axes is not None and isinstance(sizes, tuple):
+        kept = [1 if axis in axes else size for axis, size in enumerate(sizes)]
+        if sum(size < 0 for size in kept) <= 1 and 0 not in kept:
+            return g.constant([max(size, -1) for size in kept], DataType.INT32)
+    rank = rank_of(op, 0)
+    named = op.make("Cast", op.inputs[axes_port], DstT=DataType.INT32)
+    named = op.make("Reshape", op.make("FloorMod", named + rank, rank), g.constant([-1], DataType.INT32))
+    ones = op.make("OnesLike", named)
+    every = op.make("Range", 0, rank, 1)
+    return op.make("DynamicStitch", [every, named], [shape_of(op, 0), ones])
+
+
+def as_kept(op: Forward, tensor: Tensor) -> Tensor:
+    """A tensor of the output's shape with the reduced axes there again, of size 1."""
+    return tensor if op.attrs["keep_dims"] else op.make("Reshape", tensor, kept_shape(op))
+
+
+def stretched(op: Forward, tensor: Tensor) -> Tensor:
+    """A tensor of the output's shape in the shape of the input: the same along all reduced axes."""
+    axes = known_axes(op, 1)
+    in_front = axes is not None and axes == tuple(range(len(axes)))  # then broadcasting adds them by itself
+    kept = tensor if in_front else as_kept(op, tensor)
+    return op.make("BroadcastTo", kept, shape_of(op, 0))
+
+
+def reduced_count(op: Forward, dtype: DataType) -> Tensor:
+    """How many elements of the input went into one of the output, as a scalar of a type."""
+    axes, sizes = known_axes(op, 1), op.input_sizes(0)
+    if axes is not None and isinstance(sizes, tuple) and all(sizes[axis] >= 0 for axis in axes):
+        return op.g.constant(int(np.prod([sizes[axis] for axis in axes], dtype=np.int64)), dtype)
+    of_input = op.make("Size", op.inputs[0])
+    of_output = op.make("Maximum", op.make("Size", op.outputs[0]), 1)
+    return op.make("Cast", op.make("FloorDiv", of_input, of_output), DstT=dtype)
+
+
+def last_axis_size(op: Forward, port: int) -> Tensor:
+    """The size of the last axis of an input as an int32 scalar."""
+    sizes = op.input_sizes(port)
+    if isinstance(sizes, tuple) and sizes and sizes[-1] >= 0:
+        return op.g.constant(sizes[-1], DataType.INT32)
+    return element(op, shape_of(op, port), -1)
+
+
+def element(op: Forward, vector: Tensor, index: int) -> Tensor:
+    """One element of a tensor of rank 1, as a scalar."""
+    g = op.g
+    ends = [g.constant([number], DataType.INT32) for number in (index, index + 1 if index != -1 else 0, 1)]
+    return op.make("StridedSlice", vector, *ends, shrink_axis_mask=1)
+
+
+def span(op: Forward, vector: Tensor, begin: int | Tensor, end: int | Tensor | None) -> Tensor:
+    """Elements from `begin` up to `end` of a tensor of rank 1; to its end where `end` is None."""
+    g = op.g
+
+    def bound(value: int | Tensor) -> Tensor:
+        if isinstance(value, int):
+            return g.constant([value], DataType.INT32)
+        return op.make("Reshape", value, g.constant([1], DataType.INT32))
+
+    last = bound(0 if end is None else end)
+    return op.make("StridedSlice", vector, bound(begin), last, bound(1), end_mask=int(end is None))
+
+
+def joined(op: Forward, parts: Sequence[Tensor], axis: Tensor | int = 0) -> Tensor:
+    """Tensors one behind the other along an axis; a single one itself."""
+    return parts[0] if len(parts) == 1 else op.make("ConcatV2", list(parts), axis)

@@ -1,0 +1,182 @@
+"""The table of gradients: op name -> rule that adds the nodes which compute the gradients of its inputs.
+
+Flows in: registrations by the family modules beside this file. Flows out: `lookup`, used when gradients are built.
+Always holds: one rule per op; a rule gets one tensor per output, the gradient that flows back into it, and returns one
+entry per data input: a tensor of the input's shape and type, `IndexedSlices` for rows of it, or None where nothing
+flows back. An op registered as flat has no gradient anywhere.
+
+To add one, write in the module of the op's family
+
+    @gradient("Mul")
+    def mul(op: Forward, grad: Tensor) -> Gradients:
+        x, y = op.inputs
+        return undo_broadcast(op, lambda: grad * y, lambda: grad * x)
+
+A rule reads the forward tensors from `op.inputs` and `op.outputs` only, when it needs them: inside a loop they are
+values of the iteration that is being undone, and each that is asked for costs a stack. What is known of their sizes
+before the run costs nothing: `op.input_sizes(i)`, `op.output_sizes(i)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from ...errors import AlreadyExistsError
+from ..dtypes import Array, DataType
+
+if TYPE_CHECKING:
+    from ..builder.builder import GraphBuilder, Input
+    from ..builder.handles import Tensor
+    from .sizes import Sizes
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedSlices:
+    """A gradient that is zero but for some rows: `values[i]` is added to row `indices[i]` of a tensor.
+
+    `dense_shape` is the shape of that tensor, as an int32 or int64 tensor of rank 1. Rows may be named repeatedly.
+    """
+
+    values: Tensor
+    indices: Tensor
+    dense_shape: Tensor
+
+
+Gradient: TypeAlias = "Tensor | IndexedSlices | None"
+Gradients: TypeAlias = "Sequence[Gradient]"
+
+
+class Forward:
+    """A node whose gradient is wanted, as its rule sees it; `g` adds nodes beside it."""
+
+    __slots__ = ("attrs", "g", "input_types", "name", "op", "output_types", "source")
+
+    def __init__(
+        self,
+        g: GraphBuilder,
+        name: str,
+        op: str,
+        attrs: Mapping[str, Any],  # decoded attr values: their type depends on the attr
+        input_types: Sequence[DataType],
+        output_types: Sequence[DataType],
+    ) -> None:
+        self.g = g
+        self.name = name
+        self.op = op
+        self.attrs = attrs
+        self.input_types = input_types
+        self.output_types = output_types
+        self.source = ""
+        """a name for what is asked for at once: gradients asked for separately must not be mixed"""
+
+    @property
+    def inputs(self) -> Sequence[Tensor]:
+        """The tensors the node read."""
+        raise NotImplementedError
+
+    @property
+    def outputs(self) -> Sequence[Tensor]:
+        """The tensors the node made."""
+        raise NotImplementedError
+
+    def make(self, op: str, *inputs: Input, **attrs: Any) -> Tensor:  # attr values have any type
+        """Adds a node and returns its first output; arguments as in `GraphBuilder.op`."""
+        return self.g.op(op, *inputs, attrs=attrs)[0]
+
+    def make_all(self, op: str, *inputs: Input, **attrs: Any) -> Sequence[Tensor]:  # attr values have any type
+        """Adds a node and returns all of its outputs."""
+        return tuple(self.g.op(op, *inputs, attrs=attrs))
+
+    def once(self, _key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` adds, or what it added for another node that asked by the same key: it must be the same there."""
+        return make()
+
+    def own_attrs(self, *names: str) -> dict[str, Any]:
+        """Some attrs of the node, to be given to another."""
+        return {name: self.attrs[name] for name in names if name in self.attrs}
+
+    def wants(self, _port: int) -> bool:
+        """Whether the gradient of an input is of any use; if not, the rule may return None for it."""
+        return True
+
+    def input_sizes(self, _port: int) -> Sizes | None:
+        """What is known of the sizes of an input; None for nothing."""
+        return None
+
+    def output_sizes(self, _port: int) -> Sizes | None:
+        """What is known of the sizes of an output; None for nothing."""
+        return None
+
+    def constant_input(self, _port: int) -> Array | None:
+        """The value of an input that is a Const, else None."""
+        return None
+
+
+Rule = Callable[..., Gradients]
+"""takes a `Forward` and one Tensor per output"""
+
+_RULES: dict[str, Rule | None] = {}
+_TAKES_NONE: set[str] = set()
+
+
+def gradient(*ops: str, takes_none: bool = False) -> Callable[[Rule], Rule]:
+    """Registers the decorated rule for each of `ops`; AlreadyExistsError if one is taken.
+
+    An output into which nothing flows back is given to the rule as zeros, or, with `takes_none`, as None.
+    """
+
+    def register(rule: Rule) -> Rule:
+        for op in ops:
+            _store(op, rule)
+        if takes_none:
+            _TAKES_NONE.update(ops)
+        return rule
+
+    return register
+
+
+def flat(*ops: str) -> None:
+    """Registers ops whose outputs do not change, or not continuously, with their inputs."""
+    for op in ops:
+        _store(op, None)
+
+
+def _store(op: str, rule: Rule | None) -> None:
+    if op in _RULES:
+        raise AlreadyExistsError(f"op {op!r} has a gradient already; remove one of the two registrations", op=op)
+    _RULES[op] = rule
+
+
+@cache
+def _register_families() -> None:
+    """Imports the families on the first look-up: whoever never asks for gradients does not wait for them."""
+    import_module("..ops.gradient_families", __package__)
+
+
+def is_registered(op: str) -> bool:
+    """Whether it is known how, or that nothing, flows back through the op."""
+    _register_families()
+    return op in _RULES
+
+
+def lookup(op: str) -> Rule | None:
+    """The rule of `op`; None when it is flat. Raises KeyError for ops that are not registered."""
+    _register_families()
+    return _RULES[op]
+
+
+def takes_none(op: str) -> bool:
+    """Whether the rule of `op` is given None, not zeros, for an output into which nothing flows back."""
+    return op in _TAKES_NONE
+
+
+def registered_ops() -> frozenset[str]:
+    """All ops with a rule or registered as flat."""
+    _register_families()
+    return frozenset(_RULES)

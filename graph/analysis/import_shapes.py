@@ -1,0 +1,90 @@
+"""The shapes that a program wrote down beside the nodes of a GraphDef, checked when the graph is imported.
+
+Flows in: a graph into which a GraphDef was imported on trial. Flows out: errors. Always holds: what is written under
+`_output_shapes` is taken together with what follows from the graph, and counts for the nodes downstream, as in
+TensorFlow; a graph in which nothing is written is not looked at, as inferring takes longer than importing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...errors import InvalidArgumentError
+from ..attrs import attr_value
+from ..dtypes import Shape
+from ..graph import Graph
+from ..ops.properties import NodeProperties, split_entry
+from ..protos import AttrValue, LazyGraphDef
+from ..shape_inference.infer import Shapes, infer_shapes
+from .dims import shape_text
+
+OUTPUT_SHAPES = "_output_shapes"
+
+
+def without_output_shapes(graph_def: LazyGraphDef) -> bytes | None:
+    """The GraphDef, which is changed, less the shapes written down: once checked, nobody needs them. None without any.
+
+    Nodes of functions keep theirs.
+    """
+    found = False
+    for node in graph_def.node:
+        kept = [entry for entry in node.attr if not _is_written(entry)]
+        if len(kept) < len(node.attr):
+            found = True
+            del node.attr[:]
+            node.attr.extend(kept)
+    return graph_def.SerializeToString() if found else None
+
+
+def _is_written(entry: bytes) -> bool:
+    name, value = split_entry(entry)
+    return name == OUTPUT_SHAPES and _has_shapes(attr_value(value))
+
+
+def _has_shapes(value: AttrValue) -> bool:
+    """Whether an attr is a list of shapes, an empty one too; TensorFlow leaves anything else alone."""
+    return value.HasField("list") and len(value.list.shape) == sum(len(items) for _, items in value.list.ListFields())
+
+
+def check_output_shapes(graph: Graph, first: int) -> None:
+    """Raises InvalidArgumentError where a node from id `first` on has shapes that contradict those that follow."""
+    imported = {node.name for node in graph.op_nodes() if node.id >= first}
+
+    def refine(name: str, properties: NodeProperties, shapes: Shapes) -> Shapes:
+        has_shapes = name in imported and OUTPUT_SHAPES in properties.attrs
+        written = properties.attrs[OUTPUT_SHAPES] if has_shapes else None
+        if not isinstance(written, tuple) or any(isinstance(shape, int | bytes) for shape in written):
+            return shapes  # some attr of that name
+        return _merged(name, shapes, written)
+
+    infer_shapes(graph, refine=refine)
+
+
+def _merged(name: str, shapes: Shapes, written: Sequence[Shape]) -> Shapes:
+    if len(written) < len(shapes):
+        raise InvalidArgumentError(
+            f"Node '{name}' has {len(shapes)} outputs but the {OUTPUT_SHAPES} attribute specifies shapes for "
+            f"{len(written)} outputs",
+            node=name,
+        )
+    return tuple(_both(name, output, *pair) for output, pair in enumerate(zip(shapes, written, strict=False)))
+
+
+def _both(name: str, output: int, inferred: Shape, written: Shape) -> Shape:
+    """The shape that is inferred and written; InvalidArgumentError where there is none."""
+    if inferred is None or written is None:
+        return written if inferred is None else inferred
+    problem = ""
+    if len(inferred) != len(written):
+        problem = f"Shapes must be equal rank, but are {len(inferred)} and {len(written)}"
+    for axis, (a, b) in enumerate(zip(inferred, written, strict=False)):
+        if not problem and a is not None and b is not None and a != b:
+            problem = f"Dimension {axis} in both shapes must be equal, but are {a} and {b}. Shapes are "
+            problem += f"{shape_text(inferred)} and {shape_text(written)}."
+    if problem:
+        raise InvalidArgumentError(
+            f"Node '{name}' has an {OUTPUT_SHAPES} attribute inconsistent with the GraphDef for output #{output}: "
+            f"{problem}",
+            node=name,
+        )
+    return tuple(b if a is None else a for a, b in zip(inferred, written, strict=True))

@@ -1,0 +1,176 @@
+"""The graphs of a partition seen as one again: nodes numbered through, every receive behind its send.
+
+Flows in: one graph per place, as `split_graph` makes them, or a single graph. Flows out: columns by joint number: name,
+properties, place, data inputs by port, control inputs, and the send of every receive. Always holds: numbers follow the
+order of the places and, within one, of node ids; source and sink are left out; nothing here changes a graph.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..columns import CONTROL_SLOT, SINK_ID
+from ..dtypes import Shape
+from ..graph import Graph
+from ..node import NodeClass, class_of_op
+from ..ops.properties import NodeProperties
+from .transfers import Transfer, transfer_of
+
+_SENDS = (NodeClass.SEND, NodeClass.HOST_SEND)
+_RECVS = (NodeClass.RECV, NodeClass.HOST_RECV)
+
+
+class JoinedGraph:
+    """Columns over all nodes of several graphs; see the module's docstring.
+
+    `inputs[n]` has one (node, output) per data input, `controls[n]` the nodes whose end `n` waits for beside its data,
+    `sender[n]` the send that receive `n` gets its tensor from. Receives without an entry there get it from the client.
+    `functions` are, by place, what nodes may call, `producers` who wrote the graph; `fed_shapes` as of a `Graph`.
+    """
+
+    def __init__(self, graphs: Mapping[str, Graph]) -> None:
+        """Raises InvalidArgumentError for an unconnected input, and for a receive whose send is in no graph."""
+        self.places = list(graphs)
+        self.functions = [graph.functions for graph in graphs.values()]
+        self.producers = [graph.versions.producer for graph in graphs.values()]
+        self.fed_shapes: dict[str, Shape] | None = None
+        self.names: list[str] = []
+        self.properties: list[NodeProperties] = []
+        self.place: list[int] = []
+        self.devices: list[str] = []
+        self.node_ids: list[int] = []
+        self.inputs: list[list[tuple[int, int]]] = []
+        self.controls: list[list[int]] = []
+        for number, graph in enumerate(graphs.values()):
+            self._add(graph, number)
+            if graph.fed_shapes is not None:
+                self.fed_shapes = {**(self.fed_shapes or {}), **graph.fed_shapes}
+        self.ops = [properties.op for properties in self.properties]
+        self.classes = list(map(class_of_op, self.ops))
+        self.transfers: dict[int, Transfer] = {
+            n: transfer_of(self.properties[n]) for n, c in enumerate(self.classes) if c in _SENDS or c in _RECVS
+        }
+        self.sender = self._match()
+        self._next_iterations = {n for n, c in enumerate(self.classes) if c is NodeClass.NEXT_ITERATION}
+        self._order: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def _add(self, graph: Graph, number: int) -> None:
+        ids = [i for i in graph.node_ids() if i > SINK_ID]
+        first = len(self.names)
+        joint = np.full(graph.num_node_ids, -1, np.int64)
+        joint[ids] = np.arange(first, first + len(ids))
+        names, properties, assigned = graph.names(), graph.all_properties(), graph.assigned_device_indices()
+        requested, device_names = graph.requested_device_indices(), graph.device_names()
+        for i in ids:
+            name, shared = names[i], properties[i]
+            if name is None or shared is None:
+                continue  # node_ids has no removed nodes; this tells the type checker
+            self.names.append(name)
+            self.properties.append(shared)
+            self.place.append(number)
+            self.devices.append(device_names[assigned[i]] or device_names[requested[i]])
+        self.node_ids += ids
+        self._add_edges(graph, joint, first)
+
+    def _add_edges(self, graph: Graph, joint: np.typing.NDArray[np.int64], first: int) -> None:
+        inputs: list[list[tuple[int, int]]] = [[] for _ in range(first, len(self.names))]
+        controls: list[list[int]] = [[] for _ in inputs]
+        edges = graph.edge_arrays()
+        order = np.lexsort((edges.dst_input, edges.dst))
+        columns = (joint[edges.src[order]], edges.src_output[order], joint[edges.dst[order]])
+        for src, output, dst in zip(*(column.tolist() for column in columns), strict=True):
+            if src < 0 or dst < 0:
+                continue  # hangs on source or sink
+            if output == CONTROL_SLOT:
+                controls[dst - first].append(src)
+            else:
+                inputs[dst - first].append((src, output))
+        for n, found in enumerate(inputs, first):
+            wanted = len(self.properties[n].input_types)
+            if len(found) != wanted:
+                raise InvalidArgumentError(
+                    f"{len(found)} of {wanted} inputs are connected; complete the graph first",
+                    node=self.names[n],
+                    op=self.properties[n].op,
+                )
+        self.inputs += inputs
+        self.controls += controls
+
+    def _match(self) -> dict[int, int]:
+        """Receives by joint number -> their sends, met by tensor name and devices as at the rendezvous."""
+        sends: dict[tuple[str, str, str], int] = {}
+        for n, transfer in self.transfers.items():
+            if self.classes[n] in _SENDS:
+                sends[transfer.tensor_name, transfer.route.send_device, transfer.route.recv_device] = n
+        found = {}
+        for n, transfer in self.transfers.items():
+            if self.classes[n] not in _RECVS or transfer.client_terminated:
+                continue
+            key = transfer.tensor_name, transfer.route.send_device, transfer.route.recv_device
+            if key not in sends:
+                raise InvalidArgumentError(
+                    f"nothing sends {key[0]!r} from {key[1]!r} to {key[2]!r}; "
+                    "pass all partitions of the graph together",
+                    node=self.names[n],
+                    op=self.ops[n],
+                )
+            found[n] = sends[key]
+        return found
+
+    def is_back_edge(self, src: int, dst: int) -> bool:
+        """Whether the edge closes a loop: a next iteration into a merge."""
+        return src in self._next_iterations and self.classes[dst] is NodeClass.MERGE
+
+    def consumers(self) -> list[list[int]]:
+        """For every node those that wait for it, once per edge: data, control, send to receive; back edges left out."""
+        after: list[list[int]] = [[] for _ in self.names]
+        for n, inputs in enumerate(self.inputs):
+            for src, _ in inputs:
+                if not self.is_back_edge(src, n):
+                    after[src].append(n)
+            for src in self.controls[n]:
+                if not self.is_back_edge(src, n):
+                    after[src].append(n)
+        for recv, send in self.sender.items():
+            after[send].append(recv)
+        return after
+
+    def order(self) -> list[int]:
+        """All nodes, inputs before consumers, first come first served from the lowest number; not to be changed.
+
+        Raises InvalidArgumentError naming a node when a cycle is closed by anything but a next iteration.
+        """
+        if len(self._order) < len(self):
+            self._order = self._sorted()
+        return self._order
+
+    def _sorted(self) -> list[int]:
+        after = self.consumers()
+        waits = [0] * len(after)
+        for targets in after:
+            for n in targets:
+                waits[n] += 1
+        ready = deque(n for n, count in enumerate(waits) if not count)
+        order = []
+        while ready:
+            n = ready.popleft()
+            order.append(n)
+            for target in after[n]:
+                waits[target] -= 1
+                if not waits[target]:
+                    ready.append(target)
+        if len(order) < len(after):
+            stuck = next(n for n, count in enumerate(waits) if count)
+            raise InvalidArgumentError(
+                "the node waits for itself: its inputs form a cycle without a next iteration; break the cycle",
+                node=self.names[stuck],
+                op=self.ops[stuck],
+            )
+        return order

@@ -1,0 +1,182 @@
+"""The table of shape functions, and the arithmetic on partly known shapes that they share.
+
+Flows in: what is known of a node's inputs (shapes, constant values) and its attrs. Flows out: one shape per flattened
+output. A shape is a tuple of sizes, None for an unknown size; None for an unknown rank. Always holds: knowing more
+about the inputs never contradicts what a shape function said knowing less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ...errors import AlreadyExistsError, InvalidArgumentError
+from ..dtypes import Array, DataType, Shape
+
+
+@dataclass(slots=True)
+class ShapeContext:
+    """What a shape function may know of its node.
+
+    `inputs` has one shape per flattened data input; `constants` the values of inputs that are known before the run,
+    `partials` the numbers of those of which only some are known, None for the others.
+    """
+
+    op: str
+    attrs: Mapping[str, Any]  # decoded attr values: their type depends on the attr
+    inputs: tuple[Shape, ...]
+    input_types: tuple[DataType, ...] = ()
+    output_types: tuple[DataType, ...] = ()
+    constants: Mapping[int, Array] = field(default_factory=dict)
+    partials: Mapping[int, tuple[int | None, ...]] = field(default_factory=dict)
+
+    def constant(self, index: int) -> Array | None:
+        """The value of input `index` where it is known, else None."""
+        return self.constants.get(index)
+
+
+ShapeFunction = Callable[[ShapeContext], Sequence[Shape]]
+
+_FUNCTIONS: dict[str, ShapeFunction] = {}
+
+
+def shape_fn(*ops: str) -> Callable[[ShapeFunction], ShapeFunction]:
+    """Registers the decorated shape function for each of `ops`; AlreadyExistsError if one is taken."""
+
+    def register(function: ShapeFunction) -> ShapeFunction:
+        for op in ops:
+            if op in _FUNCTIONS:
+                raise AlreadyExistsError(f"op {op!r} has a shape function already; remove one of the two", op=op)
+            _FUNCTIONS[op] = function
+        return function
+
+    return register
+
+
+@cache
+def _register_families() -> None:
+    """Imports the families on the first look-up: whoever never runs or infers anything does not wait for them."""
+    import_module("..ops.shape_families", __package__)
+
+
+def lookup(op: str) -> ShapeFunction | None:
+    """The shape function of `op`, or None when Partita has none."""
+    _register_families()
+    return _FUNCTIONS.get(op)
+
+
+def registered_ops() -> frozenset[str]:
+    """Names of all ops that have a shape function."""
+    _register_families()
+    return frozenset(_FUNCTIONS)
+
+
+def merge_dims(a: int | None, b: int | None) -> int | None:
+    """The one size that both describe; InvalidArgumentError when two known sizes differ."""
+    if a is not None and b is not None and a != b:
+        raise InvalidArgumentError(f"Dimensions must be equal, but are {a} and {b}")
+    return b if a is None else a
+
+
+def merge(a: Shape, b: Shape) -> Shape:
+    """The one shape that both describe; InvalidArgumentError when ranks or known sizes differ."""
+    if a is None or b is None:
+        return b if a is None else a
+    if len(a) != len(b):
+        raise InvalidArgumentError(f"Shapes must be equal rank, but are {len(a)} and {len(b)}")
+    return tuple(merge_dims(x, y) for x, y in zip(a, b, strict=True))
+
+
+def with_rank(shape: Shape, rank: int) -> tuple[int | None, ...]:
+    """`shape` if it has that rank, unknown sizes where nothing is known; InvalidArgumentError otherwise."""
+    if shape is None:
+        return (None,) * rank
+    if len(shape) != rank:
+        raise InvalidArgumentError(f"Shape must be rank {rank} but is rank {len(shape)}")
+    return shape
+
+
+def with_rank_at_least(shape: Shape, rank: int) -> Shape:
+    """`shape` unless it is known to have a smaller rank: then InvalidArgumentError."""
+    if shape is not None and len(shape) < rank:
+        raise InvalidArgumentError(f"Shape must be at least rank {rank} but is rank {len(shape)}")
+    return shape
+
+
+def with_rank_at_most(shape: Shape, rank: int) -> Shape:
+    """`shape` unless it is known to have a greater rank: then InvalidArgumentError."""
+    if shape is not None and len(shape) > rank:
+        raise InvalidArgumentError(f"Shape must be at most rank {rank} but is rank {len(shape)}")
+    return shape
+
+
+def _broadcast_dims(x: int | None, y: int | None) -> int | None:
+    if x == 1:
+        return y
+    if y == 1:
+        return x
+    if x is None or y is None:
+        known = x or y  # a known size above one must be the result: the other is 1 or equal
+        return known or None  # TensorFlow does not conclude so from a known 0
+    return merge_dims(x, y)
+
+
+def broadcast(a: Shape, b: Shape) -> Shape:
+    """Shape of an elementwise result: sizes align from the right, 1 stretches; InvalidArgumentError if they clash."""
+    if a is None or b is None:
+        return None
+    rank = max(len(a), len(b))
+    left = (1,) * (rank - len(a)) + a
+    right = (1,) * (rank - len(b)) + b
+    return tuple(_broadcast_dims(x, y) for x, y in zip(left, right, strict=True))
+
+
+def num_elements(shape: Shape) -> int | None:
+    """Number of elements, or None while any size is unknown and none is zero."""
+    if shape is None:
+        return None
+    if 0 in shape:
+        return 0
+    count = 1
+    for size in shape:
+        if size is None:
+            return None
+        count *= size
+    return count
+
+
+def multiplied(a: int | None, b: int | None) -> int | None:
+    """The product of two sizes: nothing times an unknown size is nothing."""
+    if a == 0 or b == 0:
+        return 0
+    return None if a is None or b is None else a * b
+
+
+def normalize_axis(axis: int, rank: int) -> int:
+    """`axis` counted from the front; InvalidArgumentError unless -rank <= axis < rank."""
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(f"axis {axis} is out of range [-{rank}, {rank})")
+    return axis + rank if axis < 0 else axis
+
+
+def unchanged(c: ShapeContext) -> Sequence[Shape]:
+    """Every output has the shape of the first input."""
+    return (c.inputs[0],) * len(c.output_types)
+
+
+def scalar(c: ShapeContext) -> Sequence[Shape]:
+    """Every output is a scalar."""
+    return ((),) * len(c.output_types)
+
+
+def unknown(c: ShapeContext) -> Sequence[Shape]:
+    """Nothing is known of any output."""
+    return (None,) * len(c.output_types)
+
+
+def broadcast_binary(c: ShapeContext) -> Sequence[Shape]:
+    """The two inputs broadcast against each other."""
+    return (broadcast(c.inputs[0], c.inputs[1]),)

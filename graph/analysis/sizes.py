@@ -1,0 +1,146 @@
+"""What is known of the sizes of tensors before a run, unknown ones told apart by names.
+
+Flows in: the data edges of a graph and the properties of its nodes. Flows out: the sizes of the outputs that are asked
+for. Always holds: equal sizes are equal in every run, though the unknown are not told; what is asked for once is kept,
+and nothing is worked out that nobody asks for.
+
+`Sizes` is a tuple with one number per axis: the size, or a negative number that stands for one unknown size wherever
+it occurs. A bare negative number stands for one shape of unknown rank. So the sum of two tensors of shape (batch, 5),
+batch unknown, is known to stretch neither of them. `infer_shapes` knows more, values of shapes for instance, but not
+which unknown sizes are equal; it also has to see the whole graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from ...errors import PartitaError
+from ..data_edges import Output
+from ..dtypes import Array, Shape
+from ..ops.properties import NodeProperties
+from .shape_functions import ShapeContext, broadcast_binary, lookup, unchanged
+
+Sizes: TypeAlias = "tuple[int, ...] | int"
+
+_VALUES_UP_TO = 32  # elements of constants that shape functions look at
+_LEAVES = frozenset({"Merge", "RefMerge"})  # what comes around a loop is not known on its first way in
+_KEEP_FIRST = frozenset(
+    {"Conv2D", "Conv3D", "DepthwiseConv2dNative", "MaxPool", "MaxPoolV2", "AvgPool", "FusedBatchNormV3"}
+)
+"""ops whose outputs have as many of the first axis as input 0"""
+
+
+class SizeFacts:
+    """Sizes of outputs, worked out when asked for."""
+
+    def __init__(self, sources: Callable[[int], Sequence[Output]], properties: Callable[[int], NodeProperties]) -> None:
+        """`sources` tells what a node reads, by port, and `properties` its op, both by node id."""
+        self._sources = sources
+        self._properties = properties
+        self._known: dict[int, tuple[Sizes, ...]] = {}
+        self._found: dict[tuple[NodeProperties, tuple[Shape, ...]], Sequence[Shape]] = {}
+        self._last_name = 0
+
+    def of(self, output: Output) -> Sizes:
+        """The sizes of an output."""
+        return self.of_node(output[0])[output[1]]
+
+    def of_node(self, node: int) -> tuple[Sizes, ...]:
+        """The sizes of all outputs of a node."""
+        known = self._known
+        waiting = [node] if node not in known else []
+        while waiting:
+            last = waiting[-1]
+            properties = self._properties(last)
+            inputs = () if properties.op_def.name in _LEAVES else self._sources(last)
+            missing = [src for src, _ in inputs if src not in known]
+            if missing:
+                waiting += missing
+                continue
+            waiting.pop()
+            if last not in known:
+                known[last] = self._infer(last, properties, inputs)
+        return known[node]
+
+    def _infer(self, node: int, properties: NodeProperties, sources: Sequence[Output]) -> tuple[Sizes, ...]:
+        inputs = [self._known[src][port] for src, port in sources]
+        function = lookup(properties.op_def.name)
+        if function is unchanged:
+            return (inputs[0],) * len(properties.output_types)
+        if function is broadcast_binary and (inputs[0] == inputs[1] or () in inputs):
+            return (inputs[1] if inputs[0] == () else inputs[0],)
+        shapes = self._shapes(properties, sources, tuple(map(_shape, inputs)))
+        return tuple(self._named(properties, inputs, shape) for shape in shapes)
+
+    def _shapes(
+        self, properties: NodeProperties, sources: Sequence[Output], inputs: tuple[Shape, ...]
+    ) -> Sequence[Shape]:
+        nothing = (None,) * len(properties.output_types)
+        if properties.op_def.name == "ReadVariableOp":
+            handle = self._properties(sources[0][0])
+            return (handle.attrs["shape"],) if handle.op_def.name == "VarHandleOp" else nothing
+        function = lookup(properties.op_def.name)
+        if function is None or (sources and properties.op_def.name in _LEAVES):
+            return nothing
+        constants = self._constants(sources)
+        key = properties, inputs
+        found = None if constants else self._found.get(key)
+        if found is None:
+            types = properties.input_types, properties.output_types
+            try:
+                found = function(ShapeContext(properties.op, properties.attrs, inputs, *types, constants))
+            except (PartitaError, IndexError):  # a wrong graph, which its run reports; a leaf that has no inputs here
+                found = nothing
+            if not constants:
+                self._found[key] = found
+        return found
+
+    def _constants(self, sources: Sequence[Output]) -> dict[int, Array]:
+        found = {}
+        for port, (src, _) in enumerate(sources):
+            properties = self._properties(src)
+            if properties.op_def.name == "Const" and properties.attrs["value"].size <= _VALUES_UP_TO:
+                found[port] = properties.attrs["value"]
+        return found
+
+    def _named(self, properties: NodeProperties, inputs: Sequence[Sizes], shape: Shape) -> Sizes:
+        """A shape with a name for all that is unknown of it: that of the input it comes from, or a new one."""
+        if shape is None:
+            return self._new_name()
+        if None not in shape:
+            return tuple([size for size in shape if size is not None])
+        named = [self._new_name() if size is None else size for size in shape]
+        op = properties.op_def.name
+        if op == "MatMul" and shape[0] is None and isinstance(inputs[0], tuple):
+            named[0] = inputs[0][1 if properties.attrs["transpose_a"] else 0]
+        elif op in _KEEP_FIRST and shape[0] is None and isinstance(inputs[0], tuple):
+            named[0] = inputs[0][0]
+        elif lookup(op) is broadcast_binary:
+            named = list(_joined(inputs[0], inputs[1], named))
+        return tuple(named)
+
+    def _new_name(self) -> int:
+        self._last_name -= 1
+        return self._last_name
+
+
+def _joined(x: Sizes, y: Sizes, fresh: Sequence[int]) -> Sequence[int]:
+    """Sizes of a broadcast of x and y, `fresh` where neither decides."""
+    if isinstance(x, int) or isinstance(y, int):
+        return fresh
+    rank = len(fresh)
+    xs, ys = (1,) * (rank - len(x)) + x, (1,) * (rank - len(y)) + y
+    return [
+        a if b in (1, a) else b if a == 1 or b > 1 else a if a > 1 else new
+        for a, b, new in zip(xs, ys, fresh, strict=True)
+    ]
+
+
+def _shape(sizes: Sizes) -> Shape:
+    return None if isinstance(sizes, int) else tuple([None if size < 0 else size for size in sizes])
+
+
+def static(sizes: Sizes | None) -> tuple[int, ...] | None:
+    """The shape if all of it is known, else None."""
+    return sizes if isinstance(sizes, tuple) and all(size >= 0 for size in sizes) else None

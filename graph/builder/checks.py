@@ -1,0 +1,125 @@
+"""What a `GraphBuilder` refuses where it is written: misspelt attrs and devices, and values that are no tensors.
+
+Flows in: what the caller of a builder gave. Flows out: nothing, the same in one spelling, or an InvalidArgumentError
+that names what was given and what was probably meant. Always holds: no number changes its meaning on the way into a
+Const (2.5 does not become an int32, None does not become NaN).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidArgumentError, shown
+from ..device_name import find_full_name, find_local_name
+from ..dtypes import Array, DataType, dtype_name, numpy_dtype
+from ..ops.attr_checks import check_value
+from ..ops.registry import OpSignature
+from ..protos import NodeDef
+from ..suggestions import meant, nearest
+from ..validate import check_attrs
+from .handles import Operation, Tensor
+
+_KINDS = ("CPU", "GPU")
+_PLACEHOLDER = "/job:NAME/replica:N/task:N/device:TYPE:N or a part of it"
+_COMPONENTS = ("job", "replica", "task", "device", "cpu", "gpu")
+# What becomes which kind of element without a loss that matters: any whole number a float, no float a whole number.
+_BECOMES = {"b": "b", "i": "iufc", "u": "iufc", "f": "fc", "c": "c"}
+
+
+def check_attr_names(signature: OpSignature, given: Mapping[str, Any], node: str) -> None:
+    """InvalidArgumentError for an attr that the op does not declare; names that begin with "_" need no declaration."""
+    for name in given:
+        if name not in signature.attrs and not name.startswith("_"):
+            hint = meant(name, signature.attrs)
+            known = hint or (f"; its attrs are {', '.join(signature.attrs)}" if signature.attrs else "; it has none")
+            raise InvalidArgumentError(
+                f"{signature.name} has no attr {name!r}{known}", node=node or None, op=signature.name
+            )
+
+
+def check_attr_values(name: str, signature: OpSignature, given: Iterable[str], node: NodeDef) -> None:
+    """InvalidArgumentError for a value that an attr among `given` may not have, and for an attr that has none."""
+    for key in given:
+        declared = signature.attrs.get(key)
+        if declared is not None and not node.attr[key].placeholder:  # a placeholder is left to who calls the function
+            try:
+                check_value(node.attr[key], declared)
+            except InvalidArgumentError as error:
+                raise error.located(node=name, op=signature.name) from None
+    if any(key not in node.attr for key in signature.attrs):
+        check_attrs(name, signature, dict(node.attr))
+
+
+@lru_cache(maxsize=1 << 12)
+def requested_device(name: str) -> str:
+    """The name as a node requests it: "gpu:1" and "GPU:1" stand for "/device:GPU:1", "/device:gpu:1" too.
+
+    Raises InvalidArgumentError for what is no device name, and for a type that is a slip of CPU or GPU.
+    """
+    if not isinstance(name, str):
+        raise InvalidArgumentError(f"{name!r} is no device name; write {_PLACEHOLDER}")
+    parsed = find_local_name(name) or find_full_name(name)
+    if parsed is None:
+        raise InvalidArgumentError(f"{name!r} is no device name{_misspelt_part(name) or f'; write {_PLACEHOLDER}'}")
+    if parsed.type is None or parsed.type in _KINDS:
+        return str(parsed) if find_local_name(name) else name
+    if parsed.type.upper() in _KINDS:
+        return str(replace(parsed, type=parsed.type.upper()))
+    meant_kind = nearest(parsed.type.upper(), _KINDS) if len(parsed.type) > len("GPU") else None
+    if meant_kind is not None:
+        raise InvalidArgumentError(f"{name!r} names a device of type {parsed.type!r}; did you mean {meant_kind!r}?")
+    return str(parsed) if find_local_name(name) else name
+
+
+def _misspelt_part(name: str) -> str:
+    """The hint for the first part of a name that is no part of device names."""
+    for part in name.strip("/").split("/"):
+        word = part.partition(":")[0]
+        if word.lower() not in _COMPONENTS:
+            return meant(word, _COMPONENTS)
+    return ""
+
+
+def check_is_value(value: object) -> None:
+    """InvalidArgumentError for what neither is a tensor nor can become a Const, such as None, a graph or a path."""
+    if isinstance(value, (bool, int, float, complex, bytes, np.ndarray, np.generic)) or hasattr(value, "__array__"):
+        return
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            if isinstance(item, (Tensor, Operation)):
+                raise InvalidArgumentError(
+                    f"a list that holds {item!r} is given for one tensor; join them with Pack or ConcatV2 first"
+                )
+            if not isinstance(item, str):
+                check_is_value(item)
+        return
+    raise InvalidArgumentError(
+        f"{type(value).__name__} {shown(value)} is no tensor; give a tensor, the name of one, a number or an array"
+    )
+
+
+def array_of(value: Any, dtype: DataType) -> Array:
+    """The value as an array of `dtype`; InvalidArgumentError where that would change what it says."""
+    wanted = numpy_dtype(dtype)
+    if wanted.hasobject:
+        return np.asarray(value, wanted)
+    natural = np.asarray(value)
+    fits = natural.dtype == wanted or not natural.size or wanted.kind in _BECOMES.get(natural.dtype.kind, "V")
+    try:
+        if fits or natural.dtype.kind == "V" or wanted.kind == "V":
+            return np.asarray(value, wanted)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidArgumentError(f"{shown(value)} cannot become {dtype_name(dtype)}: {error}") from None
+    raise InvalidArgumentError(
+        f"{shown(value)} ({natural.dtype.name}) cannot become {dtype_name(dtype)}; convert it, or the tensor beside it"
+    )
+
+
+def is_several(nodes: object) -> bool:
+    """Whether a value is a collection of nodes rather than a node or its name."""
+    return isinstance(nodes, Iterable) and not isinstance(nodes, (str, Tensor, Operation))

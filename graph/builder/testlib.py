@@ -1,0 +1,328 @@
+"""The builders of TensorFlow's graph testing library: one node a call, for tests and for scripts of scenarios.
+
+    graph = Graph()
+    a = testlib.constant(graph, [[1.0, 2.0]])
+    y = testlib.matmul(graph, a, a, transpose_b=True)
+    graph.fix_source_and_sink_edges()
+
+Flows in: a graph, nodes of it (for their first outputs) or (node, output) pairs. Flows out: a new node of that graph.
+Always holds: types are those of the inputs; a node without a name of its own is called `n/_K`, K counting up in the
+graph; loose ends are left for whoever finishes the graph. To write whole graphs `GraphBuilder` is shorter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InvalidArgumentError
+from ..dtypes import DataType, Shape, from_numpy
+from ..graph import Graph
+from ..node import Node
+from ..tensor import numpy_to_tensor
+from .node_builder import NodeBuilder
+
+Output: TypeAlias = Node | tuple[Node, int]
+"""a tensor: a node stands for its first output"""
+
+
+def _add(
+    graph: Graph,
+    op: str,
+    *inputs: Output | list[Output],
+    name: str = "",
+    control: Sequence[Node] = (),
+    **attrs: Any,  # whatever the op's attrs take
+) -> Node:
+    builder = NodeBuilder(name or graph.new_name("n"), op)
+    for given in inputs:
+        if isinstance(given, list):
+            builder.input_list([_as_pair(item) for item in given])
+        else:
+            builder.input(*_as_pair(given))
+    for node in control:
+        builder.control_input(node)
+    for key, value in attrs.items():
+        builder.attr(key, value)
+    return builder.finalize(graph)
+
+
+def _as_pair(output: Output) -> tuple[Node, int]:
+    return (output, 0) if isinstance(output, Node) else output
+
+
+# Sources
+
+
+def constant(graph: Graph, value: npt.ArrayLike, name: str = "") -> Node:
+    """A Const; Python numbers are float32 or int32."""
+    return _constant(graph, "Const", value, name)
+
+
+def host_constant(graph: Graph, value: npt.ArrayLike, name: str = "") -> Node:
+    """A HostConst: a constant that is in host memory on any device."""
+    return _constant(graph, "HostConst", value, name)
+
+
+_DEFAULT_TYPES = {"f": np.float32, "i": np.int32, "S": np.object_}
+
+
+def _constant(graph: Graph, op: str, value: npt.ArrayLike, name: str) -> Node:
+    array = np.asarray(value)
+    if not isinstance(value, (np.ndarray, np.generic)):
+        array = array.astype(_DEFAULT_TYPES.get(array.dtype.kind, array.dtype))
+    dtype = from_numpy(array)
+    return _add(graph, op, name=name, value=numpy_to_tensor(array, dtype), dtype=dtype)
+
+
+def var(graph: Graph, dtype: DataType, shape: Shape, name: str = "") -> Node:
+    """The reference to a variable, uninitialised until an `assign` has run."""
+    return _add(graph, "Variable", name=name, dtype=dtype, shape=shape)
+
+
+def random_uniform(graph: Graph, shape: Output, dtype: DataType) -> Node:
+    """Numbers in [0, 1)."""
+    return _add(graph, "RandomUniform", shape, dtype=dtype)
+
+
+def random_gaussian(graph: Graph, shape: Output, dtype: DataType) -> Node:
+    """Standard normal numbers."""
+    return _add(graph, "RandomStandardNormal", shape, dtype=dtype)
+
+
+def truncated_normal(graph: Graph, shape: Output, dtype: DataType) -> Node:
+    """Standard normal numbers within two standard deviations."""
+    return _add(graph, "TruncatedNormal", shape, dtype=dtype)
+
+
+def random_gamma(graph: Graph, shape: Output, alpha: Output) -> Node:
+    """Gamma numbers, `shape` of them for every element of `alpha`."""
+    return _add(graph, "RandomGamma", shape, alpha)
+
+
+def random_poisson(graph: Graph, shape: Output, rate: Output) -> Node:
+    """Poisson numbers of the type of `rate`, `shape` of them for every element of it."""
+    source, port = _as_pair(rate)
+    return _add(graph, "RandomPoissonV2", shape, rate, dtype=source.output_types[port])
+
+
+def get_session_tensor(graph: Graph, handle: Output, dtype: DataType = DataType.FLOAT) -> Node:
+    """The tensor that a session keeps under a handle."""
+    return _add(graph, "GetSessionTensor", handle, dtype=dtype)
+
+
+# Transfers
+
+
+def send(graph: Graph, value: Output, tensor_name: str, sender: str, sender_incarnation: int, receiver: str) -> Node:
+    """Sends a tensor under a name from one device to another."""
+    route = _route(tensor_name, sender, sender_incarnation, receiver)
+    return _add(graph, "_Send", value, **route)
+
+
+def recv(graph: Graph, tensor_name: str, dtype: DataType, sender: str, sender_incarnation: int, receiver: str) -> Node:
+    """What another device sends under that name."""
+    route = _route(tensor_name, sender, sender_incarnation, receiver)
+    return _add(graph, "_Recv", tensor_type=dtype, **route)
+
+
+def _route(
+    tensor_name: str, sender: str, sender_incarnation: int, receiver: str
+) -> dict[str, Any]:  # Any: names and a number
+    return {
+        "tensor_name": tensor_name,
+        "send_device": sender,
+        "send_device_incarnation": sender_incarnation,
+        "recv_device": receiver,
+    }
+
+
+# Arithmetic
+
+
+def unary(graph: Graph, op: str, value: Output) -> Node:
+    """Any op of one input."""
+    return _add(graph, op, value)
+
+
+def binary(graph: Graph, op: str, left: Output, right: Output) -> Node:
+    """Any op of two inputs."""
+    return _add(graph, op, left, right)
+
+
+def multi(graph: Graph, op: str, values: Sequence[Output]) -> Node:
+    """Any op of one argument that takes several tensors."""
+    return _add(graph, op, list(values))
+
+
+def identity(graph: Graph, value: Output) -> Node:
+    """The tensor itself."""
+    return _add(graph, "Identity", value)
+
+
+def add(graph: Graph, left: Output, right: Output) -> Node:
+    """The sum."""
+    return _add(graph, "AddV2", left, right)
+
+
+def less(graph: Graph, left: Output, right: Output) -> Node:
+    """Where the left is less than the right."""
+    return _add(graph, "Less", left, right)
+
+
+def assign(graph: Graph, variable: Output, value: Output) -> Node:
+    """Gives a variable a value."""
+    return _add(graph, "Assign", variable, value)
+
+
+def cast(graph: Graph, value: Output, dtype: DataType) -> Node:
+    """The tensor in another element type."""
+    return _add(graph, "Cast", value, DstT=dtype)
+
+
+def reduce(graph: Graph, op: str, value: Output, axes: Output, *, keep_dims: bool = False) -> Node:
+    """A reduction such as "Sum" along some axes."""
+    return _add(graph, op, value, axes, keep_dims=keep_dims)
+
+
+def matmul(graph: Graph, left: Output, right: Output, *, transpose_a: bool = False, transpose_b: bool = False) -> Node:
+    """The product of two matrices."""
+    return _add(graph, "MatMul", left, right, transpose_a=transpose_a, transpose_b=transpose_b)
+
+
+def batch_matmul(graph: Graph, left: Output, right: Output, *, adj_x: bool = False, adj_y: bool = False) -> Node:
+    """The products of many matrices."""
+    return _add(graph, "BatchMatMul", left, right, adj_x=adj_x, adj_y=adj_y)
+
+
+def quantize_to_uint8(graph: Graph, value: Output) -> Node:
+    """Numbers from -1 to 1 as quint8; outputs 1 and 2 are that range.
+
+    The original makes a Quantize node, an op that TensorFlow has no longer; QuantizeV2 took its place.
+    """
+    low, high = constant(graph, -1.0), constant(graph, 1.0)
+    return _add(graph, "QuantizeV2", value, low, high, T=DataType.QUINT8)
+
+
+# Neural nets
+
+
+def relu(graph: Graph, value: Output) -> Node:
+    """Negative numbers become 0."""
+    return _add(graph, "Relu", value)
+
+
+def relu6(graph: Graph, value: Output) -> Node:
+    """Numbers cut to 0 ... 6."""
+    return _add(graph, "Relu6", value)
+
+
+def bias_add(graph: Graph, value: Output, bias: Output) -> Node:
+    """A number added per channel, the last dimension."""
+    return _add(graph, "BiasAdd", value, bias)
+
+
+def conv2d(graph: Graph, value: Output, kernel: Output) -> Node:
+    """A convolution of images [batch, height, width, channels], stride 1, padded to the same size."""
+    return _add(graph, "Conv2D", value, kernel, strides=[1, 1, 1, 1], padding="SAME")
+
+
+# Arrays
+
+
+def reverse(graph: Graph, value: Output, axes: Output) -> Node:
+    """The elements along some axes the other way round."""
+    return _add(graph, "ReverseV2", value, axes)
+
+
+def concat(graph: Graph, axis: Output, values: Sequence[Output]) -> Node:
+    """Tensors one after the other along an axis."""
+    return _add(graph, "Concat", axis, list(values))
+
+
+def concat_v2(graph: Graph, values: Sequence[Output], axis: Output) -> Node:
+    """Tensors one after the other along an axis."""
+    return _add(graph, "ConcatV2", list(values), axis)
+
+
+def select(graph: Graph, condition: Output, if_true: Output, if_false: Output) -> Node:
+    """Elements of one tensor or the other."""
+    return _add(graph, "Select", condition, if_true, if_false)
+
+
+def gather(graph: Graph, value: Output, indices: Output, axis: Output) -> Node:
+    """Slices of a tensor along an axis."""
+    return _add(graph, "GatherV2", value, indices, axis)
+
+
+# Control flow
+
+
+def no_op(graph: Graph, control: Sequence[Node] = ()) -> Node:
+    """A node that has run once all of `control` have."""
+    return _add(graph, "NoOp", control=control)
+
+
+def switch(graph: Graph, value: Output, predicate: Output) -> Node:
+    """The tensor at output 1 if the predicate is true, else at output 0; the other one is dead."""
+    return _add(graph, "Switch", value, predicate)
+
+
+def merge(graph: Graph, first: Output, *others: Output | str) -> Node:
+    """Whichever input is alive.
+
+    A string names a node that is made later: the `next_` that closes a loop. Such a graph goes through a GraphDef,
+    whose import makes the edge. Raises InvalidArgumentError when `others` is empty.
+    """
+    if not others:
+        raise InvalidArgumentError("a Merge wants at least two inputs; use identity for one")
+    known = _as_pair(first)
+    made = _add(graph, "Merge", [known, *(known if isinstance(other, str) else other for other in others)])
+    written = made.requested_inputs
+    for slot, other in enumerate(others, 1):
+        if isinstance(other, str):
+            graph.remove_edge(made.input_edge(slot))
+            written[slot] = other
+    graph.set_requested_inputs(made.id, written)
+    return made
+
+
+def enter(graph: Graph, value: Output, frame_name: str) -> Node:
+    """The tensor inside a loop."""
+    return _add(graph, "Enter", value, frame_name=frame_name)
+
+
+def exit_(graph: Graph, value: Output) -> Node:
+    """The tensor outside of its loop."""
+    return _add(graph, "Exit", value)
+
+
+def next_(graph: Graph, name: str, value: Output) -> Node:
+    """The tensor in the next iteration; named, as a `merge` made before refers to it."""
+    return _add(graph, "NextIteration", value, name=name)
+
+
+def loop_cond(graph: Graph, value: Output) -> Node:
+    """Says whether a loop goes on."""
+    return _add(graph, "LoopCond", value)
+
+
+# Nodes that tests need
+
+
+def error(graph: Graph, value: Output, message: str, *, log_error: bool = False) -> Node:
+    """Fails with a message."""
+    return _add(graph, "Error", value, message=message, log_error=log_error)
+
+
+def invalid_ref_type(graph: Graph, declared: DataType, given: DataType) -> Node:
+    """Declares a reference of one type and gives one of another."""
+    return _add(graph, "InvalidRefType", TIn=declared, TOut=given)
+
+
+def delay(graph: Graph, value: Output, micros: int) -> Node:
+    """The tensor some microseconds later."""
+    return _add(graph, "Delay", value, micros=micros)

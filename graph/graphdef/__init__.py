@@ -1,0 +1,1 @@
+"""GraphDef in and out: messages, files and text on one side, a Graph on the other."""

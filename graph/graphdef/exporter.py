@@ -1,0 +1,84 @@
+"""Graph -> GraphDef.
+
+Flows in: a graph, or the part of it from some node id on. Flows out: a GraphDef whose nodes come by ascending id,
+without source and sink. Always holds: the edges are the truth, the input strings a node was made with only fill gaps
+(back edges not yet made); data inputs by port, then control inputs sorted by source name; the assigned device where
+there is one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from ...errors import InvalidArgumentError
+from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
+from ..graph import Graph
+from ..protos import GraphDef, LazyGraphDef, LazyNodeDef, VersionDef
+
+
+def _input_strings(graph: Graph, first: int) -> dict[int, list[str]]:
+    """Data inputs by port and control inputs by name, for every node from `first` on that has any."""
+    edges = graph.edge_arrays()
+    chosen = np.flatnonzero((edges.dst >= first) & (edges.src != SOURCE_ID) & (edges.dst != SINK_ID))
+    control = edges.dst_input[chosen] == CONTROL_SLOT
+    order = chosen[np.lexsort((edges.dst_input[chosen], control, edges.dst[chosen]))]
+    names = graph.names()
+    inputs: dict[int, list[str]] = {}
+    for src, output, dst, port in zip(
+        edges.src[order].tolist(),
+        edges.src_output[order].tolist(),
+        edges.dst[order].tolist(),
+        edges.dst_input[order].tolist(),
+        strict=True,
+    ):
+        strings = inputs.setdefault(dst, [])
+        if port == CONTROL_SLOT:
+            strings.append(f"^{names[src]}")
+            continue
+        _fill_gap(graph, dst, strings, port)
+        strings.append(f"{names[src]}:{output}" if output else str(names[src]))
+    return inputs
+
+
+def _fill_gap(graph: Graph, node_id: int, strings: list[str], upto: int) -> None:
+    """Appends the strings of unconnected ports below `upto` as the node was made with them, else empty ones."""
+    while len(strings) < upto:
+        written = graph.requested_inputs(node_id)
+        strings.append(written[len(strings)] if len(strings) < len(written) else "")
+
+
+def _node_def(graph: Graph, node_id: int, inputs: list[str]) -> LazyNodeDef:
+    properties = graph.node_properties(node_id)
+    data = [name for name in inputs if not name.startswith("^")]
+    if len(data) < len(properties.input_types):
+        _fill_gap(graph, node_id, data, len(properties.input_types))
+    control = sorted(name for name in inputs if name.startswith("^"))
+    device = graph.assigned_device(node_id) or graph.requested_device(node_id)
+    return LazyNodeDef(
+        name=graph.node_name(node_id), op=properties.op, input=data + control, device=device, attr=properties.entries
+    )
+
+
+def to_graph_def(graph: Graph, from_node_id: int = SINK_ID + 1) -> GraphDef:
+    """The GraphDef of the nodes with an id of at least `from_node_id` (source and sink never included).
+
+    Raises InvalidArgumentError when bytes of attrs that nobody has read so far turn out to be damaged.
+    """
+    first = max(from_node_id, SINK_ID + 1)
+    inputs = _input_strings(graph, first)
+    versions = VersionDef(
+        producer=graph.versions.producer,
+        min_consumer=graph.versions.min_consumer,
+        bad_consumers=graph.versions.bad_consumers,
+    )
+    lazy = LazyGraphDef(
+        node=[_node_def(graph, i, inputs.get(i, [])) for i in graph.node_ids() if i >= first],
+        versions=versions.SerializeToString(),
+    )
+    if graph.library.ByteSize():
+        lazy.library = graph.library.SerializeToString()
+    try:
+        return GraphDef.FromString(lazy.SerializeToString())
+    except DecodeError as error:  # attrs stay bytes until they are read, and these were not
+        raise InvalidArgumentError("the bytes of an attr are damaged; read the graph anew from a whole file") from error

@@ -1,0 +1,47 @@
+"""Shape functions of dealing slices out to several tensors and stitching them together.
+
+Flows in: the shapes of slices and of their destinations. Flows out: one shape per output. Always holds: what follows
+the axes of the destinations is the shape of one slice and goes through unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import InvalidArgumentError
+from ...analysis.dims import shape_text
+from ...analysis.shape_functions import ShapeContext, merge, shape_fn
+from ...dtypes import Shape
+
+
+def _slice_shape(data: Shape, places: Shape) -> Shape:
+    """What `data` has after the axes of `places`, which it must begin with."""
+    if data is None or places is None:
+        return None
+    if len(data) < len(places):
+        raise InvalidArgumentError(f"data.shape = {shape_text(data)} does not start with {shape_text(places)}")
+    merge(data[: len(places)], places)
+    return data[len(places) :]
+
+
+@shape_fn("DynamicPartition")
+def dynamic_partition(c: ShapeContext) -> Sequence[Shape]:
+    """An unknown number of slices for each partition."""
+    rest = _slice_shape(c.inputs[0], c.inputs[1])
+    return (None if rest is None else (None, *rest),) * len(c.output_types)
+
+
+@shape_fn("DynamicStitch", "ParallelDynamicStitch")
+def dynamic_stitch(c: ShapeContext) -> Sequence[Shape]:
+    """As many slices as the largest index says."""
+    count = c.attrs["N"]
+    rest: Shape = None
+    for places, data in zip(c.inputs[:count], c.inputs[count:], strict=True):
+        rest = merge(rest, _slice_shape(data, places))
+    if rest is None:
+        return (None,)
+    values = [c.constant(i) for i in range(count)]
+    if any(value is None for value in values):
+        return ((None, *rest),)
+    largest = max((int(value.max()) for value in values if value is not None and value.size), default=-1)
+    return ((largest + 1, *rest),)

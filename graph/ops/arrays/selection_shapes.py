@@ -1,0 +1,61 @@
+"""Shape functions of the ops that rank elements.
+
+Flows in: shapes and, where known, how many elements are asked for. Flows out: one shape per output. Always holds:
+ranking works along the last axis and leaves the others alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import InvalidArgumentError
+from ...analysis.dims import integer, length
+from ...analysis.shape_functions import ShapeContext, merge_dims, shape_fn, with_rank, with_rank_at_least
+from ...dtypes import Shape
+
+
+@shape_fn("TopK", "TopKV2")
+def top_k(c: ShapeContext) -> Sequence[Shape]:
+    """The input's shape with k as the last size, twice."""
+    source = with_rank_at_least(c.inputs[0], 1)
+    if len(c.inputs) > 1:
+        with_rank(c.inputs[1], 0)
+    k = integer(c, 1) if len(c.inputs) > 1 else c.attrs["k"]
+    if k is not None and k < 0:
+        raise InvalidArgumentError(f"Need k >= 0, got {k}")
+    if source is None:
+        return (None, None)
+    last = source[-1]
+    if last is not None and k is not None and last < k:
+        raise InvalidArgumentError(f"input must have last dimension >= k = {k} but is {last}")
+    return ((*source[:-1], k),) * 2
+
+
+@shape_fn("NthElement")
+def nth_element(c: ShapeContext) -> Sequence[Shape]:
+    """The input's shape without its last axis."""
+    source, n = with_rank_at_least(c.inputs[0], 1), integer(c, 1)
+    with_rank(c.inputs[1], 0)
+    if n is not None and n < 0:
+        raise InvalidArgumentError(f"Dimension size, given by scalar input 1, must be non-negative but is {n}")
+    if source is None:
+        return (None,)
+    last = source[-1]
+    if last is not None and n is not None and last <= n:
+        raise InvalidArgumentError(f"Input must have last dimension > n = {n} but is {last}")
+    return (source[:-1],)
+
+
+@shape_fn("LowerBound", "UpperBound")
+def bound(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of the values."""
+    with_rank(c.inputs[0], 2)
+    with_rank(c.inputs[1], 2)
+    return (c.inputs[1],)
+
+
+@shape_fn("InTopK", "InTopKV2")
+def in_top_k(c: ShapeContext) -> Sequence[Shape]:
+    """A vector, one element a row of the predictions."""
+    rows = with_rank(c.inputs[0], 2)[0]
+    return ((merge_dims(rows, length(c, 1)),),)

@@ -1,0 +1,173 @@
+"""Shape functions of the ops that read shapes, change shapes, permute axes, and make tensors from sizes.
+
+Flows in: shapes and, where known, the values of size tensors. Flows out: one shape per output. Always holds: a value
+that is not known before the run costs only the sizes that depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import InvalidArgumentError
+from ...analysis.dims import (
+    expanded,
+    integer,
+    integers,
+    length,
+    partly,
+    range_length,
+    range_value,
+    reshaped,
+    shape_from,
+    shape_text,
+    squeezed,
+)
+from ...analysis.shape_functions import (
+    ShapeContext,
+    broadcast,
+    merge_dims,
+    multiplied,
+    num_elements,
+    scalar,
+    shape_fn,
+    with_rank,
+)
+from ...dtypes import Shape
+
+shape_fn("Rank", "Size")(scalar)
+
+
+@shape_fn("Shape", "ShapeN")
+def shape(c: ShapeContext) -> Sequence[Shape]:
+    """A vector as long as the input has axes."""
+    return tuple((None if x is None else len(x),) for x in c.inputs)
+
+
+@shape_fn("Reshape")
+def reshape(c: ShapeContext) -> Sequence[Shape]:
+    """The wanted sizes; one of -1 is inferred where all of the input's sizes are known."""
+    wanted = shape_from(c, 1)
+    source = tuple(size for size in c.inputs[0] or (None,) if size is not None)
+    if c.inputs[0] is None or len(source) < len(c.inputs[0]):
+        return (wanted,)  # without all sizes of the input nothing can be inferred
+    if wanted is None or wanted.count(None) > 1:
+        return (wanted,)
+    return (reshaped(source, [-1 if size is None else size for size in wanted]),)
+
+
+@shape_fn("Squeeze")
+def squeeze(c: ShapeContext) -> Sequence[Shape]:
+    """The input's shape without sizes of one."""
+    source = c.inputs[0]
+    return (None if source is None else squeezed(source, c.attrs["squeeze_dims"]),)
+
+
+@shape_fn("ExpandDims")
+def expand_dims(c: ShapeContext) -> Sequence[Shape]:
+    """The input's shape with a size of one added; nothing is said while the axis is unknown, as by TensorFlow."""
+    source, axis = c.inputs[0], integer(c, 1)
+    if c.constant(1) is not None and num_elements(c.inputs[1]) != 1:
+        raise InvalidArgumentError("'dim' input must be a tensor with a single value")
+    return (None if source is None or axis is None else expanded(source, axis),)
+
+
+@shape_fn("BroadcastTo")
+def broadcast_to(c: ShapeContext) -> Sequence[Shape]:
+    """The wanted sizes, with which the input must be compatible."""
+    with_rank(c.inputs[1], 1)
+    wanted, source = shape_from(c, 1), c.inputs[0]
+    if wanted is None or source is None:
+        return (wanted,)
+    if len(source) > len(wanted):
+        raise InvalidArgumentError(
+            f"Rank of input ({len(source)}) must be no greater than rank of output shape ({len(wanted)})."
+        )
+    broadcast(source, wanted)
+    padded = (1,) * (len(wanted) - len(source)) + source
+    return (tuple(have if size is None and have != 1 else size for have, size in zip(padded, wanted, strict=True)),)
+
+
+@shape_fn("BroadcastArgs")
+def broadcast_args(c: ShapeContext) -> Sequence[Shape]:
+    """A vector as long as the longer of the two shapes."""
+    a, b = length(c, 0), length(c, 1)
+    return ((None if a is None or b is None else max(a, b),),)
+
+
+@shape_fn("BroadcastGradientArgs")
+def broadcast_gradient_args(c: ShapeContext) -> Sequence[Shape]:
+    """Two vectors of unknown length."""
+    length(c, 0), length(c, 1)
+    return ((None,), (None,))
+
+
+@shape_fn("Fill")
+def fill(c: ShapeContext) -> Sequence[Shape]:
+    """The wanted sizes."""
+    with_rank(c.inputs[1], 0)
+    return (shape_from(c, 0),)
+
+
+@shape_fn("Range")
+def make_range(c: ShapeContext) -> Sequence[Shape]:
+    """A vector; its length follows from the three values."""
+    for x in c.inputs:
+        with_rank(x, 0)
+    values = [c.constant(i) for i in range(3)]
+    if any(value is None for value in values):
+        return ((None,),)
+    start, limit, delta = (range_value(value) for value in values if value is not None)
+    return ((range_length(start, limit, delta),),)
+
+
+@shape_fn("LinSpace")
+def linspace(c: ShapeContext) -> Sequence[Shape]:
+    """A vector of `num` values."""
+    for x in c.inputs:
+        with_rank(x, 0)
+    num = integer(c, 2)
+    if num is not None and num <= 0:
+        raise InvalidArgumentError(f"Requires num > 0: {num}")
+    return ((num,),)
+
+
+@shape_fn("Tile")
+def tile(c: ShapeContext) -> Sequence[Shape]:
+    """Every size times its multiple."""
+    times, source = partly(c, 1), c.inputs[0]
+    length(c, 1)
+    if times is None:
+        rank = merge_dims(length(c, 1), None if source is None else len(source))
+        return (None if rank is None else (None,) * rank,)
+    known = with_rank(source, len(times))
+    return (tuple(multiplied(size, count) for size, count in zip(known, times, strict=True)),)
+
+
+@shape_fn("Transpose", "ConjugateTranspose")
+def transpose(c: ShapeContext) -> Sequence[Shape]:
+    """The input's sizes in the order of the permutation; only the rank is known while the permutation is not."""
+    perm, source = integers(c, 1), c.inputs[0]
+    count = num_elements(c.inputs[1])  # TensorFlow leaves it to the run to ask for a vector
+    rank = merge_dims(count, None if source is None else len(source))
+    if rank is None:
+        return (None,)
+    known = with_rank(source, rank)
+    if perm is None:
+        return (known if rank < 2 else (None,) * rank,)
+    if len(perm) != rank:
+        raise InvalidArgumentError(f"transpose expects a vector of size {rank}. But input(1) has {len(perm)} values")
+    if sorted(axis + rank if axis < 0 else axis for axis in perm) != list(range(rank)):
+        raise InvalidArgumentError(f"perm {perm} is no permutation of the axes of {shape_text(source)}")
+    return (tuple(known[axis] for axis in perm),)
+
+
+@shape_fn("InvertPermutation")
+def invert_permutation(c: ShapeContext) -> Sequence[Shape]:
+    """A vector as long as the input."""
+    return (with_rank(c.inputs[0], 1),)
+
+
+@shape_fn("ConcatOffset")
+def concat_offset(c: ShapeContext) -> Sequence[Shape]:
+    """One vector for each shape, as long as that; TensorFlow leaves checks to the run."""
+    return c.inputs[1:]

@@ -1,0 +1,132 @@
+"""Gradients of ops that cut, join and pad.
+
+Flows in: what flows back into the parts or the whole. Flows out: what flows back into the whole or the parts; nothing
+for positions, sizes and axes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...analysis.gradient_axes import joined
+from ...analysis.gradient_rules import Forward, Gradients, gradient
+from ...analysis.gradient_support import rank_of, shape_of, zeros_like
+from ...dtypes import DataType
+
+if TYPE_CHECKING:
+    from ...builder.handles import Tensor
+
+_MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")
+
+
+@gradient("Pack")
+def pack(op: Forward, grad: Tensor) -> Gradients:
+    """Unpacked."""
+    return op.make_all("Unpack", grad, num=len(op.input_types), axis=op.attrs["axis"])
+
+
+@gradient("Unpack")
+def unpack(op: Forward, *grads: Tensor) -> Gradients:
+    """Packed."""
+    return (op.make("Pack", list(grads), axis=op.attrs["axis"]),)
+
+
+@gradient("Split")
+def split(op: Forward, *grads: Tensor) -> Gradients:
+    """Joined."""
+    return None, joined(op, grads, op.inputs[0])
+
+
+@gradient("SplitV")
+def split_v(op: Forward, *grads: Tensor) -> Gradients:
+    """Joined."""
+    return joined(op, grads, op.inputs[2]), None, None
+
+
+@gradient("Concat")
+def concat(op: Forward, grad: Tensor) -> Gradients:
+    """Cut at the joints."""
+    return None, *_cut(op, grad, range(1, len(op.input_types)), 0)
+
+
+@gradient("ConcatV2")
+def concat_v2(op: Forward, grad: Tensor) -> Gradients:
+    """Cut at the joints."""
+    last = len(op.input_types) - 1
+    return *_cut(op, grad, range(last), last), None
+
+
+def _cut(op: Forward, grad: Tensor, ports: range, axis_port: int) -> Gradients:
+    """The pieces of `grad` that inputs `ports` are the places of."""
+    if len(ports) == 1:
+        return [grad]
+    axis = op.constant_input(axis_port)
+    if axis is not None:
+        sizes = [_size_along(op, port, int(axis)) for port in ports]
+        if all(size >= 0 for size in sizes):
+            return op.make_all(
+                "SplitV", grad, op.g.constant(sizes, DataType.INT32), op.inputs[axis_port], num_split=len(sizes)
+            )
+    shapes = [shape_of(op, port) for port in ports]
+    along = op.make("FloorMod", op.make("Cast", op.inputs[axis_port], DstT=DataType.INT32), rank_of(op, ports[0]))
+    offsets = op.make_all("ConcatOffset", along, shapes)
+    return [op.make("Slice", grad, offset, shape) for offset, shape in zip(offsets, shapes, strict=True)]
+
+
+def _size_along(op: Forward, port: int, axis: int) -> int:
+    sizes = op.input_sizes(port)
+    return sizes[axis] if isinstance(sizes, tuple) and -len(sizes) <= axis < len(sizes) else -1
+
+
+@gradient("Slice")
+def cut_out(op: Forward, grad: Tensor) -> Gradients:
+    """Padded with zeros to the whole."""
+    kind = op.input_types[1]
+    begin = op.inputs[1]
+    end = shape_of(op, 0, kind) - begin - op.make("Shape", grad, out_type=kind)
+    return op.make("Pad", grad, op.make("Pack", [begin, end], axis=1)), None, None
+
+
+@gradient("StridedSlice")
+def strided_slice(op: Forward, grad: Tensor) -> Gradients:
+    """By the op for it."""
+    _, *bounds = op.inputs
+    shape = shape_of(op, 0, op.input_types[1])
+    return op.make("StridedSliceGrad", shape, *bounds, grad, **op.own_attrs(*_MASKS)), None, None, None
+
+
+@gradient("StridedSliceGrad")
+def strided_slice_grad(op: Forward, grad: Tensor) -> Gradients:
+    """The slice again."""
+    _, *bounds, _ = op.inputs
+    return None, None, None, None, op.make("StridedSlice", grad, *bounds, **op.own_attrs(*_MASKS))
+
+
+@gradient("TensorStridedSliceUpdate")
+def strided_slice_update(op: Forward, grad: Tensor) -> Gradients:
+    """Zeros where it was overwritten to the tensor, the slice to what was written."""
+    _, *bounds, _ = op.inputs
+    masks = op.own_attrs(*_MASKS)
+    rest = op.make("TensorStridedSliceUpdate", grad, *bounds, zeros_like(op, 4), **masks)
+    return rest, None, None, None, op.make("StridedSlice", grad, *bounds, **masks)
+
+
+@gradient("Pad", "PadV2")
+def pad(op: Forward, grad: Tensor) -> Gradients:
+    """What is not padding."""
+    kind = op.input_types[1]
+    before, _ = op.make_all("Unpack", op.inputs[1], num=2, axis=1)
+    inside = op.make("Slice", grad, before, shape_of(op, 0, kind))
+    return inside, *[None] * (len(op.input_types) - 1)
+
+
+@gradient("MirrorPad")
+def mirror_pad(op: Forward, grad: Tensor) -> Gradients:
+    """What was mirrored is folded back."""
+    return op.make("MirrorPadGrad", grad, op.inputs[1], **op.own_attrs("mode")), None
+
+
+@gradient("MirrorPadGrad")
+def mirror_pad_grad(op: Forward, grad: Tensor) -> Gradients:
+    """Mirrored."""
+    return op.make("MirrorPad", grad, op.inputs[1], **op.own_attrs("mode")), None

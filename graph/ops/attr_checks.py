@@ -1,0 +1,95 @@
+"""Whether an attr value fits its declaration: kind, minimum, allowed values.
+
+Flows in: AttrValue messages and `AttrDef`s. Flows out: nothing, or an InvalidArgumentError whose first line is
+TensorFlow's. Always holds: numbers are never converted (an int is no float, no bool), references are no types, and an
+unset value passes for an empty list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ...errors import InvalidArgumentError
+from ..dtypes import DataType, dtype_name, is_ref
+from ..protos import AttrValue
+from .registry import AttrDef
+
+_NAMES = {"s": "string", "i": "int", "f": "float", "b": "bool"}
+_FIELDS = ("s", "i", "f", "b", "type", "shape", "tensor", "func")
+_KNOWN_TYPES = frozenset(int(dtype) for dtype in DataType)
+
+
+def check_type(value: AttrValue, expected: str) -> None:
+    """Raises InvalidArgumentError unless `value` is of the declared type `expected` ("int", "list(type)", ...)."""
+    if value.HasField("placeholder"):
+        raise InvalidArgumentError(f"AttrValue had value with unexpected type 'placeholder' when {expected!r} expected")
+    kinds = list(_kinds(value))
+    for kind in kinds:
+        if kind != expected:
+            raise InvalidArgumentError(f"AttrValue had value with type {kind!r} when {expected!r} expected")
+    if not kinds and not expected.startswith("list("):
+        raise InvalidArgumentError(f"AttrValue missing value with expected type {expected!r}")
+    if expected == "type":
+        _check_data_type(value.type)
+    elif expected == "list(type)":
+        for item in value.list.type:
+            _check_data_type(item)
+
+
+def _kinds(value: AttrValue) -> Iterable[str]:
+    kind = value.WhichOneof("value")
+    if kind == "list":
+        return (f"list({_NAMES.get(field, field)})" for field in _FIELDS if getattr(value.list, field))
+    return () if kind is None else (_NAMES.get(kind, kind),)
+
+
+def _check_data_type(value: int) -> None:
+    if value not in _KNOWN_TYPES:
+        raise InvalidArgumentError(f"AttrValue has invalid DataType enum: {value}")
+    if is_ref(value):
+        raise InvalidArgumentError(f"AttrValue must not have reference type value of {dtype_name(value)}")
+    if value == DataType.INVALID:
+        raise InvalidArgumentError("AttrValue has invalid DataType")
+
+
+def check_value(value: AttrValue, declared: AttrDef) -> None:
+    """Raises InvalidArgumentError unless `value` has the declared type, reaches the minimum, and is allowed."""
+    try:
+        check_type(value, declared.type)
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(f"{error.message}\n\t for attr {declared.name!r}") from None
+    items = list_items(value) if declared.type.startswith("list(") else None
+    if declared.minimum is not None:
+        _check_minimum(value, items, declared)
+    if declared.allowed is not None:
+        _check_allowed([getattr(value, _field_of(declared.type))] if items is None else items, declared)
+
+
+def _field_of(type_string: str) -> str:
+    return {name: field for field, name in _NAMES.items()}.get(type_string, type_string)
+
+
+def list_items(value: AttrValue) -> Sequence[Any]:
+    """The items of a list value, whatever their kind."""
+    return next((getattr(value.list, field) for field in _FIELDS if getattr(value.list, field)), ())
+
+
+def _check_minimum(value: AttrValue, items: Sequence[Any] | None, declared: AttrDef) -> None:
+    minimum = declared.minimum or 0
+    found, what = (value.i, "Value") if items is None else (len(items), "Length")
+    if found < minimum:
+        raise InvalidArgumentError(f"{what} for attr {declared.name!r} of {found} must be at least minimum {minimum}")
+
+
+def _check_allowed(items: Iterable[Any], declared: AttrDef) -> None:
+    for item in items:
+        if item not in (declared.allowed or ()):
+            found, allowed = _allowed_text(item), ", ".join(map(_allowed_text, declared.allowed or ()))
+            raise InvalidArgumentError(
+                f"Value for attr {declared.name!r} of {found} is not in the list of allowed values: {allowed}"
+            )
+
+
+def _allowed_text(value: int | bytes) -> str:
+    return f'"{value.decode(errors="backslashreplace")}"' if isinstance(value, bytes) else dtype_name(value)

@@ -1,0 +1,42 @@
+"""Shapes of what nodes that call functions give, where it differs from what the function gives.
+
+Flows in: shapes of arguments, and the shapes that a node promises for one call. Flows out: shapes of the outputs.
+Always holds: the body is not looked at here; for plain calls `shape_inference` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import InvalidArgumentError
+from ...analysis.shape_functions import ShapeContext, shape_fn
+from ...dtypes import DataType, Shape
+
+
+@shape_fn("MapDefun")
+def map_defun(c: ShapeContext) -> Sequence[Shape]:
+    """A row for every row of the arguments, each of the shape that `output_shapes` promises for a single call."""
+    promised = c.attrs["output_shapes"]
+    if len(promised) != len(c.output_types):
+        raise InvalidArgumentError(
+            f"`output_shapes` must be the same length as `output_types` ({len(promised)} vs. {len(c.output_types)})"
+        )
+    rows: int | None = None
+    for number, shape in enumerate(c.inputs[: len(c.attrs["Targuments"])]):
+        if shape == ():
+            raise InvalidArgumentError(f"Arguments must have rank at least 1. Input {number} has rank of 0.")
+        if shape is None or shape[0] is None:
+            continue
+        if rows not in (None, shape[0]):
+            raise InvalidArgumentError("Arguments must have the same dimension 0.")
+        rows = shape[0]
+    return [None if shape is None else (rows, *shape) for shape in promised]
+
+
+@shape_fn("SymbolicGradient")
+def symbolic_gradient(c: ShapeContext) -> Sequence[Shape]:
+    """What flows back into an argument has its shape; for a resource it has that of the value, unknown here."""
+    if len(c.inputs) < len(c.output_types):
+        raise InvalidArgumentError("len(inputs) < len(outputs)")
+    arguments = zip(c.inputs, c.input_types, c.output_types, strict=False)
+    return [None if dtype is DataType.RESOURCE else shape for shape, dtype, _ in arguments]

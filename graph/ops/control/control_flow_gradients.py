@@ -1,0 +1,49 @@
+"""Gradients of conditionals: what flows back takes the branch that the values took.
+
+    forward     x, p -> Switch -> branches -> Merge -> y, which
+    backward    dy, which -> Switch -> branches -> Merge -> dx
+
+Loops are undone as a whole, by `graph/gradients/undo_loop.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ....errors import UnimplementedError
+from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
+from ...dtypes import DataType
+
+if TYPE_CHECKING:
+    from ...builder.handles import Tensor
+
+flat("LoopCond", "ControlTrigger", "NoOp", "StackV2")
+
+
+@gradient("Switch", "RefSwitch", "_SwitchN", takes_none=True)
+def switch(op: Forward, *grads: Tensor | None) -> Gradients:
+    """From the branch that was taken; zeros where that one does not lead to y."""
+    found = next(grad for grad in grads if grad is not None)
+    parts = [_zeros(op, port, found) if grad is None else grad for port, grad in enumerate(grads)]
+    return op.make("Merge", parts), None
+
+
+def _zeros(op: Forward, port: int, like: Tensor) -> Tensor:
+    """Zeros that are live where output `port` is; `like` tells their type if the output is a resource."""
+    output = op.outputs[port]
+    if output.dtype is not DataType.RESOURCE:
+        return op.make("ZerosLike", output)
+    return op.make("Fill", op.make("VariableShape", output), op.g.constant(0, like.dtype))
+
+
+@gradient("Merge", "RefMerge", takes_none=True)
+def merge(op: Forward, grad: Tensor, _index_grad: None) -> Gradients:
+    """To the input that was live; it is dead for the others."""
+    which = op.outputs[1]
+    return [op.make_all("Switch", grad, op.make("Equal", which, port))[1] for port in range(len(op.input_types))]
+
+
+@gradient("StackPushV2", "StackPopV2")
+def stack(op: Forward, *_grads: Tensor) -> Gradients:
+    """Not known: a stack is what the gradient of a loop is made with."""
+    raise UnimplementedError("the gradient of the gradient of a loop is not known", node=op.name, op=op.op)

@@ -1,0 +1,168 @@
+"""Gradients of ops on two tensors that broadcast.
+
+Flows in: what flows back into z = f(x, y). Flows out: g times the two partial derivatives, conjugated where numbers are
+complex, each summed over the axes its input was stretched along.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
+from ...analysis.gradient_support import COMPLEX, conjugate, masked, number, undo_broadcast, unstretch, where
+
+if TYPE_CHECKING:
+    from ...builder.handles import Tensor
+
+flat("FloorDiv", "TruncateDiv")
+
+
+@gradient("Add", "AddV2")
+def add(op: Forward, grad: Tensor) -> Gradients:
+    """d x = d y = g."""
+    return undo_broadcast(op, lambda: grad, lambda: grad)
+
+
+@gradient("Sub")
+def sub(op: Forward, grad: Tensor) -> Gradients:
+    """d x = g, d y = -g."""
+    return undo_broadcast(op, lambda: grad, lambda: -grad)
+
+
+@gradient("Mul")
+def mul(op: Forward, grad: Tensor) -> Gradients:
+    """d x = g conj(y), d y = conj(x) g."""
+    return undo_broadcast(op, lambda: grad * conjugate(op, op.inputs[1]), lambda: conjugate(op, op.inputs[0]) * grad)
+
+
+@gradient("MulNoNan")
+def mul_no_nan(op: Forward, grad: Tensor) -> Gradients:
+    """As of Mul, 0 where the other factor is."""
+    return undo_broadcast(
+        op,
+        lambda: op.make("MulNoNan", grad, conjugate(op, op.inputs[1])),
+        lambda: op.make("MulNoNan", conjugate(op, op.inputs[0]), grad),
+    )
+
+
+@gradient("Div", "RealDiv")
+def divide(op: Forward, grad: Tensor) -> Gradients:
+    """d x = g / conj(y), d y = -g conj(x / y^2)."""
+
+    def dy() -> Tensor:
+        x, y = (conjugate(op, tensor) for tensor in op.inputs)
+        return grad * (-x / y / y)
+
+    return undo_broadcast(op, lambda: grad / conjugate(op, op.inputs[1]), dy)
+
+
+@gradient("DivNoNan")
+def div_no_nan(op: Forward, grad: Tensor) -> Gradients:
+    """As of RealDiv, 0 where y is."""
+
+    def dy() -> Tensor:
+        x, y = (conjugate(op, tensor) for tensor in op.inputs)
+        return grad * op.make("DivNoNan", op.make("DivNoNan", -x, y), y)
+
+    return undo_broadcast(op, lambda: op.make("DivNoNan", grad, conjugate(op, op.inputs[1])), dy)
+
+
+@gradient("FloorMod")
+def floor_mod(op: Forward, grad: Tensor) -> Gradients:
+    """Of x - y floor(x / y): d x = g, d y = -g floor(x / y)."""
+    return undo_broadcast(op, lambda: grad, lambda: grad * -op.make("FloorDiv", *op.inputs))
+
+
+@gradient("Pow")
+def power(op: Forward, grad: Tensor) -> Gradients:
+    """d x = g conj(y x^(y-1)), d y = g conj(z log(x)), the latter 0 where the logarithm is not defined."""
+
+    def dx() -> Tensor:
+        x, y = (conjugate(op, tensor) for tensor in op.inputs)
+        return grad * (y * op.make("Pow", x, y - 1))
+
+    def dy() -> Tensor:
+        x, z = conjugate(op, op.inputs[0]), conjugate(op, op.outputs[0])
+        defined = op.make("NotEqual" if x.dtype in COMPLEX else "Greater", x, number(op, 0, x))
+        log = op.make("Log", where(op, defined, x, number(op, 1, x)))
+        return grad * z * masked(op, defined, log)
+
+    return undo_broadcast(op, dx, dy)
+
+
+@gradient("Maximum", "Minimum")
+def extremum(op: Forward, grad: Tensor) -> Gradients:
+    """g to the larger (smaller) of the two, to x where they are equal."""
+    first = op.make("GreaterEqual" if op.op == "Maximum" else "LessEqual", *op.inputs)
+    zero = number(op, 0, grad)
+    return undo_broadcast(op, lambda: where(op, first, grad, zero), lambda: where(op, first, zero, grad))
+
+
+@gradient("SquaredDifference")
+def squared_difference(op: Forward, grad: Tensor) -> Gradients:
+    """d x = 2 g (x - y), d y = -d x."""
+    twice = grad * 2 * (op.inputs[0] - op.inputs[1])
+    return undo_broadcast(op, lambda: twice, lambda: -twice)
+
+
+@gradient("Atan2")
+def atan2(op: Forward, grad: Tensor) -> Gradients:
+    """Of atan(y / x): d y = g x / (x^2 + y^2), d x = -g y / (x^2 + y^2)."""
+    y, x = op.inputs
+    scaled = grad / (op.make("Square", x) + op.make("Square", y))
+    return undo_broadcast(op, lambda: x * scaled, lambda: -y * scaled)
+
+
+def _not_zero(op: Forward) -> Tensor:
+    """1 where x is not 0, 0 where it is."""
+    x = op.inputs[0]
+    return op.make("Cast", op.make("NotEqual", x, number(op, 0, x)), DstT=x.dtype)
+
+
+@gradient("Xdivy")
+def xdivy(op: Forward, grad: Tensor) -> Gradients:
+    """Of x / y, 0 where x is."""
+    x, y = (conjugate(op, tensor) for tensor in op.inputs)
+    return undo_broadcast(
+        op,
+        lambda: grad * op.make("Xdivy", _not_zero(op), y),
+        lambda: grad * op.make("Xdivy", -x, op.make("Square", y)),
+    )
+
+
+@gradient("Xlogy")
+def xlogy(op: Forward, grad: Tensor) -> Gradients:
+    """Of x log(y), 0 where x is."""
+    x, y = (conjugate(op, tensor) for tensor in op.inputs)
+    return undo_broadcast(op, lambda: grad * op.make("Xlogy", _not_zero(op), y), lambda: grad * op.make("Xdivy", x, y))
+
+
+@gradient("Xlog1py")
+def xlog1py(op: Forward, grad: Tensor) -> Gradients:
+    """Of x log(1 + y), 0 where x is."""
+    x, y = (conjugate(op, tensor) for tensor in op.inputs)
+    return undo_broadcast(
+        op, lambda: grad * op.make("Xlog1py", _not_zero(op), y), lambda: grad * op.make("Xdivy", x, y + 1)
+    )
+
+
+@gradient("NextAfter")
+def next_after(op: Forward, grad: Tensor) -> Gradients:
+    """The step to the next number is tiny, and which way hardly matters: d x = g, d y = 0."""
+    return undo_broadcast(op, lambda: grad, lambda: grad * 0)
+
+
+@gradient("ClipByValue")
+def clip(op: Forward, grad: Tensor) -> Gradients:
+    """g to whichever of x, lower and upper bound came out."""
+    x, lower, upper = op.inputs
+    below, above = op.make("Less", x, lower), op.make("Greater", x, upper)
+    inside = masked(op, op.make("LogicalNot", op.make("LogicalOr", below, above)), grad)
+    return inside, unstretch(op, masked(op, below, grad), 1), unstretch(op, masked(op, above, grad), 2)
+
+
+@gradient("Cross")
+def cross(op: Forward, grad: Tensor) -> Gradients:
+    """d a = b x g, d b = g x a."""
+    a, b = op.inputs
+    return op.make("Cross", b, grad), op.make("Cross", grad, a)

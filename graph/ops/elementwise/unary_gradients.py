@@ -1,0 +1,153 @@
+"""Gradients of elementwise functions of one tensor: g times the derivative, conjugated where numbers are complex.
+
+Flows in: what flows back into y = f(x). Flows out: d x = g conj(f'(x)), written with whichever of x and y is cheaper.
+Derivatives are those of any table (Abramowitz & Stegun, chapter 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
+from ...analysis.gradient_support import conjugate, zeros_like
+
+if TYPE_CHECKING:
+    from ...builder.handles import Tensor
+
+Derivative = Callable[[Forward, "Tensor"], "Tensor"]
+
+flat("Floor", "Ceil", "Round", "Rint")
+
+_CONJUGATING = {"Sqrt": "SqrtGrad", "Rsqrt": "RsqrtGrad", "Inv": "ReciprocalGrad", "Reciprocal": "ReciprocalGrad"}
+
+
+@gradient("Tanh", "Sigmoid")
+def fused(op: Forward, grad: Tensor) -> Gradients:
+    """By the op that computes it from y and g."""
+    return (op.make(f"{op.op}Grad", conjugate(op, op.outputs[0]), grad),)
+
+
+@gradient(*_CONJUGATING)
+def fused_and_conjugated(op: Forward, grad: Tensor) -> Gradients:
+    """By the op that computes it from y, which it takes the conjugate of, and g."""
+    return (op.make(_CONJUGATING[op.op], op.outputs[0], grad),)
+
+
+@gradient("Neg")
+def neg(_op: Forward, grad: Tensor) -> Gradients:
+    """d x = -g."""
+    return (-grad,)
+
+
+@gradient("Abs")
+def absolute(op: Forward, grad: Tensor) -> Gradients:
+    """d x = g sign(x)."""
+    return (grad * op.make("Sign", op.inputs[0]),)
+
+
+@gradient("Sign")
+def sign(op: Forward, _grad: Tensor) -> Gradients:
+    """d x = 0."""
+    return (zeros_like(op, 0),)
+
+
+@gradient("Square")
+def square(op: Forward, grad: Tensor) -> Gradients:
+    """d x = 2 g conj(x)."""
+    return (grad * (conjugate(op, op.inputs[0]) * 2),)
+
+
+@gradient("Log")
+def log(op: Forward, grad: Tensor) -> Gradients:
+    """d x = g / conj(x)."""
+    return (grad / conjugate(op, op.inputs[0]),)
+
+
+@gradient("Log1p")
+def log1p(op: Forward, grad: Tensor) -> Gradients:
+    """d x = g / conj(1 + x)."""
+    return (grad / (conjugate(op, op.inputs[0]) + 1),)
+
+
+@gradient("Exp")
+def exp(op: Forward, grad: Tensor) -> Gradients:
+    """d x = g conj(y)."""
+    return (grad * conjugate(op, op.outputs[0]),)
+
+
+def _times(name: str, derivative: Derivative) -> None:
+    def rule(op: Forward, grad: Tensor) -> Gradients:
+        return (grad * derivative(op, conjugate(op, op.inputs[0])),)
+
+    gradient(name)(rule)
+
+
+def _over(name: str, denominator: Derivative) -> None:
+    def rule(op: Forward, grad: Tensor) -> Gradients:
+        return (grad / denominator(op, conjugate(op, op.inputs[0])),)
+
+    gradient(name)(rule)
+
+
+_times("Expm1", lambda op, x: op.make("Exp", x))
+_times("Sin", lambda op, x: op.make("Cos", x))
+_times("Cos", lambda op, x: -op.make("Sin", x))
+_times("Sinh", lambda op, x: op.make("Cosh", x))
+_times("Cosh", lambda op, x: op.make("Sinh", x))
+_over("Tan", lambda op, x: op.make("Square", op.make("Cos", x)))
+_over("Asin", lambda op, x: op.make("Sqrt", 1 - op.make("Square", x)))
+_over("Acos", lambda op, x: -op.make("Sqrt", 1 - op.make("Square", x)))
+_over("Atan", lambda op, x: op.make("Square", x) + 1)
+_over("Atanh", lambda op, x: 1 - op.make("Square", x))
+
+
+@gradient("Asinh")
+def asinh(op: Forward, grad: Tensor) -> Gradients:
+    """d x = g / conj(cosh(y))."""
+    return (grad / op.make("Cosh", conjugate(op, op.outputs[0])),)
+
+
+@gradient("Acosh")
+def acosh(op: Forward, grad: Tensor) -> Gradients:
+    """d x = g / conj(sinh(y))."""
+    return (grad / op.make("Sinh", conjugate(op, op.outputs[0])),)
+
+
+# Gradients of the fused ops above: z = h(y, g), so d y and d g. The last three are functions of conj(y), by which a
+# derivative flows back as conj(g) times it.
+
+
+@gradient("TanhGrad")
+def tanh_grad(op: Forward, grad: Tensor) -> Gradients:
+    """Of g (1 - y^2)."""
+    y, g = (conjugate(op, tensor) for tensor in op.inputs)
+    return grad * g * y * -2, op.make("TanhGrad", y, grad)
+
+
+@gradient("SigmoidGrad")
+def sigmoid_grad(op: Forward, grad: Tensor) -> Gradients:
+    """Of g y (1 - y)."""
+    y, g = (conjugate(op, tensor) for tensor in op.inputs)
+    return grad * g * (1 - y * 2), op.make("SigmoidGrad", y, grad)
+
+
+@gradient("SqrtGrad")
+def sqrt_grad(op: Forward, grad: Tensor) -> Gradients:
+    """Of g / 2 conj(y)."""
+    over_y = grad / op.inputs[0]
+    return -conjugate(op, over_y) * op.outputs[0], over_y * 0.5
+
+
+@gradient("RsqrtGrad")
+def rsqrt_grad(op: Forward, grad: Tensor) -> Gradients:
+    """Of -g conj(y)^3 / 2."""
+    y, g = conjugate(op, op.inputs[0]), op.inputs[1]
+    return conjugate(op, grad) * g * op.make("Square", y) * -1.5, op.make("RsqrtGrad", y, grad)
+
+
+@gradient("InvGrad", "ReciprocalGrad")
+def reciprocal_grad(op: Forward, grad: Tensor) -> Gradients:
+    """Of -g conj(y)^2."""
+    y, g = conjugate(op, op.inputs[0]), op.inputs[1]
+    return conjugate(op, grad) * g * y * -2, op.make("ReciprocalGrad", y, grad)

@@ -1,0 +1,61 @@
+"""Shapes of what checkpoints hold, and of file names.
+
+Flows in: the texts that say which parts of tensors are meant, where they are known. Flows out: the shapes of those
+parts; what is restored whole has a shape that only the file knows. Always holds: as many texts as tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...analysis.shape_functions import ShapeContext, merge_dims, scalar, shape_fn, with_rank
+from ...dtypes import Shape
+from ...formats.slices import parse_shape_and_slice
+
+
+def _check_inputs(c: ShapeContext, count: int) -> None:
+    """InvalidArgumentError unless there may be one prefix, and `count` names and texts."""
+    with_rank(c.inputs[0], 0)
+    merge_dims(with_rank(c.inputs[1], 1)[0], count)
+    merge_dims(with_rank(c.inputs[2], 1)[0], count)
+
+
+@shape_fn("SaveV2")
+def save(c: ShapeContext) -> Sequence[Shape]:
+    """No output."""
+    _check_inputs(c, len(c.inputs) - 3)
+    return ()
+
+
+@shape_fn("RestoreV2")
+def restore(c: ShapeContext) -> Sequence[Shape]:
+    """The shape of each part that is asked for; unknown for whole tensors."""
+    count = len(c.output_types)
+    _check_inputs(c, count)
+    parts = c.constant(2)
+    if parts is None:
+        return (None,) * count
+    return tuple([_part_shape(part.decode()) for part in parts.tolist()])
+
+
+def _part_shape(text: str) -> Shape:
+    if not text:
+        return None
+    shape, part = parse_shape_and_slice(text)
+    return part.shape_in(shape)
+
+
+@shape_fn("MergeV2Checkpoints")
+def merge(c: ShapeContext) -> Sequence[Shape]:
+    """No output."""
+    with_rank(c.inputs[0], 1)
+    with_rank(c.inputs[1], 0)
+    return ()
+
+
+@shape_fn("ShardedFilename", "ShardedFilespec")
+def file_name(c: ShapeContext) -> Sequence[Shape]:
+    """A scalar, from scalars."""
+    for shape in c.inputs:
+        with_rank(shape, 0)
+    return scalar(c)

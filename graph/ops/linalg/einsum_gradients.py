@@ -1,0 +1,86 @@
+"""Gradient of Einsum.
+
+Flows in: what flows back into the result. Flows out: to each operand the product of that with the other operands,
+summed over the labels the operand lacks. Always holds: labels that only one operand has were summed over, so they are
+stretched again; "..." stands for axes that broadcast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...analysis.gradient_axes import element, joined, span
+from ...analysis.gradient_rules import Forward, Gradients, gradient
+from ...analysis.gradient_support import conjugate, shape_of
+from ...dtypes import DataType
+
+if TYPE_CHECKING:
+    from ...builder.handles import Tensor
+
+_DOTS = "..."
+
+
+@gradient("Einsum")
+def einsum(op: Forward, grad: Tensor) -> Gradients:
+    """To each operand in turn."""
+    left, result = op.attrs["equation"].decode().replace(" ", "").split("->")
+    operands = left.split(",")
+    return [_to_operand(op, grad, operands, result, port) if op.wants(port) else None for port in range(len(operands))]
+
+
+def _to_operand(op: Forward, grad: Tensor, operands: list[str], result: str, port: int) -> Tensor:
+    """The gradient of one operand."""
+    others = [number for number in range(len(operands)) if number != port]
+    known = set(result).union(*(operands[number] for number in others))
+    own = operands[port]
+    labels = "".join(dict.fromkeys(own.replace(_DOTS, "")))
+    there = "".join(label for label in labels if label in known)
+    dots = _DOTS if _DOTS in own + result + "".join(operands) else ""
+    made = _product(op, grad, result, [(operands[n], op.inputs[n]) for n in others], dots + there)
+    if there != labels:
+        made = _stretched(op, made, own, there, labels, port)
+    if dots:
+        made = _summed_batch(op, made, own, labels, port)
+    order = _DOTS + labels if _DOTS in own else labels
+    return made if order == own else op.make("Einsum", [made], equation=f"{order}->{own}")
+
+
+def _product(op: Forward, grad: Tensor, result: str, others: list[tuple[str, Tensor]], wanted: str) -> Tensor:
+    terms = [(result, grad), *((labels, conjugate(op, tensor)) for labels, tensor in others)]
+    equation = ",".join(labels for labels, _ in terms)
+    return op.make("Einsum", [tensor for _, tensor in terms], equation=f"{equation}->{wanted}")
+
+
+def _sizes_of_labels(op: Forward, own: str, labels: str, port: int) -> list[Tensor]:
+    """The size of each label of an operand, as vectors of one element."""
+    shape = shape_of(op, port)
+    before, _, after = own.partition(_DOTS)
+    found = []
+    for label in labels:
+        place = before.find(label)
+        if place < 0:
+            place = after.find(label) - len(after)
+        found.append(op.make("Reshape", element(op, shape, place), [1]))
+    return found
+
+
+def _stretched(op: Forward, tensor: Tensor, own: str, there: str, labels: str, port: int) -> Tensor:
+    """With the labels that were summed over, the same all along them; the labels come last in the order given."""
+    shape = op.make("Shape", tensor)
+    outer = [span(op, shape, 0, -len(there) if there else None)]
+    one = op.g.constant([1], DataType.INT32)
+    sizes = _sizes_of_labels(op, own, labels, port)
+    kept = joined(op, [*outer, *(s if a in there else one for a, s in zip(labels, sizes, strict=True))])
+    return op.make("BroadcastTo", op.make("Reshape", tensor, kept), joined(op, [*outer, *sizes]))
+
+
+def _summed_batch(op: Forward, tensor: Tensor, own: str, labels: str, port: int) -> Tensor:
+    """Sums over what "..." stands for in the result and not in the operand."""
+    full = op.make("Shape", tensor)
+    wide = span(op, full, 0, -len(labels) if labels else None)
+    before, found, after = own.partition(_DOTS)
+    shape = shape_of(op, port)
+    batch = span(op, shape, len(before), -len(after) if after else None) if found else span(op, shape, 0, 0)
+    axes = op.make("BroadcastGradientArgs", batch, wide)
+    summed = op.make("Sum", tensor, axes)
+    return op.make("Reshape", summed, joined(op, [batch, *_sizes_of_labels(op, own, labels, port)]))

@@ -1,0 +1,69 @@
+"""Gradients of tensor arrays: what is written to an array is read from its gradient array, and the other way round.
+
+Each call of gradients() has a gradient array of its own for each array, told apart by the attr `source`; what is
+written to one place of it several times is added up. What flows back is the flow, the scalar that orders the ops.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
+
+if TYPE_CHECKING:
+    from ...builder.handles import Tensor
+
+flat("TensorArrayV3", "TensorArraySizeV3", "TensorArrayCloseV3", "TensorArrayGradV3", "TensorArrayGradWithShape")
+
+
+def _gradient_array(op: Forward, after: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradient array of input 0, asked for once `after` is there, and its flow."""
+    array, flow = op.make_all("TensorArrayGradV3", op.inputs[0], after, source=op.source)
+    return array, flow
+
+
+@gradient("TensorArrayReadV3")
+def read(op: Forward, grad: Tensor) -> Gradients:
+    """Written where it was read."""
+    _, index, flow = op.inputs
+    array, flow = _gradient_array(op, flow)
+    return None, None, op.make("TensorArrayWriteV3", array, index, grad, flow)
+
+
+@gradient("TensorArrayWriteV3")
+def write(op: Forward, flow_grad: Tensor) -> Gradients:
+    """Read where it was written."""
+    array, flow = _gradient_array(op, flow_grad)
+    value = op.make("TensorArrayReadV3", array, op.inputs[1], flow, dtype=op.input_types[2])
+    return None, None, value, flow_grad
+
+
+@gradient("TensorArrayGatherV3")
+def gather(op: Forward, grad: Tensor) -> Gradients:
+    """Scattered to where it was gathered."""
+    _, indices, flow = op.inputs
+    array, flow = _gradient_array(op, flow)
+    return None, None, op.make("TensorArrayScatterV3", array, indices, grad, flow)
+
+
+@gradient("TensorArrayScatterV3")
+def scatter(op: Forward, flow_grad: Tensor) -> Gradients:
+    """Gathered from where it was scattered."""
+    array, flow = _gradient_array(op, flow_grad)
+    values = op.make("TensorArrayGatherV3", array, op.inputs[1], flow, dtype=op.input_types[2])
+    return None, None, values, flow_grad
+
+
+@gradient("TensorArrayConcatV3", takes_none=True)
+def concat(op: Forward, grad: Tensor, _lengths_grad: None) -> Gradients:
+    """Split into pieces of the same lengths."""
+    array, flow = _gradient_array(op, op.inputs[1])
+    return None, op.make("TensorArraySplitV3", array, grad, op.outputs[1], flow)
+
+
+@gradient("TensorArraySplitV3")
+def split(op: Forward, flow_grad: Tensor) -> Gradients:
+    """Put together again."""
+    array, flow = _gradient_array(op, flow_grad)
+    value = op.make("TensorArrayConcatV3", array, flow, dtype=op.input_types[1])
+    return None, value, None, flow_grad

@@ -1,0 +1,87 @@
+"""Shape functions of the ops that keep tensors by handle: tensor arrays and stacks.
+
+Flows in: shapes of handles, indices and elements. Flows out: shapes of handles and of flows, which carry the order of
+writes. Always holds: a handle of version 3 of the tensor arrays, and of stacks, is a vector of two; what is read has a
+shape that the handle's own node tells, which `graph/shape_inference/infer.py` follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...analysis.shape_functions import ShapeContext, merge_dims, shape_fn, unknown, with_rank
+from ...dtypes import Shape
+
+shape_fn("StackPopV2")(unknown)
+
+
+def _handle(shape: Shape) -> Shape:
+    """The shape of a tensor array's handle; InvalidArgumentError unless `shape` may be that."""
+    return (merge_dims(with_rank(shape, 1)[0], 2),)
+
+
+@shape_fn("StackCloseV2", "TensorArrayCloseV3")
+def nothing(c: ShapeContext) -> Sequence[Shape]:
+    """No output."""
+    return ()
+
+
+@shape_fn("TensorArrayV3", "TensorArrayGradV3", "TensorArrayGradWithShape")
+def tensor_array(c: ShapeContext) -> Sequence[Shape]:
+    """The handle, and the scalar that later writes and reads are ordered by."""
+    return ((2,), ())
+
+
+@shape_fn("TensorArrayWriteV3")
+def tensor_array_write(c: ShapeContext) -> Sequence[Shape]:
+    """The flow after one write."""
+    _handle(c.inputs[0]), with_rank(c.inputs[1], 0), with_rank(c.inputs[3], 0)
+    return ((),)
+
+
+@shape_fn("TensorArrayScatterV3", "TensorArraySplitV3")
+def tensor_array_fill(c: ShapeContext) -> Sequence[Shape]:
+    """The flow after writes of several elements at once."""
+    _handle(c.inputs[0]), with_rank(c.inputs[3], 0)
+    return ((),)
+
+
+@shape_fn("TensorArraySizeV3")
+def tensor_array_size(c: ShapeContext) -> Sequence[Shape]:
+    """A scalar."""
+    _handle(c.inputs[0])
+    return ((),)
+
+
+@shape_fn("TensorArrayReadV3")
+def tensor_array_read(c: ShapeContext) -> Sequence[Shape]:
+    """Unknown where the handle does not tell."""
+    _handle(c.inputs[0]), with_rank(c.inputs[1], 0), with_rank(c.inputs[2], 0)
+    return (None,)
+
+
+@shape_fn("TensorArrayGatherV3")
+def tensor_array_gather(c: ShapeContext) -> Sequence[Shape]:
+    """One element of the declared shape per index."""
+    element: Shape = c.attrs["element_shape"]
+    _handle(c.inputs[0]), with_rank(c.inputs[2], 0)
+    return (None if element is None else (*with_rank(c.inputs[1], 1), *element),)
+
+
+@shape_fn("TensorArrayConcatV3")
+def tensor_array_concat(c: ShapeContext) -> Sequence[Shape]:
+    """All elements joined, of unknown shape, and their lengths."""
+    _handle(c.inputs[0]), with_rank(c.inputs[1], 0)
+    return (None, (None,))
+
+
+@shape_fn("StackV2")
+def stack(c: ShapeContext) -> Sequence[Shape]:
+    """The handle."""
+    return ((2,),)
+
+
+@shape_fn("StackPushV2")
+def stack_push(c: ShapeContext) -> Sequence[Shape]:
+    """The element that was pushed."""
+    return (c.inputs[1],)

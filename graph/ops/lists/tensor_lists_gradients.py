@@ -1,0 +1,150 @@
+"""Gradients of tensor lists: the gradient of a list is the list of the gradients of its elements.
+
+What was pushed is popped from it, what was read at an index is set there in a list of zeros. An element that was never
+set stands for zeros.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
+from ...dtypes import DataType
+
+if TYPE_CHECKING:
+    from ...builder.handles import Tensor
+
+flat("EmptyTensorList", "TensorListReserve", "TensorListLength", "TensorListElementShape")
+
+
+@gradient("TensorListPushBack")
+def push_back(op: Forward, grad: Tensor) -> Gradients:
+    """Popped."""
+    element = op.inputs[1]
+    rest, popped = op.make_all("TensorListPopBack", grad, op.make("Shape", element), element_dtype=element.dtype)
+    return rest, popped
+
+
+@gradient("TensorListPopBack", takes_none=True)
+def pop_back(op: Forward, list_grad: Tensor | None, grad: Tensor | None) -> Gradients:
+    """Pushed; to an empty list if nothing flows back into the rest."""
+    rest, popped = op.outputs
+    if list_grad is None:
+        list_grad = op.make("ZerosLike", rest)
+    if grad is None:
+        grad = op.make("ZerosLike", popped)
+    return op.make("TensorListPushBack", list_grad, grad), None
+
+
+@gradient("TensorListStack")
+def stack(op: Forward, grad: Tensor) -> Gradients:
+    """Taken apart."""
+    return op.make("TensorListFromTensor", grad, _element_shape(op, grad)), None
+
+
+@gradient("TensorListFromTensor")
+def from_tensor(op: Forward, grad: Tensor) -> Gradients:
+    """Stacked."""
+    tensor = op.inputs[0]
+    made = op.make("TensorListStack", grad, _element_shape(op, tensor), element_dtype=tensor.dtype)
+    return made, None
+
+
+def _element_shape(op: Forward, stacked: Tensor) -> Tensor:
+    """The shape of a row of a tensor."""
+    g, shape = op.g, op.make("Shape", stacked)
+    one, none = g.constant([1], DataType.INT32), g.constant([0], DataType.INT32)
+    return op.make("StridedSlice", shape, one, none, one, end_mask=1)
+
+
+@gradient("TensorListGetItem")
+def get_item(op: Forward, grad: Tensor) -> Gradients:
+    """Set at the same index of a list of zeros."""
+    tensors, index, _ = op.inputs
+    return op.make("TensorListSetItem", _zeros(op, tensors, grad.dtype), index, grad), None, None
+
+
+def _zeros(op: Forward, tensors: Tensor, dtype: DataType) -> Tensor:
+    """A list as long as `tensors`, of elements that have not been set."""
+    shape = op.make("TensorListElementShape", tensors, shape_type=DataType.INT32)
+    return op.make("TensorListReserve", shape, op.make("TensorListLength", tensors), element_dtype=dtype)
+
+
+@gradient("TensorListSetItem")
+def set_item(op: Forward, grad: Tensor) -> Gradients:
+    """Read at that index, where the list that was given gets zeros."""
+    _, index, item = op.inputs
+    found = op.make("TensorListGetItem", grad, index, op.make("Shape", item), element_dtype=item.dtype)
+    return op.make("TensorListSetItem", grad, index, op.make("ZerosLike", item)), None, found
+
+
+@gradient("TensorListResize")
+def resize(op: Forward, grad: Tensor) -> Gradients:
+    """Resized back."""
+    return op.make("TensorListResize", grad, op.make("TensorListLength", op.inputs[0])), None
+
+
+@gradient("TensorListGather")
+def gather(op: Forward, grad: Tensor) -> Gradients:
+    """Scattered into a list of zeros."""
+    tensors, indices, _ = op.inputs
+    length = op.make("TensorListLength", tensors)
+    return op.make("TensorListScatterV2", grad, indices, _element_shape(op, grad), length), None, None
+
+
+@gradient("TensorListScatter")
+def scatter(op: Forward, grad: Tensor) -> Gradients:
+    """Gathered."""
+    return _gathered(op, grad), None, None
+
+
+@gradient("TensorListScatterV2")
+def scatter_v2(op: Forward, grad: Tensor) -> Gradients:
+    """Gathered."""
+    return _gathered(op, grad), None, None, None
+
+
+def _gathered(op: Forward, grad: Tensor) -> Tensor:
+    tensor, indices = op.inputs[:2]
+    shape = _element_shape(op, tensor)
+    return op.make("TensorListGather", grad, indices, shape, element_dtype=tensor.dtype)
+
+
+@gradient("TensorListScatterIntoExistingList")
+def scatter_into(op: Forward, grad: Tensor) -> Gradients:
+    """Gathered, where the list that was given gets zeros."""
+    _, tensor, indices = op.inputs
+    found = op.make("TensorListGather", grad, indices, _element_shape(op, tensor), element_dtype=tensor.dtype)
+    zeros = op.make("ZerosLike", tensor)
+    return op.make("TensorListScatterIntoExistingList", grad, zeros, indices), found, None
+
+
+@gradient("TensorListConcat", takes_none=True)
+def concat(op: Forward, grad: Tensor, _lengths_grad: None) -> Gradients:
+    """Split into pieces of the same lengths."""
+    return (_split(op, grad),)
+
+
+@gradient("TensorListConcatV2", takes_none=True)
+def concat_v2(op: Forward, grad: Tensor, _lengths_grad: None) -> Gradients:
+    """Split into pieces of the same lengths."""
+    return _split(op, grad), None, None
+
+
+def _split(op: Forward, grad: Tensor) -> Tensor:
+    return op.make("TensorListSplit", grad, _any_length(op, grad), op.outputs[1])
+
+
+@gradient("TensorListSplit")
+def split(op: Forward, grad: Tensor) -> Gradients:
+    """Put together again."""
+    tensor, _, lengths = op.inputs
+    made = op.make("TensorListConcatV2", grad, _any_length(op, tensor), lengths, element_dtype=tensor.dtype)
+    return made, None, None
+
+
+def _any_length(op: Forward, tensor: Tensor) -> Tensor:
+    """The shape of a piece of a tensor: -1 for the length."""
+    g = op.g
+    axis = g.constant(0, DataType.INT32)
+    return op.make("ConcatV2", [g.constant([-1], DataType.INT32), _element_shape(op, tensor)], axis)

@@ -1,0 +1,76 @@
+"""Shapes of the ops on lists of tensors and on optional values.
+
+Flows in: shapes of lists, indices, elements; element shapes, which are inputs. Flows out: shapes. Always holds: a list
+is a scalar; what is read has a shape as far as the op's own input tells, since a list's own shape is seen at run time
+only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...analysis.dims import shape_from
+from ...analysis.shape_functions import (
+    ShapeContext,
+    scalar,
+    shape_fn,
+    unchanged,
+    unknown,
+    with_rank,
+    with_rank_at_least,
+)
+from ...dtypes import Shape
+
+shape_fn("OptionalNone", "OptionalFromValue", "OptionalHasValue")(scalar)
+shape_fn("EmptyTensorList", "TensorListReserve", "TensorListLength", "TensorListResize")(scalar)
+shape_fn("TensorListPushBack", "TensorListSetItem", "TensorListScatter", "TensorListScatterV2")(scalar)
+shape_fn("TensorListScatterIntoExistingList", "TensorListSplit")(scalar)
+shape_fn("TensorListPushBackBatch", "TensorListConcatLists")(unchanged)
+shape_fn("TensorListElementShape")(unknown)
+
+
+@shape_fn("TensorListFromTensor")
+def tensor_list_from_tensor(c: ShapeContext) -> Sequence[Shape]:
+    """A scalar, made of rows."""
+    with_rank_at_least(c.inputs[0], 1)
+    return ((),)
+
+
+@shape_fn("TensorListGetItem")
+def tensor_list_get_item(c: ShapeContext) -> Sequence[Shape]:
+    """The element shape that is asked for."""
+    return (shape_from(c, 2),)
+
+
+@shape_fn("TensorListPopBack")
+def tensor_list_pop_back(c: ShapeContext) -> Sequence[Shape]:
+    """The list, and an element of the shape that is asked for."""
+    return ((), shape_from(c, 1))
+
+
+@shape_fn("TensorListStack")
+def tensor_list_stack(c: ShapeContext) -> Sequence[Shape]:
+    """As many rows as the attr says, of the shape that is asked for."""
+    element, count = shape_from(c, 1), c.attrs["num_elements"]
+    return (None if element is None else (None if count < 0 else count, *element),)
+
+
+@shape_fn("TensorListGather")
+def tensor_list_gather(c: ShapeContext) -> Sequence[Shape]:
+    """One row of the shape that is asked for per index."""
+    element = shape_from(c, 2)
+    return (None if element is None else (*with_rank(c.inputs[1], 1), *element),)
+
+
+@shape_fn("TensorListConcat", "TensorListConcatV2")
+def tensor_list_concat(c: ShapeContext) -> Sequence[Shape]:
+    """Rows of the shape that is asked for, and how many each element has."""
+    element = c.attrs["element_shape"] if c.op == "TensorListConcat" else shape_from(c, 1)
+    return (None if not element else (None, *element[1:]), (None,))
+
+
+@shape_fn("OptionalGetValue")
+def optional_get_value(c: ShapeContext) -> Sequence[Shape]:
+    """What the attr promises."""
+    shapes: Sequence[Shape] = c.attrs["output_shapes"]
+    return shapes

@@ -1,0 +1,1 @@
+"""Shape functions and gradients of the ops of neural networks, from convolutions to losses."""

@@ -1,0 +1,71 @@
+"""Gradients of pooling, and of the ops that compute those gradients.
+
+Flows in: what flows back into the pooled values. Always holds: a maximum hands all of it to the element it was, an
+average the same share to every element of its window.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...analysis.gradient_rules import Forward, Gradients, gradient
+from ...analysis.gradient_support import shape_of, zeros_like
+
+if TYPE_CHECKING:
+    from ...builder.handles import Tensor
+
+_ATTRS = ("ksize", "strides", "padding", "explicit_paddings", "data_format")
+
+
+def _max_pool(forward: str, back: str, back_twice: str) -> None:
+    """Registers max pooling, its gradient and the gradient's gradient; sizes may be inputs behind the first."""
+
+    @gradient(forward)
+    def of_forward(op: Forward, grad: Tensor) -> Gradients:
+        x, *windows = op.inputs
+        dx = op.make(back, x, op.outputs[0], grad, *windows, **op.own_attrs(*_ATTRS))
+        return dx, *[None] * len(windows)
+
+    _selects(back, back_twice)
+    _selects(back_twice, back)
+
+
+def _selects(name: str, inverse: str) -> None:
+    """Registers an op (x, y, g, ...) that moves the elements of g to where x took y from, or back."""
+
+    @gradient(name)
+    def rule(op: Forward, grad: Tensor) -> Gradients:
+        x, y, _, *windows = op.inputs
+        attrs = op.own_attrs(*_ATTRS)
+        if attrs.get("explicit_paddings") == ():
+            del attrs["explicit_paddings"]
+        moved = op.make(inverse, x, y, grad, *windows, **attrs)
+        return zeros_like(op, 0), zeros_like(op, 1), moved, *[None] * len(windows)
+
+
+_max_pool("MaxPool", "MaxPoolGrad", "MaxPoolGradGrad")
+_max_pool("MaxPoolV2", "MaxPoolGradV2", "MaxPoolGradGradV2")
+_max_pool("MaxPool3D", "MaxPool3DGrad", "MaxPool3DGradGrad")
+
+
+@gradient("MaxPoolWithArgmax", takes_none=True)
+def max_pool_with_argmax(op: Forward, grad: Tensor, _argmax: None) -> Gradients:
+    """g to the elements that the second output names."""
+    attrs = op.own_attrs("ksize", "strides", "padding", "include_batch_in_index")
+    return (op.make("MaxPoolGradWithArgmax", op.inputs[0], grad, op.outputs[1], **attrs),)
+
+
+def _average_pool(forward: str, back: str) -> None:
+    """Registers average pooling and its gradient."""
+
+    @gradient(forward)
+    def of_forward(op: Forward, grad: Tensor) -> Gradients:
+        return (op.make(back, shape_of(op, 0), grad, **op.own_attrs(*_ATTRS)),)
+
+    @gradient(back)
+    def of_gradient(op: Forward, grad: Tensor) -> Gradients:
+        return None, op.make(forward, grad, **op.own_attrs(*_ATTRS))
+
+
+_average_pool("AvgPool", "AvgPoolGrad")
+_average_pool("AvgPool3D", "AvgPool3DGrad")

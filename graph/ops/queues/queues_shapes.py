@@ -1,0 +1,134 @@
+"""Shapes of what steps leave for each other: queues, barriers, accumulators, staging areas, tensors of the session.
+
+Flows in: shapes of handles, keys and components. Flows out: shapes of handles; what is taken out of something has a
+shape that its handle does not tell here. Always holds: a handle is a scalar, in the first version of the ops a vector
+of two strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import InvalidArgumentError
+from ...analysis.shape_functions import (
+    ShapeContext,
+    merge_dims,
+    scalar,
+    shape_fn,
+    unchanged,
+    unknown,
+    with_rank,
+    with_rank_at_least,
+)
+from ...dtypes import Shape
+
+_KINDS = ("FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue")
+
+shape_fn(*(f"{kind}V2" for kind in _KINDS))(scalar)
+shape_fn("QueueSizeV2")(unchanged)
+shape_fn("QueueIsClosed", "QueueIsClosedV2", "AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated")(scalar)
+shape_fn("GetSessionHandle", "GetSessionHandleV2", "StageSize", "MutexV2", "MutexLock")(scalar)
+shape_fn(
+    "QueueDequeue",
+    "QueueDequeueV2",
+    "QueueDequeueMany",
+    "QueueDequeueUpTo",
+    "QueueDequeueUpToV2",
+    "BarrierTakeMany",
+    "Unstage",
+    "StagePeek",
+)(unknown)
+
+
+@shape_fn(
+    *_KINDS,
+    "FakeQueue",
+    "Barrier",
+    "ConditionalAccumulator",
+    "ResourceConditionalAccumulator",
+    "SparseConditionalAccumulator",
+)
+def two_strings(c: ShapeContext) -> Sequence[Shape]:
+    """A handle of two strings."""
+    return ((2,),)
+
+
+@shape_fn(
+    "QueueEnqueue",
+    "QueueEnqueueV2",
+    "QueueEnqueueMany",
+    "QueueEnqueueManyV2",
+    "QueueCloseV2",
+    "Stage",
+    "StageClear",
+    "ConsumeMutexLock",
+)
+def nothing(c: ShapeContext) -> Sequence[Shape]:
+    """No output."""
+    return ()
+
+
+@shape_fn("QueueSize", "BarrierReadySize", "BarrierIncompleteSize")
+def size(c: ShapeContext) -> Sequence[Shape]:
+    """A number."""
+    _two_strings(c.inputs[0])
+    return ((),)
+
+
+@shape_fn("QueueClose", "BarrierClose")
+def close(c: ShapeContext) -> Sequence[Shape]:
+    """No output."""
+    _two_strings(c.inputs[0])
+    return ()
+
+
+@shape_fn("QueueDequeueManyV2")
+def dequeue_many(c: ShapeContext) -> Sequence[Shape]:
+    """Unknown: only the queue knows the shape of its elements."""
+    count = c.constant(1)
+    if count is not None and count.ndim == 0 and count < 0:
+        raise InvalidArgumentError(f"Input 'n' must be >= 0, but is {count}")
+    return unknown(c)
+
+
+@shape_fn("BarrierInsertMany")
+def insert_many(c: ShapeContext) -> Sequence[Shape]:
+    """No output; one value per key."""
+    _two_strings(c.inputs[0])
+    (keys,) = with_rank(c.inputs[1], 1)
+    values = with_rank_at_least(c.inputs[2], 1)
+    if values is not None:
+        merge_dims(keys, values[0])
+    return ()
+
+
+@shape_fn(
+    "AccumulatorApplyGradient",
+    "ResourceAccumulatorApplyGradient",
+    "AccumulatorSetGlobalStep",
+    "ResourceAccumulatorSetGlobalStep",
+    "SparseAccumulatorApplyGradient",
+)
+def at_step(c: ShapeContext) -> Sequence[Shape]:
+    """No output; a step is one number."""
+    with_rank(c.inputs[1], 0)
+    return ()
+
+
+@shape_fn("AccumulatorTakeGradient", "ResourceAccumulatorTakeGradient", "SparseAccumulatorTakeGradient")
+def take_gradient(c: ShapeContext) -> Sequence[Shape]:
+    """Unknown: only the accumulator knows the shape of gradients."""
+    with_rank(c.inputs[1], 0)
+    return unknown(c)
+
+
+@shape_fn("GetSessionTensor", "DeleteSessionTensor")
+def session_tensor(c: ShapeContext) -> Sequence[Shape]:
+    """Unknown, or no output; a handle is one string."""
+    with_rank(c.inputs[0], 0)
+    return unknown(c)
+
+
+def _two_strings(shape: Shape) -> None:
+    """InvalidArgumentError unless `shape` may be that of a handle of two strings."""
+    merge_dims(with_rank(shape, 1)[0], 2)

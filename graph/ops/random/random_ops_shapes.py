@@ -1,0 +1,67 @@
+"""Shapes of random tensors.
+
+Flows in: the value of the shape input where it is known, and its length. Flows out: that shape. Always holds: seeds,
+keys and counters have theirs, which are checked, and do not decide the result's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import InvalidArgumentError
+from ...analysis.dims import shape_from, shape_text
+from ...analysis.shape_functions import ShapeContext, merge, scalar, shape_fn, unchanged, with_rank
+from ...dtypes import Shape
+
+
+@shape_fn(
+    "RandomUniform",
+    "RandomStandardNormal",
+    "TruncatedNormal",
+    "RandomUniformInt",
+    *(
+        f"Stateless{name}{version}"
+        for name in ("RandomUniform", "RandomNormal", "TruncatedNormal", "RandomUniformInt", "RandomUniformFullInt")
+        for version in ("", "V2")
+    ),
+)
+def random(c: ShapeContext) -> Sequence[Shape]:
+    """The shape that the first input spells out, or as many unknown sizes as it is long."""
+    with_rank(c.inputs[0], 1)
+    if c.op.endswith("V2"):  # shape, key, counter, algorithm
+        merge(c.inputs[1], (1,))
+        with_rank(c.inputs[2], 1)
+        with_rank(c.inputs[3], 0)
+    elif c.op.startswith("Stateless"):  # shape, seed
+        merge(c.inputs[1], (2,))
+    if "UniformInt" in c.op:
+        for name, shape in zip(("minval", "maxval"), c.inputs[-2:], strict=True):
+            if shape:
+                raise InvalidArgumentError(f"{name} must be a scalar; got a tensor of shape {shape_text(shape)}")
+    return (shape_from(c, 0),)
+
+
+shape_fn("RandomShuffle")(unchanged)
+shape_fn("StatelessRandomGetAlg")(scalar)
+
+
+@shape_fn("StatelessRandomGetKeyCounter")
+def key_counter(c: ShapeContext) -> Sequence[Shape]:
+    """One key, two counters."""
+    merge(c.inputs[0], (2,))
+    return ((1,), (2,))
+
+
+@shape_fn("StatelessRandomGetKeyCounterAlg")
+def key_counter_algorithm(c: ShapeContext) -> Sequence[Shape]:
+    """One key, two counters, one number."""
+    merge(c.inputs[0], (2,))
+    return ((1,), (2,), ())
+
+
+@shape_fn("RandomGamma", "RandomPoisson", "RandomPoissonV2")
+def per_parameter(c: ShapeContext) -> Sequence[Shape]:
+    """The shape that the first input spells out, and for each of its places that of the parameters."""
+    with_rank(c.inputs[0], 1)
+    sizes, parameters = shape_from(c, 0), c.inputs[1]
+    return (None if sizes is None or parameters is None else (*sizes, *parameters),)

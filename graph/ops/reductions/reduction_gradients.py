@@ -1,0 +1,135 @@
+"""Gradients of reductions: what flows back is stretched along the reduced axes again, weighted.
+
+Flows in: what flows back into a sum, product or extremum over some axes. Flows out: what flows back into the input;
+axes get nothing. Always holds: elements that share an extremum share what flows back equally.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...analysis.gradient_axes import as_kept, known_axes, reduced_count, stretched
+from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
+from ...analysis.gradient_support import conjugate, rank_of, shape_of
+from ...dtypes import DataType
+
+if TYPE_CHECKING:
+    from ...builder.handles import Tensor
+
+flat("ArgMax", "ArgMin")
+
+
+@gradient("Sum")
+def total(op: Forward, grad: Tensor) -> Gradients:
+    """The same to every term."""
+    return stretched(op, grad), None
+
+
+@gradient("Mean")
+def mean(op: Forward, grad: Tensor) -> Gradients:
+    """The same to every term, divided by their number."""
+    return stretched(op, grad) / reduced_count(op, grad.dtype), None
+
+
+@gradient("Max", "Min")
+def extremum(op: Forward, grad: Tensor) -> Gradients:
+    """g / number of equals to each element that equals the extremum."""
+    x, axes = op.inputs
+    reached = op.make("Equal", x, as_kept(op, op.outputs[0]))
+    reached = op.make("Cast", reached, DstT=x.dtype)
+    count = op.make("Sum", reached, axes, keep_dims=True)
+    return reached / count * as_kept(op, grad), None
+
+
+@gradient("EuclideanNorm")
+def euclidean_norm(op: Forward, grad: Tensor) -> Gradients:
+    """d x = x g / y."""
+    return op.inputs[0] * (as_kept(op, grad) / as_kept(op, op.outputs[0])), None
+
+
+@gradient("L2Loss")
+def l2_loss(op: Forward, grad: Tensor) -> Gradients:
+    """d x = x g."""
+    return (op.inputs[0] * grad,)
+
+
+@gradient("Prod")
+def product(op: Forward, grad: Tensor) -> Gradients:
+    """g times the product of all others, found without a division so that zeros are as good as any number.
+
+    The others are those before and after along the first axis; what its products are multiplied with along the next
+    axis are again those before and after; and so on.
+    """
+    axes = known_axes(op, 1)
+    if axes is None:
+        return _product_over_open_axes(op, grad), None
+    others, rest = None, op.inputs[0]
+    for number, axis in enumerate(axes, 1):
+        along = op.g.constant(axis, DataType.INT32)
+        found = _others(op, rest, along)
+        others = found if others is None else others * found
+        if number < len(axes):
+            rest = op.make("Prod", rest, along, keep_dims=True)
+    grad = stretched(op, grad)
+    return grad if others is None else grad * conjugate(op, others), None
+
+
+def _others(op: Forward, x: Tensor, axis: Tensor) -> Tensor:
+    """Products of all but each element along an axis."""
+    before = op.make("Cumprod", x, axis, exclusive=True)
+    return before * op.make("Cumprod", x, axis, exclusive=True, reverse=True)
+
+
+def _product_over_open_axes(op: Forward, grad: Tensor) -> Tensor:
+    """With the reduced axes brought to the end and made one."""
+    g, rank = op.g, rank_of(op, 0)
+    axes = op.make("Cast", op.inputs[1], DstT=DataType.INT32)
+    axes = op.make("Reshape", op.make("FloorMod", axes + rank, rank), g.constant([-1], DataType.INT32))
+    others = op.make("ListDiff", op.make("Range", 0, rank, 1), axes)
+    order = op.make("ConcatV2", [others, axes], 0)
+    moved = op.make("Transpose", op.inputs[0], order)
+    shape = shape_of(op, 0)
+    zero = g.constant(0, DataType.INT32)
+    ends = [op.make("Prod", op.make("GatherV2", shape, part, zero), zero) for part in (others, axes)]
+    flat_products = _others(op, op.make("Reshape", moved, op.make("Pack", ends)), g.constant(1, DataType.INT32))
+    products = op.make("Reshape", flat_products, op.make("Shape", moved))
+    products = op.make("Transpose", products, op.make("InvertPermutation", order))
+    return stretched(op, grad) * conjugate(op, products)
+
+
+# Running reductions along one axis
+
+
+def _running(op: Forward, *, other_way: bool) -> dict[str, bool]:
+    return {"exclusive": op.attrs["exclusive"], "reverse": op.attrs["reverse"] != other_way}
+
+
+@gradient("Cumsum")
+def cumsum(op: Forward, grad: Tensor) -> Gradients:
+    """The running sum the other way."""
+    return op.make("Cumsum", grad, op.inputs[1], **_running(op, other_way=True)), None
+
+
+@gradient("Cumprod")
+def cumprod(op: Forward, grad: Tensor) -> Gradients:
+    """The running sum of y g the other way, divided by x (0 where x is)."""
+    x, axis = op.inputs
+    y = conjugate(op, op.outputs[0])
+    summed = op.make("Cumsum", y * grad, axis, **_running(op, other_way=True))
+    return op.make("DivNoNan", summed, conjugate(op, x)), None
+
+
+@gradient("CumulativeLogsumexp")
+def cumulative_logsumexp(op: Forward, grad: Tensor) -> Gradients:
+    """d x_i = sum of g_j exp(x_i - y_j) over the j that i went into, positive and negative g apart, as logarithms."""
+    x, axis = op.inputs
+    y = op.outputs[0]
+    lowest = op.g.constant(np.finfo(np.float16 if x.dtype is DataType.HALF else np.float32).min, x.dtype)
+
+    def part(sign: str, size: Tensor) -> Tensor:
+        logs = op.make("SelectV2", op.make(sign, grad, op.g.constant(0, x.dtype)), op.make("Log", size), lowest)
+        return op.make("Exp", op.make("CumulativeLogsumexp", logs - y, axis, **_running(op, other_way=True)) + x)
+
+    return part("Greater", grad) - part("Less", -grad), None

@@ -1,0 +1,151 @@
+"""Gradients of ops that bring elements together by number: segments, partitions, stitches.
+
+Flows in: what flows back into the segments. Flows out: to every element what its segment got, weighted; nothing for
+numbers. Always holds: elements numbered negatively are in no segment and get 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...analysis.gradient_axes import element
+from ...analysis.gradient_rules import Forward, Gradients, gradient
+from ...analysis.gradient_support import masked, number, rank_of, reshape_like, shape_of, where
+from ...dtypes import DataType
+
+if TYPE_CHECKING:
+    from ...builder.handles import Tensor
+
+
+def _of_segments(op: Forward, per_segment: Tensor) -> Tensor:
+    """What each element's segment has; for segments in order."""
+    return op.make("GatherV2", per_segment, op.inputs[1], op.g.constant(0, DataType.INT32))
+
+
+@gradient("SegmentSum")
+def segment_sum(op: Forward, grad: Tensor) -> Gradients:
+    """The same to every element."""
+    return _of_segments(op, grad), None
+
+
+@gradient("SegmentMean")
+def segment_mean(op: Forward, grad: Tensor) -> Gradients:
+    """The same to every element, divided by their number."""
+    count = op.make("Reshape", op.make("Size", op.inputs[1]), [1])
+    shape = op.make("ConcatV2", [count, _ones(op, rank_of(op, 0) - 1)], 0)
+    counts = op.make("SegmentSum", op.make("Fill", shape, number(op, 1, grad)), op.inputs[1])
+    return _of_segments(op, grad / counts), None
+
+
+def _ones(op: Forward, count: Tensor) -> Tensor:
+    return op.make("Fill", op.make("Reshape", count, [1]), 1)
+
+
+@gradient("SegmentMax", "SegmentMin")
+def segment_extremum(op: Forward, grad: Tensor) -> Gradients:
+    """To the elements that are the extremum, in equal parts."""
+    x, segments = op.inputs
+    reached = op.make("Equal", x, _of_segments(op, op.outputs[0]))
+    counts = op.make("SegmentSum", op.make("Cast", reached, DstT=grad.dtype), segments)
+    return masked(op, reached, _of_segments(op, grad / counts)), None
+
+
+@gradient("SegmentProd")
+def segment_prod(op: Forward, grad: Tensor) -> Gradients:
+    """g times the product of the others of the segment, zeros counted apart."""
+    x, segments = op.inputs
+    zero, one = number(op, 0, x), number(op, 1, x)
+    is_zero = op.make("Equal", x, zero)
+    zeros = op.make("SegmentSum", op.make("Cast", is_zero, DstT=DataType.INT32), segments)
+    grad = masked(op, op.make("LessEqual", zeros, 1), grad)
+    others = op.make("SegmentProd", where(op, is_zero, one, x), segments)
+    share = where(op, is_zero, _of_segments(op, others), _of_segments(op, op.outputs[0]) / x)
+    return _of_segments(op, grad) * share, None
+
+
+def _of_any_segments(op: Forward, per_segment: Tensor) -> tuple[Tensor, Tensor]:
+    """What each element's segment has, and whether it is in one; numbers may be of any rank and negative."""
+    segments = op.inputs[1]
+    inside = op.make("GreaterEqual", segments, op.g.constant(0, segments.dtype))
+    numbers = op.make("Maximum", segments, op.g.constant(0, segments.dtype))
+    found = op.make("GatherV2", per_segment, numbers, op.g.constant(0, DataType.INT32))
+    # `inside` gets axes of size 1 up to the rank of the elements.
+    missing = op.make("Rank", found) - op.make("Rank", inside)
+    shape = op.make("ConcatV2", [op.make("Shape", inside), _ones(op, missing)], 0)
+    return found, op.make("Reshape", inside, shape)
+
+
+def _spread(op: Forward, per_segment: Tensor) -> Tensor:
+    found, inside = _of_any_segments(op, per_segment)
+    return masked(op, inside, found)
+
+
+@gradient("UnsortedSegmentSum")
+def unsorted_segment_sum(op: Forward, grad: Tensor) -> Gradients:
+    """The same to every element."""
+    return _spread(op, grad), None, None
+
+
+@gradient("UnsortedSegmentMax", "UnsortedSegmentMin")
+def unsorted_segment_extremum(op: Forward, grad: Tensor) -> Gradients:
+    """To the elements that are the extremum, in equal parts."""
+    x, segments, count = op.inputs
+    found, inside = _of_any_segments(op, op.outputs[0])
+    reached = op.make("LogicalAnd", op.make("Equal", x, found), inside)
+    counts = op.make("UnsortedSegmentSum", op.make("Cast", reached, DstT=grad.dtype), segments, count)
+    return masked(op, reached, _spread(op, grad / counts)), None, None
+
+
+@gradient("UnsortedSegmentProd")
+def unsorted_segment_prod(op: Forward, grad: Tensor) -> Gradients:
+    """g times the product of the others of the segment, zeros counted apart."""
+    x, segments, count = op.inputs
+    zero, one = number(op, 0, x), number(op, 1, x)
+    is_zero = op.make("Equal", x, zero)
+    zeros = op.make("UnsortedSegmentSum", op.make("Cast", is_zero, DstT=DataType.INT32), segments, count)
+    grad = masked(op, op.make("LessEqual", zeros, 1), grad)
+    others = op.make("UnsortedSegmentProd", where(op, is_zero, one, x), segments, count)
+    share = where(op, is_zero, _spread(op, others), _spread(op, op.outputs[0]) / x)
+    return _spread(op, grad) * share, None, None
+
+
+# Segments of rows that are picked by index
+
+
+@gradient(
+    "SparseSegmentSum",
+    "SparseSegmentSumWithNumSegments",
+    "SparseSegmentMean",
+    "SparseSegmentMeanWithNumSegments",
+    "SparseSegmentSqrtN",
+    "SparseSegmentSqrtNWithNumSegments",
+)
+def sparse_segment(op: Forward, grad: Tensor) -> Gradients:
+    """By the op for it."""
+    kind = op.op.removesuffix("WithNumSegments")
+    rows = element(op, shape_of(op, 0), 0)
+    return op.make(f"{kind}Grad", grad, op.inputs[1], op.inputs[2], rows), *[None] * (len(op.input_types) - 1)
+
+
+# Partitions and stitches
+
+
+@gradient("DynamicPartition")
+def dynamic_partition(op: Forward, *grads: Tensor) -> Gradients:
+    """Stitched together by the places the elements were taken from."""
+    partitions = op.inputs[1]
+    places = op.make("Range", 0, op.make("Size", partitions), 1)
+    places = op.make("Reshape", places, op.make("Shape", partitions))
+    count = op.attrs["num_partitions"]
+    taken = op.make_all("DynamicPartition", places, partitions, num_partitions=count)
+    stitched = op.make("ParallelDynamicStitch", list(taken), list(grads))
+    return reshape_like(op, stitched, 0), None
+
+
+@gradient("DynamicStitch", "ParallelDynamicStitch")
+def dynamic_stitch(op: Forward, grad: Tensor) -> Gradients:
+    """Gathered."""
+    count = op.attrs["N"]
+    zero = op.g.constant(0, DataType.INT32)
+    gathered = [op.make("GatherV2", grad, indices, zero) for indices in op.inputs[:count]]
+    return [None] * count + gathered

@@ -1,0 +1,52 @@
+"""All families of shape functions: importing this module, which the registry does when first asked, registers them."""
+
+from __future__ import annotations
+
+from .arrays import diagonals_shapes as diagonals_shapes
+from .arrays import gather_shapes as gather_shapes
+from .arrays import layout_shapes as layout_shapes
+from .arrays import padding_shapes as padding_shapes
+from .arrays import partitioning_shapes as partitioning_shapes
+from .arrays import reversing_shapes as reversing_shapes
+from .arrays import scatter_shapes as scatter_shapes
+from .arrays import selection_shapes as selection_shapes
+from .arrays import sets_shapes as sets_shapes
+from .arrays import shape_ops_shapes as shape_ops_shapes
+from .arrays import slicing_shapes as slicing_shapes
+from .control import basic_shapes as basic_shapes
+from .control import calls_shapes as calls_shapes
+from .control import testing_ops_shapes as testing_ops_shapes
+from .elementwise import binary_shapes as binary_shapes
+from .elementwise import select_shapes as select_shapes
+from .elementwise import special_shapes as special_shapes
+from .elementwise import unary_shapes as unary_shapes
+from .files import checkpoints_shapes as checkpoints_shapes
+from .images import boxes_shapes as boxes_shapes
+from .images import colour_shapes as colour_shapes
+from .images import image_shapes as image_shapes
+from .images import projection_shapes as projection_shapes
+from .linalg import fourier_shapes as fourier_shapes
+from .linalg import linalg_shapes as linalg_shapes
+from .linalg import matmul_shapes as matmul_shapes
+from .lists import tensor_arrays_shapes as tensor_arrays_shapes
+from .lists import tensor_lists_shapes as tensor_lists_shapes
+from .nn import activation_shapes as activation_shapes
+from .nn import bias_shapes as bias_shapes
+from .nn import conv_shapes as conv_shapes
+from .nn import ctc_shapes as ctc_shapes
+from .nn import dilation_shapes as dilation_shapes
+from .nn import norm_shapes as norm_shapes
+from .nn import pool_shapes as pool_shapes
+from .nn import recurrent_shapes as recurrent_shapes
+from .nn import softmax_shapes as softmax_shapes
+from .quantized import fake_quant_shapes as fake_quant_shapes
+from .quantized import quantization_shapes as quantization_shapes
+from .queues import queues_shapes as queues_shapes
+from .random import random_ops_shapes as random_ops_shapes
+from .reductions import reduction_shapes as reduction_shapes
+from .sparse import ragged_shapes as ragged_shapes
+from .sparse import sparse_shapes as sparse_shapes
+from .strings import strings_shapes as strings_shapes
+from .tables import tables_shapes as tables_shapes
+from .training import optimizers_shapes as optimizers_shapes
+from .variables import variables_shapes as variables_shapes

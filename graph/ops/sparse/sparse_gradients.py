@@ -1,0 +1,139 @@
+"""Gradients of ops on sparse tensors, given as indices, values and shape.
+
+Flows in: what flows back into values or dense results. Flows out: what flows back into values; nothing for indices and
+shapes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...analysis.gradient_rules import Forward, Gradients, gradient
+from ...analysis.gradient_support import masked, shape_of
+from ...dtypes import DataType
+
+if TYPE_CHECKING:
+    from ...builder.handles import Tensor
+
+
+@gradient("SparseReorder")
+def reorder(op: Forward, _indices: None, grad: Tensor) -> Gradients:
+    """Back to where the values were, found by reordering their numbers."""
+    indices, values, shape = op.inputs
+    numbers = op.make("Range", 0, op.make("Size", values), 1)
+    _, order = op.make_all("SparseReorder", indices, numbers, shape)
+    back = op.make("InvertPermutation", order)
+    return None, op.make("GatherV2", grad, back, op.g.constant(0, DataType.INT32)), None
+
+
+@gradient("SparseToDense")
+def to_dense(op: Forward, grad: Tensor) -> Gradients:
+    """To each value what its element got, to the default the rest."""
+    indices = op.inputs[0]
+    taken = op.make("GatherNd", grad, indices)
+    rest = _sum(op, grad) - _sum(op, taken)
+    shape = shape_of(op, 2)  # one value may stand for all
+    stretched = op.make("BroadcastGradientArgs", shape, op.make("Shape", taken))
+    return None, None, op.make("Reshape", op.make("Sum", taken, stretched), shape), rest
+
+
+def _sum(op: Forward, tensor: Tensor) -> Tensor:
+    return op.make("Sum", op.make("Reshape", tensor, [-1]), op.g.constant(0, DataType.INT32))
+
+
+@gradient("SparseAdd")
+def add(op: Forward, _indices: None, grad: Tensor, _shape: None) -> Gradients:
+    """By the op for it."""
+    a, b = op.inputs[0], op.inputs[3]
+    to_a, to_b = op.make_all("SparseAddGrad", grad, a, b, op.outputs[0])
+    return None, to_a, None, None, to_b, None, None
+
+
+@gradient("SparseSlice")
+def cut(op: Forward, _indices: None, grad: Tensor, _shape: None) -> Gradients:
+    """By the op for it."""
+    indices, _, _, start, _ = op.inputs
+    return None, op.make("SparseSliceGrad", grad, indices, start, op.outputs[0]), None, None, None
+
+
+@gradient("SparseReduceSum")
+def reduce_sum(op: Forward, grad: Tensor) -> Gradients:
+    """To each value what its sum got: at its index with 0 for the axes that are gone."""
+    indices, _, shape, axes = op.inputs
+    rank = op.make("Size", shape)
+    named = op.make("Reshape", op.make("FloorMod", axes + rank, rank), [-1])
+    ones = op.make("OnesLike", named)
+    every = op.make("Range", 0, rank, 1)
+    sizes = op.make("Cast", shape, DstT=DataType.INT32)
+    kept = op.make("DynamicStitch", [every, named], [sizes, ones])
+    per_size = op.make("Cast", op.make("FloorDiv", sizes, op.make("Maximum", kept, 1)), DstT=DataType.INT64)
+    places = op.make("FloorDiv", indices, per_size)
+    return None, op.make("GatherNd", op.make("Reshape", grad, kept), places), None, None
+
+
+@gradient("SparseFillEmptyRows", takes_none=True)
+def fill_empty_rows(op: Forward, _indices: None, grad: Tensor | None, _empty: None, _map: None) -> Gradients:
+    """By the op for it."""
+    if grad is None:
+        return [None] * 4
+    to_values, to_default = op.make_all("SparseFillEmptyRowsGrad", op.outputs[3], grad)
+    return None, to_values, None, to_default
+
+
+def _dense_at(op: Forward) -> tuple[Tensor, Tensor]:
+    """The elements of the dense input that the values meet, which may be stretched, and their places in it."""
+    indices, _, shape, dense = op.inputs
+    own = op.make("Shape", dense, out_type=DataType.INT64)
+    missing = op.make("Size", shape) - op.make("Size", own)
+    ones = op.make("Fill", op.make("Reshape", missing, [1]), op.g.constant(1, DataType.INT64))
+    aligned = op.make("ConcatV2", [ones, own], 0)
+    places = op.make("FloorDiv", indices, op.make("FloorDiv", shape, aligned))
+    first = op.make("Pack", [op.g.constant(0, DataType.INT32), missing])
+    places = op.make("Slice", places, first, [-1, -1])
+    return op.make("GatherNd", dense, places), places
+
+
+@gradient("SparseDenseCwiseMul")
+def times_dense(op: Forward, grad: Tensor) -> Gradients:
+    """As of Mul, at the places of the values."""
+    values = op.inputs[1]
+    met, places = _dense_at(op)
+    shape = op.make("Shape", op.inputs[3], out_type=DataType.INT64)
+    return None, grad * met, None, op.make("ScatterNd", places, grad * values, shape)
+
+
+@gradient("SparseDenseCwiseDiv")
+def over_dense(op: Forward, grad: Tensor) -> Gradients:
+    """As of RealDiv, at the places of the values."""
+    values = op.inputs[1]
+    met, places = _dense_at(op)
+    shape = op.make("Shape", op.inputs[3], out_type=DataType.INT64)
+    return None, grad / met, None, op.make("ScatterNd", places, grad * (-values / met / met), shape)
+
+
+@gradient("RaggedTensorToTensor")
+def ragged_to_tensor(op: Forward, grad: Tensor) -> Gradients:
+    """To each value what its element got, found by filling in numbers of values; to the default the rest."""
+    shape, _, _, *partitions = op.inputs
+    value_shape = shape_of(op, 1)
+    count = op.make("StridedSlice", value_shape, [0], [1], [1], shrink_axis_mask=1)
+    inner = op.make("StridedSlice", value_shape, [1], [0], [1], end_mask=1)
+    full = op.make("Shape", grad)
+    outer_rank = op.make("Size", full) - op.make("Size", inner)
+    outer = op.make("Slice", full, [0], op.make("Reshape", outer_rank, [1]))
+    places = op.make(
+        "RaggedTensorToTensor",
+        op.make("Cast", outer, DstT=shape.dtype),
+        op.make("Range", 0, count, 1),
+        op.g.constant(-1, DataType.INT32),
+        partitions,
+        **op.own_attrs("row_partition_types"),
+    )
+    to_values = op.make("UnsortedSegmentSum", grad, places, count)
+    ones = op.make("Fill", op.make("Reshape", op.make("Size", inner), [1]), 1)
+    free = op.make("Reshape", op.make("Less", places, 0), op.make("ConcatV2", [outer, ones], 0))
+    rest = masked(op, free, grad)
+    own = shape_of(op, 2)
+    axes = op.make("BroadcastGradientArgs", own, full)
+    to_default = op.make("Reshape", op.make("Sum", rest, axes), own)
+    return None, to_values, to_default, *[None] * len(partitions)

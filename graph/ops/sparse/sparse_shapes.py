@@ -1,0 +1,163 @@
+"""Shape functions of the ops on sparse tensors and on sparse segments.
+
+Flows in: the shapes of index tuples, values and shape vectors; where known, the sizes in those vectors. Flows out: one
+shape per output. Always holds: how many elements a sparse result has is not known before the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....errors import InvalidArgumentError
+from ...analysis.dims import integer, integers, length, shape_from
+from ...analysis.shape_functions import ShapeContext, merge_dims, shape_fn, with_rank, with_rank_at_least
+from ...dtypes import Shape
+
+
+@shape_fn("SparseToDense")
+def sparse_to_dense(c: ShapeContext) -> Sequence[Shape]:
+    """The shape given as a value."""
+    return (shape_from(c, 1),)
+
+
+@shape_fn("SparseTensorDenseMatMul")
+def sparse_tensor_dense_mat_mul(c: ShapeContext) -> Sequence[Shape]:
+    """Rows of the sparse matrix by columns of the dense one, after transposition."""
+    with_rank(c.inputs[0], 2), with_rank(c.inputs[1], 1)
+    a, b = with_rank(shape_from(c, 2), 2), with_rank(c.inputs[3], 2)
+    rows, inner = a[::-1] if c.attrs["adjoint_a"] else a
+    outer, columns = b[::-1] if c.attrs["adjoint_b"] else b
+    merge_dims(inner, outer)
+    return ((rows, columns),)
+
+
+@shape_fn("SparseReduceSum")
+def sparse_reduce_sum(c: ShapeContext) -> Sequence[Shape]:
+    """The shape without the summed axes, or with ones in their place."""
+    sizes, axes = shape_from(c, 2), integers(c, 3)
+    if sizes is None or axes is None or c.constant(2) is None:
+        return (None,)
+    rank = len(sizes)
+    if any(not -rank <= axis < rank for axis in axes):
+        raise InvalidArgumentError(f"Invalid reduction dimension in {axes}, for input with {rank} dimensions.")
+    dropped = {axis % rank for axis in axes}
+    if c.attrs["keep_dims"]:
+        return (tuple(1 if i in dropped else size for i, size in enumerate(sizes)),)
+    return (tuple(size for i, size in enumerate(sizes) if i not in dropped),)
+
+
+@shape_fn("SparseDenseCwiseMul", "SparseDenseCwiseDiv")
+def sparse_dense_product(c: ShapeContext) -> Sequence[Shape]:
+    """As many values as there are tuples."""
+    return ((merge_dims(with_rank(c.inputs[0], 2)[0], length(c, 1)),),)
+
+
+@shape_fn("SparseSoftmax")
+def new_values(c: ShapeContext) -> Sequence[Shape]:
+    """As many values as there were."""
+    with_rank(c.inputs[0], 2)
+    return (with_rank(c.inputs[1], 1),)
+
+
+@shape_fn("SparseReorder")
+def sparse_reorder(c: ShapeContext) -> Sequence[Shape]:
+    """As many tuples and values as there were."""
+    return (with_rank(c.inputs[0], 2), with_rank(c.inputs[1], 1))
+
+
+@shape_fn("SparseAdd")
+def sparse_add(c: ShapeContext) -> Sequence[Shape]:
+    """An unknown number of elements, of the same rank."""
+    rank = length(c, 2)
+    return ((None, rank), (None,), (rank,))
+
+
+@shape_fn("SparseReshape")
+def sparse_reshape(c: ShapeContext) -> Sequence[Shape]:
+    """As many tuples as there were, as long as the new shape."""
+    rank = length(c, 2)
+    return ((with_rank(c.inputs[0], 2)[0], rank), (rank,))
+
+
+@shape_fn("SparseSlice")
+def sparse_slice(c: ShapeContext) -> Sequence[Shape]:
+    """An unknown number of elements, of the same rank."""
+    rank = length(c, 2)
+    return ((None, rank), (None,), (rank,))
+
+
+@shape_fn("SparseAddGrad")
+def sparse_add_grad(c: ShapeContext) -> Sequence[Shape]:
+    """As many values as each term has tuples."""
+    return tuple((with_rank(c.inputs[port], 2)[0],) for port in (1, 2))
+
+
+@shape_fn("SparseSliceGrad")
+def sparse_slice_grad(c: ShapeContext) -> Sequence[Shape]:
+    """As many values as there are tuples."""
+    return ((with_rank(c.inputs[1], 2)[0],),)
+
+
+@shape_fn("SparseConcat")
+def sparse_concat(c: ShapeContext) -> Sequence[Shape]:
+    """The elements of all inputs together."""
+    count = c.attrs["N"]
+    total: int | None = 0
+    width: int | None = None
+    rank: int | None = None
+    for i in range(count):
+        rows, columns = with_rank(c.inputs[i], 2)
+        rows = merge_dims(rows, length(c, count + i))
+        width, rank = merge_dims(width, columns), merge_dims(rank, length(c, 2 * count + i))
+        total = None if total is None or rows is None else total + rows
+    return ((total, width), (total,), (rank,))
+
+
+@shape_fn("SparseSplit")
+def sparse_split(c: ShapeContext) -> Sequence[Shape]:
+    """An unknown number of elements in each part."""
+    rank, count = length(c, 3), int(c.attrs["num_split"])
+    return (*((None, rank),) * count, *((None,),) * count, *((rank,),) * count)
+
+
+@shape_fn("SparseFillEmptyRows")
+def sparse_fill_empty_rows(c: ShapeContext) -> Sequence[Shape]:
+    """An unknown number of elements; a flag for each row; a place for each old element."""
+    rows, rank = with_rank(c.inputs[0], 2)
+    sizes = shape_from(c, 2)
+    rank = merge_dims(rank, length(c, 2))
+    rows = merge_dims(rows, length(c, 1))
+    return ((None, rank), (None,), (sizes[0] if sizes else None,), (rows,))
+
+
+@shape_fn("SparseFillEmptyRowsGrad")
+def sparse_fill_empty_rows_grad(c: ShapeContext) -> Sequence[Shape]:
+    """A gradient for each old element, and one for the default."""
+    with_rank(c.inputs[1], 1)
+    return (with_rank(c.inputs[0], 1), ())
+
+
+def _segments(c: ShapeContext, rows: int | None) -> Sequence[Shape]:
+    data = with_rank_at_least(c.inputs[0], 1)
+    merge_dims(length(c, 1), length(c, 2))
+    return (None if data is None else (rows, *data[1:]),)
+
+
+@shape_fn("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
+def sparse_segment(c: ShapeContext) -> Sequence[Shape]:
+    """One row for each segment, whose number the run decides."""
+    return _segments(c, None)
+
+
+@shape_fn(
+    "SparseSegmentSumWithNumSegments",
+    "SparseSegmentMeanWithNumSegments",
+    "SparseSegmentSqrtNWithNumSegments",
+    "SparseSegmentSumGrad",
+    "SparseSegmentMeanGrad",
+    "SparseSegmentSqrtNGrad",
+)
+def sparse_segment_sized(c: ShapeContext) -> Sequence[Shape]:
+    """As many rows as asked for."""
+    with_rank(c.inputs[3], 0)
+    return _segments(c, integer(c, 3))

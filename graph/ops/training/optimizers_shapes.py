@@ -1,0 +1,89 @@
+"""Shapes of optimiser steps.
+
+Flows in: shapes of the variable, its slots, scalars and the gradient. Flows out: the variable's shape from a
+reference op, nothing from a resource op. Always holds: variable, slots and a dense gradient have one shape;
+hyperparameters are scalars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...analysis.shape_functions import ShapeContext, merge, shape_fn
+from ...dtypes import Shape
+from ..variables.variables_shapes import check_scalar, same_rows
+
+# op -> its inputs: v a variable or slot, s a scalar, g the gradient, i the row numbers of a sparse gradient
+_DENSE = {
+    "GradientDescent": "vsg",
+    "Momentum": "vvsgs",
+    "KerasMomentum": "vvsgs",
+    "Adam": "vvvssssssg",
+    "AdamWithAmsgrad": "vvvvssssssg",
+    "AdaMax": "vvvsssssg",
+    "Adagrad": "vvsg",
+    "AdagradV2": "vvssg",
+    "AdagradDA": "vvvgssss",
+    "Adadelta": "vvvsssg",
+    "RMSProp": "vvvssssg",
+    "CenteredRMSProp": "vvvvssssg",
+    "Ftrl": "vvvgssss",
+    "FtrlV2": "vvvgsssss",
+    "ProximalGradientDescent": "vsssg",
+    "ProximalAdagrad": "vvsssg",
+    "AddSign": "vvssssg",
+    "PowerSign": "vvssssg",
+}
+
+
+def _merged(c: ShapeContext, letters: str, wanted: str) -> Shape:
+    """What the inputs marked with one of `wanted` tell of their one shape; the other scalars are checked."""
+    shape: Shape = None
+    for letter, given in zip(letters, c.inputs, strict=True):
+        if letter in wanted:
+            shape = merge(shape, given)
+        elif letter == "s":
+            check_scalar(given)
+    return shape
+
+
+@shape_fn(*(f"Apply{name}" for name in _DENSE if name not in ("KerasMomentum", "AdamWithAmsgrad")))
+def apply_dense(c: ShapeContext) -> Sequence[Shape]:
+    """The variable's shape."""
+    return (_merged(c, _DENSE[c.op.removeprefix("Apply")], "vg"),)
+
+
+@shape_fn(*(f"ResourceApply{name}" for name in _DENSE))
+def resource_apply_dense(c: ShapeContext) -> Sequence[Shape]:
+    """No output."""
+    _merged(c, _DENSE[c.op.removeprefix("ResourceApply")], "")
+    return ()
+
+
+_SPARSE_NAMES = (
+    "Adadelta", "Adagrad", "AdagradDA", "AdagradV2", "CenteredRMSProp", "Ftrl", "FtrlV2", "KerasMomentum", "Momentum",
+    "ProximalAdagrad", "ProximalGradientDescent", "RMSProp",
+)  # fmt: skip
+_SPARSE = {name: _DENSE[name].replace("g", "gi") for name in _SPARSE_NAMES}
+
+
+def _check_rows(c: ShapeContext, letters: str) -> None:
+    where = letters.index("g")
+    same_rows(c.inputs[where + 1], c.inputs[where])
+
+
+@shape_fn(*(f"SparseApply{name}" for name in _SPARSE if name != "KerasMomentum"))
+def apply_sparse(c: ShapeContext) -> Sequence[Shape]:
+    """The variable's shape."""
+    letters = _SPARSE[c.op.removeprefix("SparseApply")]
+    _check_rows(c, letters)
+    return (_merged(c, letters, "v"),)
+
+
+@shape_fn(*(f"ResourceSparseApply{name}" for name in _SPARSE))
+def resource_apply_sparse(c: ShapeContext) -> Sequence[Shape]:
+    """No output."""
+    letters = _SPARSE[c.op.removeprefix("ResourceSparseApply")]
+    _check_rows(c, letters)
+    _merged(c, letters, "")
+    return ()

@@ -1,0 +1,272 @@
+"""The graph of one request: feeds and fetches put in, everything that does not lead to a fetch or target taken out.
+
+Flows in: a graph, and the names of feeds, fetches and targets. Flows out: the same graph rewritten
+(`rewrite_graph_for_execution`), or a fresh one with dense ids (`build_client_graph`), which is what gets partitioned.
+Always holds: what is kept reaches a fetch or target; every kept node hangs on source and sink.
+
+Two conventions: `_Arg`/`_Retval` nodes read and write a call frame by position; `_Recv`/`_Send` nodes meet the client
+at the rendezvous by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InvalidArgumentError, NotFoundError
+from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
+from ..dtypes import DataType, base_type
+from ..graph import Graph
+from ..graphdef.importer import graph_def_to_graph
+from ..graphdef.sources import GraphSource, check_graph
+from ..node import Node
+from ..suggestions import meant
+from ..tensor_id import TensorId, parse_tensor_name
+
+_PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+
+
+def feed_node_name(tensor: TensorId, position: int) -> str:
+    """What the `_Arg` of a fed tensor is called, the feed number `position` of its request."""
+    return f"_arg_{tensor.node}_{tensor.index}_{position}"
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteMetadata:
+    """Element types of the feeds and fetches of a rewritten graph, in the order asked."""
+
+    feed_types: tuple[DataType, ...]
+    fetch_types: tuple[DataType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Endpoint:
+    """One feed or fetch: as the client wrote it, where it is in the request, and the tensor it names."""
+
+    text: str
+    position: int
+    node: Node
+    output: int
+
+    @property
+    def dtype(self) -> DataType:
+        return base_type(self.node.output_types[self.output])
+
+
+class _Rewrite:
+    """One rewrite in progress on a graph."""
+
+    def __init__(self, graph: Graph, device: str, incarnation: int, by_position: bool) -> None:
+        self.graph = graph
+        self._device = device
+        self._incarnation = incarnation
+        self._by_position = by_position
+
+    def _feed_node(self, end: _Endpoint) -> Node:
+        if self._by_position:
+            name = feed_node_name(TensorId(end.node.name, end.output), end.position)
+            return self._add(name, "_Arg", {"T": end.dtype, "index": end.position})
+        return self._add(
+            f"_recv_{end.node.name}_{end.output}", "_Recv", self._transfer_attrs(end) | {"tensor_type": end.dtype}
+        )
+
+    def _fetch_node(self, end: _Endpoint) -> Node:
+        where = f"{end.node.name}_{end.output}"
+        if self._by_position:
+            return self._add(f"_retval_{where}_{end.position}", "_Retval", {"T": end.dtype, "index": end.position})
+        return self._add(f"_send_{where}", "_Send", self._transfer_attrs(end) | {"T": end.dtype})
+
+    def _transfer_attrs(self, end: _Endpoint) -> dict[str, object]:
+        return {
+            "tensor_name": end.text,
+            "send_device": self._device,
+            "recv_device": self._device,
+            "send_device_incarnation": self._incarnation,
+            "client_terminated": True,
+        }
+
+    def _add(self, name: str, op: str, attrs: dict[str, object]) -> Node:
+        node = self.graph.add_node(name, op, attrs)
+        node.assigned_device = self._device
+        return node
+
+    def feed(self, text: str, position: int) -> DataType:
+        """Cuts the graph at a fed tensor: all its consumers read the new feed node instead."""
+        tensor = parse_tensor_name(text)
+        node = self.graph.find_node(tensor.node)
+        if node is None:
+            raise NotFoundError(
+                f"FeedInputs: unable to find feed output {text}{_meant(self.graph, tensor.node)}", node=tensor.node
+            )
+        if not 0 <= tensor.index < node.num_outputs:
+            raise InvalidArgumentError(
+                f"FeedInputs: {text} should have output index < {node.num_outputs}", node=node.name, op=node.op
+            )
+        end = _Endpoint(text, position, node, tensor.index)
+        fed = self._feed_node(end)
+        self.graph.add_edge(self.graph.source, CONTROL_SLOT, fed, CONTROL_SLOT)
+        moves_control = node.op in _PLACEHOLDERS
+        for edge in node.out_edges():
+            if edge.src_output == tensor.index:
+                self.graph.add_edge(fed, 0, edge.dst, edge.dst_input)
+                self.graph.remove_edge(edge)
+            elif edge.is_control and moves_control:
+                self.graph.add_edge(fed, CONTROL_SLOT, edge.dst, CONTROL_SLOT)
+                self.graph.remove_edge(edge)
+        return end.dtype
+
+    def fetch(self, text: str, position: int) -> tuple[Node, DataType]:
+        """Hangs a fetch node on a tensor."""
+        tensor = parse_tensor_name(text)
+        node = self.graph.find_node(tensor.node)
+        if node is None:
+            raise NotFoundError(
+                f"FetchOutputs node {text}: not found{_meant(self.graph, tensor.node)}", node=tensor.node
+            )
+        if node.num_outputs == 0:
+            raise InvalidArgumentError(
+                f"Tried to fetch data for '{text}', which produces no output.  To run to a node but not fetch any "
+                f"data, pass '{text}' as an argument to the 'target_node_names' argument of the Session::Run API.",
+                node=node.name,
+                op=node.op,
+            )
+        if not 0 <= tensor.index < node.num_outputs:
+            raise InvalidArgumentError(
+                f"FetchOutputs {text}: output index too large, must be < {node.num_outputs}", node=node.name, op=node.op
+            )
+        end = _Endpoint(text, position, node, tensor.index)
+        fetched = self._fetch_node(end)
+        self.graph.add_edge(node, tensor.index, fetched, 0)
+        self.graph.add_edge(fetched, CONTROL_SLOT, self.graph.sink, CONTROL_SLOT)
+        return fetched, end.dtype
+
+
+def _check_request(feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]) -> None:
+    if not fetches and not targets:
+        raise InvalidArgumentError("Must specify at least one target to fetch or execute.")
+    fed: set[str] = set()
+    for text in feeds:
+        if text in fed:
+            raise InvalidArgumentError(f'Endpoint "{text}" fed more than once.')
+        fed.add(text)
+    for text in fetches:
+        if text in fed:
+            raise InvalidArgumentError(f"{text} is both fed and fetched.")
+
+
+def reachable_backwards(graph: Graph, seeds: Iterable[int]) -> npt.NDArray[np.bool_]:
+    """Which node ids lead to one of `seeds` over data or control edges; seeds, source and sink included."""
+    count = graph.num_node_ids
+    edges = graph.edge_arrays()
+    kept = edges.dst != SINK_ID
+    dst, src = edges.dst[kept], edges.src[kept]
+    order = np.argsort(dst, kind="stable")
+    sources = src[order].tolist()
+    starts = np.searchsorted(dst[order], np.arange(count + 1)).tolist()
+    seen = bytearray(count)
+    seen[SOURCE_ID] = seen[SINK_ID] = 1
+    stack = [seed for seed in seeds if not seen[seed]]
+    for seed in stack:
+        seen[seed] = 1
+    while stack:
+        node = stack.pop()
+        for source in sources[starts[node] : starts[node + 1]]:
+            if not seen[source]:
+                seen[source] = 1
+                stack.append(source)
+    return np.frombuffer(seen, np.uint8).astype(np.bool_)
+
+
+def prune_for_reverse_reachability(graph: Graph, seeds: Iterable[Node]) -> bool:
+    """Removes every node that leads to no seed; tells whether any was removed. Source and sink stay."""
+    return graph.keep_only(reachable_backwards(graph, [seed.id for seed in seeds]))
+
+
+def _meant(graph: Graph, name: str) -> str:
+    """The hint for a node that does not exist; nodes that requests add are never meant."""
+    return meant(name, (known for known in graph.names() if known and not known.startswith("_")))
+
+
+def _target_nodes(graph: Graph, targets: Sequence[str]) -> list[Node]:
+    found = [graph.find_node(parse_tensor_name(text).node) for text in targets]
+    missing = [text for text, node in zip(targets, found, strict=True) if node is None]
+    if missing:
+        hint = _meant(graph, parse_tensor_name(missing[0]).node)
+        raise NotFoundError(f"PruneForTargets: Some target nodes not found: {' '.join(missing)} {hint}")
+    return [node for node in found if node is not None]
+
+
+def rewrite_graph_for_execution(
+    graph: Graph,
+    feeds: Sequence[str],
+    fetches: Sequence[str],
+    targets: Sequence[str],
+    device: str,
+    use_function_convention: bool = True,
+    *,
+    incarnation: int = 1,
+) -> RewriteMetadata:
+    """Rewrites `graph` in place for one request: feed nodes, fetch nodes, pruning, source and sink edges.
+
+    `device` is the full name of the client's device, which runs all feed and fetch nodes; `incarnation` is its
+    incarnation, written into `_Recv`/`_Send` nodes. With `use_function_convention` feeds and fetches are
+    `_Arg`/`_Retval` nodes numbered by position, else `_Recv`/`_Send` nodes. Feeds and fetches clash by spelling: "x"
+    and "x:0" do not. `_Send` nodes are named after their tensor, and as in TensorFlow the last one of a name is kept:
+    a tensor that is fetched twice is sent once, under the name it was asked for last.
+
+    Raises InvalidArgumentError (nothing asked, fed twice, fed and fetched, no such port) or NotFoundError (no such
+    node). An error leaves the graph partly rewritten: rewrite a copy.
+    """
+    _check_request(feeds, fetches, targets)
+    rewrite = _Rewrite(graph, device, incarnation, use_function_convention)
+    feed_types = [rewrite.feed(text, k) for k, text in enumerate(feeds)]
+    fetched = [rewrite.fetch(text, k) for k, text in enumerate(fetches)]
+    last_of_name = {node.name: node for node, _ in fetched}  # a tensor fetched twice by rendezvous is sent once
+    prune_for_reverse_reachability(graph, [*last_of_name.values(), *_target_nodes(graph, targets)])
+    graph.fix_source_and_sink_edges()
+    return RewriteMetadata(tuple(feed_types), tuple(dtype for _, dtype in fetched))
+
+
+def client_graph(
+    full: Graph,
+    feeds: Sequence[str],
+    fetches: Sequence[str],
+    targets: Sequence[str],
+    device: str,
+    use_function_convention: bool = True,
+    *,
+    incarnation: int = 1,
+) -> Graph:
+    """The graph of one request, cut out of a placed graph that stays as it is: copy, rewrite, copy.
+
+    Arguments and errors are those of `rewrite_graph_for_execution`.
+    """
+    check_graph(full)
+    request = full.copy()
+    rewrite_graph_for_execution(
+        request, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation
+    )
+    return request.copy()
+
+
+def build_client_graph(
+    graph_def: GraphSource,
+    feeds: Sequence[str],
+    fetches: Sequence[str],
+    targets: Sequence[str],
+    device: str,
+    use_function_convention: bool = True,
+    *,
+    incarnation: int = 1,
+) -> Graph:
+    """What a session partitions for one request: import, copy, rewrite, copy, with the edge ids that names come from.
+
+    Nodes keep the devices the GraphDef requests as their assigned ones. Raises what `graph_def_to_graph` and
+    `rewrite_graph_for_execution` raise.
+    """
+    full = graph_def_to_graph(graph_def, add_default_attrs=True)
+    full.assign_devices(full.requested_device_indices())
+    return client_graph(full, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation)

@@ -1,0 +1,52 @@
+"""What is known of the shapes of a few tensors before anything runs, and whether values fit.
+
+Flows in: a graph, names of tensors, values to feed. Flows out: shapes. Always holds: a shape says only what is true in
+every run; only what the tensors depend on is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ...errors import InvalidArgumentError
+from ..analysis.fed_nodes import means_anything
+from ..dtypes import Shape
+from ..graph import Graph
+from ..shape_inference.infer import infer_shapes
+from ..tensor_id import parse_tensor_name
+from .client_graph import prune_for_reverse_reachability
+
+
+def static_shapes(graph: Graph, names: Sequence[str]) -> Mapping[str, Shape]:
+    """Name -> shape of tensors of `graph`; nothing is known where shapes contradict each other."""
+    tensors = [parse_tensor_name(name) for name in names]
+    nodes = [node for tensor in tensors if (node := graph.find_node(tensor.node)) is not None]
+    needed = graph.copy()
+    prune_for_reverse_reachability(needed, [needed.node(node.id) for node in nodes])
+    try:
+        shapes = infer_shapes(needed)
+    except InvalidArgumentError:  # the nodes at fault may never run
+        return dict.fromkeys(names)
+    return {name: shapes[tensor.node][tensor.index] for name, tensor in zip(names, tensors, strict=True)}
+
+
+def shapes_of_fed(graph: Graph, names: Iterable[str]) -> Mapping[str, Shape]:
+    """ "node:output" -> shape of tensors that exist in `graph`, for `Graph.fed_shapes`: what a feed of them must fit.
+
+    The scalar placeholder of an old file is as good as unknown: see `means_anything`.
+    """
+    tensors = {name: parse_tensor_name(name) for name in names}
+    ops = {name: graph.node_properties(id_).op for name, t in tensors.items() if (id_ := graph.find_id(t.node))}
+    shapes = static_shapes(graph, list(tensors))
+    return {
+        str(tensor): None if means_anything(ops[name], shapes[name], graph.versions.producer) else shapes[name]
+        for name, tensor in tensors.items()
+    }
+
+
+def check_fed_shape(name: str, shape: Shape, fed: tuple[int, ...]) -> None:
+    """Raises InvalidArgumentError when a value of shape `fed` cannot stand for the tensor `name` of `shape`."""
+    if shape is None:
+        return
+    if len(fed) != len(shape) or any(known not in (None, size) for size, known in zip(fed, shape, strict=True)):
+        raise InvalidArgumentError(f"Cannot feed value of shape {fed} for Tensor {name}, which has shape {shape}")

@@ -1,0 +1,95 @@
+"""A buffer is written to only when nobody else can see it, and then it is."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from partita.actors import open_session
+from partita.actors.plans.instructions import Instruction, Slots
+from partita.actors.plans.reuse import reusing
+from partita.devices.kernels.registry import Kernel
+from partita.graph.builder import GraphBuilder
+from partita.graph.dtypes import Array
+from tests.strategies import cpu
+
+BIG = 1 << 13
+ADD: Kernel = operator.add
+SLOW: dict[str, Any] = {"budget_s": 0, "thread_limit_s": 0}  # so that every chunk is seen to take long
+
+
+def after(instruction: Instruction, slots: Slots) -> Slots:
+    step, *_ = instruction
+    step(slots)
+    return slots
+
+
+def big(value: float) -> Array:
+    return np.full(BIG, value, np.float32)
+
+
+def test_the_sole_reference_is_reused() -> None:
+    slots: Slots = [None, big(1), big(2)]
+    place = id(slots[1])
+    after(reusing((ADD, 1, 2, 1), np.add), slots)
+    assert id(slots[1]) == place
+    np.testing.assert_array_equal(slots[1], big(3))
+
+
+def test_what_others_see_stays_as_it_is() -> None:
+    """A second reference, a view and a read-only array are left alone."""
+    looks: list[Callable[[Array], Array]] = [lambda v: v, lambda v: v[:], lambda v: v.reshape(-1, 2)]
+    for look in looks:
+        value = big(1)
+        seen = look(value)
+        slots = after(reusing((ADD, 1, 2, 1), np.add), [None, value, big(2)])
+        del value
+        np.testing.assert_array_equal(seen, look(big(1)))
+        np.testing.assert_array_equal(slots[1], big(3))
+    fixed = big(1)
+    fixed.flags.writeable = False
+    slots = after(reusing((ADD, 1, 2, 1), np.add), [None, fixed, big(2)])
+    np.testing.assert_array_equal(slots[1], big(3))
+
+
+def test_a_result_of_another_shape_gets_its_own_buffer() -> None:
+    slots: Slots = [None, big(1), big(2).reshape(-1, 1)[:2]]
+    assert after(reusing((ADD, 1, 2, 1), np.add), slots)[1].shape == (2, BIG)
+
+
+def test_an_instruction_that_kills_no_input_stays() -> None:
+    plain: Instruction = (ADD, 1, 2, 3)
+    assert reusing(plain, np.add) is plain
+
+
+@given(
+    picks=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=12),
+    fetched=st.sets(st.integers(0, 12), min_size=1),
+    devices=st.integers(1, 2),
+)
+@settings(max_examples=30)
+async def test_steps_give_the_same_values_for_ever(
+    picks: list[tuple[int, int, int]], fetched: set[int], devices: int
+) -> None:
+    """Whatever is fetched or fed, later steps that reuse buffers change neither it nor their own results."""
+    builder = GraphBuilder()
+    tensors = [builder.placeholder("x", "float32", device=cpu(0))]
+    for number, (op, a, b) in enumerate(picks):
+        inputs = [tensors[a % len(tensors)], tensors[b % len(tensors)]]
+        name = ("Sub", "Maximum", "Relu", "Identity")[op]
+        made = builder.op(name, *inputs[: 1 if op > 1 else 2], name=f"n{number}", device=cpu(number % devices))
+        tensors.append(made[0])
+    fetches = [f"n{index % len(picks)}:0" for index in sorted(fetched)]
+    feed = np.linspace(-1, 1, BIG, dtype=np.float32)
+    async with open_session(builder.graph_def(), devices=f"cpu:{devices}", **SLOW) as session:
+        runs = [await session.run(fetches, {"x": feed}) for _ in range(4)]
+    copies = [np.array(value) for value in runs[0]]
+    for values in runs:
+        for value, expected in zip(values, copies, strict=True):
+            np.testing.assert_array_equal(value, expected)
+    np.testing.assert_array_equal(feed, np.linspace(-1, 1, BIG, dtype=np.float32))

@@ -1,0 +1,374 @@
+"""Random programs of functions, every node of which asks for a device of its own choice, or for none.
+
+Flows out: a hypothesis strategy, and the same programs by seed. Always holds: the root has a few variables, each on a
+device of its own, whose handles go into functions and come out of some; what touches variables goes in an order that
+control edges fix, so every way to run a program gives the same values; values are float32 scalars. A conditional or
+loop is lowered or not; what TensorFlow runs on one device as a whole is given one variable at most.
+
+Requests may conflict: a node asks for one device and reads a handle of another, or is colocated with a node elsewhere
+(`conflicting`). That takes soft placement, here as in TensorFlow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from partita.graph.builder import GraphBuilder
+from partita.graph.builder.handles import Operation, Tensor
+from partita.graph.protos import AttrValue, FunctionDef, GraphDef, NameAttrList
+from tests.function_defs import LOWER, function_of
+from tests.strategies import cpu
+
+DEEPEST = 2
+MOST_ITERATIONS = 3
+_UNARY = ("Neg", "Identity", "Tanh")
+_BINARY = ("Sub", "Maximum", "Mul")
+
+
+@dataclass(frozen=True)
+class FunctionProgram:
+    """A graph with functions, the target that initialises its variables, and a request."""
+
+    graph_def: GraphDef
+    init: str
+    feeds: dict[str, Any]
+    fetches: tuple[str, ...]
+
+    def on_one_device(self) -> GraphDef:
+        """The same graph, nobody asking for a device."""
+        copy = GraphDef()
+        copy.CopyFrom(self.graph_def)
+        for node in [*copy.node, *(node for function in copy.library.function for node in function.node_def)]:
+            node.device = ""
+        return copy
+
+
+@dataclass
+class _Scope:
+    """The root, or the body of a function, in the making. `last` is what touched a variable last."""
+
+    builder: GraphBuilder
+    depth: int
+    values: list[Tensor]
+    handles: list[Tensor]
+    last: Operation | None = None
+    known: set[str] = field(default_factory=set)
+
+    @property
+    def control(self) -> list[Operation]:
+        """What the next one that touches a variable waits for."""
+        return [] if self.last is None else [self.last]
+
+
+class _Writer:
+    def __init__(self, random: Random, devices: int, *, conflicting: bool) -> None:
+        self.random = random
+        self.devices = devices
+        self.conflicting = conflicting
+        self.functions: list[FunctionDef] = []
+        simple = [self.unary, self.binary, self.constant, self.colocated]
+        self.statements: list[Callable[[_Scope], None]] = [*simple, self.read, self.assign, self.assign, self.odd_loop]
+        self.compound: list[Callable[[_Scope], None]] = [
+            self.call,
+            self.call,
+            self.call_giving_a_handle,
+            self.function_as_op,
+            self.conditional,
+            self.case,
+            self.loop,
+            self.map,
+            self.gradient,
+        ]
+
+    # Small things
+
+    def op(self, scope: _Scope, op: str, *inputs: Any, follows: bool = False, **keywords: Any) -> Operation:
+        """A node of a scope that asks for some device; one that `follows` what it reads only if that may conflict."""
+        k = self.random.randrange(self.devices)
+        device = self.random.choice(["", "", cpu(k), f"/device:CPU:{k}"])
+        return scope.builder.op(op, *inputs, device="" if follows and not self.conflicting else device, **keywords)
+
+    def value(self, scope: _Scope) -> Tensor:
+        return self.random.choice(scope.values)
+
+    def some(self, scope: _Scope, most: int) -> list[Tensor]:
+        return [self.value(scope) for _ in range(self.random.randint(1, most))]
+
+    def number(self, scope: _Scope, value: float) -> Tensor:
+        return self.op(scope, "Const", dtype="float32", value=np.float32(value))[0]
+
+    def some_handles(self, scope: _Scope, most: int) -> list[Tensor]:
+        return [self.random.choice(scope.handles) for _ in range(self.random.randint(0, most))] if scope.handles else []
+
+    def touches(self, scope: _Scope, op: str, *inputs: Any, follows: bool = True, **keywords: Any) -> Operation:
+        """A node that waits for whatever has touched a variable before."""
+        scope.last = self.op(scope, op, *inputs, control=scope.control, follows=follows, **keywords)
+        return scope.last
+
+    def block(self, scope: _Scope, most: int) -> None:
+        """Adds a few statements to a scope."""
+        for _ in range(self.random.randint(1, most)):
+            deep = scope.depth < DEEPEST and self.random.random() < 0.5
+            self.random.choice(self.compound if deep else self.statements)(scope)
+
+    # Statements
+
+    def unary(self, scope: _Scope) -> None:
+        scope.values.append(self.op(scope, self.random.choice(_UNARY), self.value(scope))[0])
+
+    def binary(self, scope: _Scope) -> None:
+        op = self.random.choice(_BINARY)
+        scope.values.append(self.op(scope, op, self.value(scope), self.value(scope))[0])
+
+    def constant(self, scope: _Scope) -> None:
+        scope.values.append(self.number(scope, self.random.randint(-3, 3)))
+
+    def colocated(self, scope: _Scope) -> None:
+        """A node on the device of another, wherever that is."""
+        k = self.random.randrange(self.devices)
+        leader = scope.builder.op("Neg", self.value(scope), device=cpu(k))
+        attrs = {"_class": [f"loc:@{leader.name}".encode()]}
+        device = "" if self.conflicting else cpu(k)
+        scope.values.append(scope.builder.op("Tanh", self.value(scope), device=device, attrs=attrs)[0])
+
+    def read(self, scope: _Scope) -> None:
+        if scope.handles:
+            handle = self.random.choice(scope.handles)
+            scope.values.append(self.touches(scope, "ReadVariableOp", handle, dtype="float32")[0])
+
+    def assign(self, scope: _Scope) -> None:
+        if scope.handles:
+            op = self.random.choice(["AssignVariableOp", "AssignAddVariableOp"])
+            self.touches(scope, op, self.random.choice(scope.handles), self.value(scope), dtype="float32")
+
+    def odd_loop(self, scope: _Scope) -> None:
+        """A loop that no compiler folds: what goes on is the first input of its Merge. x, halved while above 1."""
+        if self.random.random() < 0.7:
+            return
+        frame: dict[str, Any] = {"frame_name": scope.builder.unique_name("odd"), "parallel_iterations": 10}
+        bounded = self.op(scope, "Tanh", self.value(scope))[0]
+        start = self.op(scope, "Mul", bounded, self.number(scope, 8.0))[0]
+        enter = self.op(scope, "Enter", start, **frame)[0]
+        limit = self.op(scope, "Enter", self.number(scope, 1.0), is_constant=True, **frame)[0]
+        merge = self.op(scope, "Merge", [scope.builder.later("float32"), enter])
+        go_on = self.op(scope, "LoopCond", self.op(scope, "Less", limit, merge[0])[0])[0]
+        switch = self.op(scope, "Switch", merge[0], go_on)
+        half = self.op(
+            scope, "Mul", switch[1], self.op(scope, "Enter", self.number(scope, 0.5), is_constant=True, **frame)[0]
+        )
+        scope.builder.close_loop(merge, self.op(scope, "NextIteration", half[0])[0], port=0)
+        scope.values.append(self.op(scope, "Exit", switch[0])[0])
+
+    # Functions
+
+    def function(
+        self,
+        depth: int,
+        num_values: int,
+        num_handles: int,
+        finish: Callable[[_Scope], Sequence[Tensor]],
+        *,
+        most: int = 3,
+    ) -> str:
+        """A new function of so many floats and handles; `finish` gives its results once it has a body."""
+        builder = GraphBuilder()
+        values = [builder.placeholder(f"x{k}", "float32", ()) for k in range(num_values)]
+        handles = [builder.placeholder(f"h{k}", "resource", ()) for k in range(num_handles)]
+        scope = _Scope(builder, depth, list(values), list(handles))
+        self.block(scope, most)
+        results = finish(scope)
+        name = f"f{len(self.functions)}"
+        arguments = [tensor.name for tensor in (*values, *handles)]
+        control = [node.name for node in scope.control]
+        made = function_of(name, builder.graph_def(), arguments, [tensor.name for tensor in results], control)
+        made.signature.is_stateful = True
+        self.functions.append(made)
+        return name
+
+    def result(self, scope: _Scope) -> Tensor:
+        """A value that is there once everything has been done."""
+        return self.op(scope, "Identity", self.value(scope), control=scope.control)[0]
+
+    def use(self, scope: _Scope) -> None:
+        """Lets a scope call all functions there are."""
+        for function in self.functions:
+            if function.signature.name not in scope.known:
+                scope.known.add(function.signature.name)
+                scope.builder.function(function)
+
+    def make(self, scope: _Scope, op: str, *inputs: Any, handles: Sequence[Tensor], **keywords: Any) -> Operation:
+        """A node that calls functions; one of them may touch what it is given."""
+        self.use(scope)
+        return (self.touches if handles else self.op)(scope, op, *inputs, **keywords)
+
+    def call(self, scope: _Scope) -> None:
+        """A call over several devices."""
+        values, handles = self.some(scope, 2), self.some_handles(scope, 2)
+        results = self.random.randint(1, 2)
+        name = self.function(
+            scope.depth + 1, len(values), len(handles), lambda body: [self.result(body) for _ in range(results)]
+        )
+        made = self.make(
+            scope,
+            "StatefulPartitionedCall",
+            [*values, *handles],
+            handles=handles,
+            follows=False,
+            attrs=_types(values, handles, results) | {"f": NameAttrList(name=name)},
+        )
+        scope.values += [made[k] for k in range(results)]
+
+    def call_giving_a_handle(self, scope: _Scope) -> None:
+        """A call that gives one of the handles it is given, and a value."""
+        if not scope.handles:
+            return
+        values, handles = self.some(scope, 1), [self.random.choice(scope.handles) for _ in range(2)]
+
+        def finish(body: _Scope) -> list[Tensor]:
+            return [self.result(body), self.op(body, "Identity", self.random.choice(body.handles), follows=True)[0]]
+
+        name = self.function(scope.depth + 1, len(values), len(handles), finish)
+        attrs = _types(values, handles, 1) | {"f": NameAttrList(name=name)}
+        attrs["Tout"] = ["float32", "resource"]
+        made = self.make(scope, "StatefulPartitionedCall", [*values, *handles], handles=handles, attrs=attrs)
+        scope.values.append(made[0])
+        scope.handles.append(made[1])
+
+    def function_as_op(self, scope: _Scope) -> None:
+        values, handles = self.some(scope, 2), self.some_handles(scope, 1)
+        name = self.function(scope.depth + 1, len(values), len(handles), lambda body: [self.result(body)])
+        scope.values.append(self.make(scope, name, *values, *handles, handles=handles)[0])
+
+    def choose(self, scope: _Scope, op: str, chosen: Tensor, num_branches: int) -> None:
+        """A conditional of any kind."""
+        lower = self.random.random() < 0.6
+        values, handles = self.some(scope, 2), self.some_handles(scope, 2 if lower else 1)
+        names = [
+            self.function(scope.depth + 1, len(values), len(handles), lambda body: [self.result(body)])
+            for _ in range(num_branches)
+        ]
+        branches = [NameAttrList(name=name) for name in names]
+        named = {"branches": branches} if op == "Case" else {"then_branch": branches[0], "else_branch": branches[1]}
+        attrs = _types(values, handles, 1) | named | {LOWER: AttrValue(b=lower)}
+        scope.values.append(self.make(scope, op, chosen, [*values, *handles], handles=handles, attrs=attrs)[0])
+
+    def conditional(self, scope: _Scope) -> None:
+        self.choose(scope, "If", self.op(scope, "Less", self.value(scope), self.number(scope, 0.5))[0], 2)
+
+    def case(self, scope: _Scope) -> None:
+        index = self.op(scope, "Cast", self.value(scope), SrcT="float32", DstT="int32")[0]
+        self.choose(scope, "Case", index, self.random.randint(1, 3))
+
+    def loop(self, scope: _Scope) -> None:
+        """A counter, a few values, a few handles; ends after some iterations."""
+        lower = self.random.random() < 0.6
+        values, handles = self.some(scope, 2), self.some_handles(scope, 2 if lower else 1)
+        limit = float(self.random.randint(0, MOST_ITERATIONS))
+        inputs = [self.number(scope, 0.0), *values, *handles]
+
+        def condition(body: _Scope) -> list[Tensor]:
+            less = self.op(body, "Less", body.values[0], self.number(body, limit))[0]
+            return [self.op(body, "Identity", less, control=body.control)[0]]
+
+        def step(body: _Scope) -> list[Tensor]:
+            count = self.op(body, "AddV2", body.values[0], self.number(body, 1.0))[0]
+            following = [self.result(body) for _ in values]
+            control = body.control
+            passed_on = [
+                self.op(body, "Identity", handle, control=control, follows=True)[0]
+                for handle in body.handles[: len(handles)]
+            ]
+            return [count, *following, *passed_on]
+
+        deep, sizes = scope.depth + 1, (1 + len(values), len(handles))
+        attrs = {
+            "T": ["float32"] * sizes[0] + ["resource"] * sizes[1],
+            "cond": NameAttrList(name=self.function(DEEPEST, *sizes, condition, most=1)),
+            "body": NameAttrList(name=self.function(deep, *sizes, step)),
+            LOWER: AttrValue(b=lower),
+        }
+        made = self.make(scope, "While", inputs, handles=handles, attrs=attrs)
+        scope.values += [made[k] for k in range(sizes[0])]
+
+    def map(self, scope: _Scope) -> None:
+        """A function mapped over three values, another captured; the sum of what it gives."""
+        rows = self.op(scope, "Pack", [self.value(scope) for _ in range(3)], axis=0)[0]
+        name = self.function(scope.depth + 1, 2, 0, lambda body: [self.result(body)])
+        attrs = {
+            "Targuments": ["float32"],
+            "Tcaptured": ["float32"],
+            "output_types": ["float32"],
+            "output_shapes": [()],
+            "f": NameAttrList(name=name),
+        }
+        made = self.make(scope, "MapDefun", [rows], [self.value(scope)], handles=(), attrs=attrs)
+        axis = self.op(scope, "Const", dtype="int32", value=np.int32(0))[0]
+        scope.values.append(self.op(scope, "Sum", made[0], axis)[0])
+
+    def gradient(self, scope: _Scope) -> None:
+        """The gradient of a function of two values that only computes."""
+        builder = GraphBuilder()
+        x, y = (builder.placeholder(name, "float32", ()) for name in ("x", "y"))
+        body = _Scope(builder, DEEPEST, [x, self.op(_Scope(builder, 0, [], []), "Mul", x, y)[0]], [])
+        for _ in range(self.random.randint(0, 3)):
+            self.random.choice([self.unary, self.binary])(body)
+        name = f"f{len(self.functions)}"
+        self.functions.append(function_of(name, builder.graph_def(), [x.name, y.name], [body.values[-1].name]))
+        inputs = [self.value(scope) for _ in range(3)]
+        attrs = {"Tin": ["float32"] * 3, "Tout": ["float32"] * 2, "f": NameAttrList(name=name)}
+        made = self.make(scope, "SymbolicGradient", inputs, handles=(), attrs=attrs)
+        scope.values += [made[0], made[1]]
+
+
+def _types(values: Sequence[Tensor], handles: Sequence[Tensor], results: int) -> dict[str, Any]:
+    return {"Tin": ["float32"] * len(values) + ["resource"] * len(handles), "Tout": ["float32"] * results}
+
+
+def function_program(seed: int, devices: int, size: int, *, conflicting: bool) -> FunctionProgram:
+    """The program of a seed: up to `size` statements in its root and two that call functions, on `devices` CPUs."""
+    random = Random(seed)
+    writer = _Writer(random, devices, conflicting=conflicting)
+    builder = GraphBuilder()
+    values = [builder.placeholder(name, "float32", (), device=cpu(0)) for name in ("x", "y")]
+    handles = [
+        builder.op(
+            "VarHandleOp",
+            name=f"v{k}",
+            dtype="float32",
+            shape=(),
+            shared_name=f"v{k}".encode(),
+            device=cpu(random.randrange(devices)),
+        )[0]
+        for k in range(random.randint(0, 3))
+    ]
+    stored = [
+        builder.op("AssignVariableOp", handle, builder.constant(np.float32(k)), dtype="float32", device="")
+        for k, handle in enumerate(handles)
+    ]
+    init = builder.group(*stored, name="init", device=cpu(0)).name
+    scope = _Scope(builder, 0, list(values), list(handles))
+    for _ in range(random.randint(0, size)):
+        random.choice([*writer.statements, *writer.compound])(scope)
+    random.choice(writer.compound)(scope)
+    writer.call(scope)
+    for handle in handles:
+        scope.values.append(writer.touches(scope, "ReadVariableOp", handle, dtype="float32")[0])
+    candidates = scope.values[2:]
+    fetches = dict.fromkeys(
+        tensor.name for tensor in [*random.sample(candidates, min(4, len(candidates))), candidates[-1]]
+    )
+    feeds = {tensor.name: np.float32(random.randint(-3, 3)) for tensor in values}
+    return FunctionProgram(builder.graph_def(), init, feeds, tuple(fetches))
+
+
+@st.composite
+def function_programs(draw: st.DrawFn, devices: int = 4, size: int = 3, *, conflicting: bool) -> FunctionProgram:
+    """Programs over one to `devices` CPUs, with a call at least."""
+    seed, count, statements = draw(st.integers(0, 2**32)), draw(st.integers(1, devices)), draw(st.integers(0, size))
+    return function_program(seed, count, statements, conflicting=conflicting)

@@ -1,0 +1,178 @@
+"""Loops over devices and loops of one device: constant memory, no garbage, room for other tasks, odd shapes.
+
+`SOAK=100000 pytest -s` on this file runs so many iterations instead of a few thousand, and prints what they left.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import trio
+
+from benchmarks.bench_loops import loop
+from partita.actors import open_session
+from partita.actors.running.executor import DEFAULT_BUDGET_S
+from partita.actors.sessions import session as session_module
+from partita.graph.builder import GraphBuilder
+from partita.graph.builder.handles import Tensor
+from partita.graph.collector import collector_paused
+from partita.graph.protos import GraphDef, RunMetadata, RunOptions
+from tests.actors.running.test_loops import add_loop
+from tests.actors.sessions.test_session import replace_neg
+from tests.runs import Watch
+from tests.strategies import cpu
+
+FEW, MANY = 200, int(os.environ.get("SOAK", "4000"))
+MOST_AHEAD = 4  # messages that wait at a rendezvous
+
+
+def negating(where: int) -> GraphDef:
+    """y = x * (-1) ** n, the negation on another device perhaps, with a tensor that is large enough to be noticed."""
+    builder = GraphBuilder()
+    x, n = builder.placeholder("x", "float32", (256,)), builder.placeholder("n", "int32", ())
+    value, _ = add_loop(builder, "loop", x, n, lambda v: builder.op("Neg", v, device=cpu(where))[0])
+    builder.identity(value, name="y", device=cpu(0))
+    return builder.graph_def()
+
+
+def feeds(count: int, value: float = 1) -> dict[str, Any]:
+    """A request for so many iterations."""
+    return {"x": np.full(256, value, np.float32), "n": count}
+
+
+class Blocks:
+    """A kernel of Neg that notes how many blocks of memory Python holds each time it is called.
+
+    Blocks are counted, not bytes: what an iteration keeps, an array, a key or a float, is a block at the least.
+    """
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.held = np.zeros(2 * MANY, np.int64)
+        self.calls = 0
+        replace_neg(monkeypatch, self)
+
+    def __call__(self, value: Any) -> Any:
+        self.held[self.calls] = sys.getallocatedblocks()
+        self.calls += 1
+        return -value
+
+
+@pytest.mark.parametrize("where", [0, 1])
+async def test_iterations_keep_no_memory(monkeypatch: pytest.MonkeyPatch, where: int) -> None:
+    """The second half of a loop never holds more than the first half did, but for a few blocks of others."""
+    blocks = Blocks(monkeypatch)
+    async with open_session(negating(where), "cpu:2") as session:
+        await session.run("y", feeds(FEW))
+        gc.collect()
+        blocks.calls = 0
+        await session.run("y", feeds(MANY))
+    assert blocks.calls == MANY
+    first, second = (int(half.max()) for half in np.split(blocks.held[:MANY], 2))
+    print(f"\nblocks held during the first {MANY // 2} iterations: {first}, during the others: {second}")
+    assert second < first + MANY // 10
+
+
+@pytest.mark.parametrize("budget_s", [0, DEFAULT_BUDGET_S])
+async def test_a_device_that_waits_for_nobody_does_not_run_away_from_those_that_follow(
+    monkeypatch: pytest.MonkeyPatch, budget_s: float
+) -> None:
+    """The counter is on the first device, a sum on the second, which sends nothing back.
+
+    Without any budget every chunk takes too long, as it does on a machine that is busy with other things.
+    """
+    watch = Watch()
+    monkeypatch.setattr(session_module, "LocalRendezvous", watch)
+    work = loop(MANY, devices=2)
+    async with open_session(work.data, "cpu:2", budget_s=budget_s, thread_limit_s=60) as session:
+        for _ in range(2):
+            await session.run(work.fetches, {"x": np.float32(1)})
+    assert watch.most_queued <= MOST_AHEAD
+
+
+@pytest.mark.parametrize("where", [0, 1])
+async def test_iterations_leave_nothing_to_the_garbage_collector(where: int) -> None:
+    async with open_session(negating(where), "cpu:2") as session:
+        await session.run("y", feeds(3))
+        gc.collect()
+        with collector_paused():
+            for count in (0, 1, MANY):
+                await session.run("y", feeds(count))
+            assert gc.collect() == 0
+
+
+@pytest.mark.parametrize("budget_s", [0, 0.001])
+@pytest.mark.parametrize("where", [0, 1])
+async def test_a_loop_without_end_gives_other_tasks_their_turn_and_can_be_cancelled(
+    where: int, budget_s: float
+) -> None:
+    turns = 0
+    async with open_session(negating(where), "cpu:2", budget_s=budget_s) as session:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(session.run, "y", feeds(2**31 - 1))
+            while turns < 50:
+                await trio.lowlevel.checkpoint()
+                turns += 1
+            assert session.statistics().steps_running == 1
+            nursery.cancel_scope.cancel()
+        assert session.statistics().steps_running == 0
+        (got,) = await session.run("y", feeds(3))
+        assert (got == -1).all()
+    assert turns == 50
+
+
+async def test_two_steps_run_one_loop_at_the_same_time() -> None:
+    found: dict[int, Any] = {}
+    async with open_session(negating(1), "cpu:2", budget_s=0) as session, trio.open_nursery() as nursery:
+
+        async def run(count: int) -> None:
+            (found[count],) = await session.run("y", feeds(count, count))
+
+        for count in (30, 31, 7):
+            nursery.start_soon(run, count)
+    assert {count: float(value[0]) for count, value in found.items()} == {30: 30, 31: -31, 7: -7}
+
+
+@pytest.mark.parametrize("where", [0, 1])
+async def test_a_trace_has_what_is_in_a_loop_once_per_iteration(where: int) -> None:
+    async with open_session(negating(where), "cpu:2") as session:
+        metadata = RunMetadata()
+        (got,) = await session.run(
+            "y", feeds(5), options=RunOptions(trace_level=RunOptions.FULL_TRACE), metadata=metadata
+        )
+        assert (got == -1).all()
+        found = [(d.device, s.node_name) for d in metadata.step_stats.dev_stats for s in d.node_stats]
+    assert found.count((cpu(where), "Neg")) == 5
+    assert found.count((cpu(0), "Less")) == 6
+    assert found.count((cpu(0), "AddV2")) == 5
+    assert found.count((cpu(0), "y")) == 1
+    assert "loop" not in {name for _, name in found}
+
+
+def shifting(where: int) -> GraphDef:
+    """A loop that is not built as `tf.while_loop` does it: the back edge comes first into one of its merges."""
+    builder = GraphBuilder()
+    x, n = (
+        builder.placeholder("x", "float32", (), device=cpu(0)),
+        builder.placeholder("n", "float32", (), device=cpu(0)),
+    )
+    with builder.device(cpu(0)):
+        entered = builder.op("Enter", x, frame_name="f")[0]
+        limit = builder.op("Enter", n, frame_name="f", is_constant=True)[0]
+        merge = builder.op("Merge", [builder.later("float32"), entered])
+        switch = builder.op("Switch", merge[0], builder.op("LoopCond", builder.op("Less", merge[0], limit)))
+    doubled: Tensor = builder.op("AddV2", switch[1], switch[1], device=cpu(where))[0]
+    builder.close_loop(merge, builder.op("NextIteration", doubled, device=cpu(0))[0], port=0)
+    builder.op("Exit", switch[0], name="y", device=cpu(0))
+    return builder.graph_def()
+
+
+@pytest.mark.parametrize("where", [0, 1])
+async def test_an_odd_loop_is_interpreted(where: int) -> None:
+    async with open_session(shifting(where), "cpu:2") as session:
+        assert session.prepare(["x", "n"], "y").interpretation is not None
+        assert await session.run("y", {"x": 3.0, "n": 40.0}) == [48]

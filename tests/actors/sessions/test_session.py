@@ -1,0 +1,381 @@
+"""What a session promises its user: order, types, errors, and what it leaves alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import trio
+from trio.testing import MockClock
+
+from partita.actors import RunMetadata, RunOptions, Session, open_session
+from partita.actors.plans.compiler import compile_plans
+from partita.actors.sessions import preparation
+from partita.actors.sessions import session as session_module
+from partita.devices.kernels import registry
+from partita.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    OutOfRangeError,
+    PartitaError,
+    UnimplementedError,
+    UnknownError,
+)
+from partita.graph.builder import GraphBuilder
+from partita.graph.passes.client_graph import client_graph
+from partita.graph.protos import ConfigProto, GraphDef
+from tests.strategies import cpu
+
+
+def chain(length: int = 3, devices: int = 2) -> GraphDef:
+    """x -> n0 -> n1 ..., each on the next device; each negates."""
+    builder = GraphBuilder()
+    value = builder.placeholder("x", "float32", device=cpu(0))
+    for i in range(length):
+        value = builder.op("Neg", value, name=f"n{i}", device=cpu(i % devices))[0]
+    return builder.graph_def()
+
+
+async def run(graph_def: GraphDef, fetches: Any, feeds: Any = None, devices: str = "cpu:2", **more: Any) -> list[Any]:
+    """One step in a session of its own."""
+    async with open_session(graph_def, devices) as session:
+        return list(await session.run(fetches, feeds, **more))
+
+
+def replace_neg(monkeypatch: pytest.MonkeyPatch, kernel: Callable[[Any], Any]) -> None:
+    """Makes `kernel` compute Neg."""
+    assert registry.lookup("Neg") is not None  # loads the kernels before one is replaced
+    monkeypatch.setitem(registry._FACTORIES, "Neg", lambda _node: kernel)
+
+
+# Values
+
+
+async def test_fetches_come_back_in_the_order_asked_with_their_duplicates() -> None:
+    got = await run(chain(), ["n2:0", "n0", "n2", "n1:0"], {"x": np.float32(2)})
+    assert [float(value) for value in got] == [-2.0, -2.0, -2.0, 2.0]
+
+
+async def test_a_single_fetch_comes_back_in_a_list_too() -> None:
+    (got,) = await run(chain(), "n0", {"x": 1.5})
+    assert got.dtype == np.float32
+    assert got.shape == ()
+    assert got == np.float32(-1.5)
+
+
+async def test_feeds_may_be_pairs_and_two_spellings_of_one_tensor_are_two_feeds() -> None:
+    (got,) = await run(chain(1, 1), ["n0"], [("x:0", np.float32(2)), ("x", np.float32(3))])
+    assert got == -2
+
+
+async def test_inner_tensors_can_be_fed() -> None:
+    (got,) = await run(chain(), ["n2"], {"n1:0": np.array([1, 2], np.float32)})
+    assert got.tolist() == [-1, -2]
+
+
+async def test_arrays_that_come_back_are_read_only_and_never_the_fed_ones() -> None:
+    builder = GraphBuilder()
+    builder.op("Identity", builder.placeholder("x", "float32"), name="y")
+    fed = np.ones(3, np.float32)
+    (got,) = await run(builder.graph_def(), "y", {"x": fed})
+    assert not got.flags.writeable
+    assert not np.shares_memory(got, fed)
+    assert fed.flags.writeable
+
+
+async def test_what_is_assigned_does_not_change_with_the_array_that_was_fed() -> None:
+    builder = GraphBuilder()
+    variable = builder.variable("v", "float32", (2,))
+    builder.op("Assign", variable, builder.placeholder("x", "float32", (2,)), name="assign")
+    builder.op("Identity", variable, name="read")
+    async with open_session(builder.graph_def()) as session:
+        fed = np.ones(2, np.float32)
+        await session.run([], {"x": fed}, targets="assign")
+        fed[:] = 7
+        (value,) = await session.run("read")
+        assert [float(v) for v in value] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "expected"),
+    [
+        ("float32", 1, np.float32(1)),
+        ("float32", [1, 2.5], np.array([1, 2.5], np.float32)),
+        ("int64", [[1], [2]], np.array([[1], [2]], np.int64)),
+        ("bool", True, np.bool_(True)),
+        ("complex64", 1 + 2j, np.complex64(1 + 2j)),
+        ("float32", [], np.array([], np.float32)),
+    ],
+)
+async def test_python_values_become_the_type_of_the_tensor(dtype: str, value: Any, expected: Any) -> None:
+    builder = GraphBuilder()
+    builder.op("Identity", builder.placeholder("x", dtype), name="y")
+    (got,) = await run(builder.graph_def(), "y", {"x": value})
+    assert got.dtype == expected.dtype
+    np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("value", ["a", b"a", ["a", b"bc"], np.array(["a", "bc"]), np.array([b"a"], object)])
+async def test_strings_of_any_kind_become_bytes(value: Any) -> None:
+    builder = GraphBuilder()
+    builder.op("Identity", builder.placeholder("x", "string"), name="y")
+    (got,) = await run(builder.graph_def(), "y", {"x": value})
+    assert got.dtype == object
+    assert all(type(item) is bytes for item in got.ravel().tolist())
+    assert got.shape == np.shape(value)
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("value", "provided"), [(np.int32(2), "int32"), (np.float64(2), "double"), (True, "bool"), ("2", "string")]
+)
+async def test_a_fed_value_of_another_type_is_refused(value: Any, provided: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=rf"^Expects arg\[0\] to be float but {provided} is provided"):
+        await run(chain(), "n0", {"x": value})
+
+
+@pytest.mark.parametrize("value", [[[1], [2, 3]], object(), 300])
+async def test_what_cannot_become_a_tensor_is_refused(value: Any) -> None:
+    builder = GraphBuilder()
+    builder.op("Identity", builder.placeholder("x", "uint8"), name="y")
+    with pytest.raises(InvalidArgumentError, match=r"arg\[0\]"):
+        await run(builder.graph_def(), "y", {"x": value})
+
+
+@pytest.mark.parametrize(
+    ("fetches", "feeds", "error", "message"),
+    [
+        (
+            ["nope:0"],
+            {},
+            InvalidArgumentError,
+            "Tensor nope:0, specified in either feed_devices or fetch_devices",
+        ),
+        (["n0"], {"x:-1": 1.0}, InvalidArgumentError, "Tensor x:-1:0, specified in either"),
+        (["n0:1"], {}, OutOfRangeError, "Node 'n0' (type: 'Neg', num of outputs: 1) does not have output 1"),
+        (["x:0"], {"x:0": 1.0}, InvalidArgumentError, "x:0 is both fed and fetched."),
+        ([], {}, InvalidArgumentError, "Must specify at least one target to fetch or execute."),
+        (["n0"], [("x", 1.0), ("x", 2.0)], InvalidArgumentError, 'Endpoint "x" fed more than once.'),
+        (["n0"], {}, InvalidArgumentError, "You must feed a value for placeholder tensor 'x' with dtype float"),
+    ],
+)
+async def test_wrong_requests_are_refused_in_the_words_of_the_field(
+    fetches: list[str], feeds: Any, error: type[PartitaError], message: str
+) -> None:
+    with pytest.raises(error) as caught:
+        await run(chain(), fetches, feeds)
+    assert caught.value.message.startswith(message)
+
+
+async def test_an_unknown_target_is_not_found() -> None:
+    with pytest.raises(NotFoundError, match="PruneForTargets: Some target nodes not found: nope"):
+        await run(chain(), [], targets=["nope"])
+
+
+async def test_all_ops_without_kernel_are_named_at_once() -> None:
+    builder = GraphBuilder()
+    builder.op("IteratorFromStringHandle", builder.constant(b"", "string"), name="a", device=cpu(0))
+    builder.op("ReadFile", builder.constant(b"", "string"), name="b", device=cpu(0))
+    with pytest.raises(UnimplementedError, match=r"IteratorFromStringHandle, ReadFile.*'a'.*'b'"):
+        async with open_session(builder.graph_def()) as session:
+            await session.run([], targets=["a", "b"])
+
+
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:2"])
+async def test_the_error_of_a_kernel_says_where_and_the_session_goes_on(devices: str) -> None:
+    builder = GraphBuilder()
+    where = cpu(int(devices[-1]) - 1)
+    x = builder.placeholder("x", "float32", device=cpu(0))
+    builder.op("Reshape", x, builder.constant([2, 2], device=cpu(0)), name="y", device=where)
+    async with open_session(builder.graph_def(), devices) as session:
+        for step in (1, 3):
+            with pytest.raises(InvalidArgumentError, match=r"^Input to reshape is a tensor with 3 values") as caught:
+                await session.run("y", {"x": [1.0, 2.0, 3.0]})
+            error = caught.value
+            assert (error.node, error.op, error.device, error.step) == ("y", "Reshape", where, step)
+            (got,) = await session.run("y", {"x": [1.0, 2.0, 3.0, 4.0]})
+            assert got.tolist() == [[1, 2], [3, 4]]
+
+
+async def test_what_a_kernel_raises_that_is_no_error_of_ours_becomes_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_value: Any) -> Any:
+        raise ZeroDivisionError("oh")
+
+    replace_neg(monkeypatch, failing)
+    with pytest.raises(UnknownError, match="kernel of op 'Neg' raised ZeroDivisionError: oh") as caught:
+        await run(chain(), "n2", {"x": 1.0})
+    assert caught.value.node == "n0"
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+# The session as a context
+
+
+async def test_a_closed_session_refuses_to_run() -> None:
+    async with open_session(chain(devices=1)) as session:
+        pass
+    with pytest.raises(CancelledError, match=r"^Session has been closed"):
+        await session.run("n0", {"x": 1.0})
+
+
+@pytest.mark.parametrize("error", [KeyError("mine"), BaseException("mine too")])
+async def test_exceptions_of_the_user_come_out_as_they_were_raised(error: BaseException) -> None:
+    with pytest.raises(type(error)) as caught:
+        async with open_session(chain(devices=1)):
+            raise error
+    assert caught.value is error
+
+
+async def test_a_cancellation_from_outside_passes_untouched() -> None:
+    with trio.CancelScope() as scope:
+        async with open_session(chain(devices=1)):
+            scope.cancel()
+            try:
+                await trio.sleep_forever()
+            except trio.Cancelled:
+                cancelled_inside = True
+                raise
+    assert scope.cancelled_caught
+    assert cancelled_inside
+
+
+async def test_a_request_is_prepared_once() -> None:
+    async with open_session(chain(), "cpu:2") as session:
+        first = session.prepare(["x"], ["n2"])
+        await session.run("n2", {"x": 1.0})
+        assert session.prepare("x", "n2") is first
+        assert session.prepare("x", "n1") is not first
+
+
+async def test_generated_names_go_on_counting_over_requests() -> None:
+    def transfers(session: Session, fetch: str) -> set[str]:
+        partitions = session.prepare("x", fetch).partitions.values()
+        return {node.name for part in partitions for node in part.op_nodes() if node.is_send or node.is_recv}
+
+    async with open_session(chain(), "cpu:2") as session:
+        assert transfers(session, "n1") == {"n0/_0", "n0/_1", "n1/_2", "n1/_3"}
+        assert transfers(session, "n1:0") == {"n0/_4", "n0/_5", "n1/_6", "n1/_7"}
+
+
+# Options
+
+
+async def test_partition_graphs_are_returned_when_asked_for() -> None:
+    metadata = RunMetadata()
+    await run(chain(), "n2", {"x": 1.0}, options=RunOptions(output_partition_graphs=True), metadata=metadata)
+    names = [{node.name for node in graph.node} for graph in metadata.partition_graphs]
+    assert len(names) == 2
+    assert {"_arg_x_0_0", "n0", "n2", "_retval_n2_0_0"} < names[0] | names[1]
+    assert not metadata.step_stats.dev_stats
+
+
+async def test_a_trace_has_every_node_but_transfers_and_the_same_values() -> None:
+    metadata = RunMetadata()
+    options = RunOptions(trace_level=RunOptions.SOFTWARE_TRACE)
+    (got,) = await run(chain(), "n2", {"x": 2.0}, options=options, metadata=metadata)
+    assert got == -2
+    nodes = {device.device: [s.node_name for s in device.node_stats] for device in metadata.step_stats.dev_stats}
+    assert nodes == {cpu(0): ["n0", "n2"], cpu(1): ["n1"]}
+    stats = metadata.step_stats.dev_stats[0].node_stats[0]
+    assert stats.timeline_label.endswith(" = Neg")
+    assert 0 <= stats.op_start_rel_micros <= stats.op_end_rel_micros <= stats.all_end_rel_micros
+
+
+async def test_every_traced_step_of_a_request_has_a_trace_of_its_own() -> None:
+    """Though its plans are made once."""
+    options = RunOptions(trace_level=RunOptions.FULL_TRACE)
+    async with open_session(chain(), "cpu:2") as session:
+        for value in (1.0, 2.0, 3.0):
+            metadata = RunMetadata()
+            assert await session.run("n2", {"x": value}, options=options, metadata=metadata) == [-value]
+            assert sum(len(device.node_stats) for device in metadata.step_stats.dev_stats) == 3
+
+
+async def test_a_step_that_takes_longer_than_allowed_fails_and_the_session_goes_on(
+    monkeypatch: pytest.MonkeyPatch, mock_clock: MockClock
+) -> None:
+    def slow(value: Any) -> Any:
+        mock_clock.jump(0.001)
+        return -value
+
+    replace_neg(monkeypatch, slow)
+    async with open_session(chain(200), "cpu:2", budget_s=0, thread_limit_s=60) as session:
+        with pytest.raises(DeadlineExceededError, match="timeout_in_ms = 100"):
+            await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=100))
+        (got,) = await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=1000))
+        assert got == 1
+    config = ConfigProto(operation_timeout_in_ms=100)
+    async with open_session(chain(200), "cpu:2", budget_s=0, thread_limit_s=60, config=config) as session:
+        with pytest.raises(DeadlineExceededError, match="timeout_in_ms = 100"):
+            await session.run("n199", {"x": 1.0})
+        await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=1000))
+
+
+async def test_a_request_on_a_large_graph_is_prepared_once_while_others_run() -> None:
+    async def step(session: Session, fetch: str, expected: int) -> None:
+        (got,) = await session.run(fetch, {"x": 1.0})
+        assert got == expected
+
+    async with open_session(chain(2500), "cpu:2") as session:
+        async with trio.open_nursery() as nursery:
+            for _ in range(3):
+                nursery.start_soon(step, session, "n1999", 1)
+                nursery.start_soon(step, session, "n0", -1)
+        assert session.statistics().requests == 2
+
+
+async def test_another_thread_is_refused() -> None:
+    """Its event loop would wait for an answer that comes in this one."""
+    async with open_session(chain(2), "cpu:2") as session:
+        with pytest.raises(FailedPreconditionError, match="event loop of another thread"):
+            await trio.to_thread.run_sync(partial(trio.run, session.run, "n1", {"x": 1.0}))
+        assert await session.run("n1", {"x": 1.0}) == [1.0]
+
+
+async def test_the_import_of_a_large_graph_can_be_cancelled() -> None:
+    """It goes on in its thread to the next report of progress, and no further."""
+    counts: list[int] = []
+    with trio.CancelScope() as scope:
+
+        def on_read(count: int) -> None:
+            counts.append(count)
+            trio.from_thread.run_sync(scope.cancel)
+
+        async with open_session(chain(20_000).SerializeToString(), "cpu:2", on_read=on_read):
+            pytest.fail("it was imported whole")
+    assert scope.cancelled_caught
+    assert len(counts) == 1
+
+
+async def test_the_preparation_of_a_large_request_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes on in its thread to the next stage, and no further; the next request is prepared as ever."""
+    stages: list[str] = []
+    monkeypatch.setattr(session_module, "_LARGE", 0)
+    async with open_session(chain(), "cpu:2") as session:
+        with trio.CancelScope() as scope:
+
+            def cut_out(*arguments: Any, **more: Any) -> Any:
+                stages.append("cut out")
+                trio.from_thread.run_sync(scope.cancel)
+                return client_graph(*arguments, **more)
+
+            def compiled(*arguments: Any, **more: Any) -> Any:
+                stages.append("compiled")
+                return compile_plans(*arguments, **more)
+
+            monkeypatch.setattr(preparation, "client_graph", cut_out)
+            monkeypatch.setattr(preparation, "compile_plans", compiled)
+            await session.run("n0", {"x": 1.0})
+        assert scope.cancelled_caught
+        assert stages == ["cut out"]
+        monkeypatch.setattr(preparation, "client_graph", client_graph)
+        assert await session.run("n0", {"x": 1.0}) == [-1]
+        assert stages == ["cut out", "compiled"]

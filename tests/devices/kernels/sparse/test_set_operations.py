@@ -1,0 +1,72 @@
+"""Sets of rows are Python's sets; the edit distance is a metric."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.devices.kernels.sparse.set_operations import levenshtein
+from partita.errors import InternalError, InvalidArgumentError
+from partita.graph.dtypes import Array
+from tests.devices.kernels.harness import check_shapes, run
+
+WORDS = st.lists(st.integers(0, 2), max_size=6)
+OPERATIONS = {"a-b": set.difference, "b-a": lambda a, b: b - a, "intersection": set.intersection, "union": set.union}
+
+
+def dense(rows: list[list[int]], width: int) -> Array:
+    """Rows as a matrix, cut or filled with zeros."""
+    return np.array([(row + [0] * width)[:width] for row in rows], np.int64).reshape(len(rows), width)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), max_size=3), st.sampled_from(sorted(OPERATIONS)))
+def test_rows_are_sets(pairs: list[tuple[list[int], list[int]]], operation: str) -> None:
+    """Row by row the set that Python makes, in ascending order, as a sparse tensor."""
+    a, b = dense([x for x, _ in pairs], 3), dense([y for _, y in pairs], 2)
+    indices, values, shape = check_shapes("DenseToDenseSetOperation", a, b, set_operation=operation)
+    expected = [sorted(OPERATIONS[operation](set(x.tolist()), set(y.tolist()))) for x, y in zip(a, b, strict=True)]
+    assert indices.tolist() == [[i, k] for i, row in enumerate(expected) for k in range(len(row))]
+    assert values.tolist() == [value for row in expected for value in row]
+    assert shape.tolist() == [len(pairs), max(map(len, expected), default=0)]
+
+
+@given(WORDS, WORDS, WORDS)
+def test_distance_is_a_metric(a: list[int], b: list[int], c: list[int]) -> None:
+    """Zero for equals alone, symmetric, no longer than a detour, at most the longer length."""
+    assert (levenshtein(a, b) == 0) == (a == b)
+    assert levenshtein(a, b) == levenshtein(b, a) <= max(len(a), len(b))
+    assert levenshtein(a, c) <= levenshtein(a, b) + levenshtein(b, c)
+
+
+def sparse(places: list[list[int]], values: list[int], shape: list[int]) -> tuple[Array, Array, Array]:
+    """The three parts of a sparse tensor."""
+    return np.array(places, np.int64).reshape(-1, 2), np.array(values, np.int64), np.array(shape, np.int64)
+
+
+HYPOTHESIS = sparse([[0, 0], [0, 1], [2, 0]], [1, 2, 3], [3, 2])
+TRUTH = sparse([[0, 0], [0, 2], [1, 0]], [1, 3, 4], [3, 3])
+
+
+def test_distance_of_sparse_sequences() -> None:
+    """Normalised by the truth's length; infinite without a truth, zero without both."""
+    assert check_shapes("EditDistance", *HYPOTHESIS, *TRUTH).tolist() == [0.5, 1, np.inf]
+    assert run("EditDistance", *HYPOTHESIS, *TRUTH, normalize=False).tolist() == [1, 1, 1]
+    wider = (*HYPOTHESIS[:2], np.array([4, 2], np.int64))
+    assert check_shapes("EditDistance", *wider, *TRUTH).tolist() == [0.5, 1, np.inf, 0]
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    """Shapes, operations, and places outside of the declared shape."""
+    a = np.zeros((2, 1), np.int64)
+    with pytest.raises(InvalidArgumentError, match=r"Mismatched shapes \[2\] vs. \[1\]"):
+        run("DenseToDenseSetOperation", a, a[:1], set_operation="union")
+    with pytest.raises(InvalidArgumentError, match="Invalid set_operation foo"):
+        run("DenseToDenseSetOperation", a, a, set_operation="foo")
+    with pytest.raises(InvalidArgumentError, match="has rank 1 < 2"):
+        run("DenseToDenseSetOperation", a[0], a, set_operation="union")
+    with pytest.raises(InvalidArgumentError, match=r"Expected hypothesis_values\.NumElements"):
+        run("EditDistance", HYPOTHESIS[0], HYPOTHESIS[1][:2], HYPOTHESIS[2], *TRUTH)
+    with pytest.raises(InternalError):
+        run("EditDistance", *sparse([[5, 0]], [1], [3, 2]), *TRUTH)
