@@ -54,7 +54,7 @@ def test_the_module_is_the_command() -> None:
 def test_ctrl_c_ends_the_process_with_130(graph: Path, x: str) -> None:
     """One SIGINT in the tenth of a million steps over two devices: one line on stderr, and the exit code of a shell."""
     script = (
-        "import signal, sys; from partita.actors import session; from partita.scenarios.cli import main\n"
+        "import signal, sys; from partita.actors.sessions import session; from partita.scenarios.cli import main\n"
         "run = session.Session._run\n"
         "async def interrupted(self, prepared, fed, number):\n"
         "    if number == 10: signal.raise_signal(signal.SIGINT)\n"
