@@ -16,7 +16,9 @@ format:
 lint:
 	$(PYTHON) -m ruff check .
 
+# mypy reads packages from folders of their name, and a clone may have any: it finds this one by a link.
 types:
+	mkdir -p .mypy_cache/tree && ln -sfn ../.. .mypy_cache/tree/partita
 	$(PYTHON) -m mypy -p partita
 	$(PYTHON) -m mypy -p tests
 
