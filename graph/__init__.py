@@ -1,40 +1,61 @@
-"""What is computed: graphs, how they are read and written, cut for a request, and cut over devices."""
+"""What is computed: graphs, how they are made, read and written, changed by passes, and cut over devices."""
 
-from .dtypes import DataType
-from .formats.saved_model import SavedGraph, load_saved_model
-from .gradients import gradients
-from .graph import EdgeArrays, Graph, Versions
-from .graphdef.exporter import to_graph_def
-from .graphdef.files import graph_def_from_text, graph_def_to_text, load_graph_def, save_graph_def
-from .graphdef.importer import ImportOptions, ImportResults, graph_def_to_graph, import_graph_def
-from .node import Edge, Node, NodeClass
-from .ops.properties import NodeProperties
-from .partition import PartitionOptions, add_control_edges, partition, split_graph
-from .passes.client_graph import RewriteMetadata, build_client_graph, client_graph, rewrite_graph_for_execution
-from .protos import (
-    AttrValue,
-    ConfigProto,
-    CostGraphDef,
-    DeviceAttributes,
-    FunctionDefLibrary,
-    GraphDef,
-    GraphOptions,
-    MetaGraphDef,
-    NameAttrList,
-    NodeDef,
-    OpDef,
-    OpList,
-    RewriterConfig,
-    RunMetadata,
-    RunOptions,
-    SavedModel,
-    StepStats,
-    TensorProto,
-    TensorShapeProto,
-    VersionDef,
-)
-from .tensor import numpy_to_tensor, tensor_to_numpy
-from .tensor_id import TensorId, parse_tensor_name
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .builder.builder import GraphBuilder
+    from .dtypes import DataType
+    from .formats.saved_model import SavedGraph, load_saved_model
+    from .gradients.backward import gradients
+    from .graph import EdgeArrays, Graph, Versions
+    from .graphdef.exporter import to_graph_def
+    from .graphdef.files import graph_def_from_text, graph_def_to_text, load_graph_def, save_graph_def
+    from .graphdef.importer import ImportOptions, ImportResults, graph_def_to_graph, import_graph_def
+    from .node import Edge, Node, NodeClass
+    from .ops.properties import NodeProperties
+    from .ops.registry import register_op
+    from .partition.options import PartitionOptions
+    from .partition.recv_epochs import add_control_edges
+    from .partition.split import partition, split_graph
+    from .passes.client_graph import (
+        RewriteMetadata,
+        build_client_graph,
+        client_graph,
+        prune_for_reverse_reachability,
+        rewrite_graph_for_execution,
+    )
+    from .passes.lower_functional import lower_functional
+    from .passes.pipeline import Optimisations, optimize
+    from .protos import (
+        AttrValue,
+        ConfigProto,
+        CostGraphDef,
+        DeviceAttributes,
+        FunctionDefLibrary,
+        GraphDef,
+        GraphOptions,
+        MetaGraphDef,
+        NameAttrList,
+        NodeDef,
+        OpDef,
+        OpList,
+        RewriterConfig,
+        RunMetadata,
+        RunOptions,
+        SavedModel,
+        StepStats,
+        TensorProto,
+        TensorShapeProto,
+        VersionDef,
+    )
+    from .shape_inference.infer import infer_shapes
+    from .structured import cond, while_loop
+    from .tensor import numpy_to_tensor, tensor_to_numpy
+    from .tensor_id import TensorId, parse_tensor_name
 
 __all__ = [
     "AttrValue",
@@ -46,6 +67,7 @@ __all__ = [
     "EdgeArrays",
     "FunctionDefLibrary",
     "Graph",
+    "GraphBuilder",
     "GraphDef",
     "GraphOptions",
     "ImportOptions",
@@ -58,6 +80,7 @@ __all__ = [
     "NodeProperties",
     "OpDef",
     "OpList",
+    "Optimisations",
     "PartitionOptions",
     "RewriteMetadata",
     "RewriterConfig",
@@ -74,19 +97,81 @@ __all__ = [
     "add_control_edges",
     "build_client_graph",
     "client_graph",
+    "cond",
     "gradients",
     "graph_def_from_text",
     "graph_def_to_graph",
     "graph_def_to_text",
     "import_graph_def",
+    "infer_shapes",
     "load_graph_def",
     "load_saved_model",
+    "lower_functional",
     "numpy_to_tensor",
+    "optimize",
     "parse_tensor_name",
     "partition",
+    "prune_for_reverse_reachability",
+    "register_op",
     "rewrite_graph_for_execution",
     "save_graph_def",
     "split_graph",
     "tensor_to_numpy",
     "to_graph_def",
+    "while_loop",
 ]
+
+load_lazily(
+    __name__,
+    {
+        "builder.builder": ["GraphBuilder"],
+        "dtypes": ["DataType"],
+        "formats.saved_model": ["SavedGraph", "load_saved_model"],
+        "gradients.backward": ["gradients"],
+        "graph": ["EdgeArrays", "Graph", "Versions"],
+        "graphdef.exporter": ["to_graph_def"],
+        "graphdef.files": ["graph_def_from_text", "graph_def_to_text", "load_graph_def", "save_graph_def"],
+        "graphdef.importer": ["ImportOptions", "ImportResults", "graph_def_to_graph", "import_graph_def"],
+        "node": ["Edge", "Node", "NodeClass"],
+        "ops.properties": ["NodeProperties"],
+        "ops.registry": ["register_op"],
+        "partition.options": ["PartitionOptions"],
+        "partition.recv_epochs": ["add_control_edges"],
+        "partition.split": ["partition", "split_graph"],
+        "passes.client_graph": [
+            "RewriteMetadata",
+            "build_client_graph",
+            "client_graph",
+            "prune_for_reverse_reachability",
+            "rewrite_graph_for_execution",
+        ],
+        "passes.lower_functional": ["lower_functional"],
+        "passes.pipeline": ["Optimisations", "optimize"],
+        "protos": [
+            "AttrValue",
+            "ConfigProto",
+            "CostGraphDef",
+            "DeviceAttributes",
+            "FunctionDefLibrary",
+            "GraphDef",
+            "GraphOptions",
+            "MetaGraphDef",
+            "NameAttrList",
+            "NodeDef",
+            "OpDef",
+            "OpList",
+            "RewriterConfig",
+            "RunMetadata",
+            "RunOptions",
+            "SavedModel",
+            "StepStats",
+            "TensorProto",
+            "TensorShapeProto",
+            "VersionDef",
+        ],
+        "shape_inference.infer": ["infer_shapes"],
+        "structured": ["cond", "while_loop"],
+        "tensor": ["numpy_to_tensor", "tensor_to_numpy"],
+        "tensor_id": ["TensorId", "parse_tensor_name"],
+    },
+)

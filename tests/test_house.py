@@ -21,6 +21,7 @@ CHECKOUT = Path(__file__).parents[1]
 FLOORS = {
     "__init__": 0,
     "errors": 0,
+    "lazy": 0,
     "graph": 1,
     "rendezvous": 1,
     "devices": 2,
@@ -44,7 +45,7 @@ SHORT = 8  # a public function up to this many lines may let its name speak
 
 def sources(*folders: str) -> list[Path]:
     """Own Python files below the folders (of the package by default), without those protoc wrote."""
-    found = [CHECKOUT / f"{name}.py" for name in ("__init__", "__main__", "errors")] if not folders else []
+    found = [CHECKOUT / f"{name}.py" for name in ("__init__", "__main__", "errors", "lazy")] if not folders else []
     for folder in folders or ROOMS:
         found += (CHECKOUT / folder).rglob("*.py")
     return sorted(path for path in found if path.exists() and not path.name.endswith("_pb2.py"))

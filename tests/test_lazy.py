@@ -1,0 +1,78 @@
+"""Packages that load their public names on first use: type checkers read what runs, in every order of imports."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import FunctionType
+
+import pytest
+
+from partita.lazy import LazyPackage
+
+CHECKOUT = Path(__file__).parents[1]
+LAZY = sorted(path.parent.name for path in CHECKOUT.glob("*/__init__.py") if "load_lazily(" in path.read_text())
+
+
+def package(name: str) -> LazyPackage:
+    """A lazy package."""
+    module = import_module(f"partita.{name}")
+    assert isinstance(module, LazyPackage)
+    return module
+
+
+def names_for_type_checkers(name: str) -> dict[str, str]:
+    """What a package imports under TYPE_CHECKING: module by name, relative to the package."""
+    tree = ast.parse((CHECKOUT / name / "__init__.py").read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: "." * (node.level - 1) + (node.module or "") for node in imports for alias in node.names}
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_type_checkers_read_what_runs(name: str) -> None:
+    """The names imported for type checkers, those in __all__ and those loaded on first use are the same ones."""
+    found = package(name).module_by_name
+    assert found == names_for_type_checkers(name)
+    assert sorted(found) == sorted(vars(package(name))["__all__"])
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_every_public_name_is_there(name: str) -> None:
+    """Each name of a package can be imported from it, and dir() lists it."""
+    assert set(package(name).module_by_name) <= set(dir(package(name)))
+    for public in package(name).module_by_name:
+        assert getattr(package(name), public) is not None
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    """The message names the package and the name."""
+    with pytest.raises(AttributeError, match=r"module 'partita\.graph' has no attribute 'grpah'"):
+        package("graph").grpah  # noqa: B018 - the look-up is what fails
+
+
+@pytest.mark.parametrize("name", ["gradients", "partition"])
+@pytest.mark.parametrize(
+    "order",
+    [
+        "from partita.graph import {name}",
+        "import partita.graph.{name}; from partita.graph import {name}",
+        "from partita.graph import {name}; import partita.graph.{name}; from partita.graph import {name}",
+        "from partita.graph.{name} import *; from partita.graph import {name}",
+        "import partita.actors; from partita.graph import {name}",
+    ],
+)
+def test_a_function_hides_the_package_of_its_name(name: str, order: str) -> None:
+    """`from partita.graph import gradients` gives the function, whatever was imported before."""
+    check = f"; assert type({name}).__name__ == {FunctionType.__name__!r}, {name}"
+    subprocess.run([sys.executable, "-c", order.format(name=name) + check], check=True)
+
+
+def test_a_package_imports_nothing_until_it_is_asked() -> None:
+    """`import partita.graph` loads none of its modules."""
+    code = "import sys, partita.graph; print(sorted(name for name in sys.modules if name.startswith('partita.')))"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert loaded.strip() == "['partita.graph', 'partita.lazy']"
