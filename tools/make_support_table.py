@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from partita.devices.kernels import cost_families as cost_families  # for what it registers
+from partita.devices.kernels import op_cost
 from partita.devices.kernels import registry as kernels
-from partita.devices.timing import op_cost
 from partita.graph.analysis import gradient_rules as gradients
 from partita.graph.analysis import shape_functions as shapes
 from partita.graph.dtypes import DataType, base_type, dtype_name

@@ -5,8 +5,8 @@ holds: one factory per op; a factory runs once per node, the function it returns
 (numpy array or numpy scalar) per data input. It returns None for no outputs, the bare value for one, a tuple for more.
 What a kernel gives that was registered from outside of this package is checked in every step (`is_ours`).
 
-To add an op, write its kernel in the family module here, its shape function in the module of the same name under
-`graph/ops/shapes` and, where the default (a flop per output element) is wrong, its cost in `devices/timing/op_cost.py`.
+To add an op, write its kernel in a module of its family here; where the default (a flop per output element) is wrong,
+its cost in the module `*_costs` beside it; its shape function and gradient in the same family of `graph/ops`.
 """
 
 from __future__ import annotations

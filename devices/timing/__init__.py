@@ -1,7 +1,6 @@
 """Virtual time: op costs, the simulated cluster, and the timeline it produces."""
 
-# The costs_* modules are imported for what they register.
-from . import costs_conv, costs_dense, costs_free, costs_nn
+from ..kernels import cost_families as cost_families  # for what the families register
 from .cost_source import CostSource, OpCost, RooflineSource
 from .simulate import simulate
 from .timeline import BASIS, Timeline, TimelineEvent, start_times
@@ -13,10 +12,6 @@ __all__ = [
     "RooflineSource",
     "Timeline",
     "TimelineEvent",
-    "costs_conv",
-    "costs_dense",
-    "costs_free",
-    "costs_nn",
     "simulate",
     "start_times",
 ]

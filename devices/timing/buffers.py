@@ -12,9 +12,9 @@ from math import prod
 from ...graph.dtypes import item_size
 from ...graph.ops.memory_types import memory_types
 from ..cluster import Cluster
+from ..kernels.op_cost import Dims, is_view
 from ..memory import Buffer, Place
 from .log import StepLog
-from .op_cost import Dims, is_view
 from .work import Duty, Work
 
 _WHOLE_STEP_OPS = frozenset({"Const", "HostConst", "Variable", "VariableV2", "VarHandleOp"})

@@ -17,8 +17,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import DataType, dtype_name, item_size
-from ..spec import DeviceSpec
-from .op_cost import (
+from ..kernels.op_cost import (
     CostContext,
     Dims,
     bytes_of,
@@ -30,6 +29,7 @@ from .op_cost import (
     output_bytes,
     waits_ns,
 )
+from ..spec import DeviceSpec
 
 Provenance = Literal["measured", "fitted", "roofline", "assumed", "free"]
 

@@ -21,9 +21,9 @@ from ...graph.dtypes import item_size
 from ...graph.node import NodeClass
 from ...graph.shape_inference.infer import InferredShapes
 from ..cluster import Cluster
+from ..kernels.op_cost import Dims
 from ..topology import Link, Route
 from .cost_source import CostSource, OpCost
-from .op_cost import Dims
 from .unmodelled import check_modelled
 
 _FREE = OpCost(0, 0, 0, "free")

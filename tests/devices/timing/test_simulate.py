@@ -12,10 +12,10 @@ import pytest
 
 from partita.devices import Cluster, local_cluster
 from partita.devices.catalog import device_spec, device_spec_from
+from partita.devices.kernels.op_cost import Dims
 from partita.devices.spec import DeviceSpec
 from partita.devices.timing import OpCost, Timeline, simulate, start_times
 from partita.devices.timing.cost_source import OpProperties
-from partita.devices.timing.op_cost import Dims
 from partita.errors import InvalidArgumentError
 from partita.graph import DataType, Graph, PartitionOptions, partition
 

@@ -1,6 +1,6 @@
 """The table of op costs: how many operations an op does and how many bytes it moves, from shapes alone.
 
-Flows in: registrations by the `costs_*` modules beside this one, then a `CostContext` with concrete shapes. Flows out:
+Flows in: registrations by the modules `*_costs` of the families, then a `CostContext` with concrete shapes. Flows out:
 an operation count and a byte count, both integers, and for ops that just wait a time. Always holds: counts depend on
 nothing but op, attrs, types and shapes, so they may be memoised; an op nobody registered costs one operation per output
 element and reads its inputs and writes its outputs once.
@@ -85,6 +85,11 @@ def bytes_moved(*ops: str) -> Callable[[Count], Count]:
     return _register(_BYTES, ops, "bytes")
 
 
+def moves(*ops: str) -> None:
+    """Registers ops that compute nothing, but read and write."""
+    flops(*ops)(lambda c: 0)
+
+
 def waits(*ops: str) -> Callable[[Count], Count]:
     """Registers the decorated count of nanoseconds that `ops` take on any device, besides what they compute."""
     return _register(_WAITS, ops, "nanoseconds")
@@ -156,6 +161,16 @@ def _counted(count: Count, c: CostContext) -> int:
 def elements_written(c: CostContext) -> int:
     """Elements of all outputs together."""
     return sum(map(prod, c.outputs))
+
+
+def elements_read(c: CostContext) -> int:
+    """Elements of the first input: what a reduction adds up or compares, one operation each."""
+    return c.elements_in()
+
+
+def rows_picked(c: CostContext) -> int:
+    """Bytes of a gather: the rows picked are read and written, the indices read, the rest of the table is untouched."""
+    return 2 * c.bytes_out() + c.bytes_in(1)
 
 
 def input_bytes(c: CostContext) -> int:

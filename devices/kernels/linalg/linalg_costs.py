@@ -1,4 +1,4 @@
-"""Costs of matrix products, tensor contractions and factorisations.
+"""Costs of matrix products, tensor contractions, factorisations and Fourier transforms.
 
 Flows in: shapes of the factors. Flows out: operation counts. Always holds: a product of m x k and k x n counts 2*m*k*n,
 one multiplication and one addition per term (Golub and Van Loan, Matrix Computations, section 1.1).
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from math import prod
 
-from .op_cost import CostContext, flops
+from ..op_cost import CostContext, flops
 
 
 @flops("MatMul", "SparseMatMul", "_FusedMatMul", "QuantizedMatMul", matrix=True)

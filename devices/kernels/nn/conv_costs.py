@@ -1,4 +1,4 @@
-"""Costs of convolutions, their gradients, and poolings.
+"""Costs of convolutions and their gradients.
 
 Flows in: shapes of images and filters. Flows out: operation counts. Always holds: every output point of a convolution
 costs 2 * (filter points) * (input channels of its group); both gradients do exactly the products of the forward pass
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from math import prod
 
-from .op_cost import CostContext, Dims, flops
+from ..op_cost import CostContext, Dims, flops
 
 _CONVOLUTIONS = ("Conv2D", "Conv3D", "_FusedConv2D", "_FusedConv3D", "Conv")
 _DEPTHWISE = "DepthwiseConv2dNative"
@@ -69,32 +69,3 @@ def depthwise_input_gradient(c: CostContext) -> int:
 def depthwise_filter_gradient(c: CostContext) -> int:
     """inputs: image, filter sizes, gradient of the output; the output has the filter's shape."""
     return 2 * prod(c.outputs[0][:2]) * c.elements_in(2)
-
-
-def _window(c: CostContext) -> int:
-    """Points of a pooling window, from attr `ksize`, 1 where the window is an input."""
-    return prod(c.attrs.get("ksize") or (1,))
-
-
-@flops("MaxPool", "MaxPoolV2", "MaxPool3D", "MaxPoolWithArgmax")
-def max_pool(c: CostContext) -> int:
-    """Comparisons: one fewer than the window has points, at least one, per output point."""
-    return max(1, _window(c) - 1) * c.elements_out()
-
-
-@flops("AvgPool", "AvgPool3D")
-def avg_pool(c: CostContext) -> int:
-    """Per output point one addition fewer than the window has points, and one multiplication."""
-    return _window(c) * c.elements_out()
-
-
-@flops("MaxPoolGrad", "MaxPoolGradV2", "MaxPool3DGrad", "MaxPoolGradWithArgmax")
-def max_pool_gradient(c: CostContext) -> int:
-    """Every window is searched again, and its winner gets one addition. inputs: image, output, gradient."""
-    return (_window(c) + 1) * c.elements_in(2)
-
-
-@flops("AvgPoolGrad", "AvgPool3DGrad")
-def avg_pool_gradient(c: CostContext) -> int:
-    """One addition per window point, and one division per window. inputs: image sizes, gradient."""
-    return (_window(c) + 1) * c.elements_in(1)

@@ -1,0 +1,34 @@
+"""Costs of ops that rearrange, cut, join or pick elements: they compute nothing, and some pass on what exists.
+
+Flows in: shapes. Flows out: byte counts, and which ops take no time.
+"""
+
+from __future__ import annotations
+
+from ..op_cost import CostContext, bytes_moved, free, moves, output_bytes, rows_picked, view
+
+view("ExpandDims", "Reshape", "Squeeze")
+free(
+    "BroadcastArgs",
+    "BroadcastGradientArgs",
+    "ConcatOffset",
+    "InvertPermutation",
+    "Rank",
+    "Shape",
+    "ShapeN",
+    "Size",
+)
+moves(
+    *("BatchToSpace", "BatchToSpaceND", "BroadcastTo", "Concat", "ConcatV2", "DepthToSpace", "DynamicPartition"),
+    *("DynamicStitch", "Fill", "Gather", "GatherNd", "GatherV2", "MirrorPad", "OneHot", "Pack", "Pad", "PadV2"),
+    *("ParallelConcat", "Reverse", "ReverseV2", "Slice", "SpaceToBatch", "SpaceToBatchND", "SpaceToDepth", "Split"),
+    *("SplitV", "StridedSlice", "StridedSliceGrad", "Tile", "Transpose", "Unique", "Unpack"),
+)
+bytes_moved("Fill")(output_bytes)
+bytes_moved("Gather", "GatherNd", "GatherV2")(rows_picked)
+
+
+@bytes_moved("Slice", "StridedSlice")
+def slice_bytes(c: CostContext) -> int:
+    """Only what is cut out is read and written."""
+    return 2 * c.bytes_out()

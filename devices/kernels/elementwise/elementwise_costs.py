@@ -1,0 +1,31 @@
+"""Costs of functions of single elements, where they differ from one operation per element of the output.
+
+Flows in: shapes. Flows out: operation and byte counts, and which ops take no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..op_cost import CostContext, bytes_moved, flops, moves, output_bytes, view
+
+view("Bitcast", "CheckNumerics")
+moves("Cast", "OnesLike", "ZerosLike")
+bytes_moved("OnesLike", "ZerosLike")(output_bytes)
+
+
+# Operations per output element of functions that hardware computes in steps: what TensorFlow's cost model answers
+# for them (2.21, calibration runs: 1.814 ms and 2.016 ms for 2,097,152 elements at 41.6 operations per ns).
+_STEPS: Mapping[str, int] = {"Tanh": 36, "Sigmoid": 40}
+
+
+@flops(*_STEPS)
+def stepwise(c: CostContext) -> int:
+    """Operations of one element times elements."""
+    return _STEPS[c.op] * c.elements_out()
+
+
+@flops("AddN", "AccumulateNV2")
+def add_n(c: CostContext) -> int:
+    """One addition per element of every input after the first."""
+    return max(1, len(c.inputs) - 1) * c.elements_out()

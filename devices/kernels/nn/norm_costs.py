@@ -1,0 +1,30 @@
+"""Costs of normalisations and their gradients.
+
+Flows in: shapes of images. Flows out: operation counts; each docstring says which steps a count adds up.
+"""
+
+from __future__ import annotations
+
+from ..op_cost import CostContext, flops
+
+
+def _is_training(c: CostContext) -> bool:
+    return bool(c.attrs.get("is_training", True))
+
+
+@flops("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
+def batch_norm(c: CostContext) -> int:
+    """Per element: scale and shift (2); in training also the sum (1) and the squared deviations (3)."""
+    return (6 if _is_training(c) else 2) * c.elements_in()
+
+
+@flops("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
+def batch_norm_gradient(c: CostContext) -> int:
+    """Per element: normalise (2), its product with the gradient and both sums (3), and the input's gradient (6)."""
+    return 11 * c.elements_in()
+
+
+@flops("LRN")
+def local_response_norm(c: CostContext) -> int:
+    """Per element: a square, a window of 2 * radius + 1 additions, a power and a division."""
+    return (2 * int(c.attrs.get("depth_radius", 5)) + 4) * c.elements_in()

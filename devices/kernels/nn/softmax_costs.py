@@ -1,0 +1,20 @@
+"""Costs of softmax and of the losses made of it.
+
+Flows in: shapes of logits. Flows out: operation counts; each docstring says which steps a count adds up.
+"""
+
+from __future__ import annotations
+
+from ..op_cost import CostContext, flops
+
+
+@flops("Softmax", "LogSoftmax")
+def softmax(c: CostContext) -> int:
+    """Per element: maximum, subtraction, exponential, sum, division (or subtraction of the logarithm)."""
+    return 5 * c.elements_in()
+
+
+@flops("SoftmaxCrossEntropyWithLogits", "SparseSoftmaxCrossEntropyWithLogits")
+def cross_entropy(c: CostContext) -> int:
+    """Softmax (5), product with the labels, its sum, and the gradient's subtraction, per logit."""
+    return 8 * c.elements_in()

@@ -1,0 +1,57 @@
+"""Costs of reading and writing variables.
+
+Flows in: shapes. Flows out: operation and byte counts, and which ops take no time. A read through a handle shares the
+buffer of the variable.
+"""
+
+from __future__ import annotations
+
+from ..op_cost import CostContext, bytes_moved, flops, free, moves, rows_picked, view
+
+view("ReadVariableOp")
+free(
+    "AssignVariableOp",
+    "DestroyResourceOp",
+    "IsVariableInitialized",
+    "VarHandleOp",
+    "VarIsInitializedOp",
+    "Variable",
+    "VariableShape",
+    "VariableV2",
+)
+moves("Assign", "ResourceGather", "ResourceGatherNd")
+bytes_moved("ResourceGather", "ResourceGatherNd")(rows_picked)
+
+
+@bytes_moved("Assign")
+def assign_bytes(c: CostContext) -> int:
+    """The value is read and the variable written; the variable's old value is not."""
+    return 2 * c.bytes_in(1)
+
+
+_SCATTER_ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Min", "Max")
+_SCATTER_KINDS = ("Update", *_SCATTER_ARITHMETIC)
+
+
+@flops(*(f"{prefix}Scatter{kind}" for prefix in ("", "Resource") for kind in _SCATTER_KINDS))
+def scatter(c: CostContext) -> int:
+    """One operation per element of the updates (input 2), none where they replace."""
+    return 0 if c.op.endswith("Update") else c.elements_in(2)
+
+
+@bytes_moved(*(f"{prefix}Scatter{kind}" for prefix in ("", "Resource") for kind in _SCATTER_KINDS))
+def scatter_bytes(c: CostContext) -> int:
+    """Updates are read, the rows they hit are read and written, the indices are read."""
+    return 3 * c.bytes_in(2) + c.bytes_in(1)
+
+
+@flops("AssignAddVariableOp", "AssignSubVariableOp", "AssignAdd", "AssignSub")
+def assign_add(c: CostContext) -> int:
+    """One addition per element of the value (input 1)."""
+    return c.elements_in(1)
+
+
+@bytes_moved("AssignAddVariableOp", "AssignSubVariableOp", "AssignAdd", "AssignSub")
+def assign_add_bytes(c: CostContext) -> int:
+    """The value and the variable are read, the variable is written."""
+    return 3 * c.bytes_in(1)
