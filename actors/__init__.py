@@ -8,15 +8,22 @@ with BlockingSession(graph_def, "cpu:4") as session:        scripts and notebook
 
 async with open_saved_model("model", devices="cpu:4") as model:
     scores = (await model.run({"x": batch}))["scores"]
+
+Names are imported when they are first used: whoever only compiles plans needs no sessions, and no trio.
 """
 
 from __future__ import annotations
 
-from ..graph import RunMetadata, RunOptions
-from .sessions.blocking import BlockingSession
-from .sessions.saved_model import SavedModelSession, open_saved_model
-from .sessions.session import Session, open_session
-from .sessions.session_callable import SessionCallable
+from typing import TYPE_CHECKING
+
+from ..lazy import load_lazily
+
+if TYPE_CHECKING:
+    from ..graph import RunMetadata, RunOptions
+    from .sessions.blocking import BlockingSession
+    from .sessions.saved_model import SavedModelSession, open_saved_model
+    from .sessions.session import Session, open_session
+    from .sessions.session_callable import SessionCallable
 
 __all__ = [
     "BlockingSession",
@@ -28,3 +35,14 @@ __all__ = [
     "open_saved_model",
     "open_session",
 ]
+
+load_lazily(
+    __name__,
+    {
+        ".graph": ["RunMetadata", "RunOptions"],
+        "sessions.blocking": ["BlockingSession"],
+        "sessions.saved_model": ["SavedModelSession", "open_saved_model"],
+        "sessions.session": ["Session", "open_session"],
+        "sessions.session_callable": ["SessionCallable"],
+    },
+)

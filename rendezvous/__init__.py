@@ -4,14 +4,21 @@ key.py          the name of one transfer, and its wire form
 rendezvous.py   the protocol, its states drawn
 local.py        the table of one process
 traced.py       any rendezvous, with a record of what happened
+
+Names are imported when they are first used: whoever only spells keys needs no trio.
 """
 
 from __future__ import annotations
 
-from .key import Key
-from .local import LocalRendezvous
-from .rendezvous import Callback, Outcome, Received, Rendezvous, Statistics, Waiter
-from .traced import Event, TracedRendezvous
+from typing import TYPE_CHECKING
+
+from ..lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .key import Key
+    from .local import LocalRendezvous
+    from .rendezvous import Callback, Outcome, Received, Rendezvous, Statistics, Waiter
+    from .traced import Event, TracedRendezvous
 
 __all__ = [
     "Callback",
@@ -25,3 +32,13 @@ __all__ = [
     "TracedRendezvous",
     "Waiter",
 ]
+
+load_lazily(
+    __name__,
+    {
+        "key": ["Key"],
+        "local": ["LocalRendezvous"],
+        "rendezvous": ["Callback", "Outcome", "Received", "Rendezvous", "Statistics", "Waiter"],
+        "traced": ["Event", "TracedRendezvous"],
+    },
+)

@@ -151,7 +151,7 @@ def test_a_library_stays_in_its_room(library: str) -> None:
 
 def test_messages_stay_with_graph_and_exporters() -> None:
     """Protobuf messages are made and read by graph's (de)serialisers and the trace exporters only."""
-    allowed = ["graph", "devices/timing/export", "actors/running/trace.py"]
+    allowed = ["graph", "devices/timing/export", "actors/plans/tracing.py", "actors/running/trace.py"]
     wrong = [
         f"{relative(path)}:{line} imports {name}"
         for path in sources()

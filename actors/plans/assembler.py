@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...graph.dtypes import is_ref
-from ..running.deferred import End
 from . import instructions as form
 from .binding import is_shared
 from .columns import Flags, Ints
+from .deferred import End
 from .draft import Draft
 from .roles import Role
 

@@ -9,20 +9,19 @@ carries out (transfers, control flow, arguments) never get here.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ...devices.kernels.registry import Construction, Kernel, is_deferred, is_ours, lookup
+from ...devices.kernels.registry import Construction, Kernel, Start, is_deferred, is_ours, lookup
 from ...errors import InvalidArgumentError, PartitaError, UnimplementedError, of_kernel
 from ...graph.dtypes import dtype_name, from_numpy, numpy_dtype
-from ..running.call_kernels import call_kernel, calls_functions, is_deferred_call
-from ..running.output_checks import checked_kernel, checked_start
+from ...graph.library.calls import calls_functions
+from .output_checks import checked_kernel, checked_start
 
 if TYPE_CHECKING:
     from ...devices.state import DeviceState
     from ...graph.dtypes import Array
     from ...graph.library.function_library import FunctionLibrary
     from ...graph.ops.properties import NodeProperties
-    from ..running.calls import Functions
 
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 _NAMED_IN_ERROR = 10
@@ -49,13 +48,27 @@ def has_kernel(properties: NodeProperties, library: FunctionLibrary | None) -> b
     return library is not None and calls_functions(properties, library)
 
 
+class CallResolver(Protocol):
+    """Who knows what nodes that call functions do: it is handed to a `Binder`, as a plan knows no functions."""
+
+    @property
+    def library(self) -> FunctionLibrary:
+        """The functions that nodes may call."""
+
+    def is_deferred(self, node: NodeProperties, device: str) -> bool:
+        """Whether the outputs of a node that calls functions come later than its kernel returns."""
+
+    def kernel(self, node: NodeProperties, device: str) -> Kernel | Start:
+        """The kernel of a node that calls functions, or what starts it if it is deferred."""
+
+
 class Binder:
     """Makes and remembers the kernels of one device. Keep it as long as the device: later plans find kernels made."""
 
     def __init__(self, device: str, state: DeviceState) -> None:
         self.device = device
         self.state = state
-        self.functions: Functions | None = None
+        self.functions: CallResolver | None = None
         self._shared: dict[NodeProperties, Kernel] = {}
         self.missing: list[tuple[str, str]] = []
 
@@ -76,7 +89,7 @@ class Binder:
         if factory is None:
             assert self.functions is not None  # or there is no kernel
             try:
-                return call_kernel(properties, self.functions, self.device)
+                return self.functions.kernel(properties, self.device)
             except PartitaError as error:
                 raise error.located(node=name, op=op, device=self.device) from error.__cause__
         construction = Construction(
@@ -98,7 +111,7 @@ class Binder:
             return True
         if self.functions is None or not calls_functions(properties, self.functions.library):
             return False
-        return is_deferred_call(properties, self.functions, self.device)
+        return self.functions.is_deferred(properties, self.device)
 
     def constant(self, name: str, properties: NodeProperties) -> Any:  # Any: only the graph knows the element type
         """The value of a Const node, in the form that kernels like best.

@@ -23,19 +23,19 @@ import numpy as np
 
 from ...devices.kernels.registry import is_waiting_for_files
 from ...graph.dtypes import DataType, base_type, is_ref
-from ..running.deferred import DeferredNode, End, launched
-from ..running.distributed_loops import DistributedLoop
-from ..running.local_loops import LocalLoop, local_loop
-from ..running.trace import traced
 from .assembler import Assembler
 from .binding import check_complete
 from .columns import Columns, Ints, columns_of
+from .deferred import End, launched
+from .distributed_loops import distributed_loop
 from .draft import Draft, draft_of
 from .layout import slots_of, template_of
 from .levels import Levels, Loop, levels_of, located, needs_levels
-from .plan import Argument, Arrival, Chunk, Expected, Plan, Result, Segment
+from .local_loops import local_loop
+from .plan import Argument, Arrival, Chunk, DeferredNode, DistributedLoop, Expected, LocalLoop, Plan, Result, Segment
 from .roles import Role, roles_of
 from .segments import Need
+from .tracing import traced
 from .transfers import Messages, Share, shares_of
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _compile_loop(
             from_elsewhere=from_elsewhere,
         )
         for (number, loop), plan in zip(together, plans, strict=True):
-            loops[number][frame] = DistributedLoop.of(loop, plan)
+            loops[number][frame] = distributed_loop(loop, plan)
 
 
 def _compile_level(
@@ -336,9 +336,9 @@ def _deferred(
     for node in np.flatnonzero(draft.codes == Role.LAUNCH).tolist():
         arrival, end = node + 1, draft.columns.properties[node]
         assert isinstance(end, End)  # launches have no other properties
-        start = loops[end.deferred.frame].start if end.deferred.frame else assembler.starter(node, end.deferred.node)
+        work = loops[end.deferred.frame] if end.deferred.frame else assembler.starter(node, end.deferred.node)
         outputs = assembler.slots[draft.first[arrival] : draft.first[arrival + 1]]
-        yield DeferredNode(start, tuple(outputs), assembler.token(arrival), waiting[arrival], node)
+        yield DeferredNode(work, tuple(outputs), assembler.token(arrival), waiting[arrival], node)
 
 
 def _keeps_inputs(columns: Columns) -> bool:

@@ -13,7 +13,7 @@ cannot be dead pay nothing for those that can.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any, Final
 
@@ -45,6 +45,17 @@ class _Dead:
 
 
 DEAD: Final = _Dead()
+
+
+def run_instructions(instructions: Iterator[Instruction], slots: Slots) -> None:
+    """Runs instructions; the inner loop of every executor."""
+    for k, i, j, o in instructions:
+        if j:
+            slots[o] = k(slots[i], slots[j])
+        elif i:
+            slots[o] = k(slots[i])
+        else:
+            k(slots)
 
 
 def picker(slots: Sequence[int]) -> Callable[[Slots], Sequence[Any]]:

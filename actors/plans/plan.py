@@ -7,10 +7,10 @@ and made to reuse buffers (`reuse.py`), which changes when the event loop gets i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...devices.kernels.in_place import into
 from ...devices.kernels.registry import is_waiting_for_files
@@ -20,8 +20,8 @@ from .reuse import reusing
 from .roles import Role, role_of
 
 if TYPE_CHECKING:
+    from ...devices.kernels.registry import Start
     from ...graph.ops.properties import NodeProperties
-    from ..running.deferred import DeferredNode
     from .instructions import Instruction, Slots
 
 Chunk = list["Instruction"]
@@ -195,3 +195,66 @@ class Plan:
         """The error of an instruction with its place."""
         node, op = self.origin(segment, instruction)
         return of_kernel(op, error).located(node=node, op=op, device=self.device)
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredNode:
+    """One deferred node of a plan: what it does, where its outputs go, and the segments that wait for them.
+
+    `work` is a loop, or the kernel that starts what the node waits for. `token` is 0 or a slot that says whether the
+    node is dead; `node` is the node's number in the plan.
+    """
+
+    work: Start | LocalLoop | DistributedLoop
+    outputs: tuple[int, ...]
+    token: int
+    segments: tuple[int, ...]
+    node: int
+
+
+class Inner(NamedTuple):
+    """A loop in a loop: what it takes and gives, and what must be alive for it to run."""
+
+    loop: LocalLoop
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    watched: tuple[int, ...]
+
+
+Stretch = Segment | Inner
+"""what is run without a look at the clock, or a loop"""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalLoop:
+    """A loop, ready to run. Slots are those of an iteration, which the next one finds as they were left.
+
+    `arguments` are the slots of the variables, then of the invariants; `counted` those that say which input a Merge
+    took; `next_values` and `exits` are where an iteration leaves its results.
+    """
+
+    plan: Plan
+    condition: tuple[Stretch, ...]
+    body: tuple[Stretch, ...]
+    predicate: int
+    arguments: tuple[int, ...]
+    counted: tuple[int, ...]
+    next_values: tuple[int, ...]
+    exits: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DistributedLoop:
+    """A device's share in a loop. Slots are those of `plan`; see `levels.Loop` for what goes in and out.
+
+    `arguments` are where the variables, then the invariants are put; `next_values` picks what an iteration leaves for
+    the next; `exits` are, by number, where it leaves what leaves the loop.
+    """
+
+    frame: str
+    plan: Plan
+    num_variables: int
+    arguments: tuple[int, ...]
+    counted: tuple[int, ...]
+    next_values: Callable[[Slots], Sequence[Any]]
+    exits: tuple[tuple[int, int], ...]

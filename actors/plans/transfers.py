@@ -25,7 +25,7 @@ from ...devices.kernels.registry import is_waiting_for_files
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import base_type
 from ...graph.partition import ROOT_FRAME, TRANSFER_OPS, TransferProperties, transfer_numbers, transfer_of
-from ...rendezvous import Key
+from ...rendezvous.key import Key
 from .columns import Flags, Ints
 from .draft import Draft
 from .roles import Role, role_of

@@ -20,24 +20,18 @@ import numpy as np
 
 from ...devices.kernels.registry import Kernel, Start, outputs
 from ...graph.dtypes import DataType, base_type
-from ...graph.library.calls import called_function, is_partitioned_call
+from ...graph.library.calls import CASES, CONDITIONALS, LOOPS, called_by, calls_gradient, is_partitioned_call
 from .call_checks import check_arguments, check_branch, check_call, check_condition, check_loop_body, check_map
 from .map_kernel import MapKernel, promised_by
 
 if TYPE_CHECKING:
     from ...graph import NameAttrList
-    from ...graph.library.function_library import FunctionLibrary
     from ...graph.ops.properties import NodeProperties
     from .calls import Callee, Functions
-    from .deferred import PendingCall
+    from .pending import PendingCall
 
 Values = Sequence[Any]  # tensors of any type
-_CONDITIONALS = ("If", "StatelessIf")
-_CASES = ("Case", "StatelessCase")
-_LOOPS = ("While", "StatelessWhile")
-_GRADIENT = "SymbolicGradient"
-_CALLS = ("PartitionedCall", "StatefulPartitionedCall", "RemoteCall", "MapDefun", _GRADIENT)
-_ALWAYS_DEFERRED = (*_LOOPS, "MapDefun", "RemoteCall")
+_ALWAYS_DEFERRED = (*LOOPS, "MapDefun", "RemoteCall")
 """loops and maps may be long; which device a remote call goes to, the run decides"""
 
 Homes = tuple[str, ...]
@@ -45,17 +39,6 @@ Homes = tuple[str, ...]
 Key = tuple[bytes, str, Homes | None, bool]
 
 Check = Callable[["Callee", Sequence[DataType]], None]
-
-
-def calls_functions(node: NodeProperties, library: FunctionLibrary) -> bool:
-    """Whether a node calls functions of the library."""
-    op = node.op_def.name
-    return op in _CONDITIONALS or op in _CASES or op in _LOOPS or op in _CALLS or op in library
-
-
-def calls_gradient(node: NodeProperties) -> bool:
-    """Whether what a node calls is the gradient of the function that it names."""
-    return node.op_def.name == _GRADIENT
 
 
 class Called(NamedTuple):
@@ -122,12 +105,14 @@ def call_kernel(node: NodeProperties, functions: Functions, device: str) -> Kern
     op = node.op_def.name
     types = tuple(map(base_type, node.input_types))
     types_of_results = tuple(map(base_type, node.output_types))
-    given = types[1:] if op in (*_CONDITIONALS, *_CASES, "RemoteCall") else types
+    given = types[1:] if op in (*CONDITIONALS, *CASES, "RemoteCall") else types
     callees = [
-        _Lazy(functions, function, device, given, types_of_results, check, is_partitioned_call(node), op == _GRADIENT)
+        _Lazy(
+            functions, function, device, given, types_of_results, check, is_partitioned_call(node), calls_gradient(node)
+        )
         for function, check in zip(called_by(node, functions.library), _checks(op), strict=False)
     ]
-    if op in _LOOPS:
+    if op in LOOPS:
         return _While(*callees).start
     if op == "RemoteCall":
         return _remote(callees[0])
@@ -139,27 +124,11 @@ def call_kernel(node: NodeProperties, functions: Functions, device: str) -> Kern
 
 def _checks(op: str) -> Iterable[Check]:
     """How the results of each function of a node are checked."""
-    if op in _LOOPS:
+    if op in LOOPS:
         return check_condition, check_loop_body
-    if op in (*_CONDITIONALS, *_CASES):
+    if op in (*CONDITIONALS, *CASES):
         return repeat(check_branch)
     return repeat(check_map if op == "MapDefun" else check_call)
-
-
-def called_by(node: NodeProperties, library: FunctionLibrary) -> list[NameAttrList]:
-    """The functions that a node which calls functions may call."""
-    op = node.op_def.name
-    if op in _CONDITIONALS:
-        return [node.attrs["then_branch"], node.attrs["else_branch"]]
-    if op in _CASES:
-        return list(node.attrs["branches"])
-    if op in _LOOPS:
-        return [node.attrs["cond"], node.attrs["body"]]
-    if op in ("RemoteCall", "MapDefun", _GRADIENT):
-        return [node.attrs["f"]]
-    called = called_function(node, library)
-    assert called is not None  # `calls_functions` holds
-    return [called]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +206,9 @@ class _Choice:
             callee.start(call, arguments, lambda results: call.done(*results))
 
     def _chosen(self, inputs: Values) -> tuple[Callee, Values]:
-        if self.op in _CONDITIONALS:
+        if self.op in CONDITIONALS:
             return self.callees[0 if _truth(inputs[0]) else 1](inputs[1:]), inputs[1:]
-        if self.op in _CASES:
+        if self.op in CASES:
             index, last = int(inputs[0]), len(self.callees) - 1
             return self.callees[index if 0 <= index <= last else last](inputs[1:]), inputs[1:]
         return self.callees[0](inputs), inputs

@@ -40,6 +40,7 @@ from ...graph.dtypes import DataType
 from ...graph.functions.body import FunctionBody, instantiate_call
 from ...graph.functions.checks import check_input_types
 from ...graph.gradients import gradient_function
+from ...graph.library.calls import calls_functions
 from ...graph.partition import PartitionOptions, name_counter, split_graph
 from ...graph.passes.client_graph import prune_for_reverse_reachability
 from ...graph.passes.lower_functional import lower_functional
@@ -48,22 +49,24 @@ from ..plans.compiler import compile_plans
 from ..plans.instructions import DEAD
 from ..plans.levels import Unfoldable
 from ..plans.transfers import check_keys, is_long
-from .call_kernels import Called, Homes, Key, calls_functions, size_of_call, undecided
+from .call_kernels import Called, Homes, Key, call_kernel, is_deferred_call, size_of_call, undecided
 from .executor import fresh_slots, run_chunk
 from .interpretation import Interpretation, interpret
 from .interpreted_part import InterpretedPart
+from .key_frames import frame_id, send_in
 from .messages import Return
-from .step import Part, frame_id, send_in
+from .step import Part
 
 if TYPE_CHECKING:
     from ...devices.cluster import Cluster
+    from ...devices.kernels.registry import Kernel, Start
     from ...graph import NameAttrList
     from ...graph.graph import Graph
     from ...graph.library.function_library import FunctionLibrary
     from ...graph.ops.properties import NodeProperties
     from ..plans.plan import Plan
-    from .deferred import PendingCall
     from .device_actor import DeviceActor
+    from .pending import PendingCall
 
 MAX_DEPTH = 500  # calls inside calls of functions that may call themselves
 _AT_ONCE = 64  # instructions of a function, and of all that it calls, that its caller runs as one
@@ -208,7 +211,7 @@ class _Compilation:
 
 
 class Functions:
-    """What a session's nodes can call, compiled as far as it has been asked for."""
+    """What a session's nodes can call, compiled as far as it has been asked for: a `plans.binding.CallResolver`."""
 
     def __init__(self, graph: Graph, cluster: Cluster, actors: Mapping[str, DeviceActor], *, soft: bool) -> None:
         """`graph` has the library; `soft` says whether nodes of functions are placed softly."""
@@ -226,6 +229,14 @@ class Functions:
     def has_one_device(self) -> bool:
         """Whether there is only one place where anything can be."""
         return len(self._actors) == 1
+
+    def is_deferred(self, node: NodeProperties, device: str) -> bool:
+        """See `plans.binding.CallResolver`."""
+        return is_deferred_call(node, self, device)
+
+    def kernel(self, node: NodeProperties, device: str) -> Kernel | Start:
+        """See `plans.binding.CallResolver`."""
+        return call_kernel(node, self, device)
 
     def callee(self, called: Called) -> Callee:
         """The function, compiled. Raises what `instantiate`, `gradient_function`, `place` and `compile_plans` raise."""

@@ -28,14 +28,15 @@ import numpy as np
 import trio
 
 from ...errors import PartitaError, of_kernel
-from .executor import Pacer, blame, run_instructions, run_slow_chunk
+from ..plans.instructions import run_instructions
+from .executor import Pacer, blame, run_slow_chunk
 from .messages import Begin, GoOn, Message, Return, RunSegment, Shutdown, Work
 
 if TYPE_CHECKING:
     from ..plans.binding import Binder
     from ..plans.instructions import Slots
-    from .deferred import PendingCall
     from .interpreted_part import InterpretedPart
+    from .pending import PendingCall
     from .step import Part
 
 

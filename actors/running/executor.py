@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from ...errors import PartitaError
-from ..plans.instructions import SEND_SLOT, Instruction, Slots
+from ..plans.instructions import SEND_SLOT, Instruction, Slots, run_instructions
 from ..plans.plan import Limits
 
 if TYPE_CHECKING:
@@ -52,17 +52,6 @@ class Pacer:
         """Lets other tasks run; a checkpoint."""
         await trio.lowlevel.checkpoint()
         self.since = self.clock()
-
-
-def run_instructions(instructions: Iterator[Instruction], slots: Slots) -> None:
-    """The inner loop; see `instructions.py` for the forms."""
-    for k, i, j, o in instructions:
-        if j:
-            slots[o] = k(slots[i], slots[j])
-        elif i:
-            slots[o] = k(slots[i])
-        else:
-            k(slots)
 
 
 def run_chunk(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, slots: Slots) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ...devices.kernels.registry import Kernel
     from ...graph.graph import Graph
     from ..plans.binding import Binder
-    from .deferred import PendingCall
+    from .pending import PendingCall
 
 
 class Interpretation:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import PartitaError
 from ..plans.instructions import DEAD, read
-from .deferred import PendingCall, Place
 from .messages import GoOn, Work
+from .pending import PendingCall, Place
 from .reference import Reference
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from ...graph.dtypes import DataType, Shape, numpy_dtype
 if TYPE_CHECKING:
     from ...graph.ops.properties import NodeProperties
     from .calls import Callee
-    from .deferred import PendingCall
+    from .pending import PendingCall
 
 Values = Sequence[Any]  # tensors of any type
 _AT_ONCE = 64  # rows whose calls are under way

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from ..plans.plan import Chunk
-    from .deferred import PendingCall
     from .interpreted_part import InterpretedPart
+    from .pending import PendingCall
     from .step import Part, Step
 
 Work: TypeAlias = "Generator[None, None, Sequence[Any]]"

@@ -19,10 +19,10 @@ import numpy as np
 from ...errors import InternalError, InvalidArgumentError, UnimplementedError, of_kernel
 from ..plans.binding import Binder, check_complete
 from ..plans.instructions import DEAD, passed_on, read
+from ..plans.output_checks import check_received
 from ..plans.roles import Role
 from .frames import Frame, Iteration, Pending, Token
 from .interpretation import Interpretation
-from .output_checks import check_received
 
 if TYPE_CHECKING:
     from ...graph.graph import Graph

@@ -15,9 +15,9 @@ import numpy as np
 
 from ...errors import PartitaError
 from ...graph.columns import SINK_ID
+from ...graph.library.calls import called_by, calls_functions, calls_gradient
 from ..plans.binding import has_kernel
 from ..plans.roles import Role, role_of
-from .call_kernels import called_by, calls_functions, calls_gradient
 from .calls import body_of, runnable_body
 
 if TYPE_CHECKING:

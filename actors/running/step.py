@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -28,19 +27,22 @@ import trio
 from ...errors import CancelledError, InternalError, PartitaError, of_kernel
 from ...rendezvous import Received
 from ..plans.instructions import DEAD, PART_SLOT, TRACE_SLOT, Slots
-from .deferred import PendingCall, Place
+from ..plans.output_checks import check_received
+from ..plans.plan import DistributedLoop, LocalLoop
+from .distributed_loops import LoopRun
 from .executor import fresh_slots
 from .interpreted_part import InterpretedPart, called_from
+from .local_loops import run_local_loop
 from .messages import RunSegment
-from .output_checks import check_received
+from .pending import PendingCall, Place
 
 if TYPE_CHECKING:
     from ...devices.kernels.registry import Start
     from ...rendezvous import Outcome, Rendezvous
     from ..plans.plan import Arrival, Plan
+    from ..plans.tracing import Record
     from .device_actor import DeviceActor
     from .interpretation import Interpretation
-    from .trace import Record
 
 
 _new_tuple: Callable[..., RunSegment] = tuple.__new__  # half the price of calling the NamedTuple
@@ -251,7 +253,22 @@ class Part:
 
     def launch(self, number: int, inputs: Sequence[Any]) -> None:  # Any: tensors of any type
         """Starts a deferred node of the plan."""
-        self.step.launch(PendingCall(self, number), self.plan.deferred[number].start, inputs)
+        work: Start | LocalLoop | DistributedLoop = self.plan.deferred[number].work
+        if isinstance(work, LocalLoop):
+            work = partial(self._start_local_loop, work)
+        elif isinstance(work, DistributedLoop):
+            work = partial(self._start_distributed_loop, work)
+        self.step.launch(PendingCall(self, number), work, inputs)
+
+    def _start_local_loop(self, loop: LocalLoop, call: PendingCall, *inputs: Any) -> None:
+        """Runs a loop as far as the budget lasts; the actor goes on later."""
+        self.actor.go_on(call, run_local_loop(loop, inputs, self.actor.deadline, self.trace))
+
+    def _start_distributed_loop(self, loop: DistributedLoop, call: PendingCall, *inputs: Any) -> None:
+        """Begins the first iteration."""
+        run = LoopRun(loop, call, inputs, self.trace)
+        part = Part(self.step, loop.plan, self.actor, run.ended, self.depth, self.call, self.function)
+        run.begin(part, inputs[: loop.num_variables])
 
     @property
     def trace(self) -> list[Record] | None:
@@ -330,13 +347,3 @@ class Part:
         self._unfinished -= 1  # after the segments that this one finished in turn
         if not self._unfinished:
             self._ended(self)
-
-
-def frame_id(instance: str) -> int:
-    """The number of a loop or call that is under way, the same on all devices: what its keys have as their frame."""
-    return int.from_bytes(blake2b(instance.encode(), digest_size=8).digest(), "big")
-
-
-def send_in(send: Callable[..., None], frame: str, key: str, value: Any, is_dead: bool = False) -> None:
-    """Sends by a key that lacks the frame."""
-    send(key + frame, value, is_dead)

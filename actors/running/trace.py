@@ -1,107 +1,21 @@
-"""Step traces: when each node ran, in wall time.
+"""The statistics of a traced step: when each node ran, in wall time, and what it computed.
 
-Flows in: plans with an instruction for every node. Flows out: the same plans with a clock around every instruction,
-and, after a step, `StepStats`: times, and of each tensor its type, shape and bytes, but for those in loops and those of
-plans that were not made for traces. Always holds: a step that asks for no trace runs none of this; dead nodes and
-transfers leave no record, as in TensorFlow; what is in a loop leaves one per iteration.
+Flows in: the parts of a step whose plans record (`plans.tracing`). Flows out: `StepStats`: times, and of each tensor
+its type, shape and bytes, but for those in loops.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 from time import perf_counter_ns, time_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ...graph.dtypes import base_type
-from ...graph.protos import (
-    AllocationDescription,
-    DeviceStepStats,
-    NodeExecStats,
-    NodeOutput,
-    StepStats,
-    TensorDescription,
-)
-from ...graph.tensor import shape_to_proto
-from ..plans.instructions import DEAD, TRACE_SLOT, Instruction, Slots, owner, whole
-from ..plans.roles import Role, role_of
-from .deferred import End
-from .executor import run_instructions
+from ...graph.protos import DeviceStepStats, NodeExecStats, StepStats
+from ..plans.instructions import TRACE_SLOT
 
 if TYPE_CHECKING:
-    from ...graph.ops.properties import NodeProperties
-    from ..plans.plan import Plan, Segment
+    from ..plans.tracing import Record
     from .step import Part
-
-Record = tuple[str, str, int, int, list[NodeOutput]]
-"""name and op of a node, start and end of its instruction on the clock of `perf_counter_ns`, what it computed"""
-
-_UNRECORDED = frozenset({Role.SEND, Role.RECV, Role.LAUNCH})
-
-
-def traced(plan: Plan) -> Plan:
-    """The plan with a clock around every instruction; its steps need a list in slot TRACE_SLOT."""
-    return replace(plan, segments=tuple(_traced_segment(plan, segment) for segment in plan.segments))
-
-
-def _traced_segment(plan: Plan, segment: Segment) -> Segment:
-    instructions = [instruction for chunk in segment.chunks for instruction in chunk]
-    timed = [
-        timed_instruction(
-            instruction, plan.names[node], plan.properties[node], plan.outputs[node] if plan.outputs else ()
-        )
-        for instruction, node in zip(instructions, segment.origins, strict=True)
-    ]
-    return replace(segment, chunks=(timed,) if timed else ())
-
-
-def timed_instruction(
-    instruction: Instruction, name: str, properties: NodeProperties, outputs: Sequence[int] = ()
-) -> Instruction:
-    """The instruction of a node with a clock around it; as it is for those that leave no record.
-
-    `outputs` are the slots of what the node computes, as far as that is to be recorded.
-    """
-    step, first_input, _, output = instruction
-    op = properties.op
-    if role_of(op) in _UNRECORDED or (isinstance(properties, End) and properties.deferred.frame):
-        return instruction
-
-    def run_and_record(slots: Slots) -> None:
-        start = perf_counter_ns()
-        if first_input:
-            run_instructions(iter((instruction,)), slots)
-            if slots[output] is DEAD:
-                return
-        elif step(slots) is DEAD:
-            return
-        end = perf_counter_ns()
-        slots[TRACE_SLOT].append((name, op, start, end, _described(properties, [slots[i] for i in outputs])))
-
-    return whole(run_and_record)
-
-
-def _described(properties: NodeProperties, values: Sequence[Any]) -> list[NodeOutput]:  # Any: tensors of any type
-    """Type, shape and memory of the tensors that a node computed; dead ones and references are left out.
-
-    Tensors in the memory of the same array are said to be of one allocation: that of a view is its input's.
-    """
-    return [
-        NodeOutput(
-            slot=slot,
-            tensor_description=TensorDescription(
-                dtype=f"DT_{base_type(properties.output_types[slot]).name}",
-                shape=shape_to_proto(value.shape),
-                allocation_description=AllocationDescription(
-                    requested_bytes=value.nbytes, allocated_bytes=value.nbytes, allocation_id=id(owner(value))
-                ),
-            ),
-        )
-        for slot, value in enumerate(values)
-        if isinstance(value, np.ndarray | np.generic)
-    ]
 
 
 def step_stats(parts: Iterable[Part]) -> StepStats:

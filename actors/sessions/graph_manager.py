@@ -34,13 +34,14 @@ from ...graph.tasks import WORKER_SEPARATOR, partition_within_task, task_of
 from ...rendezvous import Received
 from ..plans.binding import Binder
 from ..plans.compiler import compile_plans
+from ..plans.tracing import traced
 from ..running.calls import Functions
 from ..running.device_actor import Crew, DeviceActor
 from ..running.evaluation import ConstantEvaluator
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.messages import Shutdown
 from ..running.step import Part, Step
-from ..running.trace import step_stats, traced
+from ..running.trace import step_stats
 from .lifetime import Home
 from .requests import read_only
 

@@ -21,6 +21,10 @@ MULTI_DEVICE_ATTR = "_lower_as_multi_device_function"
 
 _PARTITIONED = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 _GRADIENT = "SymbolicGradient"
+CONDITIONALS = ("If", "StatelessIf")
+CASES = ("Case", "StatelessCase")
+LOOPS = ("While", "StatelessWhile")
+_OF_ATTR_F = ("RemoteCall", "MapDefun", _GRADIENT)
 
 
 def is_partitioned_call(node: NodeProperties) -> bool:
@@ -49,6 +53,33 @@ def called_function(node: NodeProperties, library: FunctionLibrary) -> NameAttrL
         return None
     used = library.attrs_used_by(node.op)
     return NameAttrList(name=node.op, attr={name: node.attrs.message(name) for name in node.attrs if name in used})
+
+
+def calls_functions(node: NodeProperties, library: FunctionLibrary) -> bool:
+    """Whether a node calls functions of the library."""
+    op = node.op_def.name
+    return op in (*CONDITIONALS, *CASES, *LOOPS, *_PARTITIONED, *_OF_ATTR_F) or op in library
+
+
+def calls_gradient(node: NodeProperties) -> bool:
+    """Whether what a node calls is the gradient of the function that it names."""
+    return node.op_def.name == _GRADIENT
+
+
+def called_by(node: NodeProperties, library: FunctionLibrary) -> list[NameAttrList]:
+    """The functions that a node which calls functions may call."""
+    op = node.op_def.name
+    if op in CONDITIONALS:
+        return [node.attrs["then_branch"], node.attrs["else_branch"]]
+    if op in CASES:
+        return list(node.attrs["branches"])
+    if op in LOOPS:
+        return [node.attrs["cond"], node.attrs["body"]]
+    if op in _OF_ATTR_F:
+        return [node.attrs["f"]]
+    called = called_function(node, library)
+    assert called is not None  # `calls_functions` holds
+    return [called]
 
 
 def functions_named_by(node: NodeProperties) -> Iterator[str]:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ...actors.running.call_kernels import calls_functions
 from ...actors.running.runnable import MissingKernel, graphs_that_run, missing_kernels
 from ...devices.short_names import ShortNames
 from ...graph import Graph, Node
@@ -21,6 +20,7 @@ from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
 from ...graph.dtypes import base_type, dtype_name
 from ...graph.formats.saved_model import Signature, TensorSpec
+from ...graph.library.calls import calls_functions
 from ...graph.passes.lower_functional import lower_functional
 from .failure import configuring
 from .feeds import shape_text

@@ -23,7 +23,8 @@ from hypothesis import strategies as st
 
 import partita
 from partita.actors import open_session
-from partita.actors.running import device_actor, executor
+from partita.actors.plans import instructions
+from partita.actors.running import device_actor
 from partita.actors.sessions.cluster_session import open_cluster_session
 from partita.devices.catalog import device_spec
 from partita.devices.cluster import Cluster
@@ -115,7 +116,7 @@ def is_interrupted(main: Main, count: Count) -> bool:
 def test_at_every_message_and_every_chunk(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of three steps over two devices, whichever it hits."""
     count = Count()
-    serve, run = device_actor.DeviceActor.serve_one, executor.run_instructions
+    serve, run = device_actor.DeviceActor.serve_one, instructions.run_instructions
 
     def serve_one(actor: device_actor.DeviceActor, now: float) -> float:
         count()

@@ -1,9 +1,7 @@
-"""Nodes whose outputs come later: how a plan has them, and what a run of one is.
+"""Runs of deferred nodes: a call that is under way until its outputs are there.
 
-Flows in: the deferred nodes of a level, the kernels that start them. Flows out: for the compiler two nodes for each, a
-launch and an arrival; for the executor `DeferredNode`s, and a `PendingCall` per run. Always holds: a call ends once, by
-`done`, by `fail` or because its step ends; whoever kept it waiting is told in the last case, and speaks to nobody
-afterwards.
+A call ends once, by `done`, by `fail` or because its step ends; whoever kept it waiting is told in the last case, and
+what he says afterwards is not heard.
 
     LAUNCHED --done(outputs)--> the outputs are in their slots, what waited for them goes on
         |------fail(error)----> the step has failed
@@ -13,74 +11,16 @@ afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
 import trio
 
 from ...errors import of_kernel
-from ...graph.ops.properties import NodeProperties
-from ...graph.ops.registry import OpSignature, unlisted
-from ..plans.columns import Columns, with_launches
-from ..plans.roles import Role, roles_of
 
 if TYPE_CHECKING:
-    from ...devices.kernels.registry import Start
     from ...errors import PartitaError
-    from ...graph.dtypes import DataType
-    from ..plans.levels import Deferred
     from .interpreted_part import InterpretedPart
     from .step import Part, Step
-
-_LAUNCH, _ARRIVAL = unlisted("_Launch"), unlisted("_Arrival")
-
-
-class End(NodeProperties):
-    """Properties of the launch or the arrival of a deferred node."""
-
-    __slots__ = ("deferred",)
-
-    def __init__(
-        self, op_def: OpSignature, deferred: Deferred, takes: tuple[DataType, ...], gives: tuple[DataType, ...]
-    ) -> None:
-        super().__init__(op_def, (), takes, gives)
-        self.deferred = deferred
-
-    @property
-    def op(self) -> str:
-        """The op of the node it stands for."""
-        return self.deferred.op
-
-
-def launched(columns: Columns) -> Columns:
-    """The columns with a launch and an arrival in place of each deferred node."""
-    is_deferred = np.array([role is Role.DEFERRED for role in roles_of(columns.kinds)], bool)[columns.kind]
-    if not is_deferred.any():
-        return columns
-    return with_launches(columns, is_deferred, _launch, _arrival)
-
-
-def _launch(deferred: NodeProperties) -> NodeProperties:
-    return End(_LAUNCH, deferred, deferred.input_types, ())  # type: ignore[arg-type]  # they are all `Deferred`
-
-
-def _arrival(deferred: NodeProperties) -> NodeProperties:
-    return End(_ARRIVAL, deferred, (), deferred.output_types)  # type: ignore[arg-type]  # they are all `Deferred`
-
-
-@dataclass(frozen=True, slots=True)
-class DeferredNode:
-    """One deferred node of a plan: what starts it, where its outputs go, and the segments that wait for them.
-
-    `token` is 0 or a slot that says whether the node is dead; `node` is the node's number in the plan.
-    """
-
-    start: Start
-    outputs: tuple[int, ...]
-    token: int
-    segments: tuple[int, ...]
-    node: int
 
 
 class Place(NamedTuple):

@@ -1,0 +1,213 @@
+"""Loops that one device runs by itself: they exchange no messages and wait for nothing.
+
+Flows in: the level of a loop. Flows out: a `LocalLoop`, or nothing where the loop is not of this kind. Always holds:
+in the last iteration nothing is computed that would be dead.
+
+What an iteration does falls apart by the Switches on the loop's condition: what needs none of them is done every time
+and decides whether to go on; what needs their true side is the body; their false side is what leaves the loop.
+
+    x0 -> [condition part] --false--> the exits' values leave
+               ^   `--true--> [body part] -> next values
+               `------------------------------'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .assembler import Assembler
+from .columns import Columns, Ints, ordered_columns
+from .draft import Draft, draft_of
+from .layout import slots_of, template_of
+from .levels import Deferred, Loop
+from .plan import Inner, LocalLoop, Plan, Segment, Stretch
+from .roles import Role, roles_of
+from .tracing import timed_instruction
+from .transfers import NO_MESSAGES
+
+if TYPE_CHECKING:
+    from .binding import Binder
+    from .instructions import Instruction
+
+_ALWAYS, _TRUE, _FALSE = 0, 1, 2
+_COSTS_NOTHING = (Role.ALIAS, Role.RETVAL, Role.NOTHING)
+
+
+def local_loop(
+    loop: Loop, binder: Binder, inner: Mapping[str, object], *, every_node: bool = False
+) -> LocalLoop | None:
+    """The loop that a device runs by itself; None if it exchanges messages, waits, or is built in an unusual way.
+
+    `inner` are the compiled loops of the partition; those inside this one are among them. With `every_node` each node
+    has an instruction, and a clock around it.
+    """
+    if {Role.SEND, Role.RECV}.intersection(roles_of(loop.columns.kinds)):
+        return None
+    for kind in loop.columns.kinds:
+        if isinstance(kind, Deferred) and not isinstance(inner.get(kind.frame), LocalLoop):
+            return None
+    sides = _sides(loop)
+    if sides is None:
+        return None
+    columns, is_body = _without_switches(loop.columns, sides)
+    return _Compiler(loop, columns, is_body, binder, inner, every_node=every_node).compile()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """Which side of the loop's switches each node is on, the switches, and the number of the predicate's value."""
+
+    of_node: list[int]
+    switches: set[int]
+    condition: int
+
+
+def _sides(loop: Loop) -> _Sides | None:
+    """None unless one LoopCond decides, and everything that goes on, and nothing else, depends on its true side."""
+    columns = loop.columns
+    conditions = [node for node, kind in enumerate(columns.properties) if kind.op_def.name == "LoopCond"]
+    if len(conditions) != 1:
+        return None
+    first, inputs, controls = columns.first_value.tolist(), columns.inputs, columns.control_inputs
+    predicate = first[conditions[0]]
+    roles = map(roles_of(columns.kinds).__getitem__, columns.kind.tolist())
+    of_node, of_value = [_ALWAYS] * columns.num_nodes, [_ALWAYS] * columns.num_values
+    switches: set[int] = set()
+    for node, role in enumerate(roles):
+        side = _ALWAYS
+        for value in inputs[node]:
+            side |= of_value[value]
+        for source in controls[node]:
+            side |= of_node[source]
+        if role is Role.SWITCH and inputs[node][1] == predicate:
+            if side:
+                return None
+            switches.add(node)
+            of_value[first[node]], of_value[first[node] + 1] = _FALSE, _TRUE
+            continue
+        if not _is_usual(loop, columns, node, role, side):
+            return None
+        of_node[node] = side
+        for value in range(first[node], first[node + 1]):
+            of_value[value] = side
+    return _Sides(of_node, switches, conditions[0])
+
+
+def _is_usual(loop: Loop, columns: Columns, node: int, role: Role, side: int) -> bool:
+    if role is Role.RETVAL:
+        return side == (_TRUE if columns.properties[node].attrs["index"] < loop.num_variables else _FALSE)
+    return side < _FALSE or (side == _FALSE and role in _COSTS_NOTHING)
+
+
+def _without_switches(columns: Columns, sides: _Sides) -> tuple[Columns, list[bool]]:
+    """The columns without the loop's switches, the condition part first; and which nodes are the body."""
+    kept = [node for node in range(columns.num_nodes) if node not in sides.switches]
+    kept.sort(key=lambda node: sides.of_node[node] != _ALWAYS)
+    place = {node: position for position, node in enumerate(kept)}
+    source = dict(
+        zip(
+            zip(columns.data_dst.tolist(), columns.data_dst_input.tolist(), strict=True),
+            zip(columns.data_src.tolist(), columns.data_src_output.tolist(), strict=True),
+            strict=True,
+        )
+    )
+    edges: list[tuple[int, int, int, int]] = []
+    for (dst, port), (src, output) in source.items():
+        if dst in place:
+            while src in sides.switches:
+                src, output = source[src, 0]
+            edges.append((place[src], output, place[dst], port))
+    for src, dst in zip(columns.control_src.tolist(), columns.control_dst.tolist(), strict=True):
+        if dst in place:
+            before = place[src] if src in place else place[sides.condition]
+            edges.append((before, -1, place[dst], -1))
+    made = ordered_columns(
+        [columns.ids[node] for node in kept],
+        [columns.names[node] for node in kept],
+        columns.kinds,
+        columns.kind[kept],
+        *np.array(edges, np.intp).reshape(-1, 4).T,
+    )
+    return made, [sides.of_node[node] == _TRUE for node in kept]
+
+
+class _Compiler:
+    """One local loop in the making; `columns` are those without its switches."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        columns: Columns,
+        is_body: list[bool],
+        binder: Binder,
+        inner: Mapping[str, object],
+        *,
+        every_node: bool,
+    ) -> None:
+        self.loop = loop
+        self.columns = columns
+        self.is_body = is_body
+        self.inner = inner
+        self.draft: Draft = draft_of(columns, every_node=every_node)
+        self.program: Ints = np.flatnonzero(self.draft.emits)
+        (condition,) = [node for node, kind in enumerate(columns.properties) if kind.op_def.name == "LoopCond"]
+        position = np.full(columns.num_nodes, -1, np.intp)
+        position[self.program] = np.arange(len(self.program))
+        predicate = int(self.draft.source[columns.first_value[condition]])
+        every_time = np.zeros(len(self.program), np.intp)
+        self.slots, self.num_slots = slots_of(self.draft, position, every_time, kept=[predicate])
+        self.predicate = self.slots[predicate]
+        self.assembler = Assembler(self.draft, self.slots, binder, NO_MESSAGES)
+
+    def compile(self) -> LocalLoop:
+        """The loop."""
+        instructions = self.assembler.assemble(self.program)
+        stretches: tuple[list[Stretch], list[Stretch]] = ([], [])
+        for node, instruction in zip(self.program.tolist(), instructions, strict=True):
+            self._add(stretches[self.is_body[node]], node, instruction)
+        draft, columns = self.draft, self.columns
+        slot_of = {columns.properties[n].attrs["index"]: self.slots[draft.first[n]] for n in self._nodes(Role.ARG)}
+        results = {columns.properties[n].attrs["index"]: self.slots[draft.result(n)] for n in self._nodes(Role.RETVAL)}
+        entering = self.loop.num_variables + self.loop.num_invariants
+        leaving = self.loop.num_variables + self.loop.num_exits
+        template = template_of(draft, self.assembler, self.num_slots)
+        plan = Plan(self.assembler.binder.device, template, (), (), (), (), columns.names, columns.properties)
+        return LocalLoop(
+            plan,
+            tuple(stretches[False]),
+            tuple(stretches[True]),
+            self.predicate,
+            tuple(slot_of[index] for index in range(entering)),
+            tuple(slot_of[index] for index in range(entering, entering + self.loop.num_counted)),
+            tuple(results[index] for index in range(self.loop.num_variables)),
+            tuple(results[index] for index in range(self.loop.num_variables, leaving)),
+        )
+
+    def _nodes(self, role: Role) -> list[int]:
+        nodes: list[int] = np.flatnonzero(self.draft.codes == role).tolist()
+        return nodes
+
+    def _add(self, stretches: list[Stretch], node: int, instruction: Instruction) -> None:
+        """Adds an instruction to the last stretch, or an inner loop as one of its own."""
+        kind = self.columns.properties[node]
+        if isinstance(kind, Deferred):
+            loop = self.inner[kind.frame]
+            assert isinstance(loop, LocalLoop)  # else this loop would not be a local one
+            slots, draft = self.slots, self.draft
+            inputs = tuple(slots[value] for value in draft.inputs[node])
+            outputs = tuple(slots[draft.first[node] : draft.first[node + 1]])
+            control = tuple(slots[value] for value in draft.watched.get(node, ()))
+            stretches.append(Inner(loop, inputs, outputs, (*inputs, *control) if draft.may_die[node] else ()))
+            return
+        if self.draft.every_node:
+            instruction = timed_instruction(instruction, self.columns.names[node], kind)
+        last = stretches[-1] if stretches else None
+        if not isinstance(last, Segment):
+            last = Segment(([],), [])
+            stretches.append(last)
+        last.chunks[0].append(instruction)
+        last.origins.append(node)
