@@ -18,9 +18,9 @@ from ...graph.passes.client_graph import rewrite_graph_for_execution
 from ...rendezvous import Key
 from ..plans.binding import Binder, check_complete
 from ..plans.instructions import DEAD, read
-from ..sessions.requests import Feeds, feed_value, fetched_array, ports, split_feeds
 from .frames import Token
 from .interpretation import Interpretation
+from .ports import Feeds, feed_value, fetched_array, ports, split_feeds
 from .reference import Reference
 
 if TYPE_CHECKING:

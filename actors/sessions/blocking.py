@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ...graph.builder.tensor_names import Names
     from ...graph.dtypes import Array
     from ...graph.graphdef.sources import GraphSource
-    from .requests import Feeds
+    from ..running.ports import Feeds
     from .session_callable import SessionCallable
 
 _Result = TypeVar("_Result")

@@ -32,11 +32,12 @@ from ...graph.tensor_id import parse_tensor_name
 from ...graph.validate import check_kinds
 from ...rendezvous import Key, LocalRendezvous
 from ..plans.transfers import check_keys
+from ..running.ports import Feeds, Port, feed_value, fetched_array, ports, split_feeds
 from .config_checks import check_config, check_options, own_copy
 from .graph_manager import GraphManager
 from .lifetime import Block, Home, unwrapped
 from .partial_run import full_name, partial_signature
-from .requests import Feeds, Port, Signature, check_names, feed_value, fetched_array, ports, seconds, split_feeds
+from .requests import Signature, check_names, seconds
 from .session_graph import GraphReader
 from .session_traces import CostSteps
 

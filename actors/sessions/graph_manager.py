@@ -40,10 +40,10 @@ from ..running.device_actor import Crew, DeviceActor
 from ..running.evaluation import ConstantEvaluator
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.messages import Shutdown
+from ..running.ports import read_only
 from ..running.step import Part, Step
 from ..running.trace import step_stats
 from .lifetime import Home
-from .requests import read_only
 
 if TYPE_CHECKING:
     from ...devices.device import Device

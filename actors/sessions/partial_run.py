@@ -29,7 +29,8 @@ from ...graph.passes.client_graph import reachable_backwards
 from ...graph.passes.static_shapes import check_fed_shape, static_shapes
 from ...graph.tensor_id import parse_tensor_name
 from ...rendezvous import Key
-from .requests import Feeds, Port, Signature, fed_values, fetched_array, split_feeds
+from ..running.ports import Feeds, Port, fetched_array, split_feeds
+from .requests import Signature, fed_values
 
 if TYPE_CHECKING:
     from ...devices.state import SessionTensors

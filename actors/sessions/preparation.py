@@ -27,7 +27,8 @@ from ..plans.transfers import check_keys
 from ..running.call_frame import check_call_frame, check_no_call_frame
 from ..running.evaluation import ConstantEvaluator
 from ..running.interpretation import Interpretation, interpret
-from .requests import Port, Signature, check_names, fetched_array, ports
+from ..running.ports import Port, fetched_array, ports
+from .requests import Signature, check_names
 
 if TYPE_CHECKING:
     from ...graph.dtypes import Array, DataType

@@ -32,13 +32,14 @@ from ..running.calls import Functions
 from ..running.device_actor import Crew, DeviceActor
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer, fresh_slots, run_alone
 from ..running.messages import Shutdown
+from ..running.ports import Feeds, split_feeds
 from ..running.step import Part, Step
 from .config_checks import check_options, own_copy, usable_devices
 from .lifetime import Block, Home
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, Stages, prepare
 from .prepared_requests import PreparedRequests
-from .requests import Feeds, Signature, fed_values, inputs_of, seconds, split_feeds
+from .requests import Signature, fed_values, inputs_of, seconds
 from .restart import Restarts
 from .session_callable import SessionCallable
 from .session_graph import GraphReader

@@ -1,0 +1,148 @@
+"""Values on their way in and out: what users write becomes tensors as kernels like them, and tensors become arrays.
+
+A fed array is never written to, a fetched one is read-only, and the two never share memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import InvalidArgumentError
+from ...graph.builder.tensor_names import Name, tensor_names
+from ...graph.dtypes import DataType, dtype_name, from_numpy, numpy_dtype
+from ..plans.binding import scalar_form
+from ..plans.instructions import DEAD, owner, read
+
+if TYPE_CHECKING:
+    from ...graph.dtypes import Array
+
+# Any: the keys are names, and a mapping with keys of one kind of name is none with keys of all kinds.
+Feeds = Mapping[Any, npt.ArrayLike] | Iterable[tuple[Name, npt.ArrayLike]]
+
+_WIDENS_TO = {"b": "b", "i": "iufc", "f": "fc", "c": "c"}  # kinds of Python numbers -> kinds of element types
+
+
+class Port(NamedTuple):
+    """A place where a tensor goes in or comes out: feed or fetch `number`, by the name that the user gave it."""
+
+    number: int
+    name: str
+    dtype: DataType
+    numpy_dtype: np.dtype[Any]  # only the graph knows which
+
+
+def split_feeds(feeds: Feeds | None) -> tuple[tuple[str, ...], list[Any]]:
+    """Names and values of the feeds, in order; InvalidArgumentError for what is neither a mapping nor pairs."""
+    if feeds is None:
+        return (), []
+    if isinstance(feeds, dict):
+        return tensor_names(tuple(feeds)), list(feeds.values())
+    try:
+        pairs = list(feeds.items() if isinstance(feeds, Mapping) else feeds)
+        keys, values = [name for name, _ in pairs], [value for _, value in pairs]
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            f'feeds: {type(feeds).__name__} is no mapping from tensors to values; write for example {{"x": x}}'
+        ) from None
+    return tensor_names(tuple(keys)), values
+
+
+def ports(names: Sequence[str], dtypes: Iterable[DataType]) -> tuple[Port, ...]:
+    """Ports of these names and element types, numbered."""
+    return tuple(
+        Port(number, name, dtype, numpy_dtype(dtype))
+        for number, (name, dtype) in enumerate(zip(names, dtypes, strict=True))
+    )
+
+
+def feed_value(port: Port, value: Any, *, copy: bool) -> Any:  # Any: users feed what they like
+    """A fed value as a tensor: arrays must have exactly the element type, Python numbers and lists a fitting kind.
+
+    With `copy` the tensor does not share memory with `value`. Raises InvalidArgumentError.
+    """
+    _, _, dtype, wanted = port
+    if isinstance(value, np.generic) and value.dtype == wanted:
+        return value
+    if isinstance(value, np.ndarray | np.generic) and dtype is not DataType.STRING:
+        array = np.asarray(value)
+        if array.dtype != wanted:
+            raise _mismatch(port, dtype_name(from_numpy(array.dtype)))
+    else:
+        array = _converted(port, value)
+    if array.ndim == 0:
+        return scalar_form(array)
+    if copy:
+        return array.copy()
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _converted(port: Port, value: Any) -> Array:
+    """An array from numbers, strings, nested lists, or an object that knows how to become an array."""
+    number, name, dtype, wanted = port
+    try:
+        if wanted.hasobject:
+            natural = value if isinstance(value, np.ndarray) else np.array(value, object)
+            natural = _as_strings(natural) if dtype is DataType.STRING else natural
+            fits = natural.dtype == wanted
+        else:
+            natural = np.asarray(value)
+            fits = wanted.kind in _WIDENS_TO.get(natural.dtype.kind, "") or natural.dtype == wanted or not natural.size
+        if fits:
+            return np.asarray(natural if wanted.hasobject else value, wanted)
+    except (ValueError, TypeError, OverflowError) as error:
+        message = f"arg[{number}] cannot become a {dtype_name(dtype)} tensor: {error}"
+        raise InvalidArgumentError(message, inputs=(name,)) from error
+    raise _mismatch(port, dtype_name(_python_type(natural)))
+
+
+def _python_type(array: Array) -> DataType:
+    """The element type that Python values have when nobody asks for another."""
+    plain = {"i": DataType.INT32, "f": DataType.FLOAT, "U": DataType.STRING, "S": DataType.STRING, "O": DataType.STRING}
+    return plain.get(array.dtype.kind) or from_numpy(array.dtype)
+
+
+def _as_strings(array: Array) -> Array:
+    """Text and bytes of any array as an object array of bytes; TypeError for other objects, numbers as they are."""
+    if array.dtype.kind not in "SUO":
+        return array
+    strings = np.empty(array.shape, object)
+    for at, item in np.ndenumerate(array):
+        if not isinstance(item, str | bytes):
+            raise TypeError(f"{item!r} is no string")
+        strings[at] = item.encode() if isinstance(item, str) else bytes(item)
+    return strings
+
+
+def _mismatch(port: Port, found: str) -> InvalidArgumentError:
+    message = f"Expects arg[{port.number}] to be {dtype_name(port.dtype)} but {found} is provided"
+    return InvalidArgumentError(message, inputs=(port.name,))
+
+
+def fetched_array(port: Port, value: Any, fed: Sequence[Any]) -> Array:
+    """A fetched tensor as a read-only array; InvalidArgumentError when it is dead."""
+    if value is DEAD:
+        raise InvalidArgumentError(f"Retval[{port.number}] does not have value", inputs=(port.name,))
+    array = read_only(value, port.numpy_dtype)
+    if any(owner(array) is owner(other) for other in fed):
+        array = array.copy()
+        array.flags.writeable = False
+    return array
+
+
+def read_only(value: Any, scalar_type: np.dtype[Any] | None = None) -> Array:  # Any: a tensor, or a variable
+    """A tensor, or what a variable is at this moment, as an array that nobody can write to; scalars become one, too.
+
+    Raises FailedPreconditionError for a variable that is not initialised.
+    """
+    found = read(value)
+    array = found if isinstance(found, np.ndarray) else np.asarray(found, scalar_type)
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
