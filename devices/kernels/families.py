@@ -10,9 +10,9 @@ from .arrays import partitioning as partitioning
 from .arrays import reversing as reversing
 from .arrays import scatter as scatter
 from .arrays import selection as selection
-from .arrays import sets as sets
 from .arrays import shape_ops as shape_ops
 from .arrays import slicing as slicing
+from .arrays import unique as unique
 from .control import basic as basic
 from .control import testing_ops as testing_ops
 from .elementwise import binary as binary
@@ -26,8 +26,8 @@ from .files import checkpoints as checkpoints
 from .images import boxes as boxes
 from .images import boxes_grad as boxes_grad
 from .images import colour as colour
-from .images import image as image
 from .images import projection as projection
+from .images import resize as resize
 from .images import scale_translate as scale_translate
 from .linalg import fourier as fourier
 from .linalg import linalg as linalg
@@ -72,7 +72,7 @@ from .strings import string_numbers as string_numbers
 from .strings import string_split as string_split
 from .strings import strings as strings
 from .strings import unicode_text as unicode_text
-from .tables import tables as tables
+from .tables import table_ops as table_ops
 from .training import optimizers as optimizers
 from .variables import session_tensors as session_tensors
 from .variables import variable_scatter as variable_scatter

@@ -1,7 +1,7 @@
 """Convolution ops of two and three spatial axes, depthwise convolutions, and their gradients.
 
 Flows in: tensors in either channel order, and sizes of what a gradient is for. Flows out: tensors in the same order.
-Always holds: the arithmetic is that of `convolution.py`; here attrs are read, shapes checked and axes moved.
+Always holds: the arithmetic is that of `conv_arithmetic.py`; here attrs are read, shapes checked and axes moved.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ....graph.ops.nn.windows import WindowAttrs, window_attrs
 from ..linalg.half_products import PLAIN, arithmetic_of
 from ..registry import Construction, Kernel, kernel
 from ..support import in_float32, require
-from . import convolution
+from . import conv_arithmetic
 from .sliding import Sweep, as_laid_out, channels_last, sweep
 
 SweepOf = Callable[[tuple[int, ...], tuple[int, ...]], Sweep]
@@ -73,7 +73,7 @@ def conv(node: Construction) -> Kernel:
         _check_operands(x, w, attrs.rank)
         require(w.size > 0, "filter must not have zero elements (i.e. all dimensions must be non-zero)")
         walked = sweep_of(x.shape[1:-1], w.shape[:-2])
-        return as_laid_out(convolution.convolve(x, w, walked, arithmetic), attrs)
+        return as_laid_out(conv_arithmetic.convolve(x, w, walked, arithmetic), attrs)
 
     return in_float32(convolve, node.output_types[0])
 
@@ -123,7 +123,7 @@ def conv_backprop_input(node: Construction) -> Kernel:
         sizes = _full_sizes(given, y, attrs, w.shape[-2], node.op)
         walked = sweep_of(sizes[1:-1], w.shape[:-2])
         _check_gradient(sizes, w.shape, y, walked, label)
-        return as_laid_out(convolution.input_gradient(y, w, sizes[1:-1], sizes[-1], walked, arithmetic), attrs)
+        return as_laid_out(conv_arithmetic.input_gradient(y, w, sizes[1:-1], sizes[-1], walked, arithmetic), attrs)
 
     return in_float32(gradient, node.output_types[0])
 
@@ -142,7 +142,7 @@ def conv_backprop_filter(node: Construction) -> Kernel:
         x, y = channels_last(x, attrs), channels_last(y, attrs)
         walked = sweep_of(x.shape[1:-1], window_shape[:-2])
         _check_gradient(x.shape, window_shape, y, walked, label)
-        return convolution.filter_gradient(x, y, window_shape, walked, arithmetic)
+        return conv_arithmetic.filter_gradient(x, y, window_shape, walked, arithmetic)
 
     return in_float32(gradient, node.output_types[0])
 
@@ -169,7 +169,7 @@ def depthwise_conv(node: Construction) -> Kernel:
         if x.shape[-1] != w.shape[2]:
             raise InvalidArgumentError(f"input and filter must have the same depth: {x.shape[-1]} vs {w.shape[2]}")
         walked = sweep_of(x.shape[1:-1], w.shape[:2])
-        return as_laid_out(convolution.depthwise(x, w, walked, arithmetic), attrs)
+        return as_laid_out(conv_arithmetic.depthwise(x, w, walked, arithmetic), attrs)
 
     return in_float32(convolve, node.output_types[0])
 
@@ -204,7 +204,7 @@ def depthwise_backprop_input(node: Construction) -> Kernel:
         sizes = _full_sizes(given, y, attrs, w.shape[2], node.op)
         walked = sweep_of(sizes[1:-1], w.shape[:2])
         _check_depthwise(sizes, w.shape, y, walked, label)
-        return as_laid_out(convolution.depthwise_input_gradient(y, w, sizes[1:-1], walked, arithmetic), attrs)
+        return as_laid_out(conv_arithmetic.depthwise_input_gradient(y, w, sizes[1:-1], walked, arithmetic), attrs)
 
     return in_float32(gradient, node.output_types[0])
 
@@ -224,6 +224,6 @@ def depthwise_backprop_filter(node: Construction) -> Kernel:
         window_shape = tuple(int(n) for n in given)
         walked = sweep_of(x.shape[1:-1], window_shape[:2])
         _check_depthwise(x.shape, window_shape, y, walked, label)
-        return convolution.depthwise_filter_gradient(x, y, window_shape, walked, arithmetic)
+        return conv_arithmetic.depthwise_filter_gradient(x, y, window_shape, walked, arithmetic)
 
     return in_float32(gradient, node.output_types[0])

@@ -16,7 +16,7 @@ from ...state import Variable
 from ..handles import handle_for, handle_value, resource_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from ..support import require
-from .accumulators import Accumulator, DenseAccumulator, SparseAccumulator
+from .accumulator import Accumulator, DenseAccumulator, SparseAccumulator
 
 ACCUMULATOR_TYPE = "N10tensorflow26ConditionalAccumulatorBaseE"  # what TensorFlow calls their class in messages
 

@@ -20,8 +20,8 @@ from ...state import Variable
 from ..handles import handle_for, handle_value, resource_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from ..support import require
+from .queue import Form, PriorityQueue
 from .queue_ops import match_forms, signature
-from .queues import Form, PriorityQueue
 
 BARRIER_TYPE = "N10tensorflow7barrier7BarrierE"  # what TensorFlow calls the class of barriers in messages
 _UNLIMITED = 2**31 - 1

@@ -19,7 +19,7 @@ from ..handles import handle_for, handle_value, reference_to, resource_of
 from ..random import philox
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from ..support import require
-from .queues import Form, PaddingQueue, PriorityQueue, Queue, ShuffleQueue
+from .queue import Form, PaddingQueue, PriorityQueue, Queue, ShuffleQueue
 
 QUEUE_TYPE = "N10tensorflow14QueueInterfaceE"  # what TensorFlow calls the class of queues in messages
 _UNLIMITED = 2**31 - 1

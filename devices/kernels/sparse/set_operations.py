@@ -15,7 +15,7 @@ from ....errors import InternalError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..registry import Construction, Kernel, kernel
-from ..strings.text import strings
+from ..strings.each_string import strings
 from ..support import require
 
 _OPERATIONS: dict[bytes, Callable[[set[Any], set[Any]], set[Any]]] = {  # elements of any type

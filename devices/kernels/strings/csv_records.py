@@ -16,7 +16,7 @@ from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
 from ..registry import Construction, Kernel, kernel, outputs
 from ..support import require
-from .text import strings
+from .each_string import strings
 
 _QUOTE, _ENDS = ord('"'), b"\r\n"
 

@@ -16,7 +16,7 @@ from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..registry import Construction, Kernel, kernel
-from .text import decoded, each, encoded, measured
+from .each_string import decoded, each, encoded, measured
 
 _POSIX = {
     "alnum": "0-9A-Za-z",

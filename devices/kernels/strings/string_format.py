@@ -23,7 +23,7 @@ from ....graph.tensor import numpy_to_tensor, tensor_to_numpy
 from ....graph.tensor import parse_tensor as parse_tensor_proto
 from ..registry import Construction, Kernel, kernel
 from ..support import is_half
-from .text import strings
+from .each_string import strings
 
 _ESCAPES = {10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 39: "\\'", 92: "\\\\"}
 

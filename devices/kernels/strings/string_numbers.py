@@ -17,7 +17,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, DataType, base_type, dtype_name, numpy_dtype
 from ..registry import Construction, Kernel, kernel, simple
-from .text import each, measured, strings
+from .each_string import each, measured, strings
 
 _FLOAT = re.compile(
     rb"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf(inity)?|nan(\(\w*\))?)\s*", re.IGNORECASE

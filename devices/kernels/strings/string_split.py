@@ -14,7 +14,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..registry import Construction, Kernel, kernel
-from .text import strings
+from .each_string import strings
 
 _SPACE = b" \t\n\v\f\r"
 

@@ -15,7 +15,7 @@ from ....errors import InvalidArgumentError, OutOfRangeError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..registry import Construction, Kernel, kernel, simple
-from .text import character_starts, each, measured, strings
+from .each_string import character_starts, each, measured, strings
 
 _SPACE = b" \t\n\v\f\r"
 

@@ -23,7 +23,7 @@ from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, numpy_dtype
 from ..registry import Construction, Kernel, kernel, simple
 from ..support import require
-from .text import each, strings
+from .each_string import each, strings
 
 _ILL_FORMED = 0xDFFF  # a surrogate: no decoder gives one for well-formed input
 _UNKNOWN_SCRIPT = -1

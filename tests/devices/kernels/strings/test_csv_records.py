@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.devices.kernels.strings.text import strings
+from partita.devices.kernels.strings.each_string import strings
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import Array, DataType
 from tests.devices.kernels.harness import check_shapes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from partita.devices.kernels.strings.text import strings
+from partita.devices.kernels.strings.each_string import strings
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import Array, DataType, from_numpy
 from tests.devices.kernels.harness import check_shapes, run
