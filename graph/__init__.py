@@ -8,13 +8,16 @@ from ..lazy import load_lazily
 
 if TYPE_CHECKING:
     from .builder.builder import GraphBuilder
+    from .checked_import import import_graph_def
+    from .columns import EdgeArrays
     from .dtypes import DataType
+    from .exporter import to_graph_def
     from .formats.saved_model import SavedGraph, load_saved_model
     from .gradients.backward import gradients
-    from .graph import EdgeArrays, Graph, Versions
-    from .graphdef.exporter import to_graph_def
+    from .graph import Graph
     from .graphdef.files import graph_def_from_text, graph_def_to_text, load_graph_def, save_graph_def
-    from .graphdef.importer import ImportOptions, ImportResults, graph_def_to_graph, import_graph_def
+    from .graphdef.import_options import ImportOptions, ImportResults
+    from .graphdef.importer import graph_def_to_graph
     from .node import Edge, Node, NodeClass
     from .ops.properties import NodeProperties
     from .ops.registry import register_op
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
     from .structured import cond, while_loop
     from .tensor import numpy_to_tensor, tensor_to_numpy
     from .tensor_id import TensorId, parse_tensor_name
+    from .versions import Versions
 
 __all__ = [
     "AttrValue",
@@ -128,10 +132,14 @@ load_lazily(
         "dtypes": ["DataType"],
         "formats.saved_model": ["SavedGraph", "load_saved_model"],
         "gradients.backward": ["gradients"],
-        "graph": ["EdgeArrays", "Graph", "Versions"],
-        "graphdef.exporter": ["to_graph_def"],
+        "columns": ["EdgeArrays"],
+        "graph": ["Graph"],
+        "versions": ["Versions"],
+        "exporter": ["to_graph_def"],
         "graphdef.files": ["graph_def_from_text", "graph_def_to_text", "load_graph_def", "save_graph_def"],
-        "graphdef.importer": ["ImportOptions", "ImportResults", "graph_def_to_graph", "import_graph_def"],
+        "checked_import": ["import_graph_def"],
+        "graphdef.import_options": ["ImportOptions", "ImportResults"],
+        "graphdef.importer": ["graph_def_to_graph"],
         "node": ["Edge", "Node", "NodeClass"],
         "ops.properties": ["NodeProperties"],
         "ops.registry": ["register_op"],

@@ -186,3 +186,13 @@ def encode(value: Any, type_string: str) -> AttrValue:
     except (TypeError, ValueError) as error:
         raise InvalidArgumentError(f"{value!r} is no value for an attr of type {type_string}: {error}") from error
     return message
+
+
+def attr_values_equal(a: AttrValue, b: AttrValue) -> bool:
+    """Whether two attr values mean the same; tensors are compared by decoded value, whatever their encoding."""
+    if a.HasField("tensor") and b.HasField("tensor"):
+        x, y = tensor_to_numpy(a.tensor), tensor_to_numpy(b.tensor)
+        if x.dtype != y.dtype or x.shape != y.shape:
+            return False
+        return x.tolist() == y.tolist() if x.dtype == object else x.tobytes() == y.tobytes()
+    return a == b

@@ -23,9 +23,9 @@ from .adjacency import Adjacency
 from .dtypes import Shape
 from .library.function_library import FunctionLibrary
 from .ops.properties import NodeProperties, properties_of
-from .ops.registry import PRODUCER
 from .port_table import distinct_properties
 from .protos import FunctionDefLibrary
+from .versions import Versions
 
 Ids = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64]
@@ -36,15 +36,6 @@ SINK_ID = 1
 REMOVED = -1
 _NODE_COLUMNS = ("_names", "_properties", "_requested", "_assigned", "_cost_ids")
 _EDGE_COLUMNS = ("_src", "_src_output", "_dst", "_dst_input")
-
-
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """Which producers wrote a graph and which consumers may read it."""
-
-    producer: int = PRODUCER
-    min_consumer: int = 0
-    bad_consumers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +172,10 @@ class Columns:
         if index == len(self._device_names):
             self._device_names.append(name)
         return index
+
+    def given_inputs(self, node_id: int) -> Sequence[str] | None:
+        """Input strings that were given with a node, None where its edges say it all."""
+        return self._inputs.get(node_id)
 
     def cost_id(self, node_id: int) -> int:
         """Id that cost models know the node by."""

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..errors import InvalidArgumentError, OutOfRangeError
-from .columns import CONTROL_SLOT, REMOVED, SINK_ID, SOURCE_ID, Columns, EdgeArrays, Ids, Versions
+from .columns import CONTROL_SLOT, REMOVED, SINK_ID, SOURCE_ID, Columns
+from .exporter import requested_inputs, to_graph_def
 from .node import Edge, Node
 from .ops.properties import NodeProperties, properties_of
 from .protos import FunctionDefLibrary, GraphDef
-
-__all__ = ["EdgeArrays", "Graph", "Ids", "Versions"]
+from .versions import Versions
 
 _MIN_CONSUMER_WITH_FUNCTIONS = 12
 
@@ -85,13 +85,7 @@ class Graph(Columns):
 
     def requested_inputs(self, node_id: int) -> list[str]:
         """Input strings of a node: as given, or as its edges say."""
-        if node_id in self._inputs:
-            return list(self._inputs[node_id])
-        ends = [self.edge_ends(e) for e in self.in_edge_ids(node_id)]
-        data = sorted((end for end in ends if end[3] != CONTROL_SLOT), key=lambda end: end[3])
-        control = [end for end in ends if end[3] == CONTROL_SLOT and end[0] != SOURCE_ID]
-        names = [_tensor_name(self.node_name(src), port) for src, port, _, _ in data]
-        return names + ["^" + self.node_name(src) for src, _, _, _ in control]
+        return requested_inputs(self, node_id)
 
     def add_node(
         self,
@@ -213,13 +207,11 @@ class Graph(Columns):
         return name
 
     def to_graph_def(self) -> GraphDef:
-        """The GraphDef of all nodes by ascending id; see `exporter.to_graph_def`."""
+        """The GraphDef of all nodes by ascending id; raises as `exporter.to_graph_def`."""
         return self.to_graph_def_sub_range(SINK_ID + 1)
 
     def to_graph_def_sub_range(self, from_node_id: int) -> GraphDef:
         """The GraphDef of the nodes with an id of at least `from_node_id`."""
-        from .graphdef.exporter import to_graph_def  # the exporter reads graphs, so it cannot be below this module
-
         return to_graph_def(self, from_node_id)
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - named by protobuf, whose messages it may stand in for
@@ -228,7 +220,3 @@ class Graph(Columns):
 
     def __repr__(self) -> str:
         return f"<Graph of {self.num_nodes} nodes and {self.num_edges} edges>"
-
-
-def _tensor_name(node: str, port: int) -> str:
-    return node if port == 0 else f"{node}:{port}"

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ..errors import InvalidArgumentError, UnimplementedError
 from .attrs import attr_value, decode
+from .columns import Columns
 from .dtypes import DataType, dtype_name, is_ref
 from .ops.attr_checks import check_value
 from .ops.properties import Attrs, NodeProperties
@@ -23,9 +23,6 @@ from .ops.registry import AttrDef, OpSignature
 from .ops.summaries import node_for_error, summarize_node, summarize_op
 from .ops.type_inference import input_output_types
 from .protos import AttrValue, NodeDef
-
-if TYPE_CHECKING:
-    from .graph import Graph
 
 AttrMessages = Mapping[str, AttrValue] | Mapping[str, bytes]
 
@@ -77,14 +74,14 @@ def check_attrs(name: str, signature: OpSignature, attrs: Attrs | AttrMessages) 
     _check_none_is_missing(name, signature, attrs)
 
 
-def check_kinds(graph: Graph) -> None:
+def check_kinds(graph: Columns) -> None:
     """`check_attrs` for every node of a graph that is to run; the first node of those that are alike is named."""
     for kind in graph.distinct_properties()[0]:
         try:
             _check_closed("", kind)
         except InvalidArgumentError:
-            name = next(node.name for node in graph.op_nodes() if node.properties is kind)
-            _check_closed(name, kind)
+            first = next(i for i, shared in enumerate(graph.shared_properties()) if shared is kind)
+            _check_closed(graph.node_name(first), kind)
 
 
 def _check_closed(name: str, kind: NodeProperties) -> None:

@@ -27,7 +27,8 @@ from ...graph import CostGraphDef, GraphDef, StepStats
 from ...graph.analysis.cost_graph import CostModels
 from ...graph.device_name import find_full_name
 from ...graph.graph import Graph
-from ...graph.graphdef.importer import graph_def_to_graph, parse_graph_def
+from ...graph.graphdef.importer import graph_def_to_graph
+from ...graph.graphdef.sources import parse_graph_def
 from ...graph.partition import PartitionOptions, add_control_edges
 from ...graph.passes.pipeline import NO_OPTIMISATIONS, Optimisations, optimize
 from ...graph.tasks import WORKER_SEPARATOR, partition_within_task, task_of

@@ -17,11 +17,11 @@ import trio
 
 from ...devices.placement.placer import place
 from ...graph import GraphDef
-from ...graph.analysis.annotated import to_annotated_graph_def
 from ...graph.graphdef.extend import extended
 from ...graph.graphdef.importer import graph_def_to_graph
 from ...graph.graphdef.sources import graph_bytes, is_path
 from ...graph.passes.lower_functional import lower_functional
+from ...graph.shape_inference.annotated import to_annotated_graph_def
 
 if TYPE_CHECKING:
     from ...devices.cluster import Cluster

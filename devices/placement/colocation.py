@@ -16,8 +16,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ...errors import InvalidArgumentError
+from ...graph.columns import EdgeArrays
 from ...graph.dtypes import DataType, is_ref
-from ...graph.graph import EdgeArrays, Graph
+from ...graph.graph import Graph
 from ...graph.ops.properties import NodeProperties
 from .candidates import Constraint
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 from ...errors import InvalidArgumentError, NotFoundError
-from ..attrs import encode, guessed_type
+from ..attrs import attr_values_equal, encode, guessed_type
 from ..dtypes import DataType, base_type, dtype_name, is_ref, make_ref, types_compatible
 from ..graph import Graph
 from ..node import Node
@@ -20,7 +20,6 @@ from ..ops.properties import NodeProperties, join_entry, make_properties
 from ..ops.registry import ArgDef, OpSignature, lookup_op
 from ..ops.summaries import summarize_attr, summarize_op
 from ..protos import AttrValue, NodeDef
-from ..tensor import tensor_to_numpy
 from ..validate import check_op_deprecation, validate_node_def
 
 
@@ -175,16 +174,6 @@ def properties_of_node_def(node: NodeDef, signature: OpSignature) -> NodePropert
     """The properties of a node that has all its attrs; raises what `make_properties` raises."""
     entries = {name: value.SerializeToString(deterministic=True) for name, value in node.attr.items()}
     return make_properties(signature, [join_entry(name, entries[name]) for name in sorted(entries)])
-
-
-def attr_values_equal(a: AttrValue, b: AttrValue) -> bool:
-    """Whether two attr values mean the same; tensors are compared by decoded value, whatever their encoding."""
-    if a.HasField("tensor") and b.HasField("tensor"):
-        x, y = tensor_to_numpy(a.tensor), tensor_to_numpy(b.tensor)
-        if x.dtype != y.dtype or x.shape != y.shape:
-            return False
-        return x.tolist() == y.tolist() if x.dtype == object else x.tobytes() == y.tobytes()
-    return a == b
 
 
 class NodeBuilder:

@@ -11,7 +11,7 @@ that are no names) the importer says.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError, PartitaError
@@ -69,11 +69,17 @@ def instantiate(library: FunctionLibrary, name: str, attrs: Messages | None = No
         raise NotFoundError(f"Function {name} is not defined.")
     used = library.attrs_used_by(name)
     given = {key: value for key, value in (attrs or {}).items() if key in used}
-    key = name, tuple((key, given[key].SerializeToString(deterministic=True)) for key in sorted(given))
-    found = library.bodies.get(key)
-    if found is None:
-        found = library.bodies[key] = _Instantiation(library, definition, given).run()
-    return found
+    return kept_body(library, name, given, lambda: _Instantiation(library, definition, given).run())
+
+
+def kept_body(library: FunctionLibrary, name: str, attrs: Messages, make: Callable[[], FunctionBody]) -> FunctionBody:
+    """The body that a library keeps under a name and attrs; the first time, what `make` gives."""
+    key = name, tuple((key, attrs[key].SerializeToString(deterministic=True)) for key in sorted(attrs))
+    body = library.bodies.get(key)
+    if body is None:
+        body = library.bodies[key] = make()
+    assert isinstance(body, FunctionBody)  # nothing else writes there
+    return body
 
 
 def instantiate_call(library: FunctionLibrary, function: NameAttrList) -> FunctionBody:

@@ -16,7 +16,7 @@ from ..attrs import decode
 from ..builder.extension import Extension
 from ..builder.handles import Tensor
 from ..dtypes import DataType, base_type
-from ..functions.body import FunctionBody, instantiate, instantiate_call
+from ..functions.body import FunctionBody, instantiate, instantiate_call, kept_body
 from ..graph import Graph
 from ..library.function_library import FunctionLibrary
 from ..node import Node
@@ -35,14 +35,12 @@ def gradient_function(library: FunctionLibrary, function: NameAttrList) -> Funct
     named = library.gradient_of(function.name)
     if named:
         return instantiate(library, named, function.attr)
-    attrs = tuple((key, function.attr[key].SerializeToString(deterministic=True)) for key in sorted(function.attr))
-    key = f"gradient of {function.name}", attrs
-    found = library.bodies.get(key)
-    if found is None:
+
+    def differentiate() -> FunctionBody:
         is_function = function.name in library
-        body = instantiate_call(library, function) if is_function else _body_of_op(library, function)
-        found = library.bodies[key] = _differentiated(body)
-    return found
+        return _differentiated(instantiate_call(library, function) if is_function else _body_of_op(library, function))
+
+    return kept_body(library, f"gradient of {function.name}", function.attr, differentiate)
 
 
 def _body_of_op(library: FunctionLibrary, function: NameAttrList) -> FunctionBody:

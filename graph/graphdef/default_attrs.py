@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import InvalidArgumentError, NotFoundError
-from ..builder.node_builder import attr_values_equal
+from ..attrs import attr_values_equal
 from ..ops.registry import OpSignature, lookup_op
 from ..ops.summaries import summarize_op
 from ..protos import AttrValue, GraphDef, NodeDef

@@ -10,8 +10,7 @@ from __future__ import annotations
 from ...errors import InvalidArgumentError
 from ..graph import Graph
 from ..protos import GraphDef
-from .importer import parse_graph_def
-from .sources import GraphSource
+from .sources import GraphSource, parse_graph_def
 
 
 def extended(graph: Graph, addition: GraphSource) -> GraphDef:

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InvalidArgumentError
-from ..columns import CONTROL_SLOT
+from ..columns import CONTROL_SLOT, Ids
 from ..dtypes import REF_OFFSET, dtype_name, types_compatible
-from ..graph import Graph, Ids
+from ..graph import Graph
 from ..ops.properties import NodeProperties
 from ..port_table import PortTable, distinct_properties
 from ..tensor_id import TensorId, parse_tensor_name

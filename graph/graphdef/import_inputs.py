@@ -12,7 +12,7 @@ from itertools import repeat
 
 import numpy as np
 
-from ..graph import Ids
+from ..columns import Ids
 
 UNRESOLVED = -1
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from ...errors import InvalidArgumentError
 from ..columns import CONTROL_SLOT
@@ -17,10 +16,8 @@ from ..graph import Graph
 from ..ops.properties import NodeProperties
 from ..protos import AttrValue
 from ..tensor_id import TensorId, parse_tensor_name
-
-if TYPE_CHECKING:
-    from .import_edges import NodeInputs
-    from .importer import ImportOptions
+from .import_edges import NodeInputs
+from .import_options import ImportOptions
 
 _LEGAL = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/>]*\Z").match
 _LEGAL_INTERNAL = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\-/>]*\Z").match

@@ -1,18 +1,20 @@
 """What may stand where a graph is wanted.
 
 Flows in: a GraphDef message (ours or TensorFlow's own), its bytes, the path of its file, a `GraphBuilder`, a `Graph`,
-or a TensorFlow graph. Flows out: the bytes of a GraphDef. Always holds: where the meaning is plain it is taken;
-anything else is an InvalidArgumentError that names the type and says what to give.
+or a TensorFlow graph. Flows out: the bytes of a GraphDef, or the message. Always holds: where the meaning is plain it
+is taken; anything else is an InvalidArgumentError that names the type and says what to give.
 """
 
 from __future__ import annotations
 
 from os import PathLike, fspath
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from google.protobuf.message import Message
 
 from ...errors import InvalidArgumentError, shown
 from ..graph import Graph
-from ..protos import GraphDef
+from ..protos import GraphDef, LazyGraphDef
 from .files import read_graph_bytes
 
 
@@ -24,6 +26,7 @@ class Serialisable(Protocol):
         ...
 
 
+Parsed = TypeVar("Parsed", bound=Message)
 GraphSource: TypeAlias = GraphDef | Serialisable | bytes | str | PathLike[str]
 
 _HELP = "give a GraphDef, its bytes, the path of its file, a GraphBuilder or a Graph"
@@ -63,3 +66,21 @@ def check_graph(graph: object) -> None:
 def is_path(source: object) -> bool:
     """Whether a graph is given by the path of its file, which takes time to read."""
     return isinstance(source, (str, PathLike))
+
+
+def parse_lazily(graph_def: GraphSource) -> LazyGraphDef:
+    """The GraphDef with its attrs left as bytes; InvalidArgumentError when it is none, and as `graph_bytes` raises."""
+    return parsed(LazyGraphDef, graph_bytes(graph_def))
+
+
+def parse_graph_def(graph_def: GraphSource) -> GraphDef:
+    """A GraphDef of the caller's own; raises as `parse_lazily`."""
+    return parsed(GraphDef, graph_bytes(graph_def))
+
+
+def parsed(kind: type[Parsed], data: bytes) -> Parsed:
+    """The message in some bytes; InvalidArgumentError when there is none."""
+    try:
+        return kind.FromString(data)
+    except Exception as error:  # protobuf's own DecodeError type differs between its implementations
+        raise InvalidArgumentError("Invalid GraphDef: the bytes are damaged or of another format") from error

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from ...errors import InvalidArgumentError
 from ..ops.registry import OpSignature, find_op, lookup_op
-from ..protos import AttrValue, FunctionDef, FunctionDefLibrary
+from ..protos import AttrValue, FunctionDef, FunctionDefLibrary, NodeDef
 from .equality import same_function
 from .named import functions_in
-from .recursion import Vertex, explore
-
-if TYPE_CHECKING:
-    from ..functions.body import FunctionBody
+from .recursion import explore
 
 BodyKey = tuple[str, tuple[tuple[str, bytes], ...]]
+Vertex = tuple[str, bool]
+"""name of a function, and whether its gradient is meant"""
+
+_GRADIENT = "SymbolicGradient"
 
 
 class FunctionLibrary:
@@ -37,9 +37,9 @@ class FunctionLibrary:
         self._needs: dict[str, frozenset[str]] = {}
         self._recursive: dict[Vertex, bool] = {}
         self._attrs_used: dict[str, frozenset[str]] = {}
-        self.bodies: dict[BodyKey, FunctionBody] = {}
-        """what `body.instantiate` has made, by function and attrs"""
-        self.checked: set[FunctionBody] = set()
+        self.bodies: dict[BodyKey, object] = {}
+        """what `functions.body` has made, by function and attrs: kept here as the library is what graphs share"""
+        self.checked: set[object] = set()
         """bodies whose calls have been looked into, down to the last, and found right"""
 
     @cached_property
@@ -142,11 +142,32 @@ class FunctionLibrary:
         return found
 
     def may_call_itself(self, name: str, *, gradient: bool = False) -> bool:
-        """Whether a call of a function, or of its gradient, can lead to another one of it; not for an unknown name."""
+        """Whether a call of a function, or of its gradient, can lead to another one of it; not for an unknown name.
+
+        A SymbolicGradient node names a function and computes its gradient. That recomputes what the function computes
+        and asks for the gradients of all that it calls, unless the library names a function that computes it:
+
+            f: calls g           f ---> g            gradient of f ---> g, gradient of g
+            h: gradient of f     h ---> gradient of f
+        """
         vertex = name, gradient
         if vertex not in self._recursive:
-            explore(self, vertex, self._recursive)
+            explore(vertex, self._calls, self._recursive)
         return self._recursive[vertex]
+
+    def _calls(self, vertex: Vertex) -> Iterator[Vertex]:
+        """Whatever the body of a function, or of its gradient, may call."""
+        name, gradient = vertex
+        assigned = self.gradient_of(name) if gradient else ""
+        if assigned:
+            yield assigned, False
+        elif name in self._functions:
+            for node in self._functions[name].node_def:
+                for called in filter(self._functions.__contains__, _named_by(node)):
+                    if gradient or node.op != _GRADIENT:
+                        yield called, False
+                    if gradient or node.op == _GRADIENT:
+                        yield called, True
 
     def needs(self, name: str) -> frozenset[str]:
         """Names of the functions that a function calls or names, its gradient included; none for an unknown name."""
@@ -156,8 +177,7 @@ class FunctionLibrary:
         if found is None:
             named = {self.gradient_of(name)}
             for node in self._functions[name].node_def:
-                named.add(node.op)
-                named.update(called for value in node.attr.values() for called in functions_in(value))
+                named.update(_named_by(node))
             found = self._needs[name] = frozenset(named & self._functions.keys())
         return found
 
@@ -171,6 +191,13 @@ class FunctionLibrary:
                 used.update(left_open for value in node.attr.values() for left_open in _placeholders(value))
             found = self._attrs_used[name] = frozenset(used)
         return found
+
+
+def _named_by(node: NodeDef) -> Iterator[str]:
+    """Names of the functions, and ops, that a node calls or names."""
+    yield node.op
+    for value in node.attr.values():
+        yield from functions_in(value)
 
 
 def _is_new(function: FunctionDef, known: dict[str, FunctionDef]) -> bool:

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..analysis.transfers import TransferTable, route, transfer_kind
-from ..columns import CONTROL_SLOT
+from ..columns import CONTROL_SLOT, Ids
 from ..dtypes import DataType, is_ref
-from ..graph import Graph, Ids
+from ..graph import Graph
 from ..ops.properties import NodeProperties, properties_of
 
 Flags = npt.NDArray[np.bool_]

@@ -13,8 +13,8 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from ..columns import CONTROL_SLOT, SINK_ID, Details
-from ..graph import Graph, Ids
+from ..columns import CONTROL_SLOT, SINK_ID, Details, Ids
+from ..graph import Graph
 from ..library.calls import functions_named_by
 from ..ops.properties import NodeProperties
 

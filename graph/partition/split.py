@@ -19,10 +19,10 @@ import numpy.typing as npt
 from ...errors import InternalError, InvalidArgumentError, NotFoundError
 from ..analysis.transfers import TransferTable
 from ..collector import collector_paused
-from ..columns import CONTROL_SLOT, SINK_ID
+from ..columns import CONTROL_SLOT, SINK_ID, EdgeArrays, Ids
 from ..device_name import parse_full_name
 from ..dtypes import REF_OFFSET, DataType, base_type
-from ..graph import EdgeArrays, Graph, Ids
+from ..graph import Graph
 from ..graphdef.sources import check_graph
 from ..node import Edge, Node
 from ..ops.memory_types import memory_types

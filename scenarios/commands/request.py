@@ -22,7 +22,7 @@ from ...graph.device_name import find_full_name
 from ...graph.dtypes import Array, DataType, base_type, dtype_name
 from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedGraph, Signature, load_saved_model
 from ...graph.graphdef.files import no_graph_def, read_graph_bytes
-from ...graph.graphdef.importer import parse_lazily
+from ...graph.graphdef.sources import parse_lazily
 from ...graph.passes.client_graph import feed_node_name
 from ...graph.passes.static_shapes import check_fed_shape
 from ...graph.tensor_id import parse_tensor_name

@@ -13,8 +13,9 @@ import pytest
 
 from partita.actors.sessions.session import Session, open_session
 from partita.errors import PartitaError
+from partita.graph.checked_import import import_graph_def
 from partita.graph.graph import Graph
-from partita.graph.graphdef.importer import graph_def_to_graph, import_graph_def
+from partita.graph.graphdef.importer import graph_def_to_graph
 from tests.conformance.corpus import ErrorCase, error_cases
 from tests.runs import HARD_PLACEMENT, cpus, run_one
 

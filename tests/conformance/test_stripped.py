@@ -13,7 +13,7 @@ import pytest
 from partita.actors.sessions.session import open_session
 from partita.errors import NotFoundError, PartitaError
 from partita.graph import Graph, GraphDef, graph_def_to_graph, partition
-from partita.graph.builder.node_builder import attr_values_equal
+from partita.graph.attrs import attr_values_equal
 from partita.graph.graphdef.default_attrs import graph_lookup
 from partita.graph.protos import AttrValue, NodeDef
 from partita.graph.shape_inference.infer import Shapes, infer_shapes

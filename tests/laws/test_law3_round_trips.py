@@ -13,12 +13,13 @@ import pytest
 from hypothesis import given
 
 from partita.graph.attrs import decode, encode
+from partita.graph.checked_import import import_graph_def
 from partita.graph.device_name import parse_full_name
 from partita.graph.dtypes import Array, from_numpy
+from partita.graph.exporter import to_graph_def
 from partita.graph.graph import Graph
-from partita.graph.graphdef.exporter import to_graph_def
 from partita.graph.graphdef.files import graph_def_from_text, graph_def_to_text, load_graph_def, save_graph_def
-from partita.graph.graphdef.importer import graph_def_to_graph, import_graph_def
+from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.protos import AttrValue, GraphDef, TensorProto
 from partita.graph.tensor import numpy_to_tensor, tensor_to_numpy
 from tests.conformance.compare import ComparedNode, same_attr

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from partita.errors import InvalidArgumentError, NotFoundError
 from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder
+from partita.graph.checked_import import import_graph_def
 from partita.graph.dtypes import DataType
 from partita.graph.graph import Graph
-from partita.graph.graphdef.importer import graph_def_to_graph, import_graph_def
+from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.library.function_library import FunctionLibrary
 from partita.graph.protos import FunctionDef, FunctionDefLibrary, GraphDef
 from tests.function_defs import func_attr, function_of, library_of

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partita.graph.checked_import import import_graph_def
 from partita.graph.graph import Graph
-from partita.graph.graphdef.importer import graph_def_to_graph, import_graph_def
+from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.library.function_library import FunctionLibrary
 from partita.graph.passes.lower_functional import lower_functional
 from partita.graph.protos import FunctionDef, FunctionDefLibrary

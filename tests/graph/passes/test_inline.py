@@ -7,9 +7,10 @@ import pytest
 from partita.errors import InternalError
 from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder
+from partita.graph.checked_import import import_graph_def
 from partita.graph.functions.body import instantiate_call
 from partita.graph.graph import Graph
-from partita.graph.graphdef.importer import graph_def_to_graph, import_graph_def
+from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.library.calls import called_function
 from partita.graph.node import Node
 from partita.graph.passes.inline import can_inline

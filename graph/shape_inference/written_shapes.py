@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import InvalidArgumentError
+from ..analysis.dims import shape_text
 from ..attrs import attr_value
 from ..dtypes import Shape
 from ..graph import Graph
 from ..ops.properties import NodeProperties, split_entry
 from ..protos import AttrValue, LazyGraphDef
-from ..shape_inference.infer import Shapes, infer_shapes
-from .dims import shape_text
+from .infer import Shapes, infer_shapes
 
 OUTPUT_SHAPES = "_output_shapes"
 

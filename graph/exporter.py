@@ -1,9 +1,9 @@
 """Graph -> GraphDef.
 
-Flows in: a graph, or the part of it from some node id on. Flows out: a GraphDef whose nodes come by ascending id,
-without source and sink. Always holds: the edges are the truth, the input strings a node was made with only fill gaps
-(back edges not yet made); data inputs by port, then control inputs sorted by source name; the assigned device where
-there is one.
+Flows in: the columns of a graph, or the part of them from some node id on. Flows out: a GraphDef whose nodes come by
+ascending id, without source and sink. Always holds: the edges are the truth, the input strings a node was made with
+only fill gaps (back edges not yet made); data inputs by port, then control inputs sorted by source name; the assigned
+device where there is one.
 """
 
 from __future__ import annotations
@@ -11,13 +11,28 @@ from __future__ import annotations
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from ...errors import InvalidArgumentError
-from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
-from ..graph import Graph
-from ..protos import GraphDef, LazyGraphDef, LazyNodeDef, VersionDef
+from ..errors import InvalidArgumentError
+from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, Columns
+from .protos import GraphDef, LazyGraphDef, LazyNodeDef
 
 
-def _input_strings(graph: Graph, first: int) -> dict[int, list[str]]:
+def requested_inputs(graph: Columns, node_id: int) -> list[str]:
+    """Input strings of a node: as given, or as its edges say."""
+    given = graph.given_inputs(node_id)
+    if given is not None:
+        return list(given)
+    ends = [graph.edge_ends(e) for e in graph.in_edge_ids(node_id)]
+    data = sorted((end for end in ends if end[3] != CONTROL_SLOT), key=lambda end: end[3])
+    control = [end for end in ends if end[3] == CONTROL_SLOT and end[0] != SOURCE_ID]
+    names = [_tensor_name(graph.node_name(src), port) for src, port, _, _ in data]
+    return names + ["^" + graph.node_name(src) for src, _, _, _ in control]
+
+
+def _tensor_name(node: str, port: int) -> str:
+    return node if port == 0 else f"{node}:{port}"
+
+
+def _input_strings(graph: Columns, first: int) -> dict[int, list[str]]:
     """Data inputs by port and control inputs by name, for every node from `first` on that has any."""
     edges = graph.edge_arrays()
     chosen = np.flatnonzero((edges.dst >= first) & (edges.src != SOURCE_ID) & (edges.dst != SINK_ID))
@@ -37,18 +52,18 @@ def _input_strings(graph: Graph, first: int) -> dict[int, list[str]]:
             strings.append(f"^{names[src]}")
             continue
         _fill_gap(graph, dst, strings, port)
-        strings.append(f"{names[src]}:{output}" if output else str(names[src]))
+        strings.append(_tensor_name(str(names[src]), output))
     return inputs
 
 
-def _fill_gap(graph: Graph, node_id: int, strings: list[str], upto: int) -> None:
+def _fill_gap(graph: Columns, node_id: int, strings: list[str], upto: int) -> None:
     """Appends the strings of unconnected ports below `upto` as the node was made with them, else empty ones."""
     while len(strings) < upto:
-        written = graph.requested_inputs(node_id)
+        written = requested_inputs(graph, node_id)
         strings.append(written[len(strings)] if len(strings) < len(written) else "")
 
 
-def _node_def(graph: Graph, node_id: int, inputs: list[str]) -> LazyNodeDef:
+def _node_def(graph: Columns, node_id: int, inputs: list[str]) -> LazyNodeDef:
     properties = graph.node_properties(node_id)
     data = [name for name in inputs if not name.startswith("^")]
     if len(data) < len(properties.input_types):
@@ -60,21 +75,16 @@ def _node_def(graph: Graph, node_id: int, inputs: list[str]) -> LazyNodeDef:
     )
 
 
-def to_graph_def(graph: Graph, from_node_id: int = SINK_ID + 1) -> GraphDef:
+def to_graph_def(graph: Columns, from_node_id: int = SINK_ID + 1) -> GraphDef:
     """The GraphDef of the nodes with an id of at least `from_node_id` (source and sink never included).
 
     Raises InvalidArgumentError when bytes of attrs that nobody has read so far turn out to be damaged.
     """
     first = max(from_node_id, SINK_ID + 1)
     inputs = _input_strings(graph, first)
-    versions = VersionDef(
-        producer=graph.versions.producer,
-        min_consumer=graph.versions.min_consumer,
-        bad_consumers=graph.versions.bad_consumers,
-    )
     lazy = LazyGraphDef(
         node=[_node_def(graph, i, inputs.get(i, [])) for i in graph.node_ids() if i >= first],
-        versions=versions.SerializeToString(),
+        versions=graph.versions.message().SerializeToString(),
     )
     if graph.library.ByteSize():
         lazy.library = graph.library.SerializeToString()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ..graph import Graph
 from ..protos import GraphDef
-from ..shape_inference.infer import infer_shapes
 from ..tensor import shape_to_proto
-from .import_shapes import OUTPUT_SHAPES
+from .infer import infer_shapes
+from .written_shapes import OUTPUT_SHAPES
 
 
 def to_annotated_graph_def(graph: Graph) -> GraphDef:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import pytest
 
 from partita.errors import InvalidArgumentError
+from partita.graph.checked_import import import_graph_def
 from partita.graph.dtypes import Shape
 from partita.graph.graph import Graph
-from partita.graph.graphdef.importer import import_graph_def
 from partita.graph.protos import GraphDef
 from partita.graph.protos.types_pb2 import DT_FLOAT
 

@@ -1,0 +1,199 @@
+"""What every import of a GraphDef into a graph does.
+
+Flows in: a GraphDef (message, bytes, or anything that can serialise itself) and import options. Flows out: nodes and
+edges in the order TensorFlow's graph constructor makes them, on which all generated names depend. Always holds:
+everything is checked before the first node is added, so a failed import leaves the graph exactly as it was.
+
+Node ids: nodes are created inputs first, lowest GraphDef index first. Edge ids: per created node its data inputs by
+port, then its control inputs sorted by name, duplicates dropped; edges that close a loop come after all others; then
+the edges that hang loose ends on source and sink.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+
+import numpy as np
+
+from ...errors import InvalidArgumentError, NotFoundError, PartitaError
+from ..columns import CONTROL_SLOT, Ids
+from ..graph import Graph
+from ..library.calls import is_call
+from ..library.function_library import FunctionLibrary
+from ..node import Node
+from ..ops.properties import NodeProperties, PropertiesCache, split_entry
+from ..protos import FunctionDefLibrary, LazyNodeDef, VersionDef
+from ..tensor_id import parse_tensor_name
+from ..validate import check_arity, check_attrs, check_op_deprecation
+from ..versions import Versions
+from .import_edges import NodeInputs, creation_order, edge_columns
+from .import_inputs import InputTexts
+from .import_names import NameChecks, check_node_names, colocated_with
+from .import_options import ImportOptions, ImportResults
+from .sources import GraphSource, parse_lazily, parsed
+
+_CHUNK = 4096  # nodes whose strings are read together
+CheckCall = Callable[[NodeProperties, FunctionLibrary], object]
+"""looks into the function that a node calls; raises what is wrong with it"""
+
+
+class Constructor:
+    """One import: reads and checks everything, then writes it to the graph in one go."""
+
+    def __init__(
+        self,
+        graph_def: GraphSource,
+        graph: Graph,
+        options: ImportOptions,
+        *,
+        defaults: bool,
+        check_call: CheckCall | None = None,
+        on_read: Callable[[int], object] | None = None,
+    ) -> None:
+        """With `check_call` every node is validated against its op, and its call by that; else nobody looks closely."""
+        lazy = parse_lazily(graph_def)
+        self.versions = Versions.of(parsed(VersionDef, lazy.versions))
+        self.library = graph.functions.merged(parsed(FunctionDefLibrary, lazy.library))
+        self._nodes: Sequence[LazyNodeDef] = lazy.node
+        self.graph = graph
+        self.options = options
+        self._check_call = check_call
+        self._lookup = self.library.lookup
+        self.cache = PropertiesCache(add_defaults=defaults, lookup=self._lookup)
+        self._checked: set[int] = set()
+        self._on_read = on_read
+        self._devices = array("i")
+        self._device_numbers: dict[str, int] = {}
+
+    def run(self, *, internal_names: bool) -> ImportResults:
+        """Imports; on any error the graph is untouched."""
+        texts, properties = self._read_nodes()
+        check_node_names(texts.names, internal=internal_names)
+        checks = NameChecks(self.graph, texts.names, self.options)
+        inputs = NodeInputs(texts, checks.input_map)
+        if self._check_call is not None:
+            self._check_nodes(inputs, properties, self._check_call)
+        inputs.check_types(properties, self.graph)
+        order = creation_order(texts.names, properties, inputs)
+        skipped = checks.skipped(inputs, properties)
+        created = [i for i in order if i not in skipped] if skipped else order
+        return self._write(created, inputs, properties, checks)
+
+    def _read_nodes(self) -> tuple[InputTexts, list[NodeProperties]]:
+        """Names, inputs and properties of all nodes; a chunk at a time, so that strings are soon forgotten."""
+        texts = InputTexts(keep_all=bool(self.options.input_map))
+        properties: list[NodeProperties] = []
+        for first in range(0, len(self._nodes), _CHUNK):
+            nodes = self._nodes[first : first + _CHUNK]
+            inputs = [node.input[:] for node in nodes]
+            texts.add([node.name for node in nodes], list(chain.from_iterable(inputs)), map(len, inputs))
+            properties += self._properties_of(nodes)
+            numbers = self._device_numbers
+            self._devices.extend(numbers.setdefault(node.device, len(numbers)) for node in nodes)
+            if self._on_read is not None:
+                self._on_read(len(nodes))
+        self._nodes = ()  # the message, larger than the graph, is not needed beside what edges take
+        return texts, properties
+
+    def _properties_of(self, nodes: Sequence[LazyNodeDef]) -> Iterator[NodeProperties]:
+        resolve = self.cache.resolve
+        for node in nodes:
+            try:
+                yield resolve(node.op, tuple(node.attr[:]))
+            except (InvalidArgumentError, NotFoundError) as error:
+                name = node.name
+                if not node.op:
+                    raise InvalidArgumentError(f"Node {name!r} does not specify an operation", node=name) from None
+                if self._check_call is not None:
+                    self._check_unresolved(name, node.op, node.attr[:])
+                raise error.located(node=name, op=node.op) from None
+
+    def _check_unresolved(self, name: str, op: str, entries: list[bytes]) -> None:
+        """Raises what validation says about attrs that give no port types: it comes before what resolving them says."""
+        signature = self._lookup(op)
+        check_attrs(name, signature, dict(signature.defaults) | dict(map(split_entry, entries)))
+
+    def _check_nodes(self, inputs: NodeInputs, properties: list[NodeProperties], check_call: CheckCall) -> None:
+        producer = self.versions.producer
+        num_data = inputs.num_data().tolist()
+        for i, shared in enumerate(properties):
+            name = inputs.names[i]
+            try:
+                if id(shared) not in self._checked:
+                    check_op_deprecation(shared.op_def, producer)
+                    check_attrs(name, shared.op_def, shared.attrs)
+                    self._check_colocation(name, shared, inputs)
+                    if is_call(shared, self.library):
+                        check_call(shared, self.library)
+                    self._checked.add(id(shared))
+                if num_data[i] != len(shared.input_types):
+                    check_arity(name, shared.op_def, shared.input_types, num_data[i])
+            except PartitaError as error:
+                raise error.located(node=name, op=shared.op) from None
+
+    def _check_colocation(self, name: str, properties: NodeProperties, inputs: NodeInputs) -> None:
+        if not self.options.validate_colocation_constraints:
+            return
+        for other in colocated_with(properties):
+            if other not in inputs.index:
+                raise InvalidArgumentError(f"Node {name!r} expects to be colocated with unknown node {other!r}")
+
+    def _write(
+        self,
+        created: Sequence[int],
+        inputs: NodeInputs,
+        properties: list[NodeProperties],
+        checks: NameChecks,
+    ) -> ImportResults:
+        graph, first = self.graph, self.graph.num_node_ids
+        names = checks.final_names(created)
+        new_id = np.full(len(properties), -1, np.int32)
+        new_id[created] = np.arange(first, first + len(created), dtype=np.int32)
+        renamed = checks.renamed_properties(properties)
+        columns = edge_columns(new_id, new_id - first, inputs, checks.control_ids(inputs, created))
+        results = self._results(new_id, inputs, properties, checks)
+        interned = [graph.intern_device(name or self.options.default_device) for name in self._device_numbers]
+        requested = np.array(interned, np.int32)[np.array(self._devices, np.int32)[created]]
+        graph.extend_nodes(names, [renamed[i] for i in created], requested.tolist())
+        graph.extend_edges(*columns)
+        graph.fix_source_and_sink_edges()
+        graph.functions = self.library
+        return results
+
+    def _results(
+        self, new_id: Ids, inputs: NodeInputs, properties: list[NodeProperties], checks: NameChecks
+    ) -> ImportResults:
+        results = ImportResults(missing_unused_input_map_keys=checks.missing_unused_keys(inputs, properties))
+        for text in self.options.return_tensors:
+            results.return_tensors.append(self._return_tensor(text, new_id, inputs, properties, checks))
+        if self.options.return_nodes and self.options.skip_mapped_nodes:
+            raise InvalidArgumentError("Requesting return_nodes with skip_mapped_nodes set is not currently supported")
+        for name in self.options.return_nodes:
+            if name not in inputs.index:
+                raise InvalidArgumentError(f"Requested return node {name!r} not found in graph def")
+            results.return_nodes.append(Node(self.graph, int(new_id[inputs.index[name]])))
+        return results
+
+    def _return_tensor(
+        self,
+        text: str,
+        new_id: Ids,
+        inputs: NodeInputs,
+        properties: list[NodeProperties],
+        checks: NameChecks,
+    ) -> tuple[Node, int]:
+        tensor = parse_tensor_name(text)
+        mapped = checks.input_map.get(tensor)
+        if mapped is not None:
+            return Node(self.graph, mapped[0]), mapped[1]
+        index = inputs.index.get(tensor.node)
+        if index is None:
+            raise InvalidArgumentError(f"Requested return tensor '{tensor}' not found in graph def")
+        count = len(properties[index].output_types)
+        if tensor.index != CONTROL_SLOT and not 0 <= tensor.index < count:
+            raise InvalidArgumentError(
+                f"Invalid return output {tensor.index} of node {tensor.node!r}, which has {count} output(s)"
+            )
+        return Node(self.graph, int(new_id[index])), tensor.index

@@ -1,0 +1,53 @@
+"""Which programs wrote a graph, and which may read it.
+
+Always holds: this program is producer and consumer `PRODUCER`, and reads graphs from `MIN_PRODUCER` on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import InvalidArgumentError
+from .ops.registry import MIN_PRODUCER, PRODUCER, RELEASE
+from .protos import VersionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Versions:
+    """Which producers wrote a graph and which consumers may read it."""
+
+    producer: int = PRODUCER
+    min_consumer: int = 0
+    bad_consumers: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, message: VersionDef) -> Versions:
+        """What a GraphDef says; InvalidArgumentError when this program must not read graphs of that version."""
+        if message.producer < MIN_PRODUCER:
+            raise InvalidArgumentError(
+                f"GraphDef producer version {message.producer} below min producer {MIN_PRODUCER} supported by "
+                f"TensorFlow {RELEASE}.  Please regenerate your graph."
+            )
+        if message.min_consumer > PRODUCER:
+            raise InvalidArgumentError(
+                f"GraphDef min consumer version {message.min_consumer} above current version {PRODUCER} for TensorFlow "
+                f"{RELEASE}.  Please upgrade TensorFlow."
+            )
+        if PRODUCER in message.bad_consumers:
+            raise InvalidArgumentError(
+                f"GraphDef disallows consumer version {PRODUCER}.  Please upgrade TensorFlow: this version is likely "
+                "buggy."
+            )
+        return cls(message.producer, message.min_consumer, tuple(message.bad_consumers))
+
+    def joined(self, other: Versions) -> Versions:
+        """Those of a graph into which another was imported: the older producer, the newer consumers."""
+        return Versions(
+            min(self.producer, other.producer),
+            max(self.min_consumer, other.min_consumer),
+            tuple(sorted({*self.bad_consumers, *other.bad_consumers})),
+        )
+
+    def message(self) -> VersionDef:
+        """As a GraphDef says it."""
+        return VersionDef(producer=self.producer, min_consumer=self.min_consumer, bad_consumers=self.bad_consumers)
