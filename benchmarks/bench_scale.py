@@ -16,7 +16,8 @@ import trio
 
 from partita.actors import open_session
 from partita.devices import local_cluster
-from partita.scenarios.workloads import training
+from partita.scenarios import training_step
+from partita.scenarios.workloads.training import FEATURES, Kind
 
 from .bench import Bench
 from .fresh import Ended, fresh
@@ -64,10 +65,10 @@ async def _growth(bench: Bench) -> Measured:
     return Measured(Figure(float(fresh("benchmarks.bench_scale", str(bench.sizes.steps)).output)))
 
 
-async def _left_behind(kind: training.Kind, steps: int) -> int:
+async def _left_behind(kind: Kind, steps: int) -> int:
     """By how many bytes this process grows in so many steps."""
-    graph_def = training.build(kind, [f"/device:GPU:{k}" for k in range(_REPLICAS)], _ROWS)
-    feeds = {"x": np.ones((_ROWS, training.FEATURES), np.float32), "labels": np.zeros(_ROWS, np.int32)}
+    graph_def = training_step(kind, [f"/device:GPU:{k}" for k in range(_REPLICAS)], _ROWS)
+    feeds = {"x": np.ones((_ROWS, FEATURES), np.float32), "labels": np.zeros(_ROWS, np.int32)}
     async with open_session(graph_def, local_cluster(f"cpu:1,gpu:{_REPLICAS}")) as session:
         await session.run([], targets="initialise")
         found = []
@@ -86,5 +87,5 @@ CASES = [
 ]
 
 if __name__ == "__main__":
-    kinds: tuple[training.Kind, ...] = ("reference", "resource")
+    kinds: tuple[Kind, ...] = ("reference", "resource")
     print(max(trio.run(_left_behind, kind, int(sys.argv[1])) for kind in kinds))

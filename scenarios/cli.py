@@ -223,7 +223,7 @@ def inspect(graph: Path, tags: str, as_json: bool) -> None:
 def scenario(name: str | None, as_json: bool) -> None:
     """Tell a shipped story: a graph built, run and simulated.
 
-    Without NAME, lists the stories. Each is a short script in the folder scenarios/ to learn from and to copy.
+    Without NAME, lists the stories. Each is a short script in the folder scenarios/stories/ to learn from and to copy.
     """
     from .commands.scenario import scenario as execute
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import pytest
 
 from partita.scenarios.cli import main
-from partita.scenarios.stories import STORIES
+from partita.scenarios.stories.catalog import STORIES
 
 CHECKOUT = Path(__file__).parents[1]
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]

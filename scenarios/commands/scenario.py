@@ -7,7 +7,7 @@ JSON object.
 from __future__ import annotations
 
 from ...graph.suggestions import meant
-from ..stories import STORIES, tell
+from ..stories.catalog import STORIES, tell
 from .failure import ConfigurationError
 from .screen import Screen
 

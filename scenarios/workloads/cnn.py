@@ -19,7 +19,7 @@ CHANNELS = (3, 32, 64, 128)  # into the first convolution, out of the first, out
 SIDE = 32
 
 
-def build(devices: Sequence[str]) -> GraphDef:
+def cnn(devices: Sequence[str]) -> GraphDef:
     """The network cut evenly: convolution k of three on device k * len(devices) // 4, the classifier on the last."""
     b = GraphBuilder()
     layers = Layers(b, Constants(b))

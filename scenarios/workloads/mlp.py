@@ -14,7 +14,7 @@ from .layers import Layers
 from .parameters import Constants
 
 
-def build(sizes: Sequence[int], devices: Sequence[str]) -> GraphDef:
+def mlp(sizes: Sequence[int], devices: Sequence[str]) -> GraphDef:
     """Layer k maps sizes[k] to sizes[k + 1] features on devices[k]; all but the last end in a Relu."""
     b = GraphBuilder()
     layers = Layers(b, Constants(b))

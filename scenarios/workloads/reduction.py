@@ -21,7 +21,7 @@ def all_to_one(devices: Sequence[str], length: int) -> GraphDef:
     return b.graph_def()
 
 
-def tree(devices: Sequence[str], length: int) -> GraphDef:
+def all_to_one_tree(devices: Sequence[str], length: int) -> GraphDef:
     """Devices add in pairs, then pairs of pairs: log2(devices) rounds, each of which halves the number of arrays."""
     b = GraphBuilder()
     sums = list(zip(devices, _shares(b, devices, length), strict=True))

@@ -23,7 +23,7 @@ BLOCKS = (3, 4, 6, 3)  # bottleneck blocks of each stage; a stage doubles the ch
 _BRANCH_GAIN = 0.25  # of the last normalisation of a block, so that 16 sums do not blow values up
 
 
-def build(devices: Sequence[str], side: int, images: int, micro_batches: int) -> GraphDef:
+def resnet50(devices: Sequence[str], side: int, images: int, micro_batches: int) -> GraphDef:
     """The pipeline: block k of 16 on device k * len(devices) // 16. `micro_batches`, at least 2, divides `images`."""
     b = GraphBuilder()
     parameters = Variables(b)

@@ -30,7 +30,7 @@ class _Variable(NamedTuple):
     assign: Operation
 
 
-def build(kind: Kind, replicas: Sequence[str], rows: int) -> GraphDef:
+def training_step(kind: Kind, replicas: Sequence[str], rows: int) -> GraphDef:
     """The training graph; `rows` must divide by the number of replicas."""
     b = GraphBuilder()
     with b.device(_HOST):

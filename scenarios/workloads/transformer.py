@@ -19,8 +19,8 @@ from .layers import Layers
 from .parameters import Variables
 
 
-class Sizes(NamedTuple):
-    """Sizes of an encoder; heads must divide width, devices must divide heads and hidden."""
+class TransformerSizes(NamedTuple):
+    """TransformerSizes of an encoder; heads must divide width, devices must divide heads and hidden."""
 
     batch: int
     length: int
@@ -31,10 +31,10 @@ class Sizes(NamedTuple):
 
 
 # Layers, normalised activations, sizes, number of shares, name of the share -> what the share adds.
-Branch: TypeAlias = Callable[[Layers, Tensor, Sizes, int, str], Tensor]
+Branch: TypeAlias = Callable[[Layers, Tensor, TransformerSizes, int, str], Tensor]
 
 
-def build(devices: Sequence[str], sizes: Sizes) -> GraphDef:
+def transformer_encoder(devices: Sequence[str], sizes: TransformerSizes) -> GraphDef:
     """The encoder, pre-normalised, with softmax attention and Relu."""
     b = GraphBuilder()
     parameters = Variables(b)
@@ -50,7 +50,9 @@ def build(devices: Sequence[str], sizes: Sizes) -> GraphDef:
     return b.graph_def()
 
 
-def _with_branch(layers: Layers, x: Tensor, devices: Sequence[str], sizes: Sizes, branch: Branch, name: str) -> Tensor:
+def _with_branch(
+    layers: Layers, x: Tensor, devices: Sequence[str], sizes: TransformerSizes, branch: Branch, name: str
+) -> Tensor:
     """x plus what the shares of a branch, one per device, make of the normalised x."""
     b = layers.b
     with b.device(devices[0]):
@@ -63,7 +65,7 @@ def _with_branch(layers: Layers, x: Tensor, devices: Sequence[str], sizes: Sizes
         return b.op("AddN", [x, *shares], name=f"{name}/sum")[0]
 
 
-def _attention(layers: Layers, x: Tensor, sizes: Sizes, shares: int, name: str) -> Tensor:
+def _attention(layers: Layers, x: Tensor, sizes: TransformerSizes, shares: int, name: str) -> Tensor:
     """softmax(q k' / sqrt(d)) v of heads / shares heads, projected back to the width."""
     b, depth = layers.b, sizes.width // sizes.heads
     per_share = sizes.width // shares
@@ -74,7 +76,7 @@ def _attention(layers: Layers, x: Tensor, sizes: Sizes, shares: int, name: str) 
     return layers.dense(joined, per_share, sizes.width, f"{name}/project")
 
 
-def _heads(layers: Layers, x: Tensor, sizes: Sizes, shares: int, name: str) -> Tensor:
+def _heads(layers: Layers, x: Tensor, sizes: TransformerSizes, shares: int, name: str) -> Tensor:
     """A projection of x as [batch, heads / shares, length, width / heads]."""
     b, depth = layers.b, sizes.width // sizes.heads
     flat = layers.dense(x, sizes.width, sizes.width // shares, name)
@@ -82,7 +84,7 @@ def _heads(layers: Layers, x: Tensor, sizes: Sizes, shares: int, name: str) -> T
     return b.op("Transpose", split, [0, 2, 1, 3], name=f"{name}/heads")[0]
 
 
-def _mlp(layers: Layers, x: Tensor, sizes: Sizes, shares: int, name: str) -> Tensor:
+def _mlp(layers: Layers, x: Tensor, sizes: TransformerSizes, shares: int, name: str) -> Tensor:
     """hidden / shares units of the two dense layers."""
     units = sizes.hidden // shares
     hidden = layers.dense(x, sizes.width, units, f"{name}/widen", "Relu")

@@ -12,7 +12,7 @@ import pytest
 
 from partita.graph.builder import GraphBuilder
 from partita.scenarios.cli import cli
-from partita.scenarios.stories import STORIES
+from partita.scenarios.stories.catalog import STORIES
 from tests.scenarios.command_line import CPU, CommandLine, GraphFile
 
 DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()

@@ -8,10 +8,10 @@ import numpy as np
 
 from partita.graph import load_graph_def
 from partita.graph.dtypes import Array
-from partita.scenarios import mlp
+from partita.scenarios.stories import mlp
 from tests.scenarios.command_line import CommandLine
 
-EXAMPLE = Path(mlp.__file__).parent / "examples" / "mlp.pb"
+EXAMPLE = Path(mlp.__file__).parents[1] / "examples" / "mlp.pb"
 
 
 def by_hand() -> tuple[Array, Array]:

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from benchmarks.workloads import drawn
 from partita.graph import graph_def_to_graph
 from partita.scenarios.commands import screen as screen_module
 from partita.scenarios.commands.request import GraphFile, import_graph
 from partita.scenarios.commands.screen import Screen
+from tests.large_graphs import many_nodes
 from tests.scenarios.command_line import CommandLine
 
 NODES = 10_000
@@ -44,7 +44,7 @@ def test_an_import_shows_how_many_nodes_it_has_read_on_a_terminal_only(
     monkeypatch.setattr(screen_module, "Timer", NoPatience)
     screen, shown = Screen(), StringIO()
     screen.err = Console(file=shown, force_terminal=is_terminal, width=100)
-    import_graph(GraphFile(Path("drawn.pb"), drawn(NODES).data, NODES + 1, frozenset()), screen)
+    import_graph(GraphFile(Path("drawn.pb"), many_nodes(NODES), NODES + 1, frozenset()), screen)
     text = shown.getvalue()
     assert ("importing" in text and f"{NODES + 1:,} of {NODES + 1:,} nodes, " in text) if is_terminal else not text
 
@@ -82,6 +82,6 @@ def test_stdout_is_for_results(partita: CommandLine, graph: Path, x: str, monkey
 def test_all_nodes_are_reported_once() -> None:
     """What the importer says it has read adds up, in more than one part."""
     read: list[int] = []
-    graph_def_to_graph(drawn(NODES).data, on_read=read.append)
+    graph_def_to_graph(many_nodes(NODES), on_read=read.append)
     assert sum(read) == NODES + 1
     assert len(read) > 1

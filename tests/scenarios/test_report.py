@@ -6,9 +6,9 @@ import numpy as np
 
 from partita.devices import local_cluster
 from partita.devices.timing import simulate
+from partita.scenarios import all_to_one, all_to_one_tree, mlp
 from partita.scenarios.cutting import cut
 from partita.scenarios.report import columns, limits, value_line
-from partita.scenarios.workloads import mlp, reduction
 
 GPUS = [f"/device:GPU:{k}" for k in range(4)]
 
@@ -17,9 +17,9 @@ def test_causes_add_up_to_the_makespan() -> None:
     """Whatever limits a step, its shares are all of it."""
     cluster = local_cluster("cpu:1,gpu:4")
     for graph_def, feeds, fetch in (
-        (reduction.all_to_one(GPUS, 1 << 16), {}, "total"),
-        (reduction.tree(GPUS, 1 << 16), {}, "total"),
-        (mlp.build((64, 64, 64, 64, 8), GPUS), {"x": (32, 64)}, "y"),
+        (all_to_one(GPUS, 1 << 16), {}, "total"),
+        (all_to_one_tree(GPUS, 1 << 16), {}, "total"),
+        (mlp((64, 64, 64, 64, 8), GPUS), {"x": (32, 64)}, "y"),
     ):
         timeline = simulate(cut(graph_def, cluster, feeds=list(feeds), fetches=[fetch]), cluster, feeds=feeds)
         found = limits(timeline, cluster)
@@ -32,7 +32,7 @@ def test_a_larger_product_is_bound_by_arithmetic() -> None:
     cluster = local_cluster("cpu:1,gpu:1")
     longest = {}
     for rows in (1, 1 << 17):
-        parts = cut(mlp.build((2048, 2048), GPUS[:1]), cluster, feeds=["x"], targets=["layer1/product"])
+        parts = cut(mlp((2048, 2048), GPUS[:1]), cluster, feeds=["x"], targets=["layer1/product"])
         found = limits(simulate(parts, cluster, feeds={"x": (rows, 2048)}), cluster)
         longest[rows] = next(what for what, _ in found if "transfers" not in what)
     assert longest[1 << 17] == "arithmetic of gpu:0"

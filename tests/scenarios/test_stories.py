@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from partita.scenarios.stories import STORIES, tell
+from partita.scenarios.stories.catalog import STORIES, tell
 from tests.scenarios.command_line import CommandLine, assert_one_clear_line
 
-FOLDER = Path(__file__).parents[2] / "scenarios"
+FOLDER = Path(__file__).parents[2] / "scenarios" / "stories"
 
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_story_prints_what_is_committed(name: str) -> None:
-    """After a change that is meant: `python -m partita.scenarios.NAME > scenarios/NAME.txt`."""
+    """After a change that is meant: `python -m partita.scenarios.stories.NAME > scenarios/stories/NAME.txt`."""
     assert "\n".join(tell(name)) + "\n" == (FOLDER / f"{name}.txt").read_text("utf-8")
 
 

@@ -12,7 +12,18 @@ from hypothesis import strategies as st
 from partita.actors import BlockingSession
 from partita.graph import graph_def_to_graph
 from partita.graph.dtypes import Array
-from partita.scenarios.workloads import cnn, mlp, reduction, resnet50, training, transformer
+from partita.scenarios import (
+    TransformerSizes,
+    all_to_one,
+    all_to_one_tree,
+    cnn,
+    mlp,
+    resnet50,
+    training_step,
+    transformer_encoder,
+)
+from partita.scenarios.workloads import training
+from partita.scenarios.workloads.cnn import SIDE
 from partita.scenarios.workloads.parameters import uniform
 
 PUBLISHED_RESNET50_WEIGHTS = 25_557_032  # He et al.'s network as counted by torchvision's documentation of resnet50
@@ -39,7 +50,7 @@ def test_numbers_are_the_same_everywhere() -> None:
 def test_a_perceptron_is_what_numpy_computes(where: list[int]) -> None:
     """On whichever devices its layers sit."""
     sizes, x = (5, 7, 6, 3), uniform("rows", (4, 5))
-    graph_def = mlp.build(sizes, [f"/device:CPU:{k}" for k in where])
+    graph_def = mlp(sizes, [f"/device:CPU:{k}" for k in where])
     expected = x.astype(np.float64)
     for k in range(3):
         weights = uniform(f"layer{k + 1}/weights", sizes[k : k + 2]) * np.sqrt(3 / sizes[k])
@@ -51,10 +62,10 @@ def test_a_perceptron_is_what_numpy_computes(where: list[int]) -> None:
 
 def test_a_cnn_gives_probabilities_and_the_same_on_any_devices() -> None:
     """Rows add up to one, bit for bit the same over one device and over three."""
-    images = uniform("images", (2, cnn.SIDE, cnn.SIDE, 3))
+    images = uniform("images", (2, SIDE, SIDE, 3))
     found = []
     for count in (1, 3):
-        with BlockingSession(cnn.build(cpus(count)), f"cpu:{count}") as session:
+        with BlockingSession(cnn(cpus(count)), f"cpu:{count}") as session:
             found += session.run("probabilities", {"images": images})
     np.testing.assert_allclose(found[0].sum(1), 1, rtol=1e-5)
     np.testing.assert_array_equal(found[0], found[1])
@@ -64,7 +75,7 @@ def test_a_cnn_gives_probabilities_and_the_same_on_any_devices() -> None:
 def test_both_reductions_add_the_same(count: int) -> None:
     """The sum of the first squares, for odd numbers of devices too."""
     expected = np.full(6, count * (count + 1) * (2 * count + 1) / 6, np.float32)
-    for build in (reduction.all_to_one, reduction.tree):
+    for build in (all_to_one, all_to_one_tree):
         with BlockingSession(build(cpus(count), 6), f"cpu:{count}") as session:
             np.testing.assert_array_equal(session.run("total")[0], expected)
 
@@ -73,7 +84,7 @@ def test_the_first_training_step_is_gradient_descent() -> None:
     """Loss and updated weights of one step, against the formulas in double precision."""
     rows = 8
     x, labels = uniform("x", (rows, training.FEATURES)), np.arange(rows, dtype=np.int32)
-    with BlockingSession(training.build("resource", cpus(2), rows), "cpu:2") as session:
+    with BlockingSession(training_step("resource", cpus(2), rows), "cpu:2") as session:
         session.run([], targets="initialise")
         before = session.run(["w1/read", "b1/read", "w2/read", "b2/read"])
         (loss,) = session.run("loss", {"x": x, "labels": labels}, targets="train")
@@ -100,7 +111,7 @@ def by_hand(x: Array, labels: Array, values: list[Array]) -> tuple[float, list[A
 
 def test_resnet50_has_the_published_number_of_weights() -> None:
     """53 convolutions a micro-batch, and every trained number; running means and variances are not trained."""
-    graph = graph_def_to_graph(resnet50.build(cpus(3), 32, 2, 2))
+    graph = graph_def_to_graph(resnet50(cpus(3), 32, 2, 2))
     nodes = list(graph.op_nodes())
     assert sum(node.op == "Conv2D" for node in nodes) == 2 * 53
     trained = [n for n in nodes if n.op == "VarHandleOp" and not n.name.endswith(("/mean", "/variance"))]
@@ -109,9 +120,9 @@ def test_resnet50_has_the_published_number_of_weights() -> None:
 
 def test_a_transformer_normalises_its_rows() -> None:
     """Every row of the output has mean 0 and deviation 1, over any number of devices."""
-    sizes = transformer.Sizes(batch=2, length=3, width=8, heads=4, hidden=8, layers=1)
+    sizes = TransformerSizes(batch=2, length=3, width=8, heads=4, hidden=8, layers=1)
     for count in (1, 2, 4):
-        with BlockingSession(transformer.build(cpus(count), sizes), f"cpu:{count}") as session:
+        with BlockingSession(transformer_encoder(cpus(count), sizes), f"cpu:{count}") as session:
             session.run([], targets="initialise")
             (rows,) = session.run("encoded", {"tokens": uniform("tokens", (6, 8))})
         np.testing.assert_allclose(rows.mean(1), 0, atol=1e-5)

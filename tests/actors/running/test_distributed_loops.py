@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import trio
 
-from benchmarks.bench_loops import loop
 from partita.actors import open_session
 from partita.actors.running.executor import DEFAULT_BUDGET_S
 from partita.actors.sessions import session as session_module
@@ -24,6 +23,7 @@ from partita.graph.collector import collector_paused
 from partita.graph.protos import GraphDef, RunMetadata, RunOptions
 from tests.actors.running.test_loops import add_loop
 from tests.actors.sessions.test_session import replace_neg
+from tests.large_graphs import counted_loop
 from tests.runs import Watch
 from tests.strategies import cpu
 
@@ -87,10 +87,9 @@ async def test_a_device_that_waits_for_nobody_does_not_run_away_from_those_that_
     """
     watch = Watch()
     monkeypatch.setattr(session_module, "LocalRendezvous", watch)
-    work = loop(MANY, devices=2)
-    async with open_session(work.data, "cpu:2", budget_s=budget_s, thread_limit_s=60) as session:
+    async with open_session(counted_loop(MANY), "cpu:2", budget_s=budget_s, thread_limit_s=60) as session:
         for _ in range(2):
-            await session.run(work.fetches, {"x": np.float32(1)})
+            await session.run("sum:0", {"x": np.float32(1)})
     assert watch.most_queued <= MOST_AHEAD
 
 

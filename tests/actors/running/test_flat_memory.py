@@ -17,6 +17,7 @@ import pytest
 from partita.actors import open_session
 from partita.devices import local_cluster
 from partita.graph.collector import collector_paused
+from partita.scenarios import training_step
 from partita.scenarios.workloads import training
 
 REPLICAS, ROWS = 2, 4
@@ -28,7 +29,7 @@ UNHURRIED: dict[str, Any] = {"budget_s": 60, "thread_limit_s": 60}
 
 async def growth(kind: training.Kind) -> tuple[int, int]:
     """By how many objects and blocks a process grows in STEPS steps, once it has warmed up."""
-    graph_def = training.build(kind, [f"/device:GPU:{k}" for k in range(REPLICAS)], ROWS)
+    graph_def = training_step(kind, [f"/device:GPU:{k}" for k in range(REPLICAS)], ROWS)
     feeds = {"x": np.ones((ROWS, training.FEATURES), np.float32), "labels": np.zeros(ROWS, np.int32)}
     async with open_session(graph_def, local_cluster(f"cpu:1,gpu:{REPLICAS}"), **UNHURRIED) as session:
         await session.run([], targets="initialise")
@@ -54,7 +55,7 @@ async def test_steps_leave_nothing_behind(kind: training.Kind, monkeypatch: pyte
 @pytest.mark.parametrize("kind", ["reference", "resource"])
 async def test_steps_leave_nothing_to_the_garbage_collector(kind: training.Kind) -> None:
     """No reference cycle holds the tensors of a step, or a loop would grow by gigabytes between collections."""
-    graph_def = training.build(kind, [f"/device:GPU:{k}" for k in range(REPLICAS)], ROWS)
+    graph_def = training_step(kind, [f"/device:GPU:{k}" for k in range(REPLICAS)], ROWS)
     feeds = {"x": np.ones((ROWS, training.FEATURES), np.float32), "labels": np.zeros(ROWS, np.int32)}
     async with open_session(graph_def, local_cluster(f"cpu:1,gpu:{REPLICAS}")) as session:
         await session.run([], targets="initialise")

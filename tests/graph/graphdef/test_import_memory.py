@@ -5,9 +5,9 @@ from __future__ import annotations
 import gc
 import tracemalloc
 
-from benchmarks.workloads import drawn
 from partita.graph import Graph, import_graph_def
 from partita.graph.collector import collector_paused
+from tests.large_graphs import many_nodes
 
 NODES = 20_000
 MOST_PER_NODE = 160  # bytes: a name, 80, and the columns of one node and two edges, 52, with room to grow
@@ -16,7 +16,7 @@ MOST_WHILE_READING = 500
 
 def test_a_node_costs_its_name_and_some_integers() -> None:
     """Op, attrs, types, devices and input strings are shared or forgotten; while reading, only names are looked up."""
-    data = drawn(NODES, devices=8).data
+    data = many_nodes(NODES, devices=8)
     import_graph_def(data, Graph())  # fills what all graphs share
     tracemalloc.start()
     try:
@@ -32,7 +32,7 @@ def test_a_node_costs_its_name_and_some_integers() -> None:
 
 def test_importing_leaves_nothing_to_the_garbage_collector() -> None:
     """No reference cycle keeps the message, which is larger than the graph, until some later collection."""
-    data = drawn(100).data
+    data = many_nodes(100)
     gc.collect()
     with collector_paused():
         import_graph_def(data, Graph())

@@ -2,20 +2,20 @@
 
 All to one makes seven transfers to one place; a tree makes as many, but over different links at the same time. Which
 of the two is faster is a question about links, and it is answered here before anybody rents a machine. Run it with
-`python -m partita.scenarios.all_to_one`.
+`python -m partita.scenarios.stories.all_to_one`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..actors import BlockingSession
-from ..devices import local_cluster
-from ..devices.timing import simulate
-from ..devices.units import format_ns
-from .cutting import cut
-from .report import columns, step_report, value_line
-from .workloads import reduction
+from ...actors import BlockingSession
+from ...devices import local_cluster
+from ...devices.timing import simulate
+from ...devices.units import format_ns
+from ..cutting import cut
+from ..report import columns, step_report, value_line
+from ..workloads.reduction import all_to_one, all_to_one_tree
 
 DEVICES = [f"/device:GPU:{k}" for k in range(8)]
 LENGTH = 1 << 20  # 4 MiB of float32 per device
@@ -23,7 +23,7 @@ LENGTH = 1 << 20  # 4 MiB of float32 per device
 
 def story() -> Iterator[str]:
     """The lines of the story."""
-    graph_def = reduction.all_to_one(DEVICES, LENGTH)
+    graph_def = all_to_one(DEVICES, LENGTH)
     cluster = local_cluster("cpu:1,gpu:8")
     with BlockingSession(graph_def, cluster) as session:
         (total,) = session.run("total")
@@ -35,7 +35,7 @@ def story() -> Iterator[str]:
     timeline = simulate(parts, cluster)
     yield from step_report(parts, timeline, cluster)
 
-    in_a_tree = simulate(cut(reduction.tree(DEVICES, LENGTH), cluster, targets=["total"]), cluster)
+    in_a_tree = simulate(cut(all_to_one_tree(DEVICES, LENGTH), cluster, targets=["total"]), cluster)
     yield "all to one, or a tree of pairs"
     rows = [("", "step time"), *((n, format_ns(t.makespan_ns)) for n, t in (("one", timeline), ("tree", in_a_tree)))]
     yield from columns(rows)

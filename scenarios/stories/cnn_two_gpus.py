@@ -1,8 +1,8 @@
 """Story: inference of a small convolutional network, its layers split over two GPUs.
 
 A batch of images enters on the host. The first convolutions run on GPU:0 and the others, with the classifier, on GPU:1,
-so that one tensor crosses the link between the GPUs. Run it with `python -m partita.scenarios.cnn_two_gpus`; what it
-prints is committed beside it.
+so that one tensor crosses the link between the GPUs. Run it with `python -m partita.scenarios.stories.cnn_two_gpus`;
+what it prints is committed beside it.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..actors import BlockingSession
-from ..devices import local_cluster
-from ..devices.timing import simulate
-from .cutting import cut
-from .report import step_report, value_line
-from .workloads import cnn
-from .workloads.parameters import uniform
+from ...actors import BlockingSession
+from ...devices import local_cluster
+from ...devices.timing import simulate
+from ..cutting import cut
+from ..report import step_report, value_line
+from ..workloads.cnn import SIDE, cnn
+from ..workloads.parameters import uniform
 
 IMAGES = 32
 
 
 def story() -> Iterator[str]:
     """The lines of the story."""
-    graph_def = cnn.build(["/device:GPU:0", "/device:GPU:1"])
+    graph_def = cnn(["/device:GPU:0", "/device:GPU:1"])
     cluster = local_cluster("cpu:1,gpu:2", gpu="V100-SXM2")
-    images = uniform("images", (IMAGES, cnn.SIDE, cnn.SIDE, 3))
+    images = uniform("images", (IMAGES, SIDE, SIDE, 3))
 
     # Exact values: an actor per device runs its part of the graph, with numpy kernels.
     with BlockingSession(graph_def, cluster) as session:

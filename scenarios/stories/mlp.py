@@ -2,7 +2,7 @@
 
 Flows in: nothing. Flows out: the graph of `examples/mlp.pb`, which a test compares with what is built here. The host
 holds the batch and takes the loss; layers 1 and 2 sit on one GPU, layer 3 on the other, so the activations cross three
-links. `python -m partita.scenarios.mlp FILE` writes the file again.
+links. `python -m partita.scenarios.stories.mlp FILE` writes the file again.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..graph import GraphDef, save_graph_def
-from ..graph.builder.builder import GraphBuilder
-from ..graph.builder.handles import Tensor
-from ..graph.dtypes import Array
+from ...graph import GraphDef, save_graph_def
+from ...graph.builder.builder import GraphBuilder
+from ...graph.builder.handles import Tensor
+from ...graph.dtypes import Array
 
 BATCH, SIZES = 128, (48, 64, 32, 10)
 

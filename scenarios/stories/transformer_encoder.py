@@ -2,26 +2,25 @@
 
 The arithmetic of a layer divides by the number of GPUs, the traffic does not: the activations go from the first GPU to
 all others and back, twice a layer. So there is a number of GPUs after which more of them are slower, and faster links
-move it. Run it with `python -m partita.scenarios.transformer_encoder`.
+move it. Run it with `python -m partita.scenarios.stories.transformer_encoder`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..actors import BlockingSession
-from ..devices import Cluster, parse_cluster
-from ..devices.timing import Timeline, simulate
-from ..devices.units import format_ns
-from ..graph import Graph
-from .cutting import cut
-from .report import columns, step_report, value_line
-from .workloads import transformer
-from .workloads.parameters import uniform
-from .workloads.transformer import Sizes
+from ...actors import BlockingSession
+from ...devices import Cluster, parse_cluster
+from ...devices.timing import Timeline, simulate
+from ...devices.units import format_ns
+from ...graph import Graph
+from ..cutting import cut
+from ..report import columns, step_report, value_line
+from ..workloads.parameters import uniform
+from ..workloads.transformer import TransformerSizes, transformer_encoder
 
-SMALL = Sizes(batch=2, length=16, width=64, heads=8, hidden=128, layers=2)
-LARGE = Sizes(batch=8, length=512, width=1024, heads=16, hidden=4096, layers=4)
+SMALL = TransformerSizes(batch=2, length=16, width=64, heads=8, hidden=128, layers=2)
+LARGE = TransformerSizes(batch=8, length=512, width=1024, heads=16, hidden=4096, layers=4)
 COUNTS = (1, 2, 4, 8)
 LINKS = ("NVLink3", "PCIe4 x16")
 
@@ -29,7 +28,7 @@ LINKS = ("NVLink3", "PCIe4 x16")
 def story() -> Iterator[str]:
     """The lines of the story."""
     tokens = uniform("tokens", (SMALL.batch * SMALL.length, SMALL.width))
-    with BlockingSession(transformer.build(_gpus(4), SMALL), _cluster(4, LINKS[0])) as session:
+    with BlockingSession(transformer_encoder(_gpus(4), SMALL), _cluster(4, LINKS[0])) as session:
         session.run([], targets="initialise")
         (encoded,) = session.run("encoded", {"tokens": tokens})
     yield "a small encoder over four GPUs"
@@ -63,7 +62,7 @@ def _cluster(count: int, link: str) -> Cluster:
 
 def _step(count: int, link: str) -> tuple[dict[str, Graph], Timeline]:
     cluster = _cluster(count, link)
-    parts = cut(transformer.build(_gpus(count), LARGE), cluster, feeds=["tokens"], targets=["encoded"])
+    parts = cut(transformer_encoder(_gpus(count), LARGE), cluster, feeds=["tokens"], targets=["encoded"])
     return parts, simulate(parts, cluster, feeds={"tokens": (LARGE.batch * LARGE.length, LARGE.width)})
 
 

@@ -2,21 +2,21 @@
 
 Each GPU keeps the weights of its stage; only activations travel. The same graph is also simulated with both stages on
 one GPU: without several batches under way, two stages take longer than one device that could hold both, by what the
-transfer costs. What is won is memory. Run it with `python -m partita.scenarios.mlp_model_parallel`.
+transfer costs. What is won is memory. Run it with `python -m partita.scenarios.stories.mlp_model_parallel`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..actors import BlockingSession
-from ..devices import local_cluster
-from ..devices.timing import Timeline, simulate
-from ..devices.units import format_bytes, format_ns
-from .cutting import cut
-from .report import columns, step_report, value_line
-from .workloads import mlp
-from .workloads.parameters import uniform
+from ...actors import BlockingSession
+from ...devices import local_cluster
+from ...devices.timing import Timeline, simulate
+from ...devices.units import format_bytes, format_ns
+from ..cutting import cut
+from ..report import columns, step_report, value_line
+from ..workloads.mlp import mlp
+from ..workloads.parameters import uniform
 
 ROWS, SIZES = 256, (256, 1024, 1024, 1024, 16)
 ONE_GPU = ["/device:GPU:0"] * 4
@@ -25,7 +25,7 @@ TWO_STAGES = ["/device:GPU:0"] * 2 + ["/device:GPU:1"] * 2
 
 def story() -> Iterator[str]:
     """The lines of the story."""
-    graph_def = mlp.build(SIZES, TWO_STAGES)
+    graph_def = mlp(SIZES, TWO_STAGES)
     cluster = local_cluster("cpu:1,gpu:2")
     x = uniform("x", (ROWS, SIZES[0]))
 
@@ -43,7 +43,7 @@ def story() -> Iterator[str]:
 
 def _simulated(devices: Sequence[str]) -> Timeline:
     cluster = local_cluster("cpu:1,gpu:2")
-    parts = cut(mlp.build(SIZES, devices), cluster, feeds=["x"], fetches=["y"])
+    parts = cut(mlp(SIZES, devices), cluster, feeds=["x"], fetches=["y"])
     return simulate(parts, cluster, feeds={"x": (ROWS, SIZES[0])})
 
 

@@ -2,22 +2,22 @@
 
 Micro-batches follow each other through the stages, so that all GPUs work once the pipeline is full. The values are
 computed for small images, since they run on the machine that reads this; the time is simulated for 224 x 224, which
-needs no values at all. Run it with `python -m partita.scenarios.resnet50_pipeline`.
+needs no values at all. Run it with `python -m partita.scenarios.stories.resnet50_pipeline`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..actors import BlockingSession
-from ..devices import Cluster, local_cluster
-from ..devices.timing import Timeline, simulate
-from ..devices.units import format_bytes, format_ns
-from ..graph import Graph
-from .cutting import cut
-from .report import columns, step_report, value_line
-from .workloads import resnet50
-from .workloads.parameters import uniform
+from ...actors import BlockingSession
+from ...devices import Cluster, local_cluster
+from ...devices.timing import Timeline, simulate
+from ...devices.units import format_bytes, format_ns
+from ...graph import Graph
+from ..cutting import cut
+from ..report import columns, step_report, value_line
+from ..workloads.parameters import uniform
+from ..workloads.resnet50 import resnet50
 
 SMALL_SIDE, SMALL_IMAGES = 32, 4
 SIDE, IMAGES, MICRO_BATCHES = 224, 64, 8
@@ -27,7 +27,7 @@ COUNTS = (1, 2, 4, 8)
 def story() -> Iterator[str]:
     """The lines of the story."""
     images = uniform("images", (SMALL_IMAGES, SMALL_SIDE, SMALL_SIDE, 3))
-    with BlockingSession(resnet50.build(_gpus(4), SMALL_SIDE, SMALL_IMAGES, 2), _cluster(4)) as session:
+    with BlockingSession(resnet50(_gpus(4), SMALL_SIDE, SMALL_IMAGES, 2), _cluster(4)) as session:
         session.run([], targets="initialise")
         (logits,) = session.run("logits", {"images": images})
     yield f"ResNet-50 over four GPUs, {SMALL_IMAGES} images of {SMALL_SIDE} x {SMALL_SIDE}"
@@ -49,7 +49,7 @@ def _cluster(count: int) -> Cluster:
 
 
 def _step(count: int) -> tuple[dict[str, Graph], Timeline]:
-    graph_def = resnet50.build(_gpus(count), SIDE, IMAGES, MICRO_BATCHES)
+    graph_def = resnet50(_gpus(count), SIDE, IMAGES, MICRO_BATCHES)
     parts = cut(graph_def, _cluster(count), feeds=["images"], fetches=["logits"])
     return parts, simulate(parts, _cluster(count), feeds={"images": (IMAGES, SIDE, SIDE, 3)})
 

@@ -3,7 +3,7 @@
 Every replica computes the gradients of its share of a batch on its own GPU; the host adds them and updates the
 parameters, which travel again in the next step. Both kinds of variables, and any number of replicas, learn the same.
 The batch is so small that more replicas do not help: the host, which adds and updates, is what limits the step.
-Run it with `python -m partita.scenarios.data_parallel_training`.
+Run it with `python -m partita.scenarios.stories.data_parallel_training`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..actors import BlockingSession
-from ..devices import Cluster, local_cluster
-from ..devices.timing import Timeline, simulate
-from ..devices.units import format_ns
-from ..graph import Graph, GraphDef
-from .cutting import cut
-from .report import columns, step_report
-from .workloads import training
-from .workloads.parameters import uniform
-from .workloads.training import Kind
+from ...actors import BlockingSession
+from ...devices import Cluster, local_cluster
+from ...devices.timing import Timeline, simulate
+from ...devices.units import format_ns
+from ...graph import Graph, GraphDef
+from ..cutting import cut
+from ..report import columns, step_report
+from ..workloads.parameters import uniform
+from ..workloads.training import CLASSES, FEATURES, Kind, training_step
 
 ROWS, STEPS = 256, 6
 COUNTS = (1, 2, 4)
@@ -46,8 +45,8 @@ def story() -> Iterator[str]:
 
 def losses(kind: Kind, replicas: int) -> list[str]:
     """The loss of each step: one session, so that the variables keep what they learn."""
-    x = uniform("x", (ROWS, training.FEATURES))
-    labels = (x[:, : training.CLASSES] + 0.1).argmax(1).astype(np.int32)
+    x = uniform("x", (ROWS, FEATURES))
+    labels = (x[:, :CLASSES] + 0.1).argmax(1).astype(np.int32)
     with BlockingSession(_graph(kind, replicas), _cluster(replicas)) as session:
         session.run([], targets="initialise")
         found = [session.run("loss", {"x": x, "labels": labels}, targets="train")[0] for _ in range(STEPS)]
@@ -55,7 +54,7 @@ def losses(kind: Kind, replicas: int) -> list[str]:
 
 
 def _graph(kind: Kind, replicas: int) -> GraphDef:
-    return training.build(kind, [f"/device:GPU:{k}" for k in range(replicas)], ROWS)
+    return training_step(kind, [f"/device:GPU:{k}" for k in range(replicas)], ROWS)
 
 
 def _cluster(replicas: int) -> Cluster:
@@ -63,7 +62,7 @@ def _cluster(replicas: int) -> Cluster:
 
 
 def _step(replicas: int) -> tuple[dict[str, Graph], Timeline]:
-    cluster, feeds = _cluster(replicas), {"x": (ROWS, training.FEATURES), "labels": (ROWS,)}
+    cluster, feeds = _cluster(replicas), {"x": (ROWS, FEATURES), "labels": (ROWS,)}
     parts = cut(_graph("resource", replicas), cluster, feeds=list(feeds), fetches=["loss"], targets=["train"])
     return parts, simulate(parts, cluster, feeds=feeds)
 
