@@ -24,10 +24,11 @@ import numpy as np
 from ...devices.kernels.registry import is_waiting_for_files
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import base_type
-from ...graph.partition import ROOT_FRAME, TRANSFER_OPS, TransferProperties, transfer_numbers, transfer_of
-from ...rendezvous.key import Key
+from ...graph.partition import TRANSFER_OPS, TransferProperties, transfer_of
+from ...rendezvous.key import ROOT_FRAME, Key
 from .columns import Flags, Ints
 from .draft import Draft
+from .keys import numbered_stems
 from .roles import Role, role_of
 from .segments import Grouping, group
 
@@ -79,7 +80,7 @@ class Share:
 def shares_of(graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool, framed: bool = False) -> list[Share]:
     """Groups the partitions of one graph; unless `bundled`, every tensor is a message of its own.
 
-    The keys of what is `framed`, part of a loop or a call, lack frame and iteration.
+    The keys of what is `framed`, part of a loop or a call, are stems: they lack frame and iteration.
     """
     if not drafts:
         return []
@@ -104,7 +105,8 @@ def check_keys(graph: Graph) -> None:
     for kind in graph.distinct_properties()[0]:
         if kind.op in TRANSFER_OPS and not isinstance(kind, TransferProperties):
             try:
-                Key.parse(transfer_of(kind).key_stem + ROOT_FRAME)
+                transfer = transfer_of(kind)
+                Key(*transfer.route, transfer.tensor_name)
             except InvalidArgumentError as error:
                 node = next(node.name for node in graph.op_nodes() if node.properties is kind)
                 raise error.located(node=node, op=kind.op) from None
@@ -129,9 +131,9 @@ class _Ends:
         self.part = np.concatenate([np.repeat(np.arange(len(drafts)), list(map(len, nodes))) for nodes in found])
         self.node = np.concatenate([column for nodes in found for column in nodes])
         at = [(g, i[column]) for nodes in found for g, i, column in zip(graphs, ids, nodes, strict=True)]
-        numbers, keys = transfer_numbers(at)
-        if framed:
-            keys = [key.removesuffix(ROOT_FRAME) for key in keys]
+        numbers, keys = numbered_stems(at)
+        if not framed:
+            keys = [stem + ROOT_FRAME for stem in keys]
         sends, receives = numbers[: self.num_sends], numbers[self.num_sends :]
         paired = (np.bincount(sends, minlength=len(keys)) == 1) & (np.bincount(receives, minlength=len(keys)) == 1)
         lonely = np.flatnonzero(~paired[numbers])

@@ -45,6 +45,7 @@ from ...graph.partition import PartitionOptions, name_counter, split_graph
 from ...graph.passes.client_graph import prune_for_reverse_reachability
 from ...graph.passes.lower_functional import lower_functional
 from ...graph.validate import check_kinds
+from ...rendezvous.key import frame_text
 from ..plans.compiler import compile_plans
 from ..plans.instructions import DEAD
 from ..plans.levels import Unfoldable
@@ -133,7 +134,7 @@ class Callee:
             raise ResourceExhaustedError(
                 f"function {self.name!r} is called {MAX_DEPTH} calls deep; let its recursion end earlier"
             )
-        frame = f"{frame_id(f'{caller.frame};{self.name};{call.number}{turn}')}:0"
+        frame = frame_text(frame_id(f"{caller.frame};{self.name};{call.number}{turn}"), 0)
         send = partial(send_in, call.part.step.rendezvous.send, frame)
         ended = _Gathering(self, call, done)
         if self.interpreted is not None:

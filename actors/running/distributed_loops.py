@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ...errors import UnimplementedError
+from ...rendezvous.key import frame_text
 from ..plans.instructions import DEAD, SEND_SLOT, TRACE_SLOT, Slots
 from .key_frames import frame_id
 
@@ -57,14 +58,14 @@ class LoopRun:
             self._template[slot] = value
         self._exits: list[Any] = [DEAD] * len(loop.exits)
         self._iteration = 0
-        self._frame_id = f"{frame_id(f'{call.part.frame};{loop.frame}')}:"
+        self._frame_id = frame_id(f"{call.part.frame};{loop.frame}")
         self._frame = ""
 
     def begin(self, part: Iterations, variables: Sequence[Any]) -> None:
         """Begins an iteration with these values of the variables."""
         loop, iteration = self._loop, self._iteration
         self._iteration = iteration + 1
-        self._frame = frame = self._frame_id + str(iteration)
+        self._frame = frame = frame_text(self._frame_id, iteration)
         slots = self._template.copy()
         slots[SEND_SLOT] = self.send
         for slot, value in zip(loop.arguments, variables, strict=False):

@@ -15,9 +15,11 @@ import numpy as np
 from ...graph.analysis.control_flow import build_control_flow_info
 from ...graph.dtypes import is_ref
 from ...graph.partition import transfer_of
+from ...rendezvous.key import frame_text
 from ..plans import instructions as form
 from ..plans.binding import check_complete
 from ..plans.columns import columns_of
+from ..plans.keys import stem_of
 from ..plans.roles import Role, role_of
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ class Interpretation:
             for node, device in enumerate(self.devices)
             if self.roles[node] is Role.COMPUTE and binders[device].is_deferred(self.properties[node])
         }
+        self._stems: dict[int, str] = {}
         self._kernels = [self._kernel(node, binders[device]) for node, device in enumerate(self.devices)]
 
     def num_inputs(self, node: int) -> int:
@@ -91,7 +94,10 @@ class Interpretation:
 
     def key(self, node: int, frame_name: str, iteration: int) -> str:
         """The key of a transfer in one iteration; frames go by name here, both ends find the same one."""
-        return f"{transfer_of(self.properties[node]).key_stem}{frame_name or 0}:{iteration}"
+        stem = self._stems.get(node)
+        if stem is None:
+            stem = self._stems[node] = stem_of(transfer_of(self.properties[node]))
+        return stem + frame_text(frame_name or 0, iteration)
 
     def read(self, node: int, port: int, value: Any) -> Any:
         """What a node gets for an input: the array of a variable where it does not ask for a reference.

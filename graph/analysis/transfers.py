@@ -1,23 +1,19 @@
 """Transfers: what `_Send` and `_Recv` nodes say of the tensor that passes between them.
 
 Flows in: the cut edges of one partitioning, in columns. Flows out: a table of transfers, that the parts share. Always
-holds: both ends of a transfer have the same row, so that they meet at one rendezvous key; texts and attrs are made
-when somebody asks.
+holds: both ends of a transfer have the same row, from which whoever runs the parts spells one rendezvous key for both;
+texts and attrs are made when somebody asks.
 
 Random placement makes more transfers than a graph has nodes. So a node that transfers has the properties of its op and
 element type, as a column of its graph says, and the row of the table; whatever is done once per kind of node is done
-some twenty times. A session needs nothing but the keys, made in one go (`keys`).
+some twenty times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
-import numpy.typing as npt
+from typing import NamedTuple
 
 from ..attrs import encode
 from ..dtypes import DataType
@@ -26,41 +22,26 @@ from ..ops.registry import lookup_op
 from ..protos import AttrValue
 from ..validate import check_given_attrs
 
-if TYPE_CHECKING:
-    from ..graph import Graph
-
 _TEXTS = ("tensor_name", "send_device", "recv_device")
 _RECVS = frozenset({"_Recv", "_HostRecv"})
-ROOT_FRAME = "0:0"
 TRANSFER_OPS = frozenset({"_Send", "_HostSend", "_Recv", "_HostRecv"})
 
 
 class Route(NamedTuple):
-    """Where a tensor leaves and arrives, shared by all transfers between two devices.
-
-    `key` is what the rendezvous keys of these transfers begin with: both devices, the incarnation in 16 hex digits.
-    """
+    """Where a tensor leaves and arrives, shared by all transfers between two devices; the sender's incarnation."""
 
     send_device: str
-    recv_device: str
     incarnation: int
-    key: str
-
-
-def route(send_device: str, recv_device: str, incarnation: int) -> Route:
-    """The route between two devices, with the beginning of its keys written out."""
-    return Route(send_device, recv_device, incarnation, f"{send_device};{incarnation:016x};{recv_device};")
+    recv_device: str
 
 
 class Transfer(NamedTuple):
     """One tensor on its way: its name, its route, and the edge it stands for.
 
-    `key_stem` is the rendezvous key up to its frame part: the route's and the tensor's name. `src` and `dst` name the
-    nodes of the cut edge ("" on nodes that a client made); `start_time` is in microseconds.
+    `src` and `dst` name the nodes of the cut edge ("" on nodes that a client made); `start_time` is in microseconds.
     """
 
     tensor_name: str
-    key_stem: str
     route: Route
     dtype: DataType
     src: str = ""
@@ -140,44 +121,21 @@ class TransferTable:
     routes: list[Route]
     dtype: list[int]
     starts: dict[tuple[int, bool], int] = field(default_factory=dict)
-    _keys: list[str] = field(default_factory=list)
     _made: dict[tuple[int, bool], TransferProperties] = field(default_factory=dict)
 
-    def keys(self) -> list[str]:
-        """The rendezvous keys outside of loops."""
-        if not self._keys:
-            begins = [route.key for route in self.routes]
-            rows = zip(self.route, self.edge, self.src, strict=True)
-            self._keys = [f"{begins[route]}edge_{edge}_{src};{ROOT_FRAME}" for route, edge, src in rows]
-        return self._keys
+    def tensor_name(self, row: int) -> str:
+        """What the tensor of a transfer is called."""
+        return f"edge_{self.edge[row]}_{self.src[row]}"
 
     def properties(self, shared: NodeProperties, row: int) -> TransferProperties:
         """All properties of the end of a transfer whose kind is `shared`."""
         end = row, shared.op in _RECVS
         made = self._made.get(end)
         if made is None:
-            route, tensor = self.routes[self.route[row]], f"edge_{self.edge[row]}_{self.src[row]}"
-            stem, dtype = f"{route.key}{tensor};", DataType(self.dtype[row])
-            start = self.starts.get(end)
-            transfer = Transfer(tensor, stem, route, dtype, self.src[row], self.dst[row], start_time=start)
+            route, dtype, start = self.routes[self.route[row]], DataType(self.dtype[row]), self.starts.get(end)
+            transfer = Transfer(self.tensor_name(row), route, dtype, self.src[row], self.dst[row], start_time=start)
             made = self._made[end] = TransferProperties(shared, transfer)
         return made
-
-
-def transfer_numbers(ends: Sequence[tuple[Graph, npt.NDArray[np.intp]]]) -> tuple[npt.NDArray[np.intp], list[str]]:
-    """Numbers of the transfers that sends and receives, given as ids in graphs, are ends of; per number the key.
-
-    Ends have the same number if they meet at the rendezvous outside of loops. Some numbers may belong to no end.
-    """
-    tables = {id(table): table for graph, _ in ends for table in [graph.details()[0]]}
-    table = next(iter(tables.values()), None)
-    rows = np.concatenate([np.zeros(0, np.intp), *(graph.details()[1][nodes] for graph, nodes in ends)])
-    if len(tables) == 1 and isinstance(table, TransferTable) and (rows >= 0).all():
-        return rows, table.keys()
-    numbers: dict[str, int] = {}
-    stems = [transfer_of(graph.node_properties(node)).key_stem for graph, nodes in ends for node in nodes.tolist()]
-    found = [numbers.setdefault(stem + ROOT_FRAME, len(numbers)) for stem in stems]
-    return np.array(found, np.intp), list(numbers)
 
 
 def _as_int64(incarnation: int) -> int:
@@ -198,11 +156,9 @@ def transfer_of(properties: NodeProperties) -> Transfer:
         check_given_attrs("", properties.op_def, attrs)  # which raises, and words it; it takes longer
     unsigned = incarnation + (1 << 64) if incarnation < 0 else incarnation
     name, sender, receiver = (text.decode(errors="replace") for text in texts)
-    taken = route(sender, receiver, unsigned)
     return Transfer(
         name,
-        f"{taken.key}{name};",
-        taken,
+        Route(sender, unsigned, receiver),
         attrs["tensor_type"] if properties.op in _RECVS else attrs["T"],
         client_terminated=bool(attrs["client_terminated"]),
         start_time=attrs.get("_start_time"),

@@ -16,7 +16,7 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
-from ..analysis.transfers import TransferTable, route, transfer_kind
+from ..analysis.transfers import Route, TransferTable, transfer_kind
 from ..columns import CONTROL_SLOT, Ids
 from ..dtypes import DataType, is_ref
 from ..graph import Graph
@@ -178,7 +178,7 @@ class Pairs:
             cast("list[str]", list(map(names.__getitem__, src.tolist()))),
             cast("list[str]", list(map(names.__getitem__, dst.tolist()))),
             taken.reshape(-1).tolist(),
-            [route(device_names[send], device_names[recv], incarnations[send]) for send, recv in pairs],
+            [Route(device_names[send], incarnations[send], device_names[recv]) for send, recv in pairs],
             self.sent.tolist(),
         )
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from partita.errors import InvalidArgumentError
 from partita.rendezvous import Key
+from partita.rendezvous.key import ROOT_FRAME, frame_text, source, stem, stems
 
 WORDS = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,5}", fullmatch=True)
 NUMBERS = st.integers(0, 10**6).map(str)
@@ -57,9 +58,18 @@ def test_a_key_is_its_string(key: Key) -> None:
 
 @given(KEYS, st.integers(0, 99), st.integers(0, 99))
 def test_the_stem_spells_other_iterations(key: Key, frame_id: int, iter_id: int) -> None:
-    """An executor may build the key of an iteration from the stem alone."""
-    other = Key(key.src_device, key.src_incarnation, key.dst_device, key.edge_name, frame_id, iter_id)
-    assert other == f"{key.stem}{frame_id}:{iter_id}"
+    """An executor may build the key of an iteration from the stem alone, however that was made."""
+    route = key.src_device, key.src_incarnation, key.dst_device
+    other = Key(*route, key.edge_name, frame_id, iter_id)
+    assert other == key.stem + frame_text(frame_id, iter_id)
+    assert [key.stem] == [stem(*route, key.edge_name)] == stems([("", 0, ""), route], [(1, key.edge_name)])
+    assert Key(*route, key.edge_name) == key.stem + ROOT_FRAME
+
+
+@given(KEYS)
+def test_a_key_tells_its_source(key: Key) -> None:
+    """Without being parsed."""
+    assert source(str(key)) == (key.src_device, key.src_incarnation)
 
 
 @pytest.mark.parametrize("odd", ["0:0:0", "x", "1:", ":1", "-1:2", " "])

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from partita.actors import open_session
 from partita.actors.plans.columns import columns_of
 from partita.actors.plans.draft import Draft, draft_of
+from partita.actors.plans.keys import stem_of
 from partita.actors.plans.roles import Role
 from partita.actors.plans.transfers import Messages, Share, shares_of
 from partita.graph import Graph, graph_def_to_graph, split_graph
@@ -49,7 +50,7 @@ class Crowd:
     def tensors(self, part: int, messages: Messages) -> dict[str, list[str]]:
         """By key of a message the keys of its tensors."""
         graph, ids = self.graphs[part], self.drafts[part].columns.ids
-        stems = [transfer_of(graph.node_properties(ids[node])).key_stem for node in messages.nodes.tolist()]
+        stems = [stem_of(transfer_of(graph.node_properties(ids[node]))) for node in messages.nodes.tolist()]
         starts = messages.starts.tolist()
         return {key: stems[a:b] for key, a, b in zip(messages.keys, starts[:-1], starts[1:], strict=True)}
 
