@@ -1,0 +1,254 @@
+"""From a GraphDef to the graph of each device, stage by stage.
+
+    Imported --lower--> Lowered --place--> Placed --prune--> Pruned --cut--> Partitioned --optimise--> Partitioned
+
+Bodies of functions, and requests of sessions that place only what runs, are pruned first: Lowered --prune--> Pruned
+--place--> Pruned --cut--> ... Over several tasks a master cuts by task (`cut_by_task`) and each worker by device
+(`cut_share`).
+
+A stage is its graph and what is known of it. Each step makes a new stage and leaves the old one as it is; a stage that
+is given rather than computed is made by its class: `Placed(pipeline, graph).prune(fetches=["y"])`.
+
+    >>> b = GraphBuilder()
+    >>> x = b.placeholder("x", "float32", ())
+    >>> doubled = b.op("AddV2", x, x, name="doubled", device="/device:CPU:1")
+    >>> b.op("Neg", doubled, name="y"), b.op("Abs", x, name="unused")
+    >>> placed = Pipeline(local_cluster("cpu:2")).read(b).lower().place()
+    >>> pruned = placed.prune(feeds=["x"], fetches=["y"])
+    >>> pruned.cut().graphs
+
+    placed      x on CPU:0      doubled on CPU:1    y on CPU:0    unused on CPU:0
+    pruned      _arg_x_0_0 on CPU:0    doubled on CPU:1    y on CPU:0    _retval_y_0_0 on CPU:0
+    cut         on CPU:0:  _arg_x_0_0 -> _arg_x_0_0/_0 (a Send)      doubled/_3 (a Recv) -> y -> _retval_y_0_0
+                on CPU:1:  _arg_x_0_0/_1 (a Recv) -> doubled -> doubled/_2 (a Send)
+
+The numbers in `prefix/_N` are those of the pipeline's counter, which goes on from one request to the next: the names
+are TensorFlow's as long as requests come in the same order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ...graph.analysis.schedule import start_times
+from ...graph.dtypes import DataType
+from ...graph.functions.body import FunctionBody
+from ...graph.graph import Graph
+from ...graph.graphdef.importer import graph_def_to_graph
+from ...graph.graphdef.sources import GraphSource
+from ...graph.node import Edge
+from ...graph.partition import PartitionOptions, add_control_edges, name_counter, split_graph
+from ...graph.passes.client_graph import body_graph, typed_client_graph
+from ...graph.passes.constant_folding import Evaluator
+from ...graph.passes.lower_functional import lower_functional
+from ...graph.passes.pipeline import NO_OPTIMISATIONS, Optimisations, optimize
+from ...graph.passes.static_shapes import shapes_of_fed
+from ...graph.tasks import partition_by_task, partition_within_task
+from ..cluster import Cluster
+from ..placement.placer import place
+from .rules import check_runnable
+
+if TYPE_CHECKING:
+    from ...graph import GraphDef
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """How all graphs and requests of one session, worker or command go from stage to stage.
+
+    `new_name` makes `prefix/_N` of a prefix, `homes` tells where the stateful nodes are that have been placed request
+    by request: both are what one request leaves to the next, so a pipeline with another cluster in it goes on counting.
+    """
+
+    cluster: Cluster
+    inline_calls: bool = False
+    """whether calls of functions are put into the graph that has them"""
+    lower_control_flow: bool = True
+    allow_soft_placement: bool = False
+    optimisations: Optimisations = NO_OPTIMISATIONS
+    schedule_receives: bool = False
+    """whether workers let a receive wait until it is needed soon"""
+    should_cast: Callable[[Edge], DataType] | None = None
+    """as in `PartitionOptions`"""
+    new_name: Callable[[str], str] = field(default_factory=name_counter)
+    homes: dict[str, str] = field(default_factory=dict)
+
+    def read(self, source: GraphSource, on_read: Callable[[int], object] | None = None) -> Imported:
+        """Imports a graph; `on_read` hears of the progress. Raises as `graph_def_to_graph`."""
+        return Imported(self, graph_def_to_graph(source, add_default_attrs=True, on_read=on_read))
+
+    def cut_share(self, share: GraphDef) -> Partitioned:
+        """Cuts by device what a master has cut out for the task that the cluster is; all of it is placed.
+
+        With `schedule_receives` every node has its `_start_time`. Raises as `partition_within_task`,
+        `add_control_edges` and `graph_def_to_graph`.
+        """
+        options = self._options(scheduling_for_recvs=self.schedule_receives)
+        parts = partition_within_task(share, self.cluster.client.task_name, options)
+        if self.schedule_receives:
+            add_control_edges(parts, options)
+        graphs = {
+            device: graph_def_to_graph(part, allow_internal_names=True, expect_device=True)
+            for device, part in parts.items()
+        }
+        return Partitioned(self, graphs)
+
+    def _options(self, *, scheduling_for_recvs: bool = False) -> PartitionOptions:
+        return PartitionOptions(
+            new_name=self.new_name,
+            get_incarnation=self.cluster.incarnation,
+            should_cast=self.should_cast,
+            scheduling_for_recvs=scheduling_for_recvs,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A graph as its file has it, default attrs filled in."""
+
+    pipeline: Pipeline
+    graph: Graph
+
+    def lower(self) -> Lowered:
+        """Conditionals and loops become nodes, and calls too if they are to be inlined; as `lower_functional`."""
+        how = self.pipeline
+        lowered = lower_functional(self.graph, inline_calls=how.inline_calls, control_flow=how.lower_control_flow)
+        return Lowered(how, lowered)
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A graph of plain nodes and of the calls that stay calls; nobody has said yet on which devices they are."""
+
+    pipeline: Pipeline
+    graph: Graph
+
+    def place(self) -> Placed:
+        """Every node gets a device; raises as `place`."""
+        graph = self.graph.clone()
+        place(graph, self.pipeline.cluster, allow_soft_placement=self.pipeline.allow_soft_placement)
+        return Placed(self.pipeline, graph)
+
+    def prune(
+        self,
+        feeds: Sequence[str] = (),
+        fetches: Sequence[str] = (),
+        targets: Sequence[str] = (),
+        *,
+        by_rendezvous: bool = False,
+    ) -> Pruned:
+        """As `Placed.prune`, for what is placed when it is known what runs."""
+        return _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, is_placed=False)
+
+    def prune_body(self, body: FunctionBody) -> Pruned:
+        """What a call of a function runs, once the graph of its body is lowered: results, and whatever has effects."""
+        graph = body_graph(self.graph, body)
+        return Pruned(self.pipeline, graph, body.argument_types, body.result_types, is_placed=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A graph whose nodes all have a device of the cluster."""
+
+    pipeline: Pipeline
+    graph: Graph
+
+    def prune(
+        self,
+        feeds: Sequence[str] = (),
+        fetches: Sequence[str] = (),
+        targets: Sequence[str] = (),
+        *,
+        by_rendezvous: bool = False,
+        with_shapes: bool = False,
+    ) -> Pruned:
+        """What is left for a request: feed and fetch nodes put in, and everything that leads to no fetch or target out.
+
+        Feeds and fetches are `_Arg` and `_Retval` nodes, or `_Recv` and `_Send` nodes that meet the client at the
+        rendezvous. The graph knows the shapes of what is fed when asked to (`Graph.fed_shapes`): simulating wants them,
+        running does not. Raises as `rewrite_graph_for_execution`.
+        """
+        pruned = _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, is_placed=True)
+        if with_shapes:
+            pruned.graph.fed_shapes = shapes_of_fed(self.graph, feeds)
+        return pruned
+
+
+def _pruned(
+    stage: Lowered | Placed,
+    feeds: Sequence[str],
+    fetches: Sequence[str],
+    targets: Sequence[str],
+    *,
+    by_rendezvous: bool,
+    is_placed: bool,
+) -> Pruned:
+    client = stage.pipeline.cluster.client
+    graph, types = typed_client_graph(
+        stage.graph, feeds, fetches, targets, client.name, not by_rendezvous, incarnation=client.incarnation
+    )
+    return Pruned(stage.pipeline, graph, types.feed_types, types.fetch_types, is_placed)
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What a request or a call runs, in one piece, and the element types of what goes in and comes out, in order."""
+
+    pipeline: Pipeline
+    graph: Graph
+    feed_types: Sequence[DataType]
+    fetch_types: Sequence[DataType]
+    is_placed: bool = True
+
+    def place(self, default_device: str = "") -> Pruned:
+        """The same with a device for every node that has none, if it was pruned before it was placed.
+
+        Of several devices that fit a node `default_device` is the best. Stateful nodes that the pipeline has placed for
+        an earlier request stay where they are, as what they hold is there. Raises as `place`.
+        """
+        if self.is_placed:
+            return self
+        how, graph = self.pipeline, self.graph.clone()
+        stateful = [node for node in graph.op_nodes() if node.properties.op_def.is_stateful]
+        for node in stateful:
+            if node.name in how.homes:
+                node.assigned_device = how.homes[node.name]
+        place(graph, how.cluster, allow_soft_placement=how.allow_soft_placement, default_device=default_device)
+        how.homes.update((node.name, node.assigned_device) for node in stateful)
+        return replace(self, graph=graph, is_placed=True)
+
+    def cut(self) -> Partitioned:
+        """One graph per device; receives are not scheduled. Raises as `check_runnable` and `split_graph`."""
+        check_runnable(self.graph)
+        return Partitioned(self.pipeline, split_graph(self.graph, self.pipeline._options()))
+
+    def cut_by_task(self) -> dict[str, GraphDef]:
+        """The first of two levels, a master's: task -> what its worker is sent, for `Pipeline.cut_share`.
+
+        With `schedule_receives` every node says when it could start. Raises as `check_runnable` and
+        `partition_by_task`.
+        """
+        check_runnable(self.graph)
+        options = self.pipeline._options(scheduling_for_recvs=self.pipeline.schedule_receives)
+        if self.pipeline.schedule_receives:
+            options = replace(options, need_to_record_start_times=True, start_times=start_times(self.graph))
+        return partition_by_task(self.graph, options)
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioned:
+    """The graph of each device that has a part in a request, by name, joined by Send and Recv nodes."""
+
+    pipeline: Pipeline
+    graphs: Mapping[str, Graph]
+
+    def optimise(self, evaluator: Evaluator) -> Partitioned:
+        """Each graph optimised as the pipeline says; `evaluator` computes what can be known before anything runs."""
+        wanted = self.pipeline.optimisations
+        return replace(self, graphs={name: optimize(part, wanted, evaluator) for name, part in self.graphs.items()})
+
+    def in_order(self) -> dict[str, Graph]:
+        """The graphs in the order of the cluster."""
+        return {name: self.graphs[name] for name in self.pipeline.cluster.names if name in self.graphs}
