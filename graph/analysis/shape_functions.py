@@ -172,6 +172,11 @@ def scalar(c: ShapeContext) -> Sequence[Shape]:
     return ((),) * len(c.output_types)
 
 
+def no_outputs(_: ShapeContext) -> Sequence[Shape]:
+    """For an op without outputs."""
+    return ()
+
+
 def unknown(c: ShapeContext) -> Sequence[Shape]:
     """Nothing is known of any output."""
     return (None,) * len(c.output_types)

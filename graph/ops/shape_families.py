@@ -15,16 +15,12 @@ from .arrays import slicing_shapes as slicing_shapes
 from .arrays import unique_shapes as unique_shapes
 from .control import basic_shapes as basic_shapes
 from .control import calls_shapes as calls_shapes
+from .control import control_flow_shapes as control_flow_shapes
 from .control import testing_ops_shapes as testing_ops_shapes
 from .elementwise import elementwise_shapes as elementwise_shapes
-from .elementwise import select_shapes as select_shapes
-from .elementwise import special_shapes as special_shapes
-from .elementwise import unary_shapes as unary_shapes
 from .files import checkpoints_shapes as checkpoints_shapes
-from .images import boxes_shapes as boxes_shapes
-from .images import colour_shapes as colour_shapes
 from .images import images_shapes as images_shapes
-from .images import projection_shapes as projection_shapes
+from .linalg import einsum_shapes as einsum_shapes
 from .linalg import fourier_shapes as fourier_shapes
 from .linalg import linalg_shapes as linalg_shapes
 from .linalg import matmul_shapes as matmul_shapes
@@ -45,6 +41,7 @@ from .queues import queues_shapes as queues_shapes
 from .random import random_shapes as random_shapes
 from .reductions import reductions_shapes as reductions_shapes
 from .sparse import ragged_shapes as ragged_shapes
+from .sparse import set_operations_shapes as set_operations_shapes
 from .sparse import sparse_shapes as sparse_shapes
 from .strings import strings_shapes as strings_shapes
 from .tables import tables_shapes as tables_shapes

@@ -27,7 +27,7 @@ from ..functions.body import FunctionBody, instantiate_call
 from ..graph import Graph
 from ..library.calls import called_function
 from ..node import NodeClass, class_of_op
-from ..ops.control.basic_shapes import common_shape
+from ..ops.control.control_flow_shapes import common_shape
 from ..ops.properties import NodeProperties
 from ..tensor_id import parse_tensor_name
 from ..validate import check_given_attrs

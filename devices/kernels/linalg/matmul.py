@@ -16,7 +16,7 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
-from ....graph.ops.linalg.matmul_shapes import Equation, parse_equation
+from ....graph.ops.linalg.einsum_shapes import Equation, parse_equation
 from ..registry import Construction, Kernel, kernel
 from ..support import in_float32, is_half, require, widen
 

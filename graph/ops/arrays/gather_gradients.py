@@ -1,4 +1,4 @@
-"""Gradients of ops that read or write elements by index.
+"""Gradients of ops that read elements by index.
 
 Flows in: what flows back. Flows out: what flows back into the tensors; nothing for indices. Always holds: rows that are
 read along the first axis flow back as `IndexedSlices`, all else dense.
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...analysis.gradient_axes import element, span
 from ...analysis.gradient_rules import Forward, Gradient, Gradients, IndexedSlices, gradient
-from ...analysis.gradient_support import number, rank_of, shape_of, unstretch, where, zeros_like
+from ...analysis.gradient_support import rank_of, shape_of
 from ...dtypes import DataType
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ def _minus_one(op: Forward) -> Tensor:
     return op.g.constant([-1], DataType.INT32)
 
 
-def _rows(op: Forward, grad: Tensor, indices: Tensor, shape: Tensor) -> Gradient:
+def picked_rows(op: Forward, grad: Tensor, indices: Tensor, shape: Tensor) -> Gradient:
     """The gradient of a tensor of that shape of which `grad` holds one row per index."""
     count = op.make("Reshape", op.make("Size", indices), op.g.constant([1], DataType.INT32))
     values = op.make("Reshape", grad, op.make("ConcatV2", [count, span(op, shape, 1, None)], 0))
@@ -31,17 +31,7 @@ def _rows(op: Forward, grad: Tensor, indices: Tensor, shape: Tensor) -> Gradient
 @gradient("Gather")
 def gather(op: Forward, grad: Tensor) -> Gradients:
     """g is rows of the gradient."""
-    return _rows(op, grad, op.inputs[1], shape_of(op, 0)), None
-
-
-@gradient("ResourceGather")
-def resource_gather(op: Forward, grad: Tensor) -> Gradients:
-    """g is rows of the gradient of the variable."""
-    shape = op.make("VariableShape", op.inputs[0])
-    if not op.attrs["batch_dims"]:
-        return _rows(op, grad, op.inputs[1], shape), None
-    axis = batch = op.g.constant(op.attrs["batch_dims"], DataType.INT32)
-    return _ungather(op, grad, shape, axis, batch), None
+    return picked_rows(op, grad, op.inputs[1], shape_of(op, 0)), None
 
 
 @gradient("GatherV2")
@@ -49,15 +39,15 @@ def gather_v2(op: Forward, grad: Tensor) -> Gradients:
     """g is rows of the gradient along the first axis, else added up along the axis."""
     axis, batch_dims = op.constant_input(2), op.attrs["batch_dims"]
     if axis is not None and int(axis) == 0 and batch_dims == 0:
-        return _rows(op, grad, op.inputs[1], shape_of(op, 0)), None, None
+        return picked_rows(op, grad, op.inputs[1], shape_of(op, 0)), None, None
     along = op.make("FloorMod", op.make("Cast", op.inputs[2], DstT=DataType.INT32), rank_of(op, 0))
     batch = op.g.constant(batch_dims, DataType.INT32)
     if batch_dims < 0:
         batch = batch + rank_of(op, 1)
-    return _ungather(op, grad, shape_of(op, 0), along, batch), None, None
+    return ungathered(op, grad, shape_of(op, 0), along, batch), None, None
 
 
-def _ungather(op: Forward, grad: Tensor, shape: Tensor, axis: Tensor, batch: Tensor) -> Tensor:
+def ungathered(op: Forward, grad: Tensor, shape: Tensor, axis: Tensor, batch: Tensor) -> Tensor:
     """Adds up what was gathered along `axis` with the first `batch` axes in common.
 
     The axes of g are (batch, outer, indices, inner); they are brought into the order (batch, indices, outer, inner) and
@@ -98,95 +88,3 @@ def gather_nd(op: Forward, grad: Tensor) -> Gradients:
     """Scattered back, what meets added up."""
     shape = shape_of(op, 0, op.input_types[1])
     return op.make("ScatterNd", op.inputs[1], grad, shape), None
-
-
-@gradient("ResourceGatherNd")
-def resource_gather_nd(op: Forward, grad: Tensor) -> Gradients:
-    """Scattered back, what meets added up."""
-    shape = op.make("VariableShape", op.inputs[0], out_type=op.input_types[1])
-    return op.make("ScatterNd", op.inputs[1], grad, shape), None
-
-
-def _gathered(op: Forward, grad: Tensor, indices: Tensor) -> Tensor:
-    return op.make("GatherNd", grad, indices)
-
-
-@gradient("ScatterNd")
-def scatter_nd(op: Forward, grad: Tensor) -> Gradients:
-    """Gathered."""
-    return None, _gathered(op, grad, op.inputs[0]), None
-
-
-@gradient("ScatterNdNonAliasingAdd", "TensorScatterAdd")
-def scatter_add(op: Forward, grad: Tensor) -> Gradients:
-    """g to the tensor, gathered to what was added."""
-    return grad, None, _gathered(op, grad, op.inputs[1])
-
-
-@gradient("TensorScatterSub")
-def scatter_sub(op: Forward, grad: Tensor) -> Gradients:
-    """g to the tensor, gathered and negative to what was taken away."""
-    return grad, None, -_gathered(op, grad, op.inputs[1])
-
-
-@gradient("TensorScatterUpdate")
-def scatter_update(op: Forward, grad: Tensor) -> Gradients:
-    """Zeros where it was overwritten to the tensor, gathered to what was written."""
-    indices = op.inputs[1]
-    return op.make("TensorScatterUpdate", grad, indices, zeros_like(op, 2)), None, _gathered(op, grad, indices)
-
-
-@gradient("TensorScatterMax", "TensorScatterMin")
-def scatter_extremum(op: Forward, grad: Tensor) -> Gradients:
-    """To those that are the extremum, in equal parts."""
-    x, indices, updates = op.inputs
-    y = op.outputs[0]
-    of_x = op.make("Cast", op.make("Equal", x, y), DstT=x.dtype)
-    of_updates = op.make("Cast", op.make("Equal", updates, _gathered(op, y, indices)), DstT=x.dtype)
-    shares = grad / op.make("TensorScatterAdd", of_x, indices, of_updates)
-    return of_x * shares, None, of_updates * _gathered(op, shares, indices)
-
-
-@gradient("TopK", "TopKV2", takes_none=True)
-def top_k(op: Forward, grad: Tensor | None, _indices: None) -> Gradients:
-    """g to where the values came from."""
-    nothing = [None] * (len(op.input_types) - 1)
-    if grad is None:
-        return None, *nothing
-    g, shape = op.g, shape_of(op, 0)
-    size, zero = element(op, shape, -1), g.constant(0, DataType.INT32)
-    rows = op.make("Prod", span(op, shape, 0, -1), zero)
-    first = op.make("Reshape", op.make("Range", 0, rows, 1) * size, [-1, 1])
-    found = op.make("Cast", op.outputs[1], DstT=DataType.INT32)
-    k = element(op, op.make("Shape", found), -1)
-    flat_indices = op.make("Reshape", op.make("Reshape", found, op.make("Pack", [rows, k])) + first, [-1, 1])
-    flat_grad = op.make("Reshape", grad, _minus_one(op))
-    scattered = op.make("ScatterNd", flat_indices, flat_grad, op.make("Reshape", rows * size, [1]))
-    return op.make("Reshape", scattered, shape), *nothing
-
-
-@gradient("NthElement")
-def nth_element(op: Forward, grad: Tensor) -> Gradients:
-    """To those of a row that equal the element, in equal parts."""
-    last = op.g.constant(-1, DataType.INT32)
-    x = op.inputs[0]
-    equal = op.make("Equal", op.make("ExpandDims", op.outputs[0], last), x)
-    equal = op.make("Cast", equal, DstT=x.dtype)
-    count = op.make("Sum", equal, last, keep_dims=True)
-    return equal / count * op.make("ExpandDims", grad, last), None
-
-
-@gradient("Select")
-def select(op: Forward, grad: Tensor) -> Gradients:
-    """To whichever was taken."""
-    condition, zeros = op.inputs[0], op.make("ZerosLike", grad)
-    return None, op.make("Select", condition, grad, zeros), op.make("Select", condition, zeros, grad)
-
-
-@gradient("SelectV2")
-def select_v2(op: Forward, grad: Tensor) -> Gradients:
-    """To whichever was taken, summed over the axes it was stretched along."""
-    condition, zero = op.inputs[0], number(op, 0, grad)
-    then = unstretch(op, where(op, condition, grad, zero), 1) if op.wants(1) else None
-    otherwise = unstretch(op, where(op, condition, zero, grad), 2) if op.wants(2) else None
-    return None, then, otherwise

@@ -94,13 +94,6 @@ def broadcast_args(c: ShapeContext) -> Sequence[Shape]:
     return ((None if a is None or b is None else max(a, b),),)
 
 
-@shape_fn("BroadcastGradientArgs")
-def broadcast_gradient_args(c: ShapeContext) -> Sequence[Shape]:
-    """Two vectors of unknown length."""
-    length(c, 0), length(c, 1)
-    return ((None,), (None,))
-
-
 @shape_fn("Fill")
 def fill(c: ShapeContext) -> Sequence[Shape]:
     """The wanted sizes."""

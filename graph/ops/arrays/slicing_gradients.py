@@ -1,4 +1,4 @@
-"""Gradients of ops that cut, join and pad.
+"""Gradients of ops that cut and join.
 
 Flows in: what flows back into the parts or the whole. Flows out: what flows back into the whole or the parts; nothing
 for positions, sizes and axes.
@@ -109,24 +109,3 @@ def strided_slice_update(op: Forward, grad: Tensor) -> Gradients:
     masks = op.own_attrs(*_MASKS)
     rest = op.make("TensorStridedSliceUpdate", grad, *bounds, zeros_like(op, 4), **masks)
     return rest, None, None, None, op.make("StridedSlice", grad, *bounds, **masks)
-
-
-@gradient("Pad", "PadV2")
-def pad(op: Forward, grad: Tensor) -> Gradients:
-    """What is not padding."""
-    kind = op.input_types[1]
-    before, _ = op.make_all("Unpack", op.inputs[1], num=2, axis=1)
-    inside = op.make("Slice", grad, before, shape_of(op, 0, kind))
-    return inside, *[None] * (len(op.input_types) - 1)
-
-
-@gradient("MirrorPad")
-def mirror_pad(op: Forward, grad: Tensor) -> Gradients:
-    """What was mirrored is folded back."""
-    return op.make("MirrorPadGrad", grad, op.inputs[1], **op.own_attrs("mode")), None
-
-
-@gradient("MirrorPadGrad")
-def mirror_pad_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Mirrored."""
-    return op.make("MirrorPad", grad, op.inputs[1], **op.own_attrs("mode")), None

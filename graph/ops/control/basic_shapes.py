@@ -1,4 +1,4 @@
-"""Shape functions of constants, placeholders, pass-through ops, control flow and the ends of an edge between devices.
+"""Shape functions of constants, placeholders, pass-through ops and the ends of an edge between devices.
 
 Flows in: the shapes and attrs of one node. Flows out: one shape per output. Always holds: an op that hands its input
 through says no more and no less than what is known of that input.
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
-from ...analysis.shape_functions import ShapeContext, merge, shape_fn, unchanged, unknown, with_rank
+from ...analysis.shape_functions import ShapeContext, merge, no_outputs, shape_fn, unchanged, unknown, with_rank
 from ...dtypes import Shape
 
-for _op in (
+shape_fn(
     "Identity",
     "RefIdentity",
     "StopGradient",
@@ -21,16 +21,10 @@ for _op in (
     "DeepCopy",
     "GuaranteeConst",
     "DebugIdentity",
-    "RefEnter",
-    "Exit",
-    "RefExit",
-    "NextIteration",
-    "RefNextIteration",
-):
-    shape_fn(_op)(unchanged)
+)(unchanged)
 
-for _op in ("_Arg", "_DeviceArg", "_Recv", "_HostRecv"):
-    shape_fn(_op)(unknown)
+
+shape_fn("_Arg", "_DeviceArg", "_Recv", "_HostRecv")(unknown)
 
 
 @shape_fn("Const", "HostConst")
@@ -45,10 +39,7 @@ def identity_n(c: ShapeContext) -> Sequence[Shape]:
     return c.inputs
 
 
-@shape_fn("NoOp", "ControlTrigger", "_Retval", "_DeviceRetval", "_Send", "_HostSend")
-def nothing(_: ShapeContext) -> Sequence[Shape]:
-    """No output."""
-    return ()
+shape_fn("NoOp", "ControlTrigger", "_Retval", "_DeviceRetval", "_Send", "_HostSend")(no_outputs)
 
 
 @shape_fn("Assert")
@@ -78,46 +69,3 @@ def ensure_shape(c: ShapeContext) -> Sequence[Shape]:
     if c.attrs["shape"] is None and c.inputs[0] is not None:
         raise InvalidArgumentError(f"Shape must be rank -1 but is rank {len(c.inputs[0])}")
     return (merge(c.inputs[0], c.attrs["shape"]),)
-
-
-@shape_fn("Switch", "RefSwitch")
-def switch(c: ShapeContext) -> Sequence[Shape]:
-    """Both branches get the shape of the data."""
-    with_rank(c.inputs[1], 0)
-    return (c.inputs[0], c.inputs[0])
-
-
-@shape_fn("_SwitchN")
-def switch_n(c: ShapeContext) -> Sequence[Shape]:
-    """Every branch gets the shape of the data."""
-    with_rank(c.inputs[1], 0)
-    return (c.inputs[0],) * len(c.output_types)
-
-
-def common_shape(shapes: Sequence[Shape]) -> Shape:
-    """What holds of every one of `shapes`: sizes where all agree, unknown elsewhere."""
-    first = shapes[0]
-    if first is None or any(shape is None or len(shape) != len(first) for shape in shapes):
-        return None
-    return tuple(
-        size if all(shape is not None and shape[i] == size for shape in shapes) else None
-        for i, size in enumerate(first)
-    )
-
-
-@shape_fn("Merge", "RefMerge")
-def merge_inputs(c: ShapeContext) -> Sequence[Shape]:
-    """What all inputs have in common, for any of them may arrive; and the scalar that tells which one did."""
-    return (common_shape(c.inputs), ())
-
-
-@shape_fn("Enter")
-def enter(c: ShapeContext) -> Sequence[Shape]:
-    """The input's shape for a loop constant; else unknown, as the loop's body may change it."""
-    return (c.inputs[0] if c.attrs["is_constant"] else None,)
-
-
-@shape_fn("LoopCond")
-def loop_cond(c: ShapeContext) -> Sequence[Shape]:
-    """A scalar."""
-    return (with_rank(c.inputs[0], 0),)

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....errors import UnimplementedError
 from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
 from ...dtypes import DataType
 
 if TYPE_CHECKING:
     from ...builder.handles import Tensor
 
-flat("LoopCond", "ControlTrigger", "NoOp", "StackV2")
+flat("LoopCond")
 
 
 @gradient("Switch", "RefSwitch", "_SwitchN", takes_none=True)
@@ -41,9 +40,3 @@ def merge(op: Forward, grad: Tensor, _index_grad: None) -> Gradients:
     """To the input that was live; it is dead for the others."""
     which = op.outputs[1]
     return [op.make_all("Switch", grad, op.make("Equal", which, port))[1] for port in range(len(op.input_types))]
-
-
-@gradient("StackPushV2", "StackPopV2")
-def stack(op: Forward, *_grads: Tensor) -> Gradients:
-    """Not known: a stack is what the gradient of a loop is made with."""
-    raise UnimplementedError("the gradient of the gradient of a loop is not known", node=op.name, op=op.op)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
-from ...analysis.gradient_support import COMPLEX, conjugate, masked, number, undo_broadcast, unstretch, where
+from ...analysis.gradient_rules import Forward, Gradients, gradient
+from ...analysis.gradient_support import COMPLEX, conjugate, masked, number, undo_broadcast, where
 
 if TYPE_CHECKING:
     from ...builder.handles import Tensor
-
-flat("FloorDiv", "TruncateDiv")
 
 
 @gradient("Add", "AddV2")
@@ -45,17 +43,6 @@ def mul_no_nan(op: Forward, grad: Tensor) -> Gradients:
     )
 
 
-@gradient("Div", "RealDiv")
-def divide(op: Forward, grad: Tensor) -> Gradients:
-    """d x = g / conj(y), d y = -g conj(x / y^2)."""
-
-    def dy() -> Tensor:
-        x, y = (conjugate(op, tensor) for tensor in op.inputs)
-        return grad * (-x / y / y)
-
-    return undo_broadcast(op, lambda: grad / conjugate(op, op.inputs[1]), dy)
-
-
 @gradient("DivNoNan")
 def div_no_nan(op: Forward, grad: Tensor) -> Gradients:
     """As of RealDiv, 0 where y is."""
@@ -65,12 +52,6 @@ def div_no_nan(op: Forward, grad: Tensor) -> Gradients:
         return grad * op.make("DivNoNan", op.make("DivNoNan", -x, y), y)
 
     return undo_broadcast(op, lambda: op.make("DivNoNan", grad, conjugate(op, op.inputs[1])), dy)
-
-
-@gradient("FloorMod")
-def floor_mod(op: Forward, grad: Tensor) -> Gradients:
-    """Of x - y floor(x / y): d x = g, d y = -g floor(x / y)."""
-    return undo_broadcast(op, lambda: grad, lambda: grad * -op.make("FloorDiv", *op.inputs))
 
 
 @gradient("Pow")
@@ -152,17 +133,14 @@ def next_after(op: Forward, grad: Tensor) -> Gradients:
     return undo_broadcast(op, lambda: grad, lambda: grad * 0)
 
 
-@gradient("ClipByValue")
-def clip(op: Forward, grad: Tensor) -> Gradients:
-    """g to whichever of x, lower and upper bound came out."""
-    x, lower, upper = op.inputs
-    below, above = op.make("Less", x, lower), op.make("Greater", x, upper)
-    inside = masked(op, op.make("LogicalNot", op.make("LogicalOr", below, above)), grad)
-    return inside, unstretch(op, masked(op, below, grad), 1), unstretch(op, masked(op, above, grad), 2)
-
-
 @gradient("Cross")
 def cross(op: Forward, grad: Tensor) -> Gradients:
     """d a = b x g, d b = g x a."""
     a, b = op.inputs
     return op.make("Cross", b, grad), op.make("Cross", grad, a)
+
+
+@gradient("AddN", "AccumulateNV2")
+def add_n(op: Forward, grad: Tensor) -> Gradients:
+    """The same to every term."""
+    return [grad] * len(op.input_types)

@@ -1,6 +1,7 @@
-"""Shapes of elementwise ops on two tensors, and of AddN and Cross.
+"""Shapes of functions of single elements.
 
-Flows in: the operands' shapes. Flows out: the shape they broadcast to, or the one shape they must share.
+Flows in: the operands' shapes. Flows out: for one operand its shape, for several the shape they broadcast to or the one
+shape they must share; for Bitcast, one axis more or less.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
+from ...analysis.dims import length
 from ...analysis.shape_functions import (
     ShapeContext,
     broadcast,
@@ -15,9 +17,10 @@ from ...analysis.shape_functions import (
     merge,
     merge_dims,
     shape_fn,
+    unchanged,
     with_rank_at_least,
 )
-from ...dtypes import Shape
+from ...dtypes import Shape, dtype_name, item_size
 
 shape_fn(
     *("Add", "AddV2", "Sub", "Mul", "Pow", "SquaredDifference", "Maximum", "Minimum", "Atan2", "NextAfter"),
@@ -75,3 +78,84 @@ def cross(c: ShapeContext) -> Sequence[Shape]:
         if shape is not None:
             merge_dims(shape[-1], 3)
     return (merge(a, b),)
+
+
+shape_fn("Cast", "_HostCast", "ClipByValue", "CheckNumerics", "CheckNumericsV2", "Bucketize")(unchanged)
+
+
+@shape_fn("SelectV2")
+def select_broadcast(c: ShapeContext) -> Sequence[Shape]:
+    """Condition and both choices broadcast."""
+    return (broadcast(broadcast(c.inputs[1], c.inputs[2]), c.inputs[0]),)
+
+
+@shape_fn("Select")
+def select(c: ShapeContext) -> Sequence[Shape]:
+    """The one shape of both choices; the condition has it too, or is a scalar, or a vector over the first axis."""
+    condition, then, otherwise = c.inputs
+    result = merge(then, otherwise)
+    if condition is None or result is None or condition == ():
+        return (result,)
+    if len(condition) == 1 and len(result) >= 1:
+        return (merge(result, condition + (None,) * (len(result) - 1)),)
+    return (merge(condition, result),)
+
+
+@shape_fn("Bitcast")
+def bitcast(c: ShapeContext) -> Sequence[Shape]:
+    """Unchanged between types of one size; else the last axis holds the smaller elements of one larger element."""
+    shape = c.inputs[0]
+    source, target = item_size(c.input_types[0]), item_size(c.output_types[0])
+    if source == target or shape is None:
+        return (shape,)
+    if source > target:
+        return (shape + (source // target,),)
+    ratio = target // source
+    known = with_rank_at_least(shape, 1)
+    assert known is not None
+    if known[-1] not in (None, ratio):
+        raise InvalidArgumentError(
+            f"Cannot bitcast due to shape. {known[-1]} does not match {ratio}: "
+            f"{dtype_name(c.input_types[0])} to {dtype_name(c.output_types[0])}"
+        )
+    return (known[:-1],)
+
+
+shape_fn(
+    *("Erf", "Erfc", "Erfinv", "Lgamma", "Digamma", "Ndtri", "Dawsn", "Expint", "Spence", "FresnelSin", "FresnelCos"),
+    *("BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "BesselY0", "BesselY1"),
+    *("BesselK0", "BesselK0e", "BesselK1", "BesselK1e"),
+)(unchanged)
+
+
+shape_fn("Igamma", "Igammac", "IgammaGradA", "RandomGammaGrad", "Polygamma", "Zeta")(broadcast_binary)
+
+
+@shape_fn("Betainc")
+def betainc(c: ShapeContext) -> Sequence[Shape]:
+    """The one shape of the inputs that are no scalars."""
+    result: Shape = ()
+    for shape in c.inputs:
+        if shape == ():
+            continue
+        result = shape if result == () else merge(result, shape)
+    return (result,)
+
+
+shape_fn(
+    *("Abs", "Neg", "Sign", "Square", "Sqrt", "Rsqrt", "Exp", "Expm1", "Log", "Log1p", "Inv", "Reciprocal"),
+    *("Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Sigmoid"),
+    *("SqrtGrad", "RsqrtGrad", "SigmoidGrad", "TanhGrad", "InvGrad", "ReciprocalGrad"),
+    *("Floor", "Ceil", "Rint", "Round", "Invert", "LogicalNot", "PopulationCount", "ZerosLike", "OnesLike"),
+    *("IsNan", "IsInf", "IsFinite", "Conj", "Real", "Imag", "Angle", "ComplexAbs"),
+)(unchanged)
+
+
+shape_fn("Complex")(broadcast_binary)
+
+
+@shape_fn("BroadcastGradientArgs")
+def broadcast_gradient_args(c: ShapeContext) -> Sequence[Shape]:
+    """Two vectors of unknown length."""
+    length(c, 0), length(c, 1)
+    return ((None,), (None,))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
-from ...analysis.gradient_support import conjugate, zeros_like
+from ...analysis.gradient_support import conjugate, number, undo_broadcast, zeros_like
 
 if TYPE_CHECKING:
     from ...builder.handles import Tensor
@@ -151,3 +151,46 @@ def reciprocal_grad(op: Forward, grad: Tensor) -> Gradients:
     """Of -g conj(y)^2."""
     y, g = conjugate(op, op.inputs[0]), op.inputs[1]
     return conjugate(op, grad) * g * y * -2, op.make("ReciprocalGrad", y, grad)
+
+
+@gradient("Conj")
+def conj(op: Forward, grad: Tensor) -> Gradients:
+    """d x = conj(g)."""
+    return (op.make("Conj", grad),)
+
+
+def _complex(op: Forward, real: Tensor, imaginary: Tensor) -> Tensor:
+    return op.make("Complex", real, imaginary, Tout=op.input_types[0])
+
+
+@gradient("Real")
+def real(op: Forward, grad: Tensor) -> Gradients:
+    """d x = g."""
+    return (_complex(op, grad, number(op, 0, grad)),)
+
+
+@gradient("Imag")
+def imag(op: Forward, grad: Tensor) -> Gradients:
+    """d x = i g."""
+    return (_complex(op, number(op, 0, grad), grad),)
+
+
+@gradient("Angle")
+def angle(op: Forward, grad: Tensor) -> Gradients:
+    """d x = i g / conj(x)."""
+    return (_complex(op, number(op, 0, grad), grad) / op.make("Conj", op.inputs[0]),)
+
+
+@gradient("ComplexAbs")
+def complex_abs(op: Forward, grad: Tensor) -> Gradients:
+    """d x = g x / |x|, 0 at 0."""
+    zero = number(op, 0, grad)
+    scaled = _complex(op, grad, zero) * op.inputs[0]
+    return (op.make("DivNoNan", scaled, _complex(op, op.outputs[0], zero)),)
+
+
+@gradient("Complex")
+def make_complex(op: Forward, grad: Tensor) -> Gradients:
+    """Real and imaginary part of g."""
+    parts = {"Tout": op.input_types[0]}
+    return undo_broadcast(op, lambda: op.make("Real", grad, **parts), lambda: op.make("Imag", grad, **parts))

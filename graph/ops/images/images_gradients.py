@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_axes import element, span
+from ...analysis.gradient_axes import span
 from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...analysis.gradient_support import number, shape_of, where
 from ...dtypes import DataType
@@ -67,26 +67,6 @@ def projective_transform(op: Forward, grad: Tensor) -> Gradients:
     attrs = op.own_attrs("interpolation", "fill_mode")
     rest = op.inputs[3:]
     return op.make(op.op, grad, inverse, size, *rest, **attrs), *[None] * (len(op.input_types) - 1)
-
-
-@gradient("ExtractImagePatches", "ExtractVolumePatches")
-def extract_patches(op: Forward, grad: Tensor) -> Gradients:
-    """To every element the sum of what its copies got, found by cutting an image of element numbers alike."""
-    shape = shape_of(op, 0)
-    batch, channels = element(op, shape, 0), element(op, shape, -1)
-    inner = span(op, shape, 1, -1)
-    one = op.g.constant([1], DataType.INT32)
-    count = op.make("Prod", inner, op.g.constant(0, DataType.INT32))
-    numbers = op.make("Reshape", op.make("Range", 1, count + 1, 1), op.make("ConcatV2", [one, inner, one], 0))
-    attrs = op.own_attrs("ksizes", "strides", "rates", "padding")
-    cut = op.make(op.op, op.make("Cast", numbers, DstT=DataType.DOUBLE), **attrs)
-    places = op.make("Reshape", op.make("Cast", cut, DstT=DataType.INT32), [-1])
-    # The last axis of patches is (element of the window, channel).
-    every = op.make("Pack", [batch, op.make("Size", places), channels])
-    copies = op.make("Transpose", op.make("Reshape", grad, every), [1, 0, 2])
-    summed = op.make("UnsortedSegmentSum", copies, places, count + 1)
-    image = op.make("Transpose", op.make("Slice", summed, [1, 0, 0], [-1, -1, -1]), [1, 0, 2])
-    return (op.make("Reshape", image, shape),)
 
 
 @gradient("RGBToHSV")

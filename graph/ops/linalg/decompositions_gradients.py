@@ -1,8 +1,9 @@
-"""Gradients of factorisations: QR, eigenvalues, singular values.
+"""Gradients of factorisations: QR, Cholesky, eigenvalues, singular values.
 
 Flows in: what flows back into the factors. Formulas: Seeger et al., "Auto-differentiating linear algebra" (2017) for
 QR and symmetric eigenvalues; Giles, "Collected matrix derivative results" (2008) for eigenvalues; Townsend,
-"Differentiating the singular value decomposition" (2016). Always holds: equal eigenvalues or singular values have no
+"Differentiating the singular value decomposition" (2016); Murray, "Differentiation of the Cholesky decomposition"
+(2016). Always holds: equal eigenvalues or singular values have no
 gradient of the vectors, and give 0 or infinities here as they do in TensorFlow.
 """
 
@@ -141,3 +142,14 @@ def svd(op: Forward, ds: Tensor, du: Tensor, dv: Tensor) -> Gradients:
     if columns > rows:
         da = da + matmul(op, u * over_s, dv - matmul(op, v, vt_dv), adj_b=True)
     return (da,)
+
+
+@gradient("Cholesky")
+def cholesky(op: Forward, grad: Tensor) -> Gradients:
+    """d a = sym(l^-H P(l^H g) l^-1), P the lower triangle with half the diagonal, sym(m) = (m + m^H) / 2."""
+    factor = op.outputs[0]
+    inner = band(op, matmul(op, factor, grad, adj_a=True), -1, 0)
+    inner = inner - band(op, inner, 0, 0) * 0.5
+    left = op.make("MatrixTriangularSolve", factor, inner, lower=True, adjoint=True)
+    both = op.make("MatrixTriangularSolve", factor, adjoint(op, left), lower=True, adjoint=True)
+    return ((both + adjoint(op, both)) * 0.5,)

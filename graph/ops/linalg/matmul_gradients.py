@@ -80,22 +80,3 @@ def unstretch_batch(op: Forward, grad: Tensor, port: int) -> Tensor:
     shapes = [span(op, shape, 0, -2) for shape in (shape_of(op, port), shape_of(op, 1 - port))]
     axes = op.make("BroadcastGradientArgs", *shapes)
     return reshape_like(op, op.make("Sum", grad, axes), port)
-
-
-@gradient("SparseTensorDenseMatMul")
-def sparse_dense_product(op: Forward, grad: Tensor) -> Gradients:
-    """Of a sparse a: values a[i, j] get sum over k of g[i, k] conj(b[j, k]), b gets a^H g."""
-    indices, values, shape, b = op.inputs
-    a_adjoint, b_adjoint = op.attrs["adjoint_a"], op.attrs["adjoint_b"]
-    db = op.make("SparseTensorDenseMatMul", indices, values, shape, grad, adjoint_a=not a_adjoint)
-    columns = op.make("ConjugateTranspose", b, [1, 0]) if b_adjoint else b
-    if b_adjoint:
-        db = op.make("ConjugateTranspose", db, [1, 0])
-    row, column = op.make_all("Unpack", indices, num=2, axis=1)
-    if a_adjoint:
-        row, column = column, row
-    zero = op.g.constant(0, DataType.INT32)
-    rows = op.make("GatherV2", grad, row, zero)
-    products = rows * conjugate(op, op.make("GatherV2", columns, column, zero))
-    dvalues = op.make("Sum", products, op.g.constant(1, DataType.INT32))
-    return None, conjugate(op, dvalues) if a_adjoint else dvalues, None, db

@@ -1,13 +1,14 @@
-"""Gradients of tensor lists: the gradient of a list is the list of the gradients of its elements.
+"""Gradients of tensor lists, optional values and stacks.
 
-What was pushed is popped from it, what was read at an index is set there in a list of zeros. An element that was never
-set stands for zeros.
+Flows in: lists of what flows back, tensors that flow back. Always holds: the gradient of a list is the list of the
+gradients of its elements, that of an optional value an optional of the gradients.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ....errors import UnimplementedError
 from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
 from ...dtypes import DataType
 
@@ -148,3 +149,25 @@ def _any_length(op: Forward, tensor: Tensor) -> Tensor:
     g = op.g
     axis = g.constant(0, DataType.INT32)
     return op.make("ConcatV2", [g.constant([-1], DataType.INT32), _element_shape(op, tensor)], axis)
+
+
+@gradient("OptionalFromValue")
+def optional_from_value(op: Forward, grad: Tensor) -> Gradients:
+    """What flows back is an optional of the gradients."""
+    types = op.input_types
+    return op.make_all("OptionalGetValue", grad, output_types=types, output_shapes=[None] * len(types))
+
+
+@gradient("OptionalGetValue")
+def optional_get_value(op: Forward, *grads: Tensor) -> Gradients:
+    """An optional of what flows back."""
+    return (op.make("OptionalFromValue", list(grads)),)
+
+
+flat("StackV2")
+
+
+@gradient("StackPushV2", "StackPopV2")
+def stack_use(op: Forward, *_grads: Tensor) -> Gradients:
+    """Not known: a stack is what the gradient of a loop is made with."""
+    raise UnimplementedError("the gradient of the gradient of a loop is not known", node=op.name, op=op.op)

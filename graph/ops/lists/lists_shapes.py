@@ -1,8 +1,8 @@
-"""Shapes of the ops on lists of tensors and on optional values.
+"""Shapes of the ops on lists of tensors, optional values and stacks.
 
-Flows in: shapes of lists, indices, elements; element shapes, which are inputs. Flows out: shapes. Always holds: a list
-is a scalar; what is read has a shape as far as the op's own input tells, since a list's own shape is seen at run time
-only.
+Flows in: shapes of lists, handles, indices, elements; element shapes, which are inputs. Flows out: shapes. Always
+holds: a list is a scalar, the handle of a stack a vector of two; what is read has a shape as far as the op's own input
+tells, since a list's own shape is seen at run time only.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from ...analysis.dims import shape_from
 from ...analysis.shape_functions import (
     ShapeContext,
+    no_outputs,
     scalar,
     shape_fn,
     unchanged,
@@ -74,3 +75,21 @@ def optional_get_value(c: ShapeContext) -> Sequence[Shape]:
     """What the attr promises."""
     shapes: Sequence[Shape] = c.attrs["output_shapes"]
     return shapes
+
+
+shape_fn("StackPopV2")(unknown)
+
+
+shape_fn("StackCloseV2")(no_outputs)
+
+
+@shape_fn("StackV2")
+def stack(c: ShapeContext) -> Sequence[Shape]:
+    """The handle."""
+    return ((2,),)
+
+
+@shape_fn("StackPushV2")
+def stack_push(c: ShapeContext) -> Sequence[Shape]:
+    """The element that was pushed."""
+    return (c.inputs[1],)

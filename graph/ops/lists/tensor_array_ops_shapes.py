@@ -1,7 +1,7 @@
-"""Shape functions of the ops that keep tensors by handle: tensor arrays and stacks.
+"""Shape functions of tensor arrays, which keep tensors by handle.
 
 Flows in: shapes of handles, indices and elements. Flows out: shapes of handles and of flows, which carry the order of
-writes. Always holds: a handle of version 3 of the tensor arrays, and of stacks, is a vector of two; what is read has a
+writes. Always holds: a handle of version 3 of the tensor arrays is a vector of two; what is read has a
 shape that the handle's own node tells, which `graph/shape_inference/infer.py` follows.
 """
 
@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...analysis.shape_functions import ShapeContext, merge_dims, shape_fn, unknown, with_rank
+from ...analysis.shape_functions import ShapeContext, merge_dims, no_outputs, shape_fn, with_rank
 from ...dtypes import Shape
-
-shape_fn("StackPopV2")(unknown)
 
 
 def _handle(shape: Shape) -> Shape:
@@ -20,10 +18,7 @@ def _handle(shape: Shape) -> Shape:
     return (merge_dims(with_rank(shape, 1)[0], 2),)
 
 
-@shape_fn("StackCloseV2", "TensorArrayCloseV3")
-def nothing(c: ShapeContext) -> Sequence[Shape]:
-    """No output."""
-    return ()
+shape_fn("TensorArrayCloseV3")(no_outputs)
 
 
 @shape_fn("TensorArrayV3", "TensorArrayGradV3", "TensorArrayGradWithShape")
@@ -73,15 +68,3 @@ def tensor_array_concat(c: ShapeContext) -> Sequence[Shape]:
     """All elements joined, of unknown shape, and their lengths."""
     _handle(c.inputs[0]), with_rank(c.inputs[1], 0)
     return (None, (None,))
-
-
-@shape_fn("StackV2")
-def stack(c: ShapeContext) -> Sequence[Shape]:
-    """The handle."""
-    return ((2,),)
-
-
-@shape_fn("StackPushV2")
-def stack_push(c: ShapeContext) -> Sequence[Shape]:
-    """The element that was pushed."""
-    return (c.inputs[1],)

@@ -1,4 +1,4 @@
-"""Gradients of convolutions, biases and morphological dilation, and of the ops that compute those gradients.
+"""Gradients of convolutions, and of the ops that compute those gradients.
 
 Flows in: what flows back. Always holds: convolution is bilinear, so of the three ops "forward", "back to the input" and
 "back to the filter" each one's gradients are the other two.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...analysis.gradient_rules import Forward, Gradients, gradient
-from ...analysis.gradient_support import shape_of, zeros_like
+from ...analysis.gradient_support import shape_of
 
 if TYPE_CHECKING:
     from ...builder.handles import Tensor
@@ -48,25 +48,3 @@ def _trio(forward: str, to_input: str, to_filter: str) -> None:
 _trio("Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter")
 _trio("Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2")
 _trio("DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput", "DepthwiseConv2dNativeBackpropFilter")
-
-
-@gradient("Dilation2D")
-def dilation(op: Forward, grad: Tensor) -> Gradients:
-    """By the ops for input and filter."""
-    attrs = op.own_attrs("strides", "rates", "padding")
-    return (
-        op.make("Dilation2DBackpropInput", *op.inputs, grad, **attrs),
-        op.make("Dilation2DBackpropFilter", *op.inputs, grad, **attrs),
-    )
-
-
-@gradient("BiasAdd", "BiasAddV1")
-def bias_add(op: Forward, grad: Tensor) -> Gradients:
-    """g to the values, its sum per channel to the bias."""
-    return grad, op.make("BiasAddGrad", grad, **op.own_attrs("data_format")) if op.wants(1) else None
-
-
-@gradient("BiasAddGrad")
-def bias_add_grad(op: Forward, grad: Tensor) -> Gradients:
-    """g of a channel to all its elements."""
-    return (op.make("BiasAdd", zeros_like(op, 0), grad, **op.own_attrs("data_format")),)

@@ -24,7 +24,8 @@ def _through_softmax(op: Forward, p: Tensor, grad: Tensor) -> Tensor:
     return (grad - _row_sums(op, grad * p)) * p
 
 
-def _times_rows(op: Forward, per_row: Tensor, tensor: Tensor) -> Tensor:
+def times_rows(op: Forward, per_row: Tensor, tensor: Tensor) -> Tensor:
+    """`tensor` with every row multiplied by a number of its own."""
     return op.make("ExpandDims", per_row, op.g.constant(-1, DataType.INT32)) * tensor
 
 
@@ -46,8 +47,8 @@ def cross_entropy(op: Forward, of_loss: Tensor | None, of_slope: Tensor | None) 
     logits, _ = op.inputs
     dx = dlabels = None
     if of_loss is not None:
-        dx = _times_rows(op, of_loss, op.outputs[1])
-        dlabels = unstretch(op, -_times_rows(op, of_loss, op.make("LogSoftmax", logits)), 1, 1)
+        dx = times_rows(op, of_loss, op.outputs[1])
+        dlabels = unstretch(op, -times_rows(op, of_loss, op.make("LogSoftmax", logits)), 1, 1)
     if of_slope is not None:
         second = _through_softmax(op, op.make("Softmax", logits), of_slope)
         dx = second if dx is None else dx + second
@@ -57,32 +58,8 @@ def cross_entropy(op: Forward, of_loss: Tensor | None, of_slope: Tensor | None) 
 @gradient("SparseSoftmaxCrossEntropyWithLogits", takes_none=True)
 def sparse_cross_entropy(op: Forward, of_loss: Tensor | None, of_slope: Tensor | None) -> Gradients:
     """As with dense labels."""
-    dx = None if of_loss is None else _times_rows(op, of_loss, op.outputs[1])
+    dx = None if of_loss is None else times_rows(op, of_loss, op.outputs[1])
     if of_slope is not None:
         second = _through_softmax(op, op.make("Softmax", op.inputs[0]), of_slope)
         dx = second if dx is None else dx + second
     return dx, None
-
-
-@gradient("SparseSoftmax")
-def sparse_softmax(op: Forward, grad: Tensor) -> Gradients:
-    """As of Softmax, the sums taken over the values that are there."""
-    indices, _, shape = op.inputs
-    p = op.outputs[0]
-    sums = op.make("SparseReduceSum", indices, grad * p, shape, op.g.constant([-1], DataType.INT32))
-    bounds = [op.g.constant(pair, DataType.INT32) for pair in ([0, 0], [0, -1], [1, 1])]
-    rows = op.make("StridedSlice", indices, *bounds, begin_mask=3, end_mask=1)
-    return None, p * (grad - op.make("GatherNd", sums, rows)), None
-
-
-@gradient("CTCLoss", "CTCLossV2", takes_none=True)
-def ctc_loss(op: Forward, of_loss: Tensor | None, _of_slope: None) -> Gradients:
-    """g times the second output, which cannot be differentiated again."""
-    if of_loss is None:
-        return [None] * 4
-    slope = op.make(
-        "PreventGradient",
-        op.outputs[1],
-        message="the gradient of a CTC loss has no gradient; stop it before it is differentiated again",
-    )
-    return _times_rows(op, of_loss, slope), None, None, None

@@ -1,4 +1,4 @@
-"""Shapes of what steps leave for each other: queues, barriers, accumulators, staging areas, tensors of the session.
+"""Shapes of what steps leave for each other: queues, barriers, accumulators, staging areas.
 
 Flows in: shapes of handles, keys and components. Flows out: shapes of handles; what is taken out of something has a
 shape that its handle does not tell here. Always holds: a handle is a scalar, in the first version of the ops a vector
@@ -13,6 +13,7 @@ from ....errors import InvalidArgumentError
 from ...analysis.shape_functions import (
     ShapeContext,
     merge_dims,
+    no_outputs,
     scalar,
     shape_fn,
     unchanged,
@@ -27,7 +28,9 @@ _KINDS = ("FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue", "PriorityQueue"
 shape_fn(*(f"{kind}V2" for kind in _KINDS))(scalar)
 shape_fn("QueueSizeV2")(unchanged)
 shape_fn("QueueIsClosed", "QueueIsClosedV2", "AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated")(scalar)
-shape_fn("GetSessionHandle", "GetSessionHandleV2", "StageSize", "MutexV2", "MutexLock")(scalar)
+shape_fn("StageSize", "MutexV2", "MutexLock")(scalar)
+
+
 shape_fn(
     "QueueDequeue",
     "QueueDequeueV2",
@@ -53,7 +56,7 @@ def two_strings(c: ShapeContext) -> Sequence[Shape]:
     return ((2,),)
 
 
-@shape_fn(
+shape_fn(
     "QueueEnqueue",
     "QueueEnqueueV2",
     "QueueEnqueueMany",
@@ -62,10 +65,7 @@ def two_strings(c: ShapeContext) -> Sequence[Shape]:
     "Stage",
     "StageClear",
     "ConsumeMutexLock",
-)
-def nothing(c: ShapeContext) -> Sequence[Shape]:
-    """No output."""
-    return ()
+)(no_outputs)
 
 
 @shape_fn("QueueSize", "BarrierReadySize", "BarrierIncompleteSize")
@@ -119,13 +119,6 @@ def at_step(c: ShapeContext) -> Sequence[Shape]:
 def take_gradient(c: ShapeContext) -> Sequence[Shape]:
     """Unknown: only the accumulator knows the shape of gradients."""
     with_rank(c.inputs[1], 0)
-    return unknown(c)
-
-
-@shape_fn("GetSessionTensor", "DeleteSessionTensor")
-def session_tensor(c: ShapeContext) -> Sequence[Shape]:
-    """Unknown, or no output; a handle is one string."""
-    with_rank(c.inputs[0], 0)
     return unknown(c)
 
 

@@ -1,4 +1,4 @@
-"""Gradients of ops that bring elements together by number: segments, partitions, stitches.
+"""Gradients of sums, products and extrema of segments: elements brought together by number.
 
 Flows in: what flows back into the segments. Flows out: to every element what its segment got, weighted; nothing for
 numbers. Always holds: elements numbered negatively are in no segment and get 0.
@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_axes import element
 from ...analysis.gradient_rules import Forward, Gradients, gradient
-from ...analysis.gradient_support import masked, number, rank_of, reshape_like, shape_of, where
+from ...analysis.gradient_support import masked, number, rank_of, where
 from ...dtypes import DataType
 
 if TYPE_CHECKING:
@@ -107,45 +106,3 @@ def unsorted_segment_prod(op: Forward, grad: Tensor) -> Gradients:
     others = op.make("UnsortedSegmentProd", where(op, is_zero, one, x), segments, count)
     share = where(op, is_zero, _spread(op, others), _spread(op, op.outputs[0]) / x)
     return _spread(op, grad) * share, None, None
-
-
-# Segments of rows that are picked by index
-
-
-@gradient(
-    "SparseSegmentSum",
-    "SparseSegmentSumWithNumSegments",
-    "SparseSegmentMean",
-    "SparseSegmentMeanWithNumSegments",
-    "SparseSegmentSqrtN",
-    "SparseSegmentSqrtNWithNumSegments",
-)
-def sparse_segment(op: Forward, grad: Tensor) -> Gradients:
-    """By the op for it."""
-    kind = op.op.removesuffix("WithNumSegments")
-    rows = element(op, shape_of(op, 0), 0)
-    return op.make(f"{kind}Grad", grad, op.inputs[1], op.inputs[2], rows), *[None] * (len(op.input_types) - 1)
-
-
-# Partitions and stitches
-
-
-@gradient("DynamicPartition")
-def dynamic_partition(op: Forward, *grads: Tensor) -> Gradients:
-    """Stitched together by the places the elements were taken from."""
-    partitions = op.inputs[1]
-    places = op.make("Range", 0, op.make("Size", partitions), 1)
-    places = op.make("Reshape", places, op.make("Shape", partitions))
-    count = op.attrs["num_partitions"]
-    taken = op.make_all("DynamicPartition", places, partitions, num_partitions=count)
-    stitched = op.make("ParallelDynamicStitch", list(taken), list(grads))
-    return reshape_like(op, stitched, 0), None
-
-
-@gradient("DynamicStitch", "ParallelDynamicStitch")
-def dynamic_stitch(op: Forward, grad: Tensor) -> Gradients:
-    """Gathered."""
-    count = op.attrs["N"]
-    zero = op.g.constant(0, DataType.INT32)
-    gathered = [op.make("GatherV2", grad, indices, zero) for indices in op.inputs[:count]]
-    return [None] * count + gathered

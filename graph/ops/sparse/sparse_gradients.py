@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...analysis.gradient_rules import Forward, Gradients, gradient
-from ...analysis.gradient_support import masked, shape_of
+from ...analysis.gradient_support import conjugate, shape_of
 from ...dtypes import DataType
 
 if TYPE_CHECKING:
@@ -111,29 +111,31 @@ def over_dense(op: Forward, grad: Tensor) -> Gradients:
     return None, grad / met, None, op.make("ScatterNd", places, grad * (-values / met / met), shape)
 
 
-@gradient("RaggedTensorToTensor")
-def ragged_to_tensor(op: Forward, grad: Tensor) -> Gradients:
-    """To each value what its element got, found by filling in numbers of values; to the default the rest."""
-    shape, _, _, *partitions = op.inputs
-    value_shape = shape_of(op, 1)
-    count = op.make("StridedSlice", value_shape, [0], [1], [1], shrink_axis_mask=1)
-    inner = op.make("StridedSlice", value_shape, [1], [0], [1], end_mask=1)
-    full = op.make("Shape", grad)
-    outer_rank = op.make("Size", full) - op.make("Size", inner)
-    outer = op.make("Slice", full, [0], op.make("Reshape", outer_rank, [1]))
-    places = op.make(
-        "RaggedTensorToTensor",
-        op.make("Cast", outer, DstT=shape.dtype),
-        op.make("Range", 0, count, 1),
-        op.g.constant(-1, DataType.INT32),
-        partitions,
-        **op.own_attrs("row_partition_types"),
-    )
-    to_values = op.make("UnsortedSegmentSum", grad, places, count)
-    ones = op.make("Fill", op.make("Reshape", op.make("Size", inner), [1]), 1)
-    free = op.make("Reshape", op.make("Less", places, 0), op.make("ConcatV2", [outer, ones], 0))
-    rest = masked(op, free, grad)
-    own = shape_of(op, 2)
-    axes = op.make("BroadcastGradientArgs", own, full)
-    to_default = op.make("Reshape", op.make("Sum", rest, axes), own)
-    return None, to_values, to_default, *[None] * len(partitions)
+@gradient("SparseTensorDenseMatMul")
+def sparse_dense_product(op: Forward, grad: Tensor) -> Gradients:
+    """Of a sparse a: values a[i, j] get sum over k of g[i, k] conj(b[j, k]), b gets a^H g."""
+    indices, values, shape, b = op.inputs
+    a_adjoint, b_adjoint = op.attrs["adjoint_a"], op.attrs["adjoint_b"]
+    db = op.make("SparseTensorDenseMatMul", indices, values, shape, grad, adjoint_a=not a_adjoint)
+    columns = op.make("ConjugateTranspose", b, [1, 0]) if b_adjoint else b
+    if b_adjoint:
+        db = op.make("ConjugateTranspose", db, [1, 0])
+    row, column = op.make_all("Unpack", indices, num=2, axis=1)
+    if a_adjoint:
+        row, column = column, row
+    zero = op.g.constant(0, DataType.INT32)
+    rows = op.make("GatherV2", grad, row, zero)
+    products = rows * conjugate(op, op.make("GatherV2", columns, column, zero))
+    dvalues = op.make("Sum", products, op.g.constant(1, DataType.INT32))
+    return None, conjugate(op, dvalues) if a_adjoint else dvalues, None, db
+
+
+@gradient("SparseSoftmax")
+def sparse_softmax(op: Forward, grad: Tensor) -> Gradients:
+    """As of Softmax, the sums taken over the values that are there."""
+    indices, _, shape = op.inputs
+    p = op.outputs[0]
+    sums = op.make("SparseReduceSum", indices, grad * p, shape, op.g.constant([-1], DataType.INT32))
+    bounds = [op.g.constant(pair, DataType.INT32) for pair in ([0, 0], [0, -1], [1, 1])]
+    rows = op.make("StridedSlice", indices, *bounds, begin_mask=3, end_mask=1)
+    return None, p * (grad - op.make("GatherNd", sums, rows)), None

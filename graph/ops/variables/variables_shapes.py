@@ -13,6 +13,7 @@ from ...analysis.shape_functions import (
     ShapeContext,
     merge,
     merge_dims,
+    no_outputs,
     scalar,
     shape_fn,
     unknown,
@@ -58,7 +59,7 @@ def assign_update(c: ShapeContext) -> Sequence[Shape]:
     return (merge(c.inputs[0], c.inputs[1]),)
 
 
-@shape_fn(
+shape_fn(
     "AssignVariableOp",
     "AssignAddVariableOp",
     "AssignSubVariableOp",
@@ -66,10 +67,7 @@ def assign_update(c: ShapeContext) -> Sequence[Shape]:
     "DestroyResourceOp",
     *(f"ResourceScatter{name}" for name in ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max")),
     *(f"ResourceScatterNd{name}" for name in ("Update", "Add", "Sub", "Min", "Max")),
-)
-def nothing(c: ShapeContext) -> Sequence[Shape]:
-    """No output."""
-    return ()
+)(no_outputs)
 
 
 @shape_fn("VariableShape")
@@ -111,3 +109,13 @@ def same_rows(indices: Shape, grad: Shape) -> None:
     rows = with_rank_at_least(grad, 1)
     if rows is not None:
         merge_dims(with_rank(indices, 1)[0], rows[0])
+
+
+shape_fn("GetSessionHandle", "GetSessionHandleV2")(scalar)
+
+
+@shape_fn("GetSessionTensor", "DeleteSessionTensor")
+def session_tensor(c: ShapeContext) -> Sequence[Shape]:
+    """Unknown, or no output; a handle is one string."""
+    with_rank(c.inputs[0], 0)
+    return unknown(c)

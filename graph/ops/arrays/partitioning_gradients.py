@@ -1,0 +1,33 @@
+"""Gradients of dealing slices out to several tensors and stitching them together: each is the other's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...analysis.gradient_rules import Forward, Gradients, gradient
+from ...analysis.gradient_support import reshape_like
+from ...dtypes import DataType
+
+if TYPE_CHECKING:
+    from ...builder.handles import Tensor
+
+
+@gradient("DynamicPartition")
+def dynamic_partition(op: Forward, *grads: Tensor) -> Gradients:
+    """Stitched together by the places the elements were taken from."""
+    partitions = op.inputs[1]
+    places = op.make("Range", 0, op.make("Size", partitions), 1)
+    places = op.make("Reshape", places, op.make("Shape", partitions))
+    count = op.attrs["num_partitions"]
+    taken = op.make_all("DynamicPartition", places, partitions, num_partitions=count)
+    stitched = op.make("ParallelDynamicStitch", list(taken), list(grads))
+    return reshape_like(op, stitched, 0), None
+
+
+@gradient("DynamicStitch", "ParallelDynamicStitch")
+def dynamic_stitch(op: Forward, grad: Tensor) -> Gradients:
+    """Gathered."""
+    count = op.attrs["N"]
+    zero = op.g.constant(0, DataType.INT32)
+    gathered = [op.make("GatherV2", grad, indices, zero) for indices in op.inputs[:count]]
+    return [None] * count + gathered

@@ -1,0 +1,57 @@
+"""Shape functions of the ops that conditionals and loops are made of.
+
+Flows in: the shapes of what is switched, merged or taken into a frame. Flows out: what holds of it whichever way it
+came. Always holds: a loop's variables have unknown shapes, as the body may change them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...analysis.shape_functions import ShapeContext, shape_fn, unchanged, with_rank
+from ...dtypes import Shape
+
+shape_fn("RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration")(unchanged)
+
+
+@shape_fn("Switch", "RefSwitch")
+def switch(c: ShapeContext) -> Sequence[Shape]:
+    """Both branches get the shape of the data."""
+    with_rank(c.inputs[1], 0)
+    return (c.inputs[0], c.inputs[0])
+
+
+@shape_fn("_SwitchN")
+def switch_n(c: ShapeContext) -> Sequence[Shape]:
+    """Every branch gets the shape of the data."""
+    with_rank(c.inputs[1], 0)
+    return (c.inputs[0],) * len(c.output_types)
+
+
+def common_shape(shapes: Sequence[Shape]) -> Shape:
+    """What holds of every one of `shapes`: sizes where all agree, unknown elsewhere."""
+    first = shapes[0]
+    if first is None or any(shape is None or len(shape) != len(first) for shape in shapes):
+        return None
+    return tuple(
+        size if all(shape is not None and shape[i] == size for shape in shapes) else None
+        for i, size in enumerate(first)
+    )
+
+
+@shape_fn("Merge", "RefMerge")
+def merge_inputs(c: ShapeContext) -> Sequence[Shape]:
+    """What all inputs have in common, for any of them may arrive; and the scalar that tells which one did."""
+    return (common_shape(c.inputs), ())
+
+
+@shape_fn("Enter")
+def enter(c: ShapeContext) -> Sequence[Shape]:
+    """The input's shape for a loop constant; else unknown, as the loop's body may change it."""
+    return (c.inputs[0] if c.attrs["is_constant"] else None,)
+
+
+@shape_fn("LoopCond")
+def loop_cond(c: ShapeContext) -> Sequence[Shape]:
+    """A scalar."""
+    return (with_rank(c.inputs[0], 0),)

@@ -1,0 +1,38 @@
+"""Gradients of what is read from variables: a handle gets what flows back into the variable's value.
+
+Flows in: what flows back. Flows out: rows or dense tensors for handles; nothing for indices.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...analysis.gradient_rules import Forward, Gradients, gradient
+from ...dtypes import DataType
+from ..arrays.gather_gradients import picked_rows, ungathered
+
+if TYPE_CHECKING:
+    from ...builder.handles import Tensor
+
+
+@gradient("ResourceGather")
+def resource_gather(op: Forward, grad: Tensor) -> Gradients:
+    """g is rows of the gradient of the variable."""
+    shape = op.make("VariableShape", op.inputs[0])
+    if not op.attrs["batch_dims"]:
+        return picked_rows(op, grad, op.inputs[1], shape), None
+    axis = batch = op.g.constant(op.attrs["batch_dims"], DataType.INT32)
+    return ungathered(op, grad, shape, axis, batch), None
+
+
+@gradient("ResourceGatherNd")
+def resource_gather_nd(op: Forward, grad: Tensor) -> Gradients:
+    """Scattered back, what meets added up."""
+    shape = op.make("VariableShape", op.inputs[0], out_type=op.input_types[1])
+    return op.make("ScatterNd", op.inputs[1], grad, shape), None
+
+
+@gradient("ReadVariableOp")
+def read(_op: Forward, grad: Tensor) -> Gradients:
+    """The handle gets what flows back into the value."""
+    return (grad,)
