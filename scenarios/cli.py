@@ -67,6 +67,12 @@ _tags_option = click.option(
 )
 
 
+_trace_option = click.option(
+    "--trace",
+    type=_OUTPUT,
+    metavar="FILE",
+    help="Write the simulated step: .json a Chrome trace, .csv a row an event, .pb RunMetadata.",
+)
 _json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object, errors too; docs/cli.md lists the keys."
 )
@@ -121,7 +127,7 @@ def _placement_options(command: Command) -> Command:
 @click.option(
     "--out", type=_OUTPUT, metavar="OUT.npz", help="Write what the last step fetched; keys are the names asked for."
 )
-@click.option("--trace", type=_OUTPUT, metavar="TRACE.json", help="Write the simulated step as a Chrome trace.")
+@_trace_option
 @_json_option
 def run(
     steps: int, out: Path | None, trace: Path | None, as_json: bool, **flags: Any
@@ -179,7 +185,7 @@ def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags dif
     help="Feed a tensor of that shape, whatever its values; NAME= for a scalar.",
 )
 @_json_option
-@click.option("--trace", type=_OUTPUT, metavar="TRACE.json", help="Write the simulated step as a Chrome trace.")
+@_trace_option
 def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: flags differ in type
     """Say how long a step of GRAPH takes, without running it.
 

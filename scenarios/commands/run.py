@@ -26,7 +26,7 @@ from .outputs import check_outputs
 from .partition import cut
 from .request import Loaded, Request, check_fed, read, resolve
 from .screen import Screen, of_nodes, value_record, value_text
-from .simulate import show, simulated, summary, write_trace
+from .simulate import check_trace, show, simulated, summary, write_trace
 
 _LISTED = 50
 
@@ -35,6 +35,7 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
     """Runs so many steps of the request and prints what came out of the last one."""
     screen = Screen()
     check_outputs({"--out": out, "--trace": trace}, request.files())
+    check_trace(trace)
     inputs = read(request, screen)
     async with AsyncExitStack() as stack:
         with (

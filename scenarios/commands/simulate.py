@@ -12,7 +12,7 @@ from pathlib import Path
 from ...devices import Cluster
 from ...devices.timing import BASIS, Timeline
 from ...devices.timing import simulate as simulate_partitions
-from ...devices.timing.export import write_chrome_trace
+from ...devices.timing.export import exporter_for
 from ...devices.units import format_bytes, format_ns
 from ...graph import Graph
 from ..report import NOT_CALIBRATED
@@ -33,6 +33,7 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
     """
     screen = Screen()
     check_outputs({"--trace": trace}, request.files())
+    check_trace(trace)
     loaded = load(request, screen)
     parts = place_and_cut(loaded, screen)
     check_shapes(parts.values(), loaded.feeds)
@@ -52,10 +53,17 @@ def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen) -> Tim
         return simulate_partitions(parts, loaded.cluster, feeds=shapes)
 
 
+def check_trace(path: Path | None) -> None:
+    """ConfigurationError when there is no exporter for files of that suffix; asked before anything runs."""
+    if path is not None:
+        with configuring("--trace"):
+            exporter_for(path)
+
+
 def write_trace(timeline: Timeline, path: Path, screen: Screen) -> None:
-    """Writes the timeline as a Chrome trace; ConfigurationError when the file cannot be written."""
+    """Writes the timeline in the format of the file's suffix; ConfigurationError when the file cannot be written."""
     with screen.working(f"writing {path.name}"), configuring("--trace"):
-        write_chrome_trace(timeline, path)
+        exporter_for(path).write(timeline, path)
 
 
 def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:

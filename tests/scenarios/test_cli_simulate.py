@@ -65,6 +65,15 @@ def test_text(partita: CommandLine, graph: Path, x: str, tmp_path: Path) -> None
     assert_one_clear_line(partita("simulate", graph, "--feed", x, "--trace", tmp_path), 2, "--trace")
 
 
+def test_the_suffix_of_a_trace_is_its_format(partita: CommandLine, graph: Path, x: str, tmp_path: Path) -> None:
+    """A table for .csv; a suffix that nobody writes is refused before anything runs."""
+    partita.done("simulate", graph, "--feed", x, "--trace", tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").read_text().startswith("device,stream,node,op,kind,start_ns")
+    for command in ("simulate", "run"):
+        refused = partita(command, graph, "--feed", x, "--trace", tmp_path / "t.svg")
+        assert_one_clear_line(refused, 2, "--trace", "'.svg'", ".json (Chrome trace)")
+
+
 def test_faster_hardware_is_faster(partita: CommandLine, tmp_path: Path) -> None:
     """The cluster file is what is simulated: the same graph on a device of twice every rate takes half the time."""
     graph = GraphFile()

@@ -1,7 +1,19 @@
-"""Timelines for other people's viewers: Chrome traces, RunMetadata, tables."""
+"""Timelines for other people's viewers: Chrome traces, RunMetadata, tables, and whatever else is registered."""
 
 from .chrome import chrome_trace, write_chrome_trace
 from .csv import csv_rows, write_csv
-from .run_metadata import run_metadata, step_stats
+from .registry import Exporter, exporter_for, register_exporter
+from .run_metadata import run_metadata, step_stats, write_run_metadata
 
-__all__ = ["chrome_trace", "csv_rows", "run_metadata", "step_stats", "write_chrome_trace", "write_csv"]
+__all__ = [
+    "Exporter",
+    "chrome_trace",
+    "csv_rows",
+    "exporter_for",
+    "register_exporter",
+    "run_metadata",
+    "step_stats",
+    "write_chrome_trace",
+    "write_csv",
+    "write_run_metadata",
+]

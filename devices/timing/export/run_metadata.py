@@ -7,6 +7,8 @@ kept, as a graph view colours all that ran; transfers stand under the device nam
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from ....graph.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
 from ..timeline import COMPUTE_STREAM, Timeline, TimelineEvent
 
@@ -21,6 +23,11 @@ def step_stats(timeline: Timeline) -> StepStats:
 def run_metadata(timeline: Timeline) -> RunMetadata:
     """The message that a traced run returns."""
     return RunMetadata(step_stats=step_stats(timeline))
+
+
+def write_run_metadata(timeline: Timeline, path: str | Path) -> None:
+    """Writes the message to a file, binary, fields in a fixed order."""
+    Path(path).write_bytes(run_metadata(timeline).SerializeToString(deterministic=True))
 
 
 def _key(event: TimelineEvent) -> tuple[str, bool]:

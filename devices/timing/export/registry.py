@@ -1,0 +1,86 @@
+"""Exporters by the suffix of the file they write: ours, those a program registers, those of installed packages.
+
+    register_exporter(Exporter(".txt", "makespan in words", lambda timeline, path: path.write_text(...)))
+    exporter_for(Path("step.txt")).write(timeline, Path("step.txt"))
+
+A package makes an exporter known to the command line by an entry point in its own pyproject.toml; the suffix is its
+name, and what it leads to is a function like `write` below, whose docstring says what it writes:
+
+    [project.entry-points."partita.exporters"]
+    ".html" = "my_package:write_page"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from ....errors import AlreadyExistsError, InvalidArgumentError
+from ..timeline import Timeline
+from .chrome import write_chrome_trace
+from .csv import write_csv
+from .run_metadata import write_run_metadata
+
+GROUP = "partita.exporters"
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """Writes timelines to files that end in `suffix` (".json"); `format` says in a few words what is in them."""
+
+    suffix: str
+    format: str
+    write: Callable[[Timeline, Path], None]
+
+
+_EXPORTERS: dict[str, Exporter] = {}
+
+
+def register_exporter(exporter: Exporter) -> None:
+    """Makes an exporter known; AlreadyExistsError when there is one for that suffix."""
+    if exporter.suffix in _EXPORTERS:
+        taken = _EXPORTERS[exporter.suffix].format
+        raise AlreadyExistsError(f"files that end in {exporter.suffix!r} are written already ({taken}); choose another")
+    _EXPORTERS[exporter.suffix] = exporter
+
+
+def exporter_for(path: Path) -> Exporter:
+    """The exporter for the suffix of a file; without a suffix that of Chrome traces.
+
+    Raises InvalidArgumentError, with all suffixes there are, for one that nobody writes. Installed packages are asked
+    only for suffixes that are not known yet.
+    """
+    suffix = path.suffix or ".json"
+    if suffix not in _EXPORTERS:
+        _load_installed(suffix)
+    if suffix not in _EXPORTERS:
+        known = ", ".join(f"{one.suffix} ({one.format})" for one in _EXPORTERS.values())
+        others = sorted({entry.name for entry in entry_points(group=GROUP)} - set(_EXPORTERS))
+        raise InvalidArgumentError(
+            f"no exporter writes files that end in {suffix!r}; there are {', '.join([known, *others])}"
+        )
+    return _EXPORTERS[suffix]
+
+
+def _load_installed(suffix: str) -> None:
+    for entry in entry_points(group=GROUP, name=suffix):
+        try:
+            write = entry.load()
+        except Exception as error:
+            raise InvalidArgumentError(
+                f"the exporter of {suffix!r} files, {entry.value!r}, cannot be loaded: {error!r}; "
+                "mend or remove its package"
+            ) from error
+        summary = (write.__doc__ or entry.value).partition("\n")[0]
+        register_exporter(Exporter(suffix, summary, write))
+        return
+
+
+for _exporter in (
+    Exporter(".json", "Chrome trace", write_chrome_trace),
+    Exporter(".csv", "one row an event", write_csv),
+    Exporter(".pb", "RunMetadata", write_run_metadata),
+):
+    register_exporter(_exporter)
