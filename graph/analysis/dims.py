@@ -30,6 +30,17 @@ def fits(shape: Sequence[int], expected: Shape) -> bool:
     )
 
 
+def common_shape(shapes: Sequence[Shape]) -> Shape:
+    """What holds of every one of `shapes`: sizes where all agree, unknown elsewhere."""
+    first = shapes[0]
+    if first is None or any(shape is None or len(shape) != len(first) for shape in shapes):
+        return None
+    return tuple(
+        size if all(shape is not None and shape[i] == size for shape in shapes) else None
+        for i, size in enumerate(first)
+    )
+
+
 def integers(c: ShapeContext, index: int) -> list[int] | None:
     """The values of an integer vector (or scalar) input in order, None where they are not known before the run."""
     value = c.constant(index)

@@ -23,7 +23,7 @@ from google.protobuf.message import DecodeError, Message
 from ...errors import DataLossError, InvalidArgumentError, NotFoundError, PartitaError, UnimplementedError
 from ..protos import BundleEntryProto, BundleHeaderProto, VersionDef
 from .file_system import LOCAL, FileSystem
-from .slices import SLICE_MARK, decode_name, encode_name, sliced_name
+from .slice_keys import SLICE_MARK, decode_name, encode_name, sliced_name
 from .sstable import Table, TableWriter
 from .storage import file_errors
 

@@ -19,7 +19,7 @@ from ...errors import AbortedError, InvalidArgumentError, NotFoundError, Partita
 from .bundle_index import BundleIndex, Entries, data_file, index_file
 from .bundle_update import BundleUpdate, sweep
 from .file_system import LOCAL, FileSystem
-from .slices import SLICE_MARK, decode_name
+from .slice_keys import SLICE_MARK, decode_name
 from .storage import NewFile, folder_of
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DataLossError, InternalError, InvalidArgumentError, OutOfRangeError, UnimplementedError
+from ..analysis.tensor_slices import TensorSlice, slice_from_proto
 from ..dtypes import Array, DataType, dtype_name, item_size, numpy_dtype
 from ..protos import BundleEntryProto, BundleHeaderProto
 from ..tensor import shape_from_proto
@@ -26,7 +27,7 @@ from .bundle_index import BundleIndex, data_file
 from .bundle_strings import unpack_strings
 from .crc32c import crc32c, masked, unmasked
 from .file_system import LOCAL, FileSystem
-from .slices import TensorSlice, slice_from_proto, slice_key
+from .slice_keys import slice_key
 from .storage import file_errors
 
 _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})

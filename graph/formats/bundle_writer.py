@@ -19,6 +19,7 @@ from typing import Self
 import numpy as np
 
 from ...errors import InvalidArgumentError, UnimplementedError
+from ..analysis.tensor_slices import TensorSlice
 from ..dtypes import Array, DataType, dtype_name, from_numpy, numpy_dtype
 from ..protos import BundleEntryProto
 from ..tensor import shape_to_proto
@@ -27,7 +28,7 @@ from .bundle_strings import pack_strings
 from .bundle_update import BundleUpdate
 from .crc32c import crc32c, masked
 from .file_system import LOCAL, FileSystem
-from .slices import TensorSlice, encode_name, slice_key
+from .slice_keys import encode_name, slice_key
 from .storage import NewFile
 
 _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...errors import InvalidArgumentError, PartitaError
+from ..analysis.dims import common_shape
 from ..analysis.fed_nodes import PLACEHOLDERS, feed_nodes, means_anything
 from ..analysis.joined import JoinedGraph
 from ..analysis.shape_functions import ShapeContext, lookup, merge
@@ -27,7 +28,6 @@ from ..functions.body import FunctionBody, instantiate_call
 from ..graph import Graph
 from ..library.calls import called_function
 from ..node import NodeClass, class_of_op
-from ..ops.control.control_flow_shapes import common_shape
 from ..ops.properties import NodeProperties
 from ..tensor_id import parse_tensor_name
 from ..validate import check_given_attrs

@@ -13,11 +13,12 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
+from ....graph.analysis.tensor_slices import parse_shape_and_slice
 from ....graph.dtypes import Array, DataType, base_type, dtype_name
 from ....graph.formats.bundle_merge import merge_bundles
 from ....graph.formats.bundle_reader import BundleReader
 from ....graph.formats.bundle_writer import BundleWriter
-from ....graph.formats.slices import decode_name, parse_shape_and_slice
+from ....graph.formats.slice_keys import decode_name
 from ..registry import Construction, Kernel, kernel, outputs, waits_for_files
 from ..support import require
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...analysis.dims import common_shape
 from ...analysis.shape_functions import ShapeContext, shape_fn, unchanged, with_rank
 from ...dtypes import Shape
 
@@ -26,17 +27,6 @@ def switch_n(c: ShapeContext) -> Sequence[Shape]:
     """Every branch gets the shape of the data."""
     with_rank(c.inputs[1], 0)
     return (c.inputs[0],) * len(c.output_types)
-
-
-def common_shape(shapes: Sequence[Shape]) -> Shape:
-    """What holds of every one of `shapes`: sizes where all agree, unknown elsewhere."""
-    first = shapes[0]
-    if first is None or any(shape is None or len(shape) != len(first) for shape in shapes):
-        return None
-    return tuple(
-        size if all(shape is not None and shape[i] == size for shape in shapes) else None
-        for i, size in enumerate(first)
-    )
 
 
 @shape_fn("Merge", "RefMerge")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...analysis.shape_functions import ShapeContext, merge_dims, scalar, shape_fn, with_rank
+from ...analysis.tensor_slices import parse_shape_and_slice
 from ...dtypes import Shape
-from ...formats.slices import parse_shape_and_slice
 
 
 def _check_inputs(c: ShapeContext, count: int) -> None:

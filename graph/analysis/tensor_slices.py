@@ -1,8 +1,9 @@
 """Parts of tensors: how checkpoints and the ops that save and restore write down which part is meant.
 
-Flows in: texts such as "6 4 0,3:-" (full shape, then start and length per dimension, "-" for all of it), messages of
-checkpoint entries. Flows out: `TensorSlice`, and the keys under which a checkpoint keeps the parts of one tensor.
-Always holds: an extent is None for a whole dimension, else a start that is not negative and a positive length.
+    "6 4 0,3:-"     of a tensor of shape [6, 4] the rows 0, 1 and 2, all columns: shape, then start and length per
+                    dimension, "-" for all of it
+
+An extent is None for a whole dimension, else a start that is not negative and a positive length.
 """
 
 from __future__ import annotations
@@ -11,16 +12,12 @@ import re
 from dataclasses import dataclass
 
 from ...errors import InternalError, InvalidArgumentError
-from ..analysis.dims import shape_text
 from ..protos import TensorSliceProto
+from .dims import shape_text
 
 Extent = tuple[int, int] | None
 _NUMBER = re.compile(r"-?[0-9]+")
 _LARGEST = (1 << 63) - 1
-SLICE_MARK = b"\0"  # what the keys of slices begin with, and names do not
-_END_OF_NAME = b"\0\1"
-_SPECIAL = re.compile(rb"[\x00\xff]")
-_ESCAPES = {b"\0": b"\0\xff", b"\xff": b"\xff\0"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,44 +109,3 @@ def _integer(text: str) -> int | None:
     if _NUMBER.fullmatch(text) is None or abs(int(text)) > _LARGEST:
         return None
     return int(text)
-
-
-def encode_name(name: str) -> bytes:
-    """A tensor's name as its key; what is no UTF-8 survives the way to text and back."""
-    return name.encode("utf-8", "surrogateescape")
-
-
-def decode_name(key: bytes) -> str:
-    """The name of a tensor whose key is `key`."""
-    return key.decode("utf-8", "surrogateescape")
-
-
-def slice_key(name: str, part: TensorSlice) -> bytes:
-    """The key of a part of a tensor in a checkpoint: a zero, the name, the rank, then start and length per dimension.
-
-    Keys sort like what they are made of: the name ends in two bytes that no name contains, unsigned numbers begin with
-    their length in bytes, signed ones with as many lead bits as they have bytes (a whole dimension is 0 and -1).
-    """
-    escaped = _SPECIAL.sub(lambda found: _ESCAPES[found[0]], encode_name(name))
-    rank = len(part.extents)
-    numbers = b"".join(_signed(start) + _signed(length) for start, length in (e or (0, -1) for e in part.extents))
-    return SLICE_MARK + escaped + _END_OF_NAME + _unsigned(rank) + numbers
-
-
-def sliced_name(key: bytes) -> str:
-    """The name of the tensor that the key of one of its parts was made for."""
-    escaped = key.removeprefix(SLICE_MARK).partition(_END_OF_NAME)[0]
-    return decode_name(re.sub(rb"(\x00)\xff|(\xff)\x00", lambda found: found[0][:1], escaped))
-
-
-def _unsigned(value: int) -> bytes:
-    size = (value.bit_length() + 7) // 8
-    return bytes([size]) + value.to_bytes(size, "big")
-
-
-def _signed(value: int) -> bytes:
-    """Seven bits a byte, less one for the sign: the lead bits count the bytes and are inverted for negative numbers."""
-    magnitude = value if value >= 0 else ~value
-    size = magnitude.bit_length() // 7 + 1
-    lead = ((1 << size) - 1) << (8 * size - size)
-    return ((value & ((1 << 8 * size) - 1)) ^ lead).to_bytes(size, "big")

@@ -1,4 +1,4 @@
-"""Slices read as TensorFlow reads them, and their keys sort like what they are made of."""
+"""Slices read as TensorFlow reads them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.errors import InternalError, InvalidArgumentError, PartitaError
-from partita.graph.formats.slices import (
-    TensorSlice,
-    decode_name,
-    encode_name,
-    parse_shape_and_slice,
-    parse_slice,
-    slice_from_proto,
-    slice_key,
-)
+from partita.graph.analysis.tensor_slices import TensorSlice, parse_shape_and_slice, parse_slice, slice_from_proto
 
 LARGE = (1 << 62) - 1
 EXTENTS = st.none() | st.tuples(st.integers(0, LARGE), st.integers(1, LARGE))
@@ -59,21 +51,3 @@ def test_wrong_specifications_are_refused(text: str, kind: type[PartitaError], m
     with pytest.raises(kind) as caught:
         parse_shape_and_slice(text)
     assert caught.value.message.startswith(message)
-
-
-@given(st.text(max_size=5), st.text(max_size=5), SLICES, SLICES)
-def test_keys_sort_by_name_rank_and_extents(first: str, second: str, a: TensorSlice, b: TensorSlice) -> None:
-    """A whole dimension counts as start 0 and length -1."""
-
-    def order(name: str, part: TensorSlice) -> tuple[bytes, int, list[tuple[int, int]]]:
-        return encode_name(name), len(part.extents), [extent or (0, -1) for extent in part.extents]
-
-    before = order(first, a) < order(second, b)
-    assert (slice_key(first, a) < slice_key(second, b)) == before
-
-
-def test_keys_are_those_of_tensorflow() -> None:
-    """As TensorFlow 2.21 wrote them."""
-    assert slice_key("w", parse_slice("3,3:-")) == b"\0w\0\1\1\2\x83\x83\x80\x7f"
-    name = decode_name(b"\xff\0a")
-    assert slice_key(name, parse_slice("64,8192")) == b"\0\xff\0\0\xffa\0\1\1\1\xc0\x40\xe0\x20\0"
