@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..graph.ops.device_kinds import DeviceKind
 from ..lazy import load_lazily
+from .catalog import add_models, remove_models
 from .cluster import Cluster, local_cluster
 from .cluster_file import as_cluster, load_cluster, parse_cluster
 from .device import Device
+from .kinds import KindDefaults, register_device_kind, unregister_device_kind
 from .spec import DeviceSpec
 
 if TYPE_CHECKING:
     from .pipeline.cutting import cut
 
-__all__ = ["Cluster", "Device", "DeviceSpec", "as_cluster", "cut", "load_cluster", "local_cluster", "parse_cluster"]
+__all__ = [
+    "Cluster",
+    "Device",
+    "DeviceKind",
+    "DeviceSpec",
+    "KindDefaults",
+    "add_models",
+    "as_cluster",
+    "cut",
+    "load_cluster",
+    "local_cluster",
+    "parse_cluster",
+    "register_device_kind",
+    "remove_models",
+    "unregister_device_kind",
+]
 
 load_lazily(__name__, {"pipeline.cutting": ["cut"]})

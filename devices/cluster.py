@@ -8,7 +8,7 @@ restart gives a new one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from ..errors import AlreadyExistsError, InvalidArgumentError
@@ -20,14 +20,16 @@ from ..graph.device_name import (
     names_for_device_mappings,
     parse_full_name,
 )
+from ..graph.ops.device_kinds import CPU
 from .catalog import device_spec
 from .device import ILLEGAL_INCARNATION, Device
+from .kinds import cluster_kinds, defaults_of
 from .short_names import ShortNames
 from .spec import DeviceSpec
 from .topology import LinkRules, Topology
 
 _EXAMPLE = 'write "cpu:4" or "cpu:2,gpu:4"'
-_ITEM = re.compile(r"(?P<kind>cpu|gpu)(?::(?P<count>[0-9]{1,99}))?", re.IGNORECASE)
+_ITEM = re.compile(r"(?P<kind>[A-Za-z][A-Za-z0-9_]*)(?::(?P<count>[0-9]{1,99}))?")
 MOST_DEVICES = 1 << 16  # of a cluster: more than any that was built; a session has an actor for each
 _LISTED = 8  # names that an error shows; the rest is counted
 
@@ -117,20 +119,26 @@ class Cluster:
 def local_cluster(
     text: str,
     *,
-    cpu: str | DeviceSpec = "generic-cpu",
-    gpu: str | DeviceSpec = "A100-80GB",
     rules: LinkRules | None = None,
+    **specs: str | DeviceSpec,
 ) -> Cluster:
     """One task "/job:localhost/replica:0/task:0" with the devices of a text: "cpu:4", "gpu", "cpu:2,gpu:4".
 
-    `cpu` and `gpu` are specs or names of the catalog. CPUs come first, so the client device is CPU:0; a text without
-    "cpu" gets one, as every task has a host. Raises InvalidArgumentError for any other text.
+    `specs` are specs or names of the catalog by kind: `cpu="Xeon 8280"`, `gpu=...`; a kind that is not among them has
+    the default of its registration. CPUs come first, so the client device is CPU:0; a text without "cpu" gets one, as
+    every task has a host. Raises InvalidArgumentError for any other text, and for a spec of a kind that is not
+    registered.
     """
-    counts = {"CPU": 0, "GPU": 0}
+    counts = dict.fromkeys(cluster_kinds(), 0)
+    for kind in specs:
+        if kind not in map(str.lower, counts):
+            raise InvalidArgumentError(
+                f"{kind}={specs[kind]!r}: no kind of device is called {kind!r}; {_known(counts)}"
+            )
     for item in _items(text):
         found = _ITEM.fullmatch(item)
-        if found is None:
-            raise InvalidArgumentError(f"cluster {text!r}: {item!r} is not cpu:N or gpu:N; {_EXAMPLE}")
+        if found is None or found["kind"].upper() not in counts:
+            raise InvalidArgumentError(f"cluster {text!r}: {item!r} is not {_known(counts)}; {_EXAMPLE}")
         kind, count = found["kind"].upper(), int(found["count"] or 1)
         if counts[kind]:
             raise InvalidArgumentError(f"cluster {text!r}: {kind.lower()} is given twice; {_EXAMPLE}")
@@ -138,9 +146,13 @@ def local_cluster(
             raise InvalidArgumentError(f"cluster {text!r}: {item!r} asks for no device; {_EXAMPLE}")
         check_count(count, f"cluster {text!r}: {item!r}")
         counts[kind] = count
-    counts["CPU"] = counts["CPU"] or 1
-    specs = {"CPU": _spec(cpu, "CPU"), "GPU": _spec(gpu, "GPU")}
-    return Cluster([Device(specs[kind], index) for kind, count in counts.items() for index in range(count)], rules)
+    counts[CPU.name] = counts[CPU.name] or 1
+    devices: list[Device] = []
+    for kind, count in counts.items():
+        if count or kind.lower() in specs:
+            spec = _spec(specs.get(kind.lower()), kind)
+            devices += [Device(spec, index) for index in range(count)]
+    return Cluster(devices, rules)
 
 
 def check_count(count: int, what: str) -> None:
@@ -155,7 +167,24 @@ def _items(text: str) -> list[str]:
     return [item.strip() for item in text.split(",")]
 
 
-def _spec(spec: str | DeviceSpec, kind: str) -> DeviceSpec:
+def default_spec(kind: str) -> DeviceSpec:
+    """The spec of the devices of a kind of which a cluster says no more; InvalidArgumentError if there is none."""
+    name = defaults_of(kind).spec
+    if name is None:
+        raise InvalidArgumentError(
+            f"nobody says which model a {kind} is: give {kind.lower()}=SPEC, write a cluster file with a spec of it, "
+            "or register the kind with KindDefaults(spec=NAME)"
+        )
+    return device_spec(name)
+
+
+def _known(kinds: Iterable[str]) -> str:
+    return " or ".join(f"{kind.lower()}:N" for kind in kinds)
+
+
+def _spec(spec: str | DeviceSpec | None, kind: str) -> DeviceSpec:
+    if spec is None:
+        return default_spec(kind)
     found = device_spec(spec) if isinstance(spec, str) else spec
     if found.kind != kind:
         raise InvalidArgumentError(f"{found.name!r} is a {found.kind}, not a {kind}; choose another model")

@@ -15,7 +15,7 @@ The module lives here, not with the scenarios, because `partita.devices.load_clu
     spec = { kind = "CPU", memory = "64 GiB", memory_bandwidth = "100 GB/s", peak_flops = { fp32 = "1 TFLOP/s" } }
 
     [[link]]
-    between = "hosts"               # or "cpus", "host-gpu", "gpus", or a pair of device names
+    between = "hosts"               # or "cpus", "host-gpu", "gpus" (of any kind), or a pair of device names
     link = "100 Gb InfiniBand"      # a model of the catalog, or:
 
     [[link]]
@@ -30,27 +30,23 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from attrs import evolve, frozen
 
 from ..errors import InvalidArgumentError, NotFoundError
+from ..graph.ops.device_kinds import CPU, device_kind
 from ..graph.suggestions import suggestion
 from .catalog import check_keys, device_spec, device_spec_from, link_spec, link_spec_from
-from .cluster import Cluster, check_count, local_cluster
+from .cluster import Cluster, check_count, default_spec, local_cluster
 from .device import Device
 from .link import LinkSpec
 from .spec import DeviceSpec
-from .topology import LinkRules
+from .topology import LinkRules, joinable
 
-_RULES: Mapping[str, Callable[[LinkRules, LinkSpec], LinkRules]] = {
-    "hosts": lambda rules, spec: evolve(rules, network=spec),
-    "cpus": lambda rules, spec: evolve(rules, loopback=spec),
-    "host-gpu": lambda rules, spec: evolve(rules, host_gpu=spec),
-    "gpus": lambda rules, spec: evolve(rules, peer=spec),
-}
 _DEVICE_KEYS = ["spec", "count", "job", "task", "tasks", "replica", "host"]
 _JOB = re.compile("[A-Za-z][A-Za-z0-9_]*")
 _LARGEST = 10**6 - 1  # count, task or replica
@@ -187,14 +183,14 @@ def _devices(entries: Sequence[_Entry], name: str) -> list[Device]:
         if len(hosts) > 1:
             raise InvalidArgumentError(f"{name}: task {task} of job {job!r} has two hosts: {', '.join(sorted(hosts))}")
         specs = [spec for spec, _ in models]
-        if all(spec.kind != "CPU" for spec in specs):
-            specs.insert(0, device_spec("generic-cpu"))
+        if all(device_kind(spec.kind).own_memory for spec in specs):
+            specs.insert(0, default_spec(CPU.name))
         devices += _task_devices(specs, job, replica, task, next(iter(hosts), ""))
     return devices
 
 
 def _task_devices(specs: Sequence[DeviceSpec], job: str, replica: int, task: int, host: str) -> list[Device]:
-    count = {"CPU": 0, "GPU": 0}
+    count: Counter[str] = Counter()
     devices = []
     for spec in specs:
         device = Device(spec, count[spec.kind], job, replica, task)
@@ -207,13 +203,15 @@ def _with_link(rules: LinkRules, table: Mapping[str, Any], cluster: Cluster, whe
     check_keys(table, _LINK_KEYS, where)
     spec = _link(table, where)
     between = table.get("between")
+    joins = joinable()
     if isinstance(between, str):
-        if between not in _RULES:
-            hint = suggestion(between, list(_RULES))
-            raise InvalidArgumentError(f"{where}: between = {between!r} is nothing to join{hint}")
-        return _RULES[between](rules, spec)
+        if between not in joins:
+            raise InvalidArgumentError(
+                f"{where}: between = {between!r} is nothing to join{suggestion(between, list(joins))}"
+            )
+        return joins[between](rules, spec)
     if not isinstance(between, list) or len(between) != 2 or not all(isinstance(name, str) for name in between):
-        known = ", ".join(map(repr, _RULES))
+        known = ", ".join(map(repr, joins))
         raise InvalidArgumentError(f"{where}: between = {between!r} must be one of {known} or a pair of device names")
     try:
         pair = cluster.find(between[0]).name, cluster.find(between[1]).name

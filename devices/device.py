@@ -58,7 +58,7 @@ class Device:
 
     @property
     def type(self) -> str:
-        """ "CPU" or "GPU"."""
+        """Name of its kind, as in device names: "GPU"."""
         return self.spec.kind
 
     @property

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 from attrs import Attribute, field, frozen
 
@@ -20,7 +20,6 @@ from ..errors import InvalidArgumentError
 from ..graph.dtypes import DataType, base_type
 from .units import MOST_BYTES, MOST_FLOPS_PER_S, MOST_NS
 
-Kind = Literal["CPU", "GPU"]
 FAMILIES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8")
 
 _FAMILY_OF = {
@@ -93,7 +92,7 @@ class DeviceSpec:
     """
 
     name: str
-    kind: Kind
+    kind: str
     peak_flops_per_s: Mapping[str, int] = field(validator=_rates, hash=False)  # a dict has no hash
     memory_bandwidth_bytes_per_s: int = field(validator=_positive)
     memory_bytes: int = field(validator=_positive)

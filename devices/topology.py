@@ -2,8 +2,8 @@
 
 Flows in: devices and the models of links that join them. Flows out: `Route`, the links a transfer occupies, with their
 common bandwidth and summed latency. Always holds: a link is one direction of one port, so both ways of a link work at
-the same time; the route between two devices is always the same one; a device of a kind that the table below does not
-have is refused when the topology is made.
+the same time; the route between two devices is always the same one; a device of a kind that is not registered is
+refused when the topology is made.
 
     same device           nothing moves: the empty route
     CPU  -> CPU, one host  loopback
@@ -11,25 +11,28 @@ have is refused when the topology is made.
     GPU  -> GPU, one host  out of one peer port, into the other (NVLink) if both have one; else over both host links
     across hosts          [out of the GPU] out of the host's network port, into the other host's [into the GPU]
 
-A pair of devices may be given a link of its own, which then carries everything between the two.
+CPU stands for every kind of device that computes in the memory of its host, GPU for every kind with memory of its own.
+The link of such a device is the rule for its kind, else that of its spec, else the default of its kind; a device for
+which all three say nothing has no route. A pair of devices may be given a link of its own, which then carries
+everything between the two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import get_args
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import NoReturn
 
-from attrs import Factory, frozen
+from attrs import Factory, evolve, frozen
 
 from ..errors import InvalidArgumentError
+from ..graph.ops.device_kinds import device_kind
 from .catalog import link_spec
 from .device import Device
+from .kinds import cluster_kinds, defaults_of
 from .link import LinkSpec, transfer_ns
-from .spec import Kind
 
-DEFAULT_HOST_LINK = "PCIe4 x16"
-DEFAULT_NETWORK = "25 Gb Ethernet"
-_KINDS = get_args(Kind)
+_DEFAULT_NETWORK = "25 Gb Ethernet"
 
 
 @frozen
@@ -84,17 +87,49 @@ class Route:
 
 @frozen
 class LinkRules:
-    """Which model of link joins what; a None leaves the choice to the spec of the device.
+    """Which model of link joins what.
 
-    `network` joins hosts, `loopback` CPU devices of one host, `host_gpu` GPUs and their host, `peer` GPUs of one host;
-    `pairs` maps (device name, device name) to the link of just that pair, in both directions.
+    `network` joins hosts, `loopback` devices of one host that compute in its memory. `hosts` and `peers` map kinds of
+    devices ("GPU") to what joins them to their host and to each other; a kind that is not there leaves the choice to
+    the spec of the device. `pairs` maps (device name, device name) to the link of just that pair, in both directions.
     """
 
-    network: LinkSpec = Factory(lambda: link_spec(DEFAULT_NETWORK))
+    network: LinkSpec = Factory(lambda: link_spec(_DEFAULT_NETWORK))
     loopback: LinkSpec = Factory(lambda: link_spec("loopback"))
-    host_gpu: LinkSpec | None = None
-    peer: LinkSpec | None = None
+    hosts: Mapping[str, LinkSpec] = Factory(dict)
+    peers: Mapping[str, LinkSpec] = Factory(dict)
     pairs: Mapping[tuple[str, str], LinkSpec] = Factory(dict)
+
+
+def joinable() -> dict[str, Callable[[LinkRules, LinkSpec], LinkRules]]:
+    """What a rule may join, as cluster files write it, and how a link for it enters the rules.
+
+    {"hosts": ..., "cpus": ..., "host-gpu": ..., "gpus": ...}, and so for every registered kind of device.
+    """
+    joins: dict[str, Callable[[LinkRules, LinkSpec], LinkRules]] = {"hosts": lambda rules, x: evolve(rules, network=x)}
+    for name in cluster_kinds():
+        if device_kind(name).own_memory:
+            joins[_host_rule(name)] = partial(_with_host_link, name)
+            joins[_peer_rule(name)] = partial(_with_peer_link, name)
+        else:
+            joins[_peer_rule(name)] = lambda rules, x: evolve(rules, loopback=x)
+    return joins
+
+
+def _with_host_link(kind: str, rules: LinkRules, link: LinkSpec) -> LinkRules:
+    return evolve(rules, hosts={**rules.hosts, kind: link})
+
+
+def _with_peer_link(kind: str, rules: LinkRules, link: LinkSpec) -> LinkRules:
+    return evolve(rules, peers={**rules.peers, kind: link})
+
+
+def _host_rule(kind: str) -> str:
+    return f"host-{kind.lower()}"
+
+
+def _peer_rule(kind: str) -> str:
+    return f"{kind.lower()}s"
 
 
 class Topology:
@@ -113,9 +148,9 @@ class Topology:
                 self._device(name)
 
     def route(self, src: str, dst: str, *, src_on_host: bool = False, dst_on_host: bool = False) -> Route:
-        """The route between two devices by full name; `..._on_host` when that end of a GPU transfer is host memory.
+        """The route between two devices by full name; `..._on_host` when that end of a transfer is host memory.
 
-        Raises InvalidArgumentError for a device that the cluster does not have.
+        Raises InvalidArgumentError for a device that the cluster does not have, and for two devices that nothing joins.
         """
         key = src, dst, src_on_host, dst_on_host
         if key not in self._routes:
@@ -135,43 +170,44 @@ class Topology:
         pair = self.rules.pairs.get((src.name, dst.name)) or self.rules.pairs.get((dst.name, src.name))
         if pair is not None:
             return (self._link(src.name, dst.name, pair),)
-        from_gpu = src.type == "GPU" and not src_on_host
-        to_gpu = dst.type == "GPU" and not dst_on_host
-        if src.name == dst.name and from_gpu == to_gpu:
+        leaves = device_kind(src.type).own_memory and not src_on_host
+        enters = device_kind(dst.type).own_memory and not dst_on_host
+        if src.name == dst.name and leaves == enters:
             return ()
         if src.host != dst.host:
             return (
-                *((self._up(src),) if from_gpu else ()),
+                *((self._up(src, dst),) if leaves else ()),
                 self._link(src.host, "network", self.rules.network),
                 self._link("network", dst.host, self.rules.network, hop_end=True),
-                *((self._down(dst),) if to_gpu else ()),
+                *((self._down(src, dst),) if enters else ()),
             )
-        return self._within_host(src, dst, from_gpu, to_gpu)
+        return self._within_host(src, dst, leaves, enters)
 
-    def _within_host(self, src: Device, dst: Device, from_gpu: bool, to_gpu: bool) -> tuple[Link, ...]:
-        if from_gpu and to_gpu:
+    def _within_host(self, src: Device, dst: Device, leaves: bool, enters: bool) -> tuple[Link, ...]:
+        """The route in one machine; whether it `leaves` memory of the source's own, and `enters` such memory."""
+        if leaves and enters:
             out_port, in_port = self._peer(src), self._peer(dst)
             if out_port is not None and out_port == in_port:
                 peers = f"{src.host} peers"
                 return self._link(src.name, peers, out_port), self._link(peers, dst.name, in_port, hop_end=True)
-            return self._up(src), self._down(dst)
-        if from_gpu:
-            return (self._up(src),)
-        return (self._down(dst),) if to_gpu else (self._link(src.name, dst.name, self.rules.loopback),)
+            return self._up(src, dst), self._down(src, dst)
+        if leaves:
+            return (self._up(src, dst),)
+        return (self._down(src, dst),) if enters else (self._link(src.name, dst.name, self.rules.loopback),)
 
     def _peer(self, device: Device) -> LinkSpec | None:
-        if self.rules.peer is not None or device.spec.peer_link is None:
-            return self.rules.peer
-        return link_spec(device.spec.peer_link)
+        model = device.spec.peer_link or defaults_of(device.type).peer_link
+        return self.rules.peers.get(device.type) or (link_spec(model) if model else None)
 
-    def _host_link(self, device: Device) -> LinkSpec:
-        return self.rules.host_gpu or link_spec(device.spec.host_link or DEFAULT_HOST_LINK)
+    def _host_link(self, device: Device) -> LinkSpec | None:
+        model = device.spec.host_link or defaults_of(device.type).host_link
+        return self.rules.hosts.get(device.type) or (link_spec(model) if model else None)
 
-    def _up(self, device: Device) -> Link:
-        return self._link(device.name, device.host, self._host_link(device))
+    def _up(self, src: Device, dst: Device) -> Link:
+        return self._link(src.name, src.host, self._host_link(src) or _no_route(src, dst, src))
 
-    def _down(self, device: Device) -> Link:
-        return self._link(device.host, device.name, self._host_link(device))
+    def _down(self, src: Device, dst: Device) -> Link:
+        return self._link(dst.host, dst.name, self._host_link(dst) or _no_route(src, dst, dst))
 
     def _link(self, source: str, destination: str, spec: LinkSpec, *, hop_end: bool = False) -> Link:
         key = source, destination, spec.name
@@ -181,11 +217,23 @@ class Topology:
         return self._links[key]
 
 
+def _no_route(src: Device, dst: Device, stranded: Device) -> NoReturn:
+    """The error of two devices one of which has no link to its host."""
+    pair = f'["{src.name}", "{dst.name}"]'
+    raise InvalidArgumentError(
+        f"there is no route from {src.name!r} to {dst.name!r}: nothing says how a {stranded.type} is linked to its "
+        f'host; write a [[link]] with between = "{_host_rule(stranded.type)}", or with between = {pair}, into the '
+        "cluster file, or a host_link into its spec",
+        device=stranded.name,
+    )
+
+
 def _check_kind(device: Device) -> None:
     """InvalidArgumentError for a device of which nobody knows what links it has."""
-    if device.type not in _KINDS:
+    kinds = cluster_kinds()
+    if device.type not in kinds:
         raise InvalidArgumentError(
             f"device {device.name!r} is of kind {device.type!r}, of which it is not known how it is linked to others; "
-            f"kinds are {' and '.join(_KINDS)}: give its spec the one that is linked as it is",
+            f"kinds are {' and '.join(kinds)}: give its spec the one that is linked as it is, or register the kind",
             device=device.name,
         )

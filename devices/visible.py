@@ -15,10 +15,11 @@ from attrs import evolve
 
 from ..errors import InvalidArgumentError, NotFoundError
 from ..graph.device_name import ParsedName, are_compatible, find_full_name, parse_full_name
+from ..graph.ops.device_kinds import CPU
 from .cluster import Cluster
 from .device import Device
 
-_HOST = "CPU"
+_HOST = CPU.name  # what TensorFlow counts as the devices of a process
 
 
 def capped(cluster: Cluster, counts: Mapping[str, int]) -> Cluster:

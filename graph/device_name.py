@@ -11,11 +11,14 @@ constraint that meets two.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ..errors import InvalidArgumentError
+
+# What may stand before a colon in a name. Graphs of old spell the two types that there were without "device:"; types
+# that came later never had that spelling, so it is syntax and no list of the kinds of devices.
+COMPONENTS = ("job", "replica", "task", "device", "cpu", "gpu")
 
 _ANY = "*"
 _NAME = "[A-Za-z][A-Za-z0-9_]*"
@@ -27,8 +30,6 @@ _COMPONENT = re.compile(
     r"|(?P<legacy>cpu|CPU|gpu|GPU):(?P<legacy_id>\*|[0-9]+))"
 )
 _LOCAL = re.compile(rf"({_NAME}):([0-9]+)")
-_PRIORITIES = {"GPU": 210, "SYCL": 200, "CPU": 70}
-_DEFAULT_PRIORITY = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,16 +252,6 @@ def canonicalize(name: str, base: str) -> str:
     if not parsed_base.is_full:
         raise InvalidArgumentError(f"Basename: {base} should be fully specified.")
     return str(complete(find_local_name(name) or parse_full_name(name), parsed_base))
-
-
-def device_type_priority(device_type: str) -> int:
-    """How eagerly the placer takes devices of a type: GPU before CPU before types without a rank of their own."""
-    return _PRIORITIES.get(device_type, _DEFAULT_PRIORITY)
-
-
-def prioritized_types(device_types: Iterable[str]) -> list[str]:
-    """The distinct types, highest priority first, then by name."""
-    return sorted(set(device_types), key=lambda kind: (-device_type_priority(kind), kind))
 
 
 def _parts(name: ParsedName) -> tuple[str | int | None, ...]:

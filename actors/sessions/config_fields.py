@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Any
 
 from ...graph import RewriterConfig
+from ...graph.ops.device_kinds import GPU
 
 
 class Treatment(Enum):
@@ -126,11 +127,11 @@ CONFIG_FIELDS = {
         "gpu_options.",
         "per_process_gpu_memory_fraction allow_growth allocator_type deferred_deletion_bytes force_gpu_compatible",
     ),
-    "gpu_options.visible_device_list": _refused(_GPU_COUNT, kind="GPU"),
+    "gpu_options.visible_device_list": _refused(_GPU_COUNT, kind=GPU.name),
     "gpu_options.polling_active_delay_usecs": _ignored("nothing is polled"),
     "gpu_options.polling_inactive_delay_msecs": _ignored("nothing is polled"),
-    "gpu_options.experimental.virtual_devices": _refused(_GPU_COUNT, kind="GPU"),
-    "gpu_options.experimental.num_virtual_devices_per_gpu": _refused(_GPU_COUNT, kind="GPU"),
+    "gpu_options.experimental.virtual_devices": _refused(_GPU_COUNT, kind=GPU.name),
+    "gpu_options.experimental.num_virtual_devices_per_gpu": _refused(_GPU_COUNT, kind=GPU.name),
     **_all_ignored(
         _GPU_MEMORY,
         "gpu_options.experimental.",
@@ -206,14 +207,14 @@ CONFIG_FIELDS = {
         "takes assertions away; leave them out of the graph", _is_on
     ),
     "graph_options.rewrite_options.pin_to_host_optimization": _refused(
-        "moves nodes from GPUs to CPUs; give them their devices in the graph", _is_on, kind="GPU"
+        "moves nodes from GPUs to CPUs; give them their devices in the graph", _is_on, kind=GPU.name
     ),
-    "graph_options.rewrite_options.auto_mixed_precision": _refused(_PRECISION, _is_on, kind="GPU"),
+    "graph_options.rewrite_options.auto_mixed_precision": _refused(_PRECISION, _is_on, kind=GPU.name),
     "graph_options.rewrite_options.auto_mixed_precision_mkl": _refused(_PRECISION, _is_on),
     "graph_options.rewrite_options.auto_mixed_precision_onednn_bfloat16": _refused(_PRECISION, _is_on),
     "graph_options.rewrite_options.auto_mixed_precision_cpu": _refused(_PRECISION, _is_on),
     "graph_options.rewrite_options.use_plugin_optimizers": _ignored("there are no plugins"),
-    "graph_options.rewrite_options.auto_parallel.enable": _refused("puts replicas of the graph on GPUs", kind="GPU"),
+    "graph_options.rewrite_options.auto_parallel.enable": _refused("puts replicas of the graph on GPUs", kind=GPU.name),
     "graph_options.rewrite_options.auto_parallel.num_replicas": _ignored("see `auto_parallel.enable`"),
     "graph_options.rewrite_options.optimizers": _refused(
         "names passes that may change values or placement; name only " + ", ".join(_VALUE_PRESERVING),

@@ -1,22 +1,25 @@
 """Models of devices and links that everybody means by the same name, each with where its numbers come from.
 
-Flows in: one TOML file a model beside this module. Flows out: `DeviceSpec` and `LinkSpec` by name, and `provenance`,
-the value, source and date of every number. Always holds: every value in a file carries unit, source and date; a key
-that the model does not have is refused with the name it was probably meant to be.
+Flows in: one TOML file a model, beside this module and in the folders given to `add_models`. Flows out: `DeviceSpec`
+and `LinkSpec` by name, and `provenance`, the value, source and date of every number. Always holds: every value in a
+file carries unit, source and date; a key that the model does not have is refused with the name it was probably meant to
+be.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any, TypeVar
 
 from attrs import frozen
 
-from ...errors import InvalidArgumentError, NotFoundError
+from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ...graph.suggestions import suggestion
+from ..kinds import cluster_kinds, defaults_of
 from ..link import LinkSpec
 from ..spec import FAMILIES, DeviceSpec
 from ..units import parse_bytes, parse_bytes_per_s, parse_flops_per_s, parse_ns, parse_share
@@ -34,22 +37,7 @@ _DEVICE_VALUES: Mapping[str, tuple[str, Parser]] = {
     "vector_efficiency": ("vector_efficiency", parse_share),
     "memory_efficiency": ("memory_efficiency", parse_share),
 }
-# What a table that leaves it out gets, by kind: what our own files assume where nothing was measured. At the peaks of a
-# datasheet and without a price for a launch, a device would be faster than any that exists.
-_ASSUMED: Mapping[str, Mapping[str, str]] = {
-    "CPU": {
-        "launch_overhead": "300 ns",
-        "matrix_efficiency": "80 %",
-        "vector_efficiency": "50 %",
-        "memory_efficiency": "80 %",
-    },
-    "GPU": {
-        "launch_overhead": "5 us",
-        "matrix_efficiency": "80 %",
-        "vector_efficiency": "70 %",
-        "memory_efficiency": "80 %",
-    },
-}
+_ASSUMED_OR_GIVEN = ("launch_overhead", "matrix_efficiency", "vector_efficiency", "memory_efficiency")
 _NEEDED = ("kind", "memory", "memory_bandwidth", "peak_flops")
 _DEVICE_TEXTS = ("name", "kind", "host_link", "peer_link")
 _LINK_VALUES: Mapping[str, tuple[str, Parser]] = {
@@ -114,14 +102,17 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
 
     Keys: name, kind, memory, memory_bandwidth, host_memory, launch_overhead, the three efficiencies, host_link,
     peer_link and peak_flops, a table of rates by family. Overhead and efficiencies are those assumed of the kind unless
-    given, which `assumed` of the spec then tells. InvalidArgumentError, beginning with `where`, for everything else.
+    given, which `assumed` of the spec then tells; a kind of which nothing is assumed needs them all. Raises
+    InvalidArgumentError, beginning with `where`, for everything else.
     """
     check_keys(table, [*_DEVICE_TEXTS, *_DEVICE_VALUES, "peak_flops"], where)
     for key in _NEEDED:
         if key not in table:
             raise InvalidArgumentError(f"{where}: {key!r} is missing; a device needs {', '.join(_NEEDED)}")
-    if table["kind"] not in _ASSUMED:
-        raise InvalidArgumentError(f"{where}: kind = {table['kind']!r} must be 'CPU' or 'GPU'")
+    if table["kind"] not in cluster_kinds():
+        raise InvalidArgumentError(
+            f"{where}: kind = {table['kind']!r} must be {' or '.join(map(repr, cluster_kinds()))}"
+        )
     rates = table["peak_flops"]
     if not isinstance(rates, Mapping):
         raise InvalidArgumentError(f"{where}: peak_flops = {rates!r} must be a table such as {{ fp32 = '10 TFLOP/s' }}")
@@ -131,7 +122,10 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
         if key in table and table[key] not in _read("link"):
             hint = suggestion(str(table[key]), list(_read("link")))
             raise InvalidArgumentError(f"{where}: {key} = {table[key]!r} is no link of the catalog{hint}")
-    assumed = {key: text for key, text in _ASSUMED[table["kind"]].items() if key not in table}
+    assumed = {key: text for key, text in defaults_of(table["kind"]).assumed.items() if key not in table}
+    for key in _ASSUMED_OR_GIVEN:
+        if key not in table and key not in assumed:
+            raise InvalidArgumentError(f"{where}: {key!r} is missing; nothing is assumed of a {table['kind']}")
     fields |= _numbers({**assumed, **table}, _DEVICE_VALUES, where) | {"assumed": assumed}
     parsers: dict[str, tuple[str, Parser]] = {family: (family, parse_flops_per_s) for family in rates}
     fields["peak_flops_per_s"] = _numbers(rates, parsers, f"{where}: peak_flops")
@@ -148,15 +142,50 @@ def link_spec_from(table: Mapping[str, Any], where: str) -> LinkSpec:
     return structure(fields | _numbers(table, _LINK_VALUES, where), LinkSpec, where)
 
 
+def add_models(folder: Traversable) -> list[str]:
+    """Adds the models of a folder, a `pathlib.Path` or a resource, to the catalog, and returns their names.
+
+    A file is called `device_*.toml` or `link_*.toml` and looks like those of this package, with a "name" of its own,
+    and a value, a source and a date for every number. Files that are there already may be added again. Raises
+    AlreadyExistsError where a name stands for another model, and what `device_spec` and `link_spec` raise.
+    """
+    names = []
+    for kind, read in (("link", link_spec), ("device", device_spec)):
+        for name, table in _tables_of(folder, kind).items():
+            if _read(kind).get(name, table) != table:
+                raise AlreadyExistsError(f"the catalog has another {kind} {name!r}; call the new one by another name")
+            _added.setdefault(kind, {})[name] = table
+            _read.cache_clear()
+            read(name)
+            names.append(name)
+    return names
+
+
+def remove_models(names: Iterable[str]) -> None:
+    """Takes models out that `add_models` put in, as a test does; other names are left alone."""
+    for name in names:
+        for tables in _added.values():
+            tables.pop(name, None)
+    for cached in (_read, device_spec, link_spec):
+        cached.cache_clear()
+
+
+_added: dict[str, dict[str, Mapping[str, Any]]] = {}
+
+
 @cache
-def _read(folder: str) -> Mapping[str, Mapping[str, Any]]:
-    """All files of a folder of the catalog by the name they give themselves, in order of names."""
-    found = {}
-    for entry in files(__name__).iterdir():
-        if entry.name.startswith(f"{folder}_") and entry.name.endswith(".toml"):
+def _read(kind: str) -> Mapping[str, Mapping[str, Any]]:
+    """All models of a kind, "device" or "link", by the name they give themselves, in order of names."""
+    return dict(sorted({**_tables_of(files(__name__), kind), **_added.get(kind, {})}.items()))
+
+
+def _tables_of(folder: Traversable, kind: str) -> dict[str, Mapping[str, Any]]:
+    tables: dict[str, Mapping[str, Any]] = {}
+    for entry in folder.iterdir():
+        if entry.name.startswith(f"{kind}_") and entry.name.endswith(".toml"):
             table = tomllib.loads(entry.read_text("utf-8"))
-            found[table["name"]] = table
-    return dict(sorted(found.items()))
+            tables[table["name"]] = table
+    return tables
 
 
 def _values(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Sourced]]:

@@ -1,9 +1,9 @@
 """Which devices may run a node, best first.
 
 Flows in: the devices of a run; a `Constraint` (device names to respect, device types with a kernel). Flows out: names
-of the devices that fit. Always holds: devices are ranked by type (GPU before CPU), then those of the client's task,
-then by name as a string, so "...:10" goes before "...:2"; the device of whoever calls a function stands before all
-others when its body is placed; the first candidate is the placer's default.
+of the devices that fit. Always holds: devices are ranked by the priority of their kind (GPU before CPU), then those of
+the client's task, then by name as a string, so "...:10" goes before "...:2"; the device of whoever calls a function
+stands before all others when its body is placed; the first candidate is the placer's default.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ from ...errors import FailedPreconditionError, InvalidArgumentError
 from ...graph.device_name import (
     ParsedName,
     are_compatible,
-    device_type_priority,
     find_full_name,
     is_specification,
     merge,
     parse_full_name,
-    prioritized_types,
 )
+from ...graph.ops.device_kinds import device_kind, prioritized_types
 
 ANY = ParsedName()
 
@@ -112,7 +111,7 @@ class DeviceSet:
 
     def _rank(self, device: tuple[str, ParsedName]) -> tuple[bool, int, bool, str]:
         name, parts = device
-        return name != self.default, -device_type_priority(str(parts.type)), parts.task_name() != self.local_task, name
+        return name != self.default, -device_kind(str(parts.type)).priority, parts.task_name() != self.local_task, name
 
     def matching(self, name: ParsedName, types: Sequence[str] | None = None) -> list[str]:
         """Names of the devices that fit `name` and are of one of `types` (any when None), best first."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import prod
 
 from ...graph.dtypes import item_size
+from ...graph.ops.device_kinds import device_kind
 from ...graph.ops.memory_types import memory_types
 from ..cluster import Cluster
 from ..kernels.op_cost import Dims, is_view
@@ -95,7 +96,7 @@ class _Memories:
         is_handle = properties.op == "VarHandleOp"
         if is_handle:  # the handle is on the host and small: what counts is the variable behind it, which is not
             dims, types = [tuple(size or 1 for size in properties.attrs["shape"] or ())], [properties.attrs["dtype"]]
-        has_one_memory = is_handle or device_type == "CPU"
+        has_one_memory = is_handle or not device_kind(device_type).own_memory
         on_host = [False] * len(types) if has_one_memory else memory_types(properties, device_type)[1]
         return [
             ("host" if host else "device", prod(sizes) * item_size(dtype))

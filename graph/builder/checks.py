@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError, shown
-from ..device_name import find_full_name, find_local_name
+from ..device_name import COMPONENTS, find_full_name, find_local_name
 from ..dtypes import Array, DataType, dtype_name, numpy_dtype
 from ..ops.attr_checks import check_value
+from ..ops.device_kinds import kind_names
 from ..ops.registry import OpSignature
 from ..protos import NodeDef
 from ..suggestions import meant, nearest
 from ..validate import check_attrs
 from .handles import Operation, Tensor
 
-_KINDS = ("CPU", "GPU")
 _PLACEHOLDER = "/job:NAME/replica:N/task:N/device:TYPE:N or a part of it"
-_COMPONENTS = ("job", "replica", "task", "device", "cpu", "gpu")
+_SHORTEST_SLIP = 4  # letters: a type of three is as near to many others
 # What becomes which kind of element without a loss that matters: any whole number a float, no float a whole number.
 _BECOMES = {"b": "b", "i": "iufc", "u": "iufc", "f": "fc", "c": "c"}
 
@@ -55,22 +55,27 @@ def check_attr_values(name: str, signature: OpSignature, given: Iterable[str], n
         check_attrs(name, signature, dict(node.attr))
 
 
-@lru_cache(maxsize=1 << 12)
 def requested_device(name: str) -> str:
     """The name as a node requests it: "gpu:1" and "GPU:1" stand for "/device:GPU:1", "/device:gpu:1" too.
 
-    Raises InvalidArgumentError for what is no device name, and for a type that is a slip of CPU or GPU.
+    So do the names of every registered kind of device. Raises InvalidArgumentError for what is no device name, and for
+    a type that is a slip of a registered one.
     """
+    return _requested_device(name, kind_names())
+
+
+@lru_cache(maxsize=1 << 12)
+def _requested_device(name: str, kinds: tuple[str, ...]) -> str:
     if not isinstance(name, str):
         raise InvalidArgumentError(f"{name!r} is no device name; write {_PLACEHOLDER}")
     parsed = find_local_name(name) or find_full_name(name)
     if parsed is None:
         raise InvalidArgumentError(f"{name!r} is no device name{_misspelt_part(name) or f'; write {_PLACEHOLDER}'}")
-    if parsed.type is None or parsed.type in _KINDS:
+    if parsed.type is None or parsed.type in kinds:
         return str(parsed) if find_local_name(name) else name
-    if parsed.type.upper() in _KINDS:
+    if parsed.type.upper() in kinds:
         return str(replace(parsed, type=parsed.type.upper()))
-    meant_kind = nearest(parsed.type.upper(), _KINDS) if len(parsed.type) > len("GPU") else None
+    meant_kind = nearest(parsed.type.upper(), kinds) if len(parsed.type) >= _SHORTEST_SLIP else None
     if meant_kind is not None:
         raise InvalidArgumentError(f"{name!r} names a device of type {parsed.type!r}; did you mean {meant_kind!r}?")
     return str(parsed) if find_local_name(name) else name
@@ -80,8 +85,8 @@ def _misspelt_part(name: str) -> str:
     """The hint for the first part of a name that is no part of device names."""
     for part in name.strip("/").split("/"):
         word = part.partition(":")[0]
-        if word.lower() not in _COMPONENTS:
-            return meant(word, _COMPONENTS)
+        if word.lower() not in COMPONENTS:
+            return meant(word, COMPONENTS)
     return ""
 
 

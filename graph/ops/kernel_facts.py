@@ -10,7 +10,7 @@ is assumed, and marked so:
 - All kernels are known of some 450 ops. Of the others only kernels with arguments in host memory are, so such an op
   is taken to have a kernel everywhere; on CPUs, where an op with a default kernel has nearly always one of its own
   too, its default kernels are left aside.
-- A device type other than CPU and GPU is taken to be an accelerator that has the kernels of a GPU.
+- Only kernels of CPUs and GPUs are known. Another kind of device says which of the two it has the kernels of.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-_CPU = "CPU"
-_ACCELERATOR = "GPU"
+from .device_kinds import CPU, device_kind
+
 _LABEL_ATTR = "_kernel"
 
 
@@ -64,7 +64,7 @@ def _data() -> tuple[frozenset[str], dict[str, dict[str, list[Any]]]]:
 
 
 @cache
-def _entries(op: str, kind: str) -> tuple[_Entry, ...]:
+def _entries(op: str, kernels_of: str) -> tuple[_Entry, ...]:
     complete, kernels = _data()
     return tuple(
         _Entry(
@@ -72,13 +72,9 @@ def _entries(op: str, kind: str) -> tuple[_Entry, ...]:
             label,
             KernelFacts(frozenset(host)),
         )
-        for is_default, _, label, constraints, host in kernels[kind].get(op, ())
-        if not (is_default and kind == _CPU and op not in complete)
+        for is_default, _, label, constraints, host in kernels[kernels_of].get(op, ())
+        if not (is_default and kernels_of == CPU.name and op not in complete)
     )
-
-
-def _kind(device_type: str) -> str:
-    return device_type if device_type == _CPU else _ACCELERATOR
 
 
 def find_kernel(op: str, attrs: Mapping[str, Any], device_type: str) -> KernelFacts | None:
@@ -86,8 +82,11 @@ def find_kernel(op: str, attrs: Mapping[str, Any], device_type: str) -> KernelFa
 
     The attr `_kernel` asks for a kernel with that label.
     """
+    kind = device_kind(device_type)
     label = attrs[_LABEL_ATTR].decode() if _LABEL_ATTR in attrs else ""
-    for entry in _entries(op, _kind(device_type)):
+    if op in kind.host_args:
+        return KernelFacts(kind.host_args[op])
+    for entry in _entries(op, kind.kernels_of):
         if entry.matches(attrs, label):
             return entry.facts
     return None if op in _data()[0] else _ASSUMED
@@ -101,7 +100,7 @@ def types_with_kernel(op: str, attr: str, device_type: str) -> frozenset[int] | 
     if op not in _data()[0]:
         return None
     found: set[int] = set()
-    for entry in _entries(op, _kind(device_type)):
+    for entry in _entries(op, device_kind(device_type).kernels_of):
         values = dict(entry.constraints).get(attr)
         if values is None:
             return None
@@ -109,8 +108,12 @@ def types_with_kernel(op: str, attr: str, device_type: str) -> frozenset[int] | 
     return frozenset(found)
 
 
-@cache
 def deciding_attrs(op: str, device_type: str) -> tuple[str, ...]:
     """Names of the attrs that `find_kernel` looks at for this op, sorted: equal values give equal kernels."""
-    constrained = {name for entry in _entries(op, _kind(device_type)) for name, _ in entry.constraints}
+    return _deciding_attrs(op, device_kind(device_type).kernels_of)
+
+
+@cache
+def _deciding_attrs(op: str, kernels_of: str) -> tuple[str, ...]:
+    constrained = {name for entry in _entries(op, kernels_of) for name, _ in entry.constraints}
     return tuple(sorted(constrained | {_LABEL_ATTR}))

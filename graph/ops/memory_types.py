@@ -6,8 +6,8 @@ those, so that a hundred thousand constants share one entry.
 
 The rules, those of TensorFlow 2.21: the arguments that the node's kernel names, strings and resource handles
 anywhere, and the ports that the attrs `_input_hostmem` and `_output_hostmem` number. A node without a kernel there
-(and the call of a function, or a functional loop, whose kernel nobody asks) has int32, strings and resource handles on
-the host, whatever its attrs say.
+(and the call of a function, or a functional loop, whose kernel nobody asks) has strings, resource handles and the types
+that the kind of device keeps there (int32, unless it says otherwise) on the host, whatever its attrs say.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..dtypes import DataType, always_on_host
+from .device_kinds import device_kind
 from .kernel_facts import KernelFacts, deciding_attrs, find_kernel
 from .properties import NodeProperties
 from .registry import find_op
@@ -33,7 +34,8 @@ def memory_types(properties: NodeProperties, device_type: str) -> MemoryTypes:
     names = deciding_attrs(properties.op, device_type) + _FORCED
     values = tuple(map(attrs.find, names))
     # The signature by identity, not the name: functions of different graphs may share one.
-    key = (properties.op_def, device_type, properties.input_types, properties.output_types, values)
+    kind = device_kind(device_type)
+    key = (properties.op_def, kind, properties.input_types, properties.output_types, values)
     found = _memo.get(key)
     if found is None:
         found = _memo[key] = _memory_types(properties, device_type)
@@ -44,7 +46,8 @@ def _memory_types(properties: NodeProperties, device_type: str) -> MemoryTypes:
     is_call = properties.op in _CALLS or find_op(properties.op) is not properties.op_def
     kernel = None if is_call else find_kernel(properties.op, properties.attrs, device_type)
     if kernel is None:
-        return _without_kernel(properties.input_types), _without_kernel(properties.output_types)
+        host_types = device_kind(device_type).host_types
+        return _without_kernel(properties.input_types, host_types), _without_kernel(properties.output_types, host_types)
     named = name_ranges(properties.op_def, properties.attrs)
     types = (properties.input_types, properties.output_types)
     inputs, outputs = (
@@ -54,8 +57,8 @@ def _memory_types(properties: NodeProperties, device_type: str) -> MemoryTypes:
     return inputs, outputs
 
 
-def _without_kernel(types: Sequence[DataType]) -> tuple[bool, ...]:
-    return tuple(dtype == DataType.INT32 or always_on_host(dtype) for dtype in types)
+def _without_kernel(types: Sequence[DataType], host_types: frozenset[DataType]) -> tuple[bool, ...]:
+    return tuple(dtype in host_types or always_on_host(dtype) for dtype in types)
 
 
 def _with_kernel(

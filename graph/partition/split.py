@@ -25,6 +25,7 @@ from ..dtypes import REF_OFFSET, DataType, base_type
 from ..graph import Graph
 from ..graphdef.sources import check_graph
 from ..node import Edge, Node
+from ..ops.device_kinds import device_kind
 from ..ops.memory_types import memory_types
 from ..ops.properties import NodeProperties
 from ..port_table import PortTable
@@ -34,8 +35,6 @@ from .loops import add_control_loops, has_frames, is_gate
 from .options import START_TIME, PartitionOptions, assigned_device
 from .pairs import CutEdges, Flags, Numbers, Pairs
 from .parts import Members, assemble
-
-_CPU = "CPU"
 
 
 class _Cut:
@@ -48,7 +47,7 @@ class _Cut:
         self.edges: EdgeArrays = graph.edge_arrays()
         self.devices = graph.assigned_device_indices()
         self.device_types = [_device_type(name) for name in graph.device_names()]
-        self.on_cpu = np.array([kind == _CPU for kind in self.device_types])[self.devices]
+        self.host_only = np.array([not device_kind(name).own_memory for name in self.device_types])[self.devices]
         self.locations, self.location_of = self._locate()
         kinds, kind_of = graph.distinct_properties()
         self.kinds, self.kind_of = list(kinds), kind_of.copy()
@@ -144,7 +143,7 @@ class _Cut:
     def _changes_memory(self, local: Flags) -> Flags:
         """Which local data edges join host to device memory of one device, and so need a transfer."""
         same_device = self.devices[self.edges.src] == self.devices[self.edges.dst]
-        candidates = local & (self.edges.dst_input != CONTROL_SLOT) & ~self.on_cpu[self.edges.src] & same_device
+        candidates = local & (self.edges.dst_input != CONTROL_SLOT) & ~self.host_only[self.edges.src] & same_device
         at = np.flatnonzero(candidates)
         from_host = self._on_host(self.edges.src[at], self.edges.src_output[at], outputs=True)
         to_host = self._on_host(self.edges.dst[at], self.edges.dst_input[at], outputs=False)
@@ -172,7 +171,7 @@ class _Cut:
             self.location_of[dst],
             from_host,
             to_host,
-            to_host | self.on_cpu[dst],  # a CPU has only host memory
+            to_host | self.host_only[dst],
             sent > REF_OFFSET,
             ~crosses[at],
             np.where(output == CONTROL_SLOT, int(DataType.FLOAT), read),

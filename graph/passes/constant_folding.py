@@ -19,6 +19,7 @@ from ..device_name import parse_full_name
 from ..dtypes import Array, DataType
 from ..graph import Graph
 from ..node import Node
+from ..ops.device_kinds import CPU, device_kind
 from ..ops.kernel_facts import find_kernel
 from ..ops.memory_types import memory_types
 from ..ops.properties import NodeProperties
@@ -126,7 +127,7 @@ def _may_replace(node: Node, port: int, value: Array, max_bytes: int) -> bool:
     if size > max_bytes or dtype in _WITHOUT_CONSTANTS:
         return False
     kind = _device_type(node)
-    if kind == "CPU":
+    if not device_kind(kind).own_memory:
         return True
     on_host = memory_types(node.properties, kind)[1][port]
     return on_host == (dtype is DataType.INT32) and find_kernel("Const", {"dtype": dtype}, kind) is not None
@@ -134,9 +135,9 @@ def _may_replace(node: Node, port: int, value: Array, max_bytes: int) -> bool:
 
 def _device_type(node: Node) -> str:
     try:
-        return parse_full_name(node.device).type or "CPU"
+        return parse_full_name(node.device).type or CPU.name
     except InvalidArgumentError:
-        return "CPU"
+        return CPU.name
 
 
 def _replace(graph: Graph, output: Output, value: Array, waits_for: Sequence[int], number: int) -> None:

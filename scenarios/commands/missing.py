@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from ...devices import Cluster
+from ...devices.kinds import cluster_kinds
 from ...errors import PartitaError
 from ...graph.device_name import find_full_name
 from .failure import configuring
@@ -37,7 +38,7 @@ def _hint(missing: str, request: Request, cluster: Cluster, asked: Iterable[str]
     soft = "--soft-placement to use another one"
     if request.cluster is not None:
         return f" Add a device for it to {str(request.cluster)!r}, or {soft}."
-    if name is None or name.type not in ("CPU", "GPU") or _is_elsewhere(missing, cluster):
+    if name is None or name.type not in cluster_kinds() or _is_elsewhere(missing, cluster):
         return f" Add {soft}, or --cluster FILE.toml for one that has it."
     return f' Add --devices "{wanted_devices([*cluster.names, *asked, missing])}", or {soft}.'
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from ...devices import Cluster, load_cluster, local_cluster
+from ...devices.kinds import cluster_kinds, defaults_of
 from ...errors import InvalidArgumentError
 from ...graph import Graph, Node, NodeProperties, client_graph, graph_def_to_graph
 from ...graph.analysis.fed_nodes import means_anything
@@ -23,6 +24,7 @@ from ...graph.dtypes import Array, DataType, base_type, dtype_name
 from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedGraph, Signature, load_saved_model
 from ...graph.graphdef.files import no_graph_def, read_graph_bytes
 from ...graph.graphdef.sources import parse_lazily
+from ...graph.ops.device_kinds import CPU
 from ...graph.passes.client_graph import feed_node_name
 from ...graph.passes.static_shapes import check_fed_shape
 from ...graph.tensor_id import parse_tensor_name
@@ -205,10 +207,10 @@ def _cluster(request: Request, graph: GraphFile) -> Cluster:
 
 
 def wanted_devices(names: Iterable[str], given: str | None = None) -> str:
-    """The devices of one machine: those given, else as many CPUs and GPUs as the device names of a graph ask for."""
+    """The devices of one machine: those given, else a CPU and as many of every kind as the names in a graph ask for."""
     if given is not None:
         return given
-    counts = {"CPU": 1, "GPU": 0}
+    counts = {kind: int(kind == CPU.name) for kind in cluster_kinds() if defaults_of(kind).spec}
     for name in map(find_full_name, names):
         if name is not None and name.type in counts and name.id is not None and name.id < _MOST_DEVICES:
             counts[name.type] = max(counts[name.type], name.id + 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...actors import BlockingSession
-from ...devices import local_cluster
+from ...devices import Cluster, local_cluster
 from ...devices.timing import Timeline, simulate
 from ...devices.units import format_bytes, format_ns
 from ..cutting import cut
@@ -26,7 +26,7 @@ TWO_STAGES = ["/device:GPU:0"] * 2 + ["/device:GPU:1"] * 2
 def story() -> Iterator[str]:
     """The lines of the story."""
     graph_def = mlp(SIZES, TWO_STAGES)
-    cluster = local_cluster("cpu:1,gpu:2")
+    cluster = _cluster()
     x = uniform("x", (ROWS, SIZES[0]))
 
     with BlockingSession(graph_def, cluster) as session:
@@ -41,8 +41,12 @@ def story() -> Iterator[str]:
     yield from _comparison({"one GPU": _simulated(ONE_GPU), "two stages": timeline})
 
 
+def _cluster() -> Cluster:
+    return local_cluster("cpu:1,gpu:2")
+
+
 def _simulated(devices: Sequence[str]) -> Timeline:
-    cluster = local_cluster("cpu:1,gpu:2")
+    cluster = _cluster()
     parts = cut(mlp(SIZES, devices), cluster, feeds=["x"], fetches=["y"])
     return simulate(parts, cluster, feeds={"x": (ROWS, SIZES[0])})
 
@@ -50,7 +54,8 @@ def _simulated(devices: Sequence[str]) -> Timeline:
 def _comparison(timelines: dict[str, Timeline]) -> Iterator[str]:
     rows = [["", "step time", "largest memory of a GPU"]]
     for name, timeline in timelines.items():
-        peak = max(timeline.peak_memory_bytes(d) for d in timeline.devices if "GPU" in d)
+        gpus = [_cluster().find(device).name for device in set(TWO_STAGES)]
+        peak = max(map(timeline.peak_memory_bytes, gpus))
         rows.append([name, format_ns(timeline.makespan_ns), format_bytes(peak)])
     return columns(rows)
 

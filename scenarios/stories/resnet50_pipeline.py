@@ -56,7 +56,7 @@ def _step(count: int) -> tuple[dict[str, Graph], Timeline]:
 
 def _row(item: tuple[int, tuple[dict[str, Graph], Timeline]]) -> tuple[str, ...]:
     count, (_, timeline) = item
-    gpus = [device for device in timeline.devices if "GPU" in device]
+    gpus = [_cluster(count).find(name).name for name in _gpus(count)]
     return (
         str(count),
         format_ns(timeline.makespan_ns),

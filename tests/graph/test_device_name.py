@@ -24,7 +24,6 @@ from partita.graph.device_name import (
     names_for_device_mappings,
     parse_full_name,
     parse_local_name,
-    prioritized_types,
     split_device_name,
 )
 
@@ -259,8 +258,3 @@ def test_split() -> None:
     assert split_device_name("/device:GPU:2/task:1/job:a") == ("/job:a/task:1", "GPU:2")
     with pytest.raises(InvalidArgumentError, match="no single device"):
         split_device_name("/job:a/device:GPU")
-
-
-def test_types_are_ranked() -> None:
-    """GPUs go before CPUs, CPUs before types without a rank, and those by name."""
-    assert prioritized_types(["XLA", "CPU", "ACME", "GPU", "CPU"]) == ["GPU", "CPU", "ACME", "XLA"]

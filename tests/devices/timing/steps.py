@@ -21,7 +21,7 @@ GIGA = 10**9
 
 def spec(*, flops: int = GIGA, memory: int = GIGA, overhead_ns: int = 0, kind: str = "CPU") -> DeviceSpec:
     """A device with one rate for all types; rates per second."""
-    return DeviceSpec("test", kind, {"fp32": flops}, memory, 10**12, overhead_ns)  # type: ignore[arg-type]  # a kind
+    return DeviceSpec("test", kind, {"fp32": flops}, memory, 10**12, overhead_ns)
 
 
 def cluster(
