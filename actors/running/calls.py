@@ -31,25 +31,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...devices.placement.placer import place
+from ...devices.pipeline import Pipeline
 from ...devices.state import ResourceHandle
 from ...errors import InvalidArgumentError, PartitaError, ResourceExhaustedError, of_kernel
 from ...graph.columns import SINK_ID
 from ...graph.device_name import is_specification, parse_full_name
 from ...graph.dtypes import DataType
 from ...graph.functions.body import FunctionBody, instantiate_call
-from ...graph.functions.checks import check_input_types
 from ...graph.gradients import gradient_function
 from ...graph.library.calls import calls_functions
-from ...graph.partition import PartitionOptions, name_counter, split_graph
-from ...graph.passes.client_graph import prune_for_reverse_reachability
-from ...graph.passes.lower_functional import lower_functional
-from ...graph.validate import check_kinds
 from ...rendezvous.key import frame_text
 from ..plans.compiler import compile_plans
 from ..plans.instructions import DEAD
 from ..plans.levels import Unfoldable
-from ..plans.transfers import check_keys, is_long
+from ..plans.transfers import is_long
 from .call_kernels import Called, Homes, Key, call_kernel, is_deferred_call, size_of_call, undecided
 from .executor import fresh_slots, run_chunk
 from .interpretation import Interpretation, interpret
@@ -292,18 +287,15 @@ class Functions:
         """A body placed and cut, and the calls in it."""
         body = body_of(self.library, called.function, gradient=called.gradient)
         try:
-            graph = runnable_body(body, called.device, called.homes)
-            check_kinds(graph)
-            check_keys(graph)
-            check_input_types(graph)
-            place(graph, self._cluster, allow_soft_placement=self._soft, default_device=called.device)
-            names = PartitionOptions(new_name=name_counter(), get_incarnation=self._cluster.incarnation)
-            parts = split_graph(graph, names)
+            pruned = Pipeline(self._cluster, allow_soft_placement=self._soft).prune_body(body)
+            _settle(pruned.graph, body, called.device, called.homes)
+            placed = pruned.place(default_device=called.device)
+            parts = placed.cut().graphs
         except PartitaError as error:
             raise error.inside(body.name) from error.__cause__
         kinds = [(kind, device) for device, part in parts.items() for kind in part.distinct_properties()[0]]
         calls = [(kind, device) for kind, device in kinds if calls_functions(kind, self.library)]
-        return _Compilation(called, body, graph, parts, calls)
+        return _Compilation(called, body, placed.graph, parts, calls)
 
     def _finished(self, made: _Compilation) -> Callee:
         """A body compiled, of which all that has to be known is."""
@@ -338,21 +330,13 @@ def body_of(library: FunctionLibrary, function: NameAttrList, *, gradient: bool)
     return (gradient_function if gradient else instantiate_call)(library, function)
 
 
-def runnable_body(body: FunctionBody, device: str, homes: Homes | None) -> Graph:
-    """The part of a body that a call runs, conditionals and loops lowered; what is settled has its device."""
-    graph = lower_functional(body.graph)
-    if graph is body.graph:
-        graph = graph.clone()
-    names = [node.name for node in (*body.results, *body.control_results)]
-    wanted = [node for name in names if (node := graph.find_node(name)) is not None]
-    wanted += [node for node in graph.op_nodes() if node.properties.op_def.is_stateful]
-    prune_for_reverse_reachability(graph, wanted)
-    graph.fix_source_and_sink_edges()
+def _settle(graph: Graph, body: FunctionBody, device: str, homes: Homes | None) -> None:
+    """Gives the nodes of a pruned body the devices that a call from `device` leaves no choice of."""
     if homes is None:
         requested = graph.requested_device_indices()
         requested[SINK_ID + 1 :] = graph.intern_device(device)
         graph.request_devices(requested)
-        return graph
+        return
     assigned, resources = graph.assigned_device_indices(), iter(homes)
     for node in body.arguments:
         home = next(resources, device) if node.output_types[0] is DataType.RESOURCE else device
@@ -361,4 +345,3 @@ def runnable_body(body: FunctionBody, device: str, homes: Homes | None) -> Graph
         if node.input_types[0] is not DataType.RESOURCE:
             assigned[node.id] = graph.intern_device(device)
     graph.assign_devices(assigned)
-    return graph

@@ -16,16 +16,15 @@ import numpy as np
 from ...errors import PartitaError
 from ...graph.columns import SINK_ID
 from ...graph.library.calls import called_by, calls_functions, calls_gradient
+from ...graph.passes.body_graph import body_graph
 from ..plans.binding import has_kernel
 from ..plans.roles import Role, role_of
-from .calls import body_of, runnable_body
+from .calls import body_of
 
 if TYPE_CHECKING:
     from ...graph import NameAttrList
     from ...graph.graph import Graph
     from ...graph.library.function_library import FunctionLibrary
-
-_ANY_DEVICE = "/device:CPU:0"  # a body is looked at without being placed
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ def graphs_that_run(graph: Graph) -> Iterator[tuple[str, Graph]]:
 
 def _body(library: FunctionLibrary, function: NameAttrList, *, gradient: bool) -> Graph | None:
     try:
-        return runnable_body(body_of(library, function, gradient=gradient), _ANY_DEVICE, None)
+        return body_graph(body_of(library, function, gradient=gradient))
     except PartitaError:
         return None
 

@@ -2,9 +2,9 @@
 
     Imported --lower--> Lowered --place--> Placed --prune--> Pruned --cut--> Partitioned --optimise--> Partitioned
 
-Bodies of functions, and requests of sessions that place only what runs, are pruned first: Lowered --prune--> Pruned
---place--> Pruned --cut--> ... Over several tasks a master cuts by task (`cut_by_task`) and each worker by device
-(`cut_share`).
+Requests of sessions that place only what runs, and bodies of functions, are placed after they are pruned: Lowered
+--prune--> Pruned --place--> Pruned --cut--> Partitioned. Over several tasks a master cuts by task (`cut_by_task`), and
+each worker cuts its share by device (`cut_share`).
 
 A stage is its graph and what is known of it. Each step makes a new stage and leaves the old one as it is; a stage that
 is given rather than computed is made by its class: `Placed(pipeline, graph).prune(fetches=["y"])`.
@@ -40,7 +40,8 @@ from ...graph.graphdef.importer import graph_def_to_graph
 from ...graph.graphdef.sources import GraphSource
 from ...graph.node import Edge
 from ...graph.partition import PartitionOptions, add_control_edges, name_counter, split_graph
-from ...graph.passes.client_graph import body_graph, typed_client_graph
+from ...graph.passes.body_graph import body_graph, stateful_nodes
+from ...graph.passes.client_graph import typed_client_graph
 from ...graph.passes.constant_folding import Evaluator
 from ...graph.passes.lower_functional import lower_functional
 from ...graph.passes.pipeline import NO_OPTIMISATIONS, Optimisations, optimize
@@ -78,6 +79,10 @@ class Pipeline:
     def read(self, source: GraphSource, on_read: Callable[[int], object] | None = None) -> Imported:
         """Imports a graph; `on_read` hears of the progress. Raises as `graph_def_to_graph`."""
         return Imported(self, graph_def_to_graph(source, add_default_attrs=True, on_read=on_read))
+
+    def prune_body(self, body: FunctionBody) -> Pruned:
+        """What a call of a function runs, lowered; calls in it stay calls. Raises as `body_graph`."""
+        return Pruned(self, body_graph(body), body.argument_types, body.result_types, is_placed=False)
 
     def cut_share(self, share: GraphDef) -> Partitioned:
         """Cuts by device what a master has cut out for the task that the cluster is; all of it is placed.
@@ -141,11 +146,6 @@ class Lowered:
     ) -> Pruned:
         """As `Placed.prune`, for what is placed when it is known what runs."""
         return _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, is_placed=False)
-
-    def prune_body(self, body: FunctionBody) -> Pruned:
-        """What a call of a function runs, once the graph of its body is lowered: results, and whatever has effects."""
-        graph = body_graph(self.graph, body)
-        return Pruned(self.pipeline, graph, body.argument_types, body.result_types, is_placed=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class Pruned:
         if self.is_placed:
             return self
         how, graph = self.pipeline, self.graph.clone()
-        stateful = [node for node in graph.op_nodes() if node.properties.op_def.is_stateful]
+        stateful = stateful_nodes(graph)
         for node in stateful:
             if node.name in how.homes:
                 node.assigned_device = how.homes[node.name]

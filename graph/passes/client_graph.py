@@ -19,7 +19,6 @@ import numpy.typing as npt
 from ...errors import InvalidArgumentError, NotFoundError
 from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from ..dtypes import DataType, base_type
-from ..functions.body import FunctionBody
 from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource, check_graph
@@ -267,17 +266,6 @@ def typed_client_graph(
         request, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation
     )
     return request.copy(), types
-
-
-def body_graph(lowered: Graph, body: FunctionBody) -> Graph:
-    """What a call of a function runs of its lowered body, which stays as it is: results, and whatever has effects."""
-    graph = lowered.clone()
-    names = [node.name for node in (*body.results, *body.control_results)]
-    wanted = [node for name in names if (node := graph.find_node(name)) is not None]
-    wanted += [node for node in graph.op_nodes() if node.properties.op_def.is_stateful]
-    prune_for_reverse_reachability(graph, wanted)
-    graph.fix_source_and_sink_edges()
-    return graph
 
 
 def build_client_graph(

@@ -147,7 +147,7 @@ def test_of_a_body_results_run_and_what_has_effects() -> None:
     library = GraphDef()
     library.library.function.append(function_of("f", b.graph_def(), ["x:0"], ["y:0"]))
     body = instantiate(Pipeline(FOUR).read(library).graph.functions, "f")
-    kept = Imported(Pipeline(FOUR), body.graph).lower().prune_body(body)
+    kept = Pipeline(FOUR).prune_body(body)
     names = {node.name for node in kept.graph.op_nodes()}
     assert names >= {"printed", "y"}
     assert "unread" not in names

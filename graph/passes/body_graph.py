@@ -1,0 +1,34 @@
+"""The graph of one call: the body of a function, of which only what a call needs is left.
+
+Flows in: a body. Flows out: a new graph, not placed, with the node ids of the body where nothing was lowered. Always
+holds: what has effects is there, whether its results are used or not; conditionals and loops that ask for it are
+lowered.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..columns import SINK_ID
+from ..functions.body import FunctionBody
+from ..graph import Graph
+from ..node import Node
+from .client_graph import prune_for_reverse_reachability
+from .lower_functional import lower_functional
+
+
+def body_graph(body: FunctionBody) -> Graph:
+    """What a call of a function runs: results, and whatever has effects; raises as `lower_functional`."""
+    graph = lower_functional(body.graph).clone()
+    names = [node.name for node in (*body.results, *body.control_results)]
+    ends = [node for name in names if (node := graph.find_node(name)) is not None]
+    prune_for_reverse_reachability(graph, [*ends, *stateful_nodes(graph)])
+    graph.fix_source_and_sink_edges()
+    return graph
+
+
+def stateful_nodes(graph: Graph) -> list[Node]:
+    """The nodes of stateful ops, by ascending id."""
+    kinds, kind_of = graph.distinct_properties()
+    is_stateful = np.array([*(kind.op_def.is_stateful for kind in kinds), False])  # the last for removed nodes, -1
+    return [graph.node(number) for number in np.flatnonzero(is_stateful[kind_of]).tolist() if number > SINK_ID]
