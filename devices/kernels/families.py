@@ -20,7 +20,6 @@ from .elementwise import conversion as conversion
 from .elementwise import division as division
 from .elementwise import select as select
 from .elementwise import special as special
-from .elementwise import tanh as tanh
 from .elementwise import unary as unary
 from .files import checkpoints as checkpoints
 from .images import boxes as boxes
@@ -29,10 +28,13 @@ from .images import colour as colour
 from .images import projection as projection
 from .images import resize as resize
 from .images import scale_translate as scale_translate
+from .linalg import decompositions as decompositions
+from .linalg import einsum as einsum
 from .linalg import fourier as fourier
 from .linalg import linalg as linalg
 from .linalg import matmul as matmul
 from .linalg import solvers as solvers
+from .linalg import tridiagonal as tridiagonal
 from .lists import optional as optional
 from .lists import stacks as stacks
 from .lists import tensor_array_ops as tensor_array_ops

@@ -41,7 +41,6 @@ _BARE: dict[str, Callable[[Any, Any], Any]] = {
     "AddV2": operator.add,
     "Sub": operator.sub,
     "Mul": operator.mul,
-    "RealDiv": operator.truediv,
     "Maximum": _greater,
     "Minimum": _smaller,
     "Atan2": np.arctan2,

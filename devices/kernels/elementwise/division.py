@@ -15,7 +15,7 @@ import numpy as np
 
 from ....errors import InternalError, InvalidArgumentError, PartitaError
 from ....graph.dtypes import Array, numpy_dtype
-from ..registry import Construction, Kernel, kernel
+from ..registry import Construction, Kernel, kernel, simple
 from .broadcasting import broadcasting_binary
 
 Binary = Callable[[Any, Any], Any]
@@ -50,6 +50,9 @@ def _zero_divisor(op: str) -> PartitaError:
     if op.startswith("Truncate"):  # TensorFlow forgot these two when it listed the ops that may fail so
         return InternalError("Unexpected error in binary operator (only integer div and mod should have errors)")
     return InvalidArgumentError("Integer division by zero")
+
+
+simple("RealDiv", broadcasting_binary(operator.truediv))
 
 
 @kernel(*_OF_INTEGERS)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....graph.dtypes import Array, numpy_dtype
-from ..registry import Construction, Kernel, kernel
+from ....graph.dtypes import Array
 
 
 def _constants(*values: float) -> list[Array]:
@@ -60,9 +59,3 @@ def _of_one(x: np.float32) -> np.float32:
     for coefficient in _SCALAR_Q[1:]:
         q = q * square + coefficient
     return np.float32((p * (square * x) + x) / q)
-
-
-@kernel("Tanh")
-def tanh(node: Construction) -> Kernel:
-    """The hyperbolic tangent; of the half types that of float32, rounded, which is numpy's own way."""
-    return tanh_float32 if numpy_dtype(node.output_types[0]) == np.float32 else np.tanh

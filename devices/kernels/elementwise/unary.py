@@ -20,6 +20,7 @@ from ..carried import zeros_like
 from ..registry import Construction, Kernel, kernel, simple
 from ..support import in_float32
 from .broadcasting import broadcasting_binary
+from .tanh import tanh_float32
 
 _UFUNCS: dict[str, Callable[..., Any]] = {
     "Abs": operator.abs,
@@ -164,3 +165,9 @@ def complex_number(node: Construction) -> Kernel:
         return result
 
     return broadcasting_binary(join)
+
+
+@kernel("Tanh")
+def tanh(node: Construction) -> Kernel:
+    """The hyperbolic tangent; of the half types that of float32, rounded, which is numpy's own way."""
+    return tanh_float32 if numpy_dtype(node.output_types[0]) == np.float32 else np.tanh

@@ -1,0 +1,156 @@
+"""Kernels that factorise the inner matrices of a tensor: Cholesky, QR, LU, eigenvalues, singular values.
+
+Flows in: tensors [..., m, n]. Flows out: the factors of each matrix, in the same leading shape. Always holds: the work
+is done by LAPACK in the precision of the input (half types in float32), so that factors that are unique only up to
+signs have LAPACK's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.dtypes import Array, numpy_dtype
+from ..registry import Construction, Kernel, kernel
+from ..support import in_float32, require
+from .inner_matrices import NOT_INVERTIBLE, adjoint, by_matrix, require_matrices, require_square
+
+
+def _cholesky(x: Array) -> Array:
+    try:
+        return np.linalg.cholesky(x)
+    except np.linalg.LinAlgError:
+        return np.tril(np.full_like(x, np.nan))
+
+
+@kernel("Cholesky")
+def cholesky(node: Construction) -> Kernel:
+    """The lower triangular L of x = L L^H, read off the lower triangle; NaN where x is not positive definite."""
+
+    def factor(x: Array) -> Array:
+        require_square(x)
+        return by_matrix(_cholesky, np.empty_like(x), x)
+
+    return factor
+
+
+@kernel("CholeskyGrad")
+def cholesky_gradient(node: Construction) -> Kernel:
+    """The gradient of x from that of its factor L.
+
+    Half of S + S^H with S = L^-H P(L^H grad) L^-1, where P keeps the lower triangle and halves the diagonal
+    (I. Murray, Differentiation of the Cholesky decomposition, 2016, equation 10).
+    """
+
+    def pulled_back(factor: Array, grad: Array) -> Any:
+        require_square(factor)
+        require_square(grad, 1)
+        inner = np.tril(adjoint(factor) @ np.tril(grad))
+        at = np.arange(factor.shape[-1])
+        inner[..., at, at] /= 2
+        inverse_factor = np.linalg.inv(factor)
+        whole = adjoint(inverse_factor) @ inner @ inverse_factor
+        return (whole + adjoint(whole)) / 2
+
+    return in_float32(pulled_back, node.output_types[0])
+
+
+@kernel("Qr")
+def qr(node: Construction) -> Kernel:
+    """Orthonormal q and upper triangular r of each matrix; q square under full_matrices."""
+    mode: Any = "complete" if node.attrs["full_matrices"] else "reduced"
+
+    def factors(x: Array) -> tuple[Array, Array]:
+        require_matrices(x)
+        q, r = np.linalg.qr(x, mode)
+        return q, r
+
+    return in_float32(factors, node.output_types[0])
+
+
+@kernel("Svd")
+def svd(node: Construction) -> Kernel:
+    """Singular values in falling order, and the matrices u and v of x = u diag(s) v^H unless compute_uv is false."""
+    full, nothing = node.attrs["full_matrices"], np.zeros(0, numpy_dtype(node.output_types[1]))
+
+    def decomposed(x: Array) -> tuple[Array, Array, Array]:
+        require_matrices(x)
+        if np.isnan(x).any():
+            x = np.full_like(x, np.nan)
+        if not node.attrs["compute_uv"]:
+            return np.linalg.svd(x, compute_uv=False).astype(nothing.dtype), nothing, nothing
+        u, s, vh = np.linalg.svd(x, full_matrices=full)
+        return s.astype(nothing.dtype), u, adjoint(vh)
+
+    return decomposed
+
+
+@kernel("SelfAdjointEigV2")
+def self_adjoint_eigen(node: Construction) -> Kernel:
+    """Eigenvalues in rising order, and eigenvectors as columns, of self-adjoint matrices: lower triangles count."""
+    nothing = np.zeros(0, numpy_dtype(node.output_types[1]))
+
+    def decomposed(x: Array) -> tuple[Array, Array]:
+        require_square(x)
+        failed = "Self-adjoint eigen decomposition was not successful. The input might not be valid."
+        require(not np.isnan(x).any(), failed)
+        try:
+            if not node.attrs["compute_v"]:
+                return np.linalg.eigvalsh(x).astype(nothing.dtype), nothing
+            values, vectors = np.linalg.eigh(x)
+        except np.linalg.LinAlgError:
+            raise InvalidArgumentError(failed) from None
+        return values.astype(nothing.dtype), vectors
+
+    return decomposed
+
+
+@kernel("Eig")
+def eigen(node: Construction) -> Kernel:
+    """Complex eigenvalues, and eigenvectors as columns of norm 1 unless compute_v is false."""
+    nothing = np.zeros(0, numpy_dtype(node.output_types[0]))
+
+    def decomposed(x: Array) -> tuple[Array, Array]:
+        require_square(x)
+        try:
+            if not node.attrs["compute_v"]:
+                return np.linalg.eigvals(x).astype(nothing.dtype), nothing
+            values, vectors = np.linalg.eig(x)
+        except np.linalg.LinAlgError:
+            raise InvalidArgumentError(
+                "Eigen decomposition was not successful. The input might not be valid."
+            ) from None
+        return values.astype(nothing.dtype), vectors.astype(nothing.dtype)
+
+    return decomposed
+
+
+@kernel("Lu")
+def lu(node: Construction) -> Kernel:
+    """L (below the unit diagonal) and U of each row-permuted matrix in one, and the row order as a list of indices."""
+    index_type = numpy_dtype(node.output_types[1])
+
+    def factors(x: Array) -> tuple[Array, Array]:
+        require(x.ndim >= 2, f"Input tensor must have rank >= 2, got {x.ndim}")
+        require_square(x)
+        factored, rows = np.empty_like(x), np.empty(x.shape[:-1], index_type)
+        for index in np.ndindex(x.shape[:-2]):
+            factored[index], rows[index] = _factor(x[index])
+        return factored, rows
+
+    return factors
+
+
+def _factor(matrix: Array) -> tuple[Array, Array]:
+    """Gaussian elimination with the pivot of greatest absolute value, column by column."""
+    work, rows = np.array(matrix), np.arange(len(matrix))
+    for k in range(len(work)):
+        pivot = k + int(np.abs(work[k:, k]).argmax())
+        require(bool(np.abs(work[pivot, k]) > 0), NOT_INVERTIBLE)
+        if pivot != k:
+            work[[k, pivot]], rows[[k, pivot]] = work[[pivot, k]], rows[[pivot, k]]
+        work[k + 1 :, k] /= work[k, k]
+        work[k + 1 :, k + 1 :] -= np.outer(work[k + 1 :, k], work[k, k + 1 :])
+    return work, rows

@@ -1,0 +1,134 @@
+"""Einsum: a contraction of one or two tensors by an equation of labels, brought down to one matrix product."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array
+from ....graph.ops.linalg.einsum_shapes import Equation, parse_equation
+from ..registry import Construction, Kernel, kernel
+from ..support import in_float32
+
+
+@kernel("Einsum")
+def einsum(node: Construction) -> Kernel:
+    """The sum of products that a subscript equation names, over one or two inputs.
+
+    Shared labels become batches of one matrix product, so that BLAS does the work.
+    """
+    equation = parse_equation(node.attrs["equation"].decode())
+
+    @lru_cache(maxsize=16)
+    def labels_for(ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
+        return _spelled_out(equation, ranks)
+
+    def contract(*inputs: Array) -> Array:
+        if len(inputs) != len(equation.inputs):
+            raise InvalidArgumentError(f"Expected {len(equation.inputs)} inputs but got: {len(inputs)}")
+        labels, out = labels_for(tuple(value.ndim for value in inputs))
+        sizes = _label_sizes(labels, inputs)
+        terms = [
+            _reduced(value, own, labels, out, i) for i, (value, own) in enumerate(zip(inputs, labels, strict=True))
+        ]
+        distinct = "".join(dict.fromkeys(out))
+        if len(terms) == 1:
+            value, own = terms[0]
+        else:
+            value, own = _product(*terms[0], *terms[1], distinct)
+        value = value.transpose([own.index(label) for label in distinct])
+        return _diagonal_output(value, distinct, out, sizes)
+
+    return in_float32(contract, node.output_types[0])
+
+
+_ELLIPSIS_LABELS = "".join(map(chr, range(0x100, 0x120)))
+
+
+def _spelled_out(equation: Equation, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
+    """The labels of each input and of the output, one per axis: the axes of an ellipsis get labels of their own."""
+    widths = []
+    for i, (term, rank) in enumerate(zip(equation.inputs, ranks, strict=True)):
+        named = len(term.replace("...", ""))
+        if "..." not in term and rank != named:
+            raise InvalidArgumentError(f"Expected input {i} to have rank {named} but got: {rank}")
+        if rank < named:
+            raise InvalidArgumentError(f"Expected input {i} to have rank at least {named} but got: {rank}")
+        widths.append(rank - named if "..." in term else 0)
+    widest = max(widths, default=0)
+    if widest and "..." not in equation.output:
+        raise InvalidArgumentError(
+            f"Output contains {widest} broadcasting dimension(s) but no ellipsis (...) was found "
+            "in the output subscripts."
+        )
+
+    def spell(term: str, width: int) -> str:
+        return term.replace("...", _ELLIPSIS_LABELS[widest - width : widest])
+
+    terms = tuple(spell(term, width) for term, width in zip(equation.inputs, widths, strict=True))
+    return terms, spell(equation.output, widest)
+
+
+def _label_sizes(labels: tuple[str, ...], inputs: tuple[Array, ...]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for own, value in zip(labels, inputs, strict=True):
+        for axis, (label, size) in enumerate(zip(own, value.shape, strict=True)):
+            known = sizes.setdefault(label, size)
+            if known == size:
+                continue
+            if label in _ELLIPSIS_LABELS and 1 in (known, size):  # only the axes of an ellipsis broadcast
+                sizes[label] = max(known, size) if 0 not in (known, size) else 0
+                continue
+            raise InvalidArgumentError(
+                f"Expected dimension {known} at axis {axis} of the input shaped {shape_text(value.shape)} "
+                f"but got dimension {size}"
+            )
+    return sizes
+
+
+def _reduced(value: Array, own: str, labels: tuple[str, ...], out: str, index: int) -> tuple[Array, str]:
+    """Takes diagonals of repeated labels, then sums over the labels that neither the output nor the other input has."""
+    for label in dict.fromkeys(own):
+        while own.count(label) > 1:
+            first = own.index(label)
+            second = own.index(label, first + 1)
+            value = np.diagonal(value, axis1=first, axis2=second)  # puts the diagonal last
+            own = own[:first] + own[first + 1 : second] + own[second + 1 :] + label
+    elsewhere = set(out).union(*(other for i, other in enumerate(labels) if i != index))
+    alone = tuple(axis for axis, label in enumerate(own) if label not in elsewhere)
+    if alone:
+        value = np.sum(value, axis=alone, dtype=value.dtype)
+        own = "".join(label for label in own if label in elsewhere)
+    return np.asarray(value), own
+
+
+def _product(a: Array, a_labels: str, b: Array, b_labels: str, out: str) -> tuple[Array, str]:
+    """The product of two terms as one stack of matrix products: (batch, free of a, free of b)."""
+    shared = [label for label in a_labels if label in b_labels]
+    batch = [label for label in shared if label in out]
+    inner = [label for label in shared if label not in out]
+    free_a = [label for label in a_labels if label not in shared]
+    free_b = [label for label in b_labels if label not in shared]
+    left = a.transpose([a_labels.index(label) for label in batch + free_a + inner])
+    right = b.transpose([b_labels.index(label) for label in batch + inner + free_b])
+    n_batch, n_inner = len(batch), len(inner)
+    rows, columns = left.shape[n_batch : left.ndim - n_inner], right.shape[n_batch + n_inner :]
+    k, m, n = prod(right.shape[n_batch : n_batch + n_inner]), prod(rows), prod(columns)
+    left, right = left.reshape(*left.shape[:n_batch], m, k), right.reshape(*right.shape[:n_batch], k, n)
+    result: Array = left @ right
+    return result.reshape(result.shape[:-2] + rows + columns), "".join(batch + free_a + free_b)
+
+
+def _diagonal_output(value: Array, distinct: str, out: str, sizes: dict[str, int]) -> Array:
+    """`value` with the axes `distinct` laid out as `out`: a label that `out` repeats becomes a diagonal among zeros."""
+    if distinct == out:
+        return value
+    result = np.zeros([sizes[label] for label in out], value.dtype)
+    grids: Any = np.ix_(*(np.arange(sizes[label]) for label in distinct))
+    result[tuple(grids[distinct.index(label)] for label in out)] = value
+    return result

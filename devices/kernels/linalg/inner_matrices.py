@@ -1,0 +1,43 @@
+"""What kernels on the inner matrices of a tensor share: checks of ranks, the adjoint, one matrix after the other."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ....graph.dtypes import Array
+from ..support import require
+
+NOT_INVERTIBLE = "Input is not invertible."
+
+
+def require_matrices(x: Array, index: int = 0) -> None:
+    """InvalidArgumentError unless input `index` of the op, `x`, has two axes at least."""
+    require(x.ndim >= 2, f"Input tensor {index} must have rank >= 2, got {x.ndim}")
+
+
+def require_square(x: Array, index: int = 0) -> None:
+    """InvalidArgumentError unless `x` holds square matrices."""
+    require_matrices(x, index)
+    require(x.shape[-1] == x.shape[-2], "Input matrix must be square.")
+
+
+def adjoint(x: Array) -> Array:
+    """The conjugate transpose of each inner matrix."""
+    turned = np.swapaxes(x, -1, -2)
+    return np.conjugate(turned) if x.dtype.kind == "c" else turned
+
+
+def scipy_linalg(name: str) -> Any:
+    """The function of that name in scipy.linalg, which has no types; scipy is imported on the first call."""
+    return getattr(importlib.import_module("scipy.linalg"), name)
+
+
+def by_matrix(function: Callable[..., Array], results: Array, *tensors: Array) -> Array:
+    """Fills `results` with `function` of the inner matrices of `tensors`, all of one leading shape."""
+    for index in np.ndindex(results.shape[:-2]):
+        results[index] = function(*[tensor[index] for tensor in tensors])
+    return results
