@@ -159,3 +159,8 @@ def distinct(*shape: int) -> Array:
     """Numbers at least 0.1 apart, shuffled: no step makes two equal."""
     count = int(np.prod(shape))
     return np.random.default_rng(count).permutation(count).reshape(shape) * 0.1 + 0.05
+
+
+def known(b: GraphBuilder, value: object, dtype: str = "int32") -> Tensor:
+    """A constant, whose value is known before the run."""
+    return b.constant(np.array(value), dtype)

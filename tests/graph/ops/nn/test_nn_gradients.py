@@ -1,4 +1,4 @@
-"""Slopes of the ops of neural networks are what their gradients say: convolutions, pools, norms, losses, images."""
+"""Slopes of the ops of neural networks are what their gradients say: convolutions, pools, norms, losses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from partita.errors import NotFoundError
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.dtypes import Array
-from tests.graph.gradients.numeric import SINGLE, Example, between, check, distinct, example, normal, single
+from tests.graph.gradients.numeric import SINGLE, Example, between, distinct, example, normal, single
 
 
 def window(**more: object) -> dict[str, object]:
@@ -170,207 +170,20 @@ LOSSES = {
     ),
 }
 
-IMAGES = {
-    **{
-        f"{op} {how}": example(
-            lambda b, x, op=op, how=how: b.op(op, x, b.constant([5, 3]), attrs={how: True}),
-            normal(1, 3, 4, 2).astype(dtype),
-            **SINGLE,
-        )
-        for op, dtype in (("ResizeBilinear", "f4"), ("ResizeBicubic", "f4"), ("ResizeNearestNeighbor", "f4"))
-        for how in ("align_corners", "half_pixel_centers")
-    },
-    "patches": example(
-        lambda b, x: b.op(
-            "ExtractImagePatches", x, ksizes=[1, 2, 3, 1], strides=[1, 2, 1, 1], rates=[1, 1, 2, 1], padding="SAME"
-        ),
-        normal(2, 4, 5, 2),
-    ),
-    "volumes": example(
-        lambda b, x: b.op("ExtractVolumePatches", x, ksizes=[1, 2, 1, 3, 1], strides=[1, 1, 2, 1, 1], padding="VALID"),
-        normal(2, 3, 4, 5, 2),
-    ),
-    **{
-        f"scaled {kind}": example(
-            lambda b, x, kind=kind: b.op(
-                "ScaleAndTranslate",
-                x,
-                b.constant([5, 3]),
-                b.constant(single(np.array([1.5, 0.6]))),
-                b.constant(single(np.array([0.2, 0.1]))),
-                kernel_type=kind,
-            ),
-            single(normal(1, 3, 4, 2)),
-            **SINGLE,
-        )
-        for kind in ("lanczos3", "triangle")
-    },
-    **{
-        f"crops {size}": example(
-            lambda b, x, boxes, size=size: b.op(
-                "CropAndResize", x, boxes, b.constant([1, 0, 1]), b.constant(size), extrapolation_value=0.5
-            ),
-            single(normal(2, 5, 4, 2)),
-            single(np.array([[0.1, 0.22, 0.7, 0.9], [0.03, -0.2, 1.2, 0.81], [0.93, 0.7, 0.13, 0.29]])),
-            **{**SINGLE, "step": 1e-3},
-        )
-        for size in ([3, 4], [1, 2])
-    },
-    "crops, nearest": example(
-        lambda b, x: b.op(
-            "CropAndResize",
-            x,
-            b.constant(single(np.array([[0.1, 0.2, 0.7, 0.9]]))),
-            b.constant([1]),
-            b.constant([3, 4]),
-            method="nearest",
-        ),
-        single(normal(2, 5, 4, 2)),
-        **SINGLE,
-    ),
-    "colour": example(lambda b, x: b.op("RGBToHSV", x), between(0.05, 0.95, 20, 3), rtol=1e-4),
-    **{
-        f"moved {version}": example(
-            lambda b, x, version=version: b.op(
-                f"ImageProjectiveTransform{version}",
-                x,
-                b.constant(single(np.array([[1, 0, 1, 0, 1, -1, 0, 0.0]]))),
-                b.constant([4, 5]),
-                *([b.constant(0.0)] if version == "V3" else []),
-                interpolation="NEAREST",
-            ),
-            single(normal(1, 4, 5, 2)),
-            **SINGLE,
-        )
-        for version in ("V2", "V3")
-    },
-}
 
-INDICES = np.array([[1, 0], [0, 1], [0, 2]])
-ORDERED = np.array([[0, 1], [0, 2], [1, 0]])
-SIZES = np.array([2, 3])
-SPARSE = {
-    "reorder": example(lambda b, v: b.op("SparseReorder", b.constant(INDICES), v, b.constant(SIZES))[1], normal(3)),
-    "to dense": example(
-        lambda b, v, d: b.op("SparseToDense", b.constant(ORDERED), b.constant(SIZES), v, d), normal(3), normal()
-    ),
-    "to dense of one value": example(
-        lambda b, v, d: b.op("SparseToDense", b.constant(ORDERED), b.constant(SIZES), v, d), normal(), normal(seed=1)
-    ),
-    "reduce": example(
-        lambda b, v: b.op("SparseReduceSum", b.constant(ORDERED), v, b.constant(SIZES), b.constant([-1])), normal(3)
-    ),
-    "reduce, kept": example(
-        lambda b, v: b.op(
-            "SparseReduceSum", b.constant(ORDERED), v, b.constant(SIZES), b.constant([0]), keep_dims=True
-        ),
-        normal(3),
-    ),
-    "fill": example(
-        lambda b, v, d: b.op("SparseFillEmptyRows", b.constant(ORDERED), v, b.constant(np.array([4, 3])), d)[1],
-        normal(3),
-        normal(),
-    ),
-    "softmax": example(lambda b, v: b.op("SparseSoftmax", b.constant(ORDERED), v, b.constant(SIZES)), normal(3)),
-    **{
-        f"{op} {dense.shape}": example(
-            lambda b, v, d, op=op: b.op(op, b.constant(ORDERED), v, b.constant(SIZES), d), normal(3), dense
-        )
-        for op in ("SparseDenseCwiseMul", "SparseDenseCwiseDiv")
-        for dense in (between(1, 2, 2, 3), between(1, 2, 3), between(1, 2, 2, 1))
-    },
-    "add": example(
-        lambda b, v, w: b.op(
-            "SparseAdd",
-            b.constant(ORDERED),
-            v,
-            b.constant(SIZES),
-            b.constant(np.array([[0, 0], [0, 2]])),
-            w,
-            b.constant(SIZES),
-            b.constant(0.0, "float64"),
-        )[1],
-        normal(3),
-        normal(2),
-    ),
-    "slice": example(
-        lambda b, v: b.op(
-            "SparseSlice",
-            b.constant(ORDERED),
-            v,
-            b.constant(SIZES),
-            b.constant(np.array([0, 1])),
-            b.constant(np.array([2, 1])),
-        )[1],
-        normal(3),
-    ),
-    "ragged": example(
-        lambda b, v, d: b.op(
-            "RaggedTensorToTensor",
-            b.constant(np.array([3, 3])),
-            v,
-            d,
-            [b.constant(np.array([0, 2, 2, 6]))],
-            row_partition_types=["ROW_SPLITS"],
-        ),
-        normal(6),
-        normal(),
-    ),
-    "ragged rows": example(
-        lambda b, v, d: b.op(
-            "RaggedTensorToTensor",
-            b.constant(np.array([-1, -1, 2])),
-            v,
-            d,
-            [b.constant(np.array([0, 2, 3]))],
-            row_partition_types=["ROW_SPLITS"],
-        ),
-        normal(3, 2),
-        normal(2),
-    ),
-}
-
-GRID = single(np.array([[-3.0, -0.31, 0.2], [0.77, 1.4, 2.9]]))
-ROUNDED: dict[str, tuple[str, tuple[object, ...], dict[str, object]]] = {
-    "args": ("FakeQuantWithMinMaxArgs", (), {"min": -1.0, "max": 1.0}),
-    "vars": ("FakeQuantWithMinMaxVars", (-1.0, 1.0), {}),
-    "channels": ("FakeQuantWithMinMaxVarsPerChannel", ([-1.0, -2, -1], [1.0, 2, 1]), {}),
-    "v2": ("QuantizeAndDequantizeV2", (-1.0, 1.0), {"range_given": True}),
-    "v4": ("QuantizeAndDequantizeV4", (-1.0, 1.0), {"range_given": True}),
-    "v4 axis": ("QuantizeAndDequantizeV4", ([-1.0, -2, -1], [1.0, 2, 1]), {"range_given": True, "axis": 1}),
-}
-
-EXAMPLES = CONVOLUTIONS | POOLS | POOL_GRADIENTS | NORMS | LOSSES | IMAGES
-SPARSE = {f"sparse {name}": found for name, found in SPARSE.items()}
+EXAMPLES = CONVOLUTIONS | POOLS | POOL_GRADIENTS | NORMS | LOSSES
 
 
-@pytest.mark.parametrize("name", EXAMPLES | SPARSE)
+@pytest.mark.parametrize("name", EXAMPLES)
 async def test_networks(name: str) -> None:
     """Once, and where it says so once again."""
-    await (EXAMPLES | SPARSE)[name].check()
+    await EXAMPLES[name].check()
 
 
-@pytest.mark.parametrize("name", [*CONVOLUTIONS, *LOSSES, *SPARSE, "patches", "colour", "average", "max"])
+@pytest.mark.parametrize("name", [*CONVOLUTIONS, *LOSSES, "average", "max"])
 async def test_networks_of_open_shapes(name: str) -> None:
     """Shapes that are not known before the run."""
-    await (EXAMPLES | SPARSE)[name].check(open_shapes=True, twice=False)
-
-
-@pytest.mark.parametrize("name", ROUNDED)
-async def test_rounding_is_passed_through(name: str) -> None:
-    """Inside of the range the gradient is that of the identity, whatever the steps."""
-    op, bounds, attrs = ROUNDED[name]
-
-    def build(b: GraphBuilder, x: Tensor) -> Tensor:
-        rounded = b.op(op, x, *(b.constant(single(np.array(bound))) for bound in bounds), attrs=attrs)[0]
-        inside = b.op("SelectV2", b.constant(np.abs(GRID) < 1), rounded, b.constant(0.0))
-        return b.op(
-            "Sub",
-            inside,
-            b.op("StopGradient", b.op("Sub", inside, b.op("Mul", x, b.constant(single(np.abs(GRID) < 1))))),
-        )[0]
-
-    await check(build, GRID, **SINGLE)
+    await EXAMPLES[name].check(open_shapes=True, twice=False)
 
 
 async def test_a_loss_that_cannot_be_differentiated_twice_says_so() -> None:

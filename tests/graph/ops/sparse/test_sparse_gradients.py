@@ -1,0 +1,141 @@
+"""Slopes of ops on sparse and ragged tensors are what their gradients say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partita.graph.builder import GraphBuilder
+from partita.graph.builder.handles import Operation, Tensor
+from tests.graph.gradients.numeric import Example, between, check, complex_normal, example, known, normal
+
+BOTH = [False, True]
+
+
+@pytest.mark.parametrize("a", BOTH)
+@pytest.mark.parametrize("b", BOTH)
+async def test_sparse_products(a: bool, b: bool) -> None:
+    """Of values of a sparse tensor and a dense one, either adjoint."""
+    indices = np.array([[0, 1], [1, 0], [1, 2]])
+    dense = complex_normal(4, 2 if a else 3) if b else complex_normal(2 if a else 3, 4)
+
+    def build(g: GraphBuilder, values: Tensor, y: Tensor) -> Operation:
+        shape = g.constant(np.array([2, 3]))
+        attrs = {"adjoint_a": a, "adjoint_b": b}
+        return g.op("SparseTensorDenseMatMul", g.constant(indices), values, shape, y, attrs=attrs)
+
+    await check(build, complex_normal(3), dense)
+
+
+INDICES = np.array([[1, 0], [0, 1], [0, 2]])
+
+
+ORDERED = np.array([[0, 1], [0, 2], [1, 0]])
+
+
+SIZES = np.array([2, 3])
+
+
+SPARSE = {
+    "reorder": example(lambda b, v: b.op("SparseReorder", b.constant(INDICES), v, b.constant(SIZES))[1], normal(3)),
+    "to dense": example(
+        lambda b, v, d: b.op("SparseToDense", b.constant(ORDERED), b.constant(SIZES), v, d), normal(3), normal()
+    ),
+    "to dense of one value": example(
+        lambda b, v, d: b.op("SparseToDense", b.constant(ORDERED), b.constant(SIZES), v, d), normal(), normal(seed=1)
+    ),
+    "reduce": example(
+        lambda b, v: b.op("SparseReduceSum", b.constant(ORDERED), v, b.constant(SIZES), b.constant([-1])), normal(3)
+    ),
+    "reduce, kept": example(
+        lambda b, v: b.op(
+            "SparseReduceSum", b.constant(ORDERED), v, b.constant(SIZES), b.constant([0]), keep_dims=True
+        ),
+        normal(3),
+    ),
+    "fill": example(
+        lambda b, v, d: b.op("SparseFillEmptyRows", b.constant(ORDERED), v, b.constant(np.array([4, 3])), d)[1],
+        normal(3),
+        normal(),
+    ),
+    "softmax": example(lambda b, v: b.op("SparseSoftmax", b.constant(ORDERED), v, b.constant(SIZES)), normal(3)),
+    **{
+        f"{op} {dense.shape}": example(
+            lambda b, v, d, op=op: b.op(op, b.constant(ORDERED), v, b.constant(SIZES), d), normal(3), dense
+        )
+        for op in ("SparseDenseCwiseMul", "SparseDenseCwiseDiv")
+        for dense in (between(1, 2, 2, 3), between(1, 2, 3), between(1, 2, 2, 1))
+    },
+    "add": example(
+        lambda b, v, w: b.op(
+            "SparseAdd",
+            b.constant(ORDERED),
+            v,
+            b.constant(SIZES),
+            b.constant(np.array([[0, 0], [0, 2]])),
+            w,
+            b.constant(SIZES),
+            b.constant(0.0, "float64"),
+        )[1],
+        normal(3),
+        normal(2),
+    ),
+    "slice": example(
+        lambda b, v: b.op(
+            "SparseSlice",
+            b.constant(ORDERED),
+            v,
+            b.constant(SIZES),
+            b.constant(np.array([0, 1])),
+            b.constant(np.array([2, 1])),
+        )[1],
+        normal(3),
+    ),
+    "ragged": example(
+        lambda b, v, d: b.op(
+            "RaggedTensorToTensor",
+            b.constant(np.array([3, 3])),
+            v,
+            d,
+            [b.constant(np.array([0, 2, 2, 6]))],
+            row_partition_types=["ROW_SPLITS"],
+        ),
+        normal(6),
+        normal(),
+    ),
+    "ragged rows": example(
+        lambda b, v, d: b.op(
+            "RaggedTensorToTensor",
+            b.constant(np.array([-1, -1, 2])),
+            v,
+            d,
+            [b.constant(np.array([0, 2, 3]))],
+            row_partition_types=["ROW_SPLITS"],
+        ),
+        normal(3, 2),
+        normal(2),
+    ),
+}
+
+
+def picked(op: str) -> Example:
+    """An op on segments of rows that are picked by index."""
+    counts = [4] if op.endswith("WithNumSegments") else []
+    return example(
+        lambda b, x: b.op(op, x, known(b, [0, 2, 2, 1]), known(b, [0, 0, 1, 3]), *(known(b, n) for n in counts)),
+        normal(3, 2),
+    )
+
+
+PICKED = {
+    op: picked(op)
+    for kind in ("Sum", "Mean", "SqrtN")
+    for op in (f"SparseSegment{kind}", f"SparseSegment{kind}WithNumSegments")
+}
+
+
+@pytest.mark.parametrize("open_shapes", BOTH)
+@pytest.mark.parametrize("name", SPARSE | PICKED)
+async def test_values_flow_back_to_where_they_came_from(name: str, open_shapes: bool) -> None:
+    """Whether shapes are known before the run or not."""
+    await (SPARSE | PICKED)[name].check(open_shapes=open_shapes)
