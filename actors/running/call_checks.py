@@ -14,7 +14,7 @@ from ...errors import InternalError, InvalidArgumentError
 from ...graph.dtypes import DataType, dtype_name
 
 if TYPE_CHECKING:
-    from .calls import Callee
+    from .callee import Callee
 
 Types = Sequence[DataType]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import repeat
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,51 +22,28 @@ from ...devices.kernels.registry import Kernel, Start, outputs
 from ...graph.dtypes import DataType, base_type
 from ...graph.library.calls import CASES, CONDITIONALS, LOOPS, called_by, calls_gradient, is_partitioned_call
 from .call_checks import check_arguments, check_branch, check_call, check_condition, check_loop_body, check_map
+from .callee import Called, Callee, Callees, Homes, Values
 from .map_kernel import MapKernel, promised_by
 
 if TYPE_CHECKING:
     from ...graph import NameAttrList
     from ...graph.ops.properties import NodeProperties
-    from .calls import Callee, Functions
     from .pending import PendingCall
 
-Values = Sequence[Any]  # tensors of any type
 _ALWAYS_DEFERRED = (*LOOPS, "MapDefun", "RemoteCall")
 """loops and maps may be long; which device a remote call goes to, the run decides"""
-
-Homes = tuple[str, ...]
-"""full names of the devices of the resources among the arguments of a call"""
-Key = tuple[bytes, str, Homes | None, bool]
 
 Check = Callable[["Callee", Sequence[DataType]], None]
 
 
-class Called(NamedTuple):
-    """A function, or with `gradient` the one that computes its gradient, as called from a device.
-
-    `homes` are the devices of the resources among its arguments, in their order; without, it runs as a whole on
-    `device`.
-    """
-
-    function: NameAttrList
-    device: str
-    homes: Homes | None = None
-    gradient: bool = False
-
-    @property
-    def key(self) -> Key:
-        """The same for all calls that one compiled function serves."""
-        return self.function.SerializeToString(deterministic=True), self.device, self.homes, self.gradient
-
-
-def is_deferred_call(node: NodeProperties, functions: Functions, device: str) -> bool:
+def is_deferred_call(node: NodeProperties, functions: Callees, device: str) -> bool:
     """Whether a node that calls functions is a deferred one; functions that cannot call themselves are compiled."""
     if _is_always_deferred(node, functions):
         return True
     return not all(functions.callee(called).is_short for called in _called_by(node, functions, device))
 
 
-def undecided(node: NodeProperties, device: str, functions: Functions) -> Called | None:
+def undecided(node: NodeProperties, device: str, functions: Callees) -> Called | None:
     """A function that `is_deferred_call` would compile, None when it has compiled all it needs to see."""
     if _is_always_deferred(node, functions):
         return None
@@ -79,13 +56,13 @@ def undecided(node: NodeProperties, device: str, functions: Functions) -> Called
     return None
 
 
-def size_of_call(node: NodeProperties, functions: Functions, device: str) -> int:
+def size_of_call(node: NodeProperties, functions: Callees, device: str) -> int:
     """How many instructions a node that is not deferred runs at most, in the functions it may call."""
     known = map(functions.find, _called_by(node, functions, device))
     return max(callee.size for callee in known if callee is not None)
 
 
-def _is_always_deferred(node: NodeProperties, functions: Functions) -> bool:
+def _is_always_deferred(node: NodeProperties, functions: Callees) -> bool:
     if node.op_def.name in _ALWAYS_DEFERRED:
         return True
     if is_partitioned_call(node) and DataType.RESOURCE in node.input_types and not functions.has_one_device:
@@ -94,13 +71,13 @@ def _is_always_deferred(node: NodeProperties, functions: Functions) -> bool:
     return any(functions.may_call_itself(f.name, gradient=gradient) for f in called_by(node, functions.library))
 
 
-def _called_by(node: NodeProperties, functions: Functions, device: str) -> Iterator[Called]:
+def _called_by(node: NodeProperties, functions: Callees, device: str) -> Iterator[Called]:
     homes = (device,) * node.input_types.count(DataType.RESOURCE) if is_partitioned_call(node) else None
     gradient = calls_gradient(node)
     return (Called(function, device, homes, gradient) for function in called_by(node, functions.library))
 
 
-def call_kernel(node: NodeProperties, functions: Functions, device: str) -> Kernel | Start:
+def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel | Start:
     """The kernel of a node, or what starts it if it is deferred. Raises as `Functions.callee`."""
     op = node.op_def.name
     types = tuple(map(base_type, node.input_types))
@@ -139,7 +116,7 @@ class _Lazy:
     `is_multi_device` is compiled anew when its resources live elsewhere than in the calls before.
     """
 
-    functions: Functions
+    functions: Callees
     function: NameAttrList
     device: str
     given: tuple[DataType, ...]

@@ -34,10 +34,8 @@ from .messages import Begin, GoOn, Message, Return, RunSegment, Shutdown, Work
 
 if TYPE_CHECKING:
     from ..plans.binding import Binder
-    from ..plans.instructions import Slots
-    from .interpreted_part import InterpretedPart
-    from .pending import PendingCall
-    from .step import Part
+    from .messages import Worker
+    from .step import Step
 
 
 class Crew:
@@ -112,10 +110,10 @@ class DeviceActor:
         self.mailbox.appendleft(message)
         self._crew.turns.append(self)
 
-    def begin(self, part: Part, slots: Slots, frame: str) -> None:
-        """Will begin a part of a call, before those that wait already (see `Begin`)."""
-        part.step.waiting.setdefault(self, []).append((part, slots, frame))
-        self.post(Begin(part.step))
+    def begin(self, step: Step, start: Callable[[], None]) -> None:
+        """Will start a part of a call, before those that wait already (see `Begin`)."""
+        step.waiting.setdefault(self, []).append(start)
+        self.post(Begin(step))
 
     def wake(self) -> bool:
         """Sees to it that the actor's task will work; False when it cannot, as it waits for a thread or has ended."""
@@ -179,8 +177,7 @@ class DeviceActor:
     def _serve_other(self, message: GoOn | Begin | Return | Shutdown, now: float) -> float:
         if isinstance(message, Begin):
             if message.step.error is None:
-                part, slots, frame = message.step.waiting[self].pop()
-                part.start(slots, frame, ahead=True)
+                message.step.waiting[self].pop()()
             return self._crew.pacer.clock()
         if isinstance(message, Return):
             if not message.call.is_ended:
@@ -193,24 +190,24 @@ class DeviceActor:
         self.wake()
         return now
 
-    def go_on(self, call: PendingCall | InterpretedPart, work: Work) -> None:
+    def go_on(self, worker: Worker, work: Work) -> None:
         """Does work for a deferred node, or of an interpreted graph, until it is finished or the budget is used up.
 
         In the second case it goes on later.
         """
-        if call.is_ended:
+        if worker.is_ended:
             work.close()
             return
         try:
             next(work)
         except StopIteration as end:
-            call.done(*end.value)
+            worker.done(*end.value)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
-            call.fail(of_kernel(call.op, error))
+            worker.fail(of_kernel(worker.op, error))
         except BaseException as error:  # noqa: BLE001 - see `serve_one`
-            call.step.interrupt(error)
+            worker.step.interrupt(error)
         else:
-            self.post(GoOn(call, work))
+            self.post(GoOn(worker, work))
 
     def start_soon(self, function: Callable[..., Awaitable[None]], *arguments: object, name: str) -> None:
         """Starts a task beside the actors."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import PartitaError
 from ..plans.instructions import DEAD, read
 from .messages import GoOn, Work
-from .pending import PendingCall, Place
+from .pending import PendingCall, Place, called_from
 from .reference import Reference
 
 if TYPE_CHECKING:
@@ -125,12 +125,12 @@ class InterpretedPart(Reference):
     def _launch(self, token: Token, part: Interpretation, inputs: list[Any]) -> None:
         number, self._num_calls = self._num_calls, self._num_calls + 1
         self._calls[number] = token
-        self.step.launch(PendingCall(self, number), partial(part.start, token.node), inputs)
+        PendingCall(self, number).launch(partial(part.start, token.node), inputs)
 
 
-def called_from(call: PendingCall | None, function: str, error: PartitaError) -> PartitaError:
-    """The error of a node in a function, with the calls that led there."""
-    while call is not None:
-        error.inside(function).located(node=call.place.node)
-        function, call = call.part.function, call.part.call
-    return error
+def start_interpreted(step: Step, graph: Interpretation, actor: DeviceActor, feeds: list[object]) -> InterpretedPart:
+    """Starts to interpret an uncut graph on one actor; the part that knows the results when the step is done."""
+    part = InterpretedPart(step, graph, actor, feeds, step.part_ended)
+    step.begin(1)
+    part.start()
+    return part

@@ -20,7 +20,7 @@ from ...graph.dtypes import DataType, Shape, numpy_dtype
 
 if TYPE_CHECKING:
     from ...graph.ops.properties import NodeProperties
-    from .calls import Callee
+    from .callee import Callee
     from .pending import PendingCall
 
 Values = Sequence[Any]  # tensors of any type

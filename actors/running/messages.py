@@ -10,13 +10,49 @@ from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from ..plans.plan import Chunk
-    from .interpreted_part import InterpretedPart
-    from .pending import PendingCall
-    from .step import Part, Step
+    from ...errors import PartitaError
+    from ..plans.instructions import Slots
+    from ..plans.plan import Chunk, Plan
+    from .step import Step
 
 Work: TypeAlias = "Generator[None, None, Sequence[Any]]"
 """what takes several turns: it yields between them, and returns outputs, tensors of any type"""
+
+
+class Run(Protocol):
+    """A plan under way on one device, as its actor sees it."""
+
+    step: Step
+    plan: Plan
+    slots: Slots
+
+    def finished(self, segment: int) -> None:
+        """A segment has run to its end."""
+
+    def fail(self, error: PartitaError) -> None:
+        """An instruction has failed, and the step with it."""
+
+
+class Worker(Protocol):
+    """Whose work an actor does in turns: a call, or an interpreted graph."""
+
+    @property
+    def step(self) -> Step:
+        """The step that the work is for."""
+
+    @property
+    def op(self) -> str:
+        """The op to which an exception of the work is put down."""
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nobody wants the outputs any more."""
+
+    def done(self, *outputs: Any) -> None:
+        """The outputs are there."""
+
+    def fail(self, error: PartitaError) -> None:
+        """The work has failed, and the step with it."""
 
 
 class Results(Protocol):
@@ -32,7 +68,7 @@ class RunSegment(NamedTuple):
     `chunks` is None until the segment has been begun; then it is what the segment was cut into at that moment.
     """
 
-    part: Part
+    part: Run
     segment: int
     next_chunk: int = 0
     chunks: tuple[Chunk, ...] | None = None
@@ -41,7 +77,7 @@ class RunSegment(NamedTuple):
 class GoOn(NamedTuple):
     """What a device does by itself is to be begun, or had to stop because the budget was used up: go on with it."""
 
-    call: PendingCall | InterpretedPart
+    worker: Worker
     work: Work
 
 
@@ -58,7 +94,7 @@ class Begin(NamedTuple):
 class Return(NamedTuple):
     """A function has ended: hand what it computed over to the call. Calls inside calls return one after the other."""
 
-    call: PendingCall
+    call: Worker
     results: Results
 
 

@@ -10,17 +10,18 @@ what he says afterwards is not heard.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import trio
 
 from ...errors import of_kernel
 
 if TYPE_CHECKING:
+    from ...devices.kernels.registry import Start
     from ...errors import PartitaError
-    from .interpreted_part import InterpretedPart
-    from .step import Part, Step
+    from .device_actor import DeviceActor
+    from .step import Step
 
 
 class Place(NamedTuple):
@@ -31,17 +32,52 @@ class Place(NamedTuple):
     device: str
 
 
+class Caller(Protocol):
+    """The part of a step that has deferred nodes, by number, and gets their outputs.
+
+    It is `depth` calls deep, in the function of that name, which `call` has called; "" and None are the graph itself.
+    `frame` is what the keys of its messages end with.
+    """
+
+    step: Step
+    actor: DeviceActor
+    depth: int
+    call: PendingCall | None
+    function: str
+    frame: str
+
+    def place_of(self, number: int) -> Place:
+        """Which node a deferred one is."""
+
+    def arrive(self, number: int, outputs: Sequence[Any]) -> None:
+        """The outputs of a deferred node are there."""
+
+    def fail(self, error: PartitaError) -> None:
+        """A node of the part has failed, and the step with it."""
+
+
 class PendingCall:
     """One run of a deferred node in a step; see the module and `devices.kernels.registry.Call`."""
 
     __slots__ = ("_is_cancelled", "_on_cancel", "is_ended", "number", "part")
 
-    def __init__(self, part: Part | InterpretedPart, number: int) -> None:
+    def __init__(self, part: Caller, number: int) -> None:
         self.part = part
         self.number = number
         self.is_ended = False
         self._is_cancelled = False
         self._on_cancel: list[Callable[[], None]] = []
+
+    def launch(self, start: Start, inputs: Sequence[Any]) -> None:
+        """Begins, unless the step has failed: nobody would end the call then."""
+        step = self.part.step
+        if step.error is not None:
+            return
+        step.calls.add(self)
+        try:
+            start(self, *inputs)
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            self.fail(of_kernel(self.op, error))
 
     @property
     def step(self) -> Step:
@@ -112,3 +148,11 @@ class PendingCall:
         self._on_cancel.clear()
         self.part.step.calls.discard(self)
         return True
+
+
+def called_from(call: PendingCall | None, function: str, error: PartitaError) -> PartitaError:
+    """The error of a node in a function, with the calls that led there."""
+    while call is not None:
+        error.inside(function).located(node=call.place.node)
+        function, call = call.part.function, call.part.call
+    return error

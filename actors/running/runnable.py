@@ -19,7 +19,7 @@ from ...graph.library.calls import called_by, calls_functions, calls_gradient
 from ...graph.passes.body_graph import body_graph
 from ..plans.binding import has_kernel
 from ..plans.roles import Role, role_of
-from .calls import body_of
+from .functions import body_of
 
 if TYPE_CHECKING:
     from ...graph import NameAttrList

@@ -15,7 +15,7 @@ from ..plans.instructions import TRACE_SLOT
 
 if TYPE_CHECKING:
     from ..plans.tracing import Record
-    from .step import Part
+    from .part import Part
 
 
 def step_stats(parts: Iterable[Part]) -> StepStats:

@@ -36,13 +36,14 @@ from ...rendezvous import Received
 from ..plans.binding import Binder
 from ..plans.compiler import compile_plans
 from ..plans.tracing import traced
-from ..running.calls import Functions
 from ..running.device_actor import Crew, DeviceActor
 from ..running.evaluation import ConstantEvaluator
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
+from ..running.functions import Functions
 from ..running.messages import Shutdown
+from ..running.part import Part, start_parts
 from ..running.ports import read_only
-from ..running.step import Part, Step
+from ..running.step import Step
 from ..running.trace import step_stats
 from .lifetime import Home
 
@@ -233,7 +234,7 @@ class GraphManager:
         with np.errstate(all="ignore"):
             for key, value in inputs.items():
                 step.rendezvous.send(key, value)  # before anything is started: it raises once there was an abort
-            parts = step.start(list(work), [], with_trace=trace)
+            parts = start_parts(step, list(work), [], with_trace=trace)
             self._crew.work()
         return parts
 

@@ -29,6 +29,7 @@ from ...graph.passes.client_graph import reachable_backwards
 from ...graph.passes.static_shapes import check_fed_shape, static_shapes
 from ...graph.tensor_id import parse_tensor_name
 from ...rendezvous import Key
+from ..running.part import start_parts
 from ..running.ports import Feeds, Port, fetched_array, split_feeds
 from .requests import Signature, fed_values
 
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
     from ...graph.dtypes import Array
     from ...graph.graph import Graph
     from ..running.device_actor import Crew
-    from ..running.step import Part, Step
+    from ..running.part import Part
+    from ..running.step import Step
     from .preparation import Prepared
 
 
@@ -183,7 +185,7 @@ class PartialRuns:
         run = self._runs[handle] = PartialRun(handle, graph, prepared, step, partial(_key, *self.route))
         self._steps.add(step)
         with np.errstate(all="ignore"):
-            run.parts = step.start(prepared.work, [])
+            run.parts = start_parts(step, prepared.work, [])
             self._crew.work()
         return handle
 

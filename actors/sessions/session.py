@@ -28,12 +28,14 @@ from ...graph.partition import PartitionOptions, name_counter
 from ...graph.passes.pipeline import Optimisations
 from ...rendezvous import LocalRendezvous
 from ..plans.binding import Binder
-from ..running.calls import Functions
 from ..running.device_actor import Crew, DeviceActor
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer, fresh_slots, run_alone
+from ..running.functions import Functions
+from ..running.interpreted_part import start_interpreted
 from ..running.messages import Shutdown
+from ..running.part import Part, start_parts
 from ..running.ports import Feeds, split_feeds
-from ..running.step import Part, Step
+from ..running.step import Step
 from .config_checks import check_options, own_copy, usable_devices
 from .lifetime import Block, Home
 from .partial_run import PartialRuns, partial_signature
@@ -306,8 +308,7 @@ class Session:
             return prepared.fetched([(prepared.alone, slots)], fed)
         if prepared.interpretation is not None:
             return await self._interpret(prepared.interpretation, prepared, fed, number)
-        parts = await self._run_parts(prepared.work, fed, number)
-        return prepared.fetched([(part.plan, part.slots) for part in parts], fed)
+        return prepared.fetched([(p.plan, p.slots) for p in await self._run_parts(prepared.work, fed, number)], fed)
 
     async def _interpret(self, graph: Interpretation, prepared: Prepared, fed: list[Any], number: int) -> list[Array]:
         """Runs a graph with unusual loops in the tagged-frame interpreter, on the client's actor."""
@@ -315,7 +316,7 @@ class Session:
         self._steps.add(step)
         try:
             with np.errstate(all="ignore"):
-                part = step.interpret(graph, self._actors[self.cluster.client.name], fed)
+                part = start_interpreted(step, graph, self._actors[self.cluster.client.name], fed)
                 self._crew.work()
             await step.wait()
         finally:
@@ -330,7 +331,7 @@ class Session:
         self._steps.add(step)
         try:
             with np.errstate(all="ignore"), collector_paused():
-                parts = step.start(work, fed, with_trace=with_trace)
+                parts = start_parts(step, work, fed, with_trace=with_trace)
                 self._crew.work()
             await step.wait()
         finally:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...graph import GraphOptions, RunMetadata
     from ..plans.plan import Plan
     from ..running.device_actor import DeviceActor
-    from ..running.step import Part
+    from ..running.part import Part
     from .requests import Signature
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
@@ -10,9 +11,8 @@ import pytest
 import trio
 
 from partita.actors import Session, open_session
-from partita.actors.plans.instructions import Slots
 from partita.actors.running.device_actor import DeviceActor
-from partita.actors.running.step import Part
+from partita.actors.running.step import Step
 from partita.actors.sessions import preparation
 from partita.actors.sessions import session as session_module
 from partita.errors import ResourceExhaustedError
@@ -147,10 +147,10 @@ async def test_a_tree_of_calls_is_worked_off_as_a_stack(monkeypatch: pytest.Monk
     most = 0
     begin = DeviceActor.begin
 
-    def counting(actor: DeviceActor, part: Part, slots: Slots, frame: str) -> None:
+    def counting(actor: DeviceActor, step: Step, start: Callable[[], None]) -> None:
         nonlocal most
-        begin(actor, part, slots, frame)
-        most = max(most, len(part.step.calls))
+        begin(actor, step, start)
+        most = max(most, len(step.calls))
 
     monkeypatch.setattr(DeviceActor, "begin", counting)
     async with open_session(chain(14, calls=2, beside=True)) as session:
