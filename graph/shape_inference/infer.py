@@ -4,15 +4,16 @@ Flows in: a graph (or all partitions of one) and the shapes, or values, of its f
 every node, and what had to be assumed. Always holds: without assumptions a shape says only what is true in every run;
 with them no size is left open, and each kind of assumption is told once, in words.
 
-Small integer values are followed too (`shape_values`), as shapes are computed from them. The shape of a loop's merge is
-what all of its iterations have in common; assuming, it is that of the first iteration.
+Small integer values are followed too, as shapes are computed from them. The shape of a loop's merge is what all of its
+iterations have in common; assuming, it is that of the first iteration.
 
-Functions are looked into as `shape_calls` says.
+    fed.py         what is fed, and where           op_shapes.py     the rule of one node
+    values.py      small integers and sizes         assumptions.py   what is assumed, in words
+    calls.py       functions looked into
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,28 +21,26 @@ import numpy as np
 
 from ...errors import InvalidArgumentError, PartitaError
 from ..analysis.dims import common_shape
-from ..analysis.fed_nodes import PLACEHOLDERS, feed_nodes, means_anything
 from ..analysis.joined import JoinedGraph
-from ..analysis.shape_functions import ShapeContext, lookup, merge
-from ..dtypes import Array, DataType, Shape, base_type, numpy_dtype
+from ..analysis.shape_functions import merge
+from ..dtypes import Array, Shape, numpy_dtype
 from ..functions.body import FunctionBody, instantiate_call
 from ..graph import Graph
 from ..library.calls import called_function
-from ..node import NodeClass, class_of_op
+from ..node import NodeClass
 from ..ops.properties import NodeProperties
 from ..tensor_id import parse_tensor_name
 from ..validate import check_given_attrs
+from .assumptions import Assumptions
 from .calls import CallShapes, ShapedCall, Wanted, walk_with_calls
 from .calls import Shapes as Shapes
-from .values import can_evaluate, evaluate, is_partial, is_small, known_sizes, sizes_value
+from .fed import FedTensors
+from .fed import Feeds as Feeds
+from .op_shapes import HANDLE_OPS, passes_handle_on, shape_behind, shapes_of, shapes_through_handle
+from .values import can_evaluate, evaluate, is_partial, is_small, sizes_value
 
-_UNCHANGED = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)
-_HANDLE_OPS = ("VarHandleOp", "TensorArrayV3")  # whose handle tells the shape of what is read through it
 _LOOP_PASSES = 8  # every pass after the first turns a size of a loop into an unknown one, so few are needed
 
-_NO_VALUES: Mapping[int, tuple[int | None, ...]] = {}
-
-Feeds = Mapping[str, Shape | Array]
 Refine = Callable[[str, NodeProperties, Shapes], Shapes]
 
 
@@ -85,7 +84,7 @@ def infer_joined(
     inference = _Inference(graph, feeds or {}, assumed_size, refine)
     walk_with_calls(inference, lambda call: _Inference.of_call(call, inference.called))
     values = {output: value for output, value in inference.values.items() if not is_partial(value)}
-    return InferredShapes(graph, inference.shapes, values, inference.told())
+    return InferredShapes(graph, inference.shapes, values, inference.assumptions.told())
 
 
 class _Inference:
@@ -98,24 +97,23 @@ class _Inference:
         self.refine = refine
         self.inside: frozenset[str] = frozenset()
         self.called: CallShapes = {}  # of all walks that belong together
-        self.assumed_size = assumed_size
+        self.assumptions = Assumptions(assumed_size)
         self.shapes: list[Shapes] = [()] * len(graph)
         self.values: dict[tuple[int, int], Array] = {}
         self.handles: dict[int, Shape] = {}  # node -> shape of the variable, or array element, its handle stands for
-        self.unknown_sizes: Counter[str] = Counter()
-        self.unknown_shapes: Counter[str] = Counter()
-        self.contradictions: Counter[str] = Counter()
         self._known: dict[tuple[int, Shapes], Shapes] = {}
         self._closed: set[Shapes] = set()  # shapes that leave nothing open
-        self.unused_feeds: list[str] = []
-        self.feed_nodes = feed_nodes(graph)
-        self.promised = self._promised()
-        self.fed = self._feeds(feeds)
+        self.tensors = FedTensors(graph)
+        self.promised = self.tensors.promised
+        self.fed, unused = self.tensors.by_node(feeds)
+        self._note_unused(unused)
 
-    def _promised(self) -> dict[int, tuple[str, Shape]]:
-        """Nodes through which tensors are fed of which something is known before the run: name and shape."""
-        shapes = self.graph.fed_shapes or {}
-        return {n: (name, shapes[name]) for name, n in self.feed_nodes.items() if shapes.get(name) is not None}
+    def _note_unused(self, feeds: Sequence[str]) -> None:
+        """Notes feeds of nodes that there are not; InvalidArgumentError where nothing may be assumed."""
+        if feeds and self.assumptions.size is None:
+            node = parse_tensor_name(feeds[0]).node
+            raise InvalidArgumentError(f"feed {feeds[0]!r}: the graph has no node {node!r}; check the name")
+        self.assumptions.unused_feeds += feeds
 
     @classmethod
     def of_call(cls, call: ShapedCall, called: CallShapes) -> _Inference:
@@ -134,23 +132,6 @@ class _Inference:
         numbers = {name: number for number, name in enumerate(self.graph.names)}
         return tuple(self._of(self.graph.inputs[numbers[result.name]][0]) for result in body.results)
 
-    def _feeds(self, feeds: Feeds) -> dict[int, dict[int, Shape | Array]]:
-        """Feeds by node and output, wherever the node that stands for a fed tensor is by now."""
-        numbers = {name: n for n, name in enumerate(self.graph.names)} | self.feed_nodes
-        fed: dict[int, dict[int, Shape | Array]] = {}
-        for text, value in feeds.items():
-            tensor = parse_tensor_name(text)
-            number = numbers.get(f"{tensor.node}:{tensor.index}")
-            if number is not None:
-                fed.setdefault(number, {})[0] = value
-            elif tensor.node in numbers:
-                fed.setdefault(numbers[tensor.node], {})[tensor.index] = value
-            elif self.assumed_size is None:
-                raise InvalidArgumentError(f"feed {text!r}: the graph has no node {tensor.node!r}; check the name")
-            else:
-                self.unused_feeds.append(text)
-        return fed
-
     def run(self) -> Iterator[ShapedCall]:
         """Finds all shapes; yields the calls whose results have to be known before it can go on."""
         self._check_attrs()
@@ -165,7 +146,7 @@ class _Inference:
                     yield wanted.call
                     self._visit(n)  # a node calls one function, so it goes through now
             closed = any(self.graph.is_back_edge(src, n) for n in merges for src, _ in self.graph.inputs[n])
-            if not closed or self.assumed_size is not None or before == [self.shapes[n] for n in merges]:
+            if not closed or self.assumptions.size is not None or before == [self.shapes[n] for n in merges]:
                 break
 
     def _check_attrs(self) -> None:
@@ -181,16 +162,22 @@ class _Inference:
         fed = self.fed.get(n)
         if fed is not None:
             shapes = self._with_feeds(n, list(shapes), fed)
-        elif self.assumed_size is not None and self.graph.ops[n] == "PlaceholderWithDefault":
+        elif self.assumptions.size is not None and self.graph.ops[n] == "PlaceholderWithDefault":
             # In this step nothing but the default comes out, and its shape is better than an assumption.
             shapes = (merge(shapes[0], self._of(self.graph.inputs[n][0])),)
         if self.refine is not None:
             shapes = self.refine(self.graph.names[n], self.graph.properties[n], shapes)
-        if self.assumed_size is not None and shapes not in self._closed:
+        if self.assumptions.size is not None and shapes not in self._closed:
             if any(shape is None or None in shape for shape in shapes):
-                shapes = tuple(self._assumed(n, shape) for shape in shapes)
+                shapes = self._closed_shapes(n, shapes)
             self._closed.add(shapes)
         self.shapes[n] = shapes
+
+    def _closed_shapes(self, n: int, shapes: Shapes) -> Shapes:
+        """The shapes of a node with every open size assumed."""
+        sources = self.graph.inputs[n]
+        first = self._of(sources[0]) if sources else ()
+        return tuple(self.assumptions.closed(self.graph.ops[n], shape, first) for shape in shapes)
 
     def _with_feeds(self, n: int, shapes: list[Shape], fed: Mapping[int, Shape | Array]) -> Shapes:
         for output, feed in fed.items():
@@ -202,27 +189,13 @@ class _Inference:
                 )
             self.values.pop((n, output), None)
             if feed is None or isinstance(feed, tuple):
-                shapes[output] = self._merged(n, shapes[output], feed)
+                shapes[output] = self.tensors.merged(n, shapes[output], feed)
                 continue
             value = np.asarray(feed)
-            shapes[output] = self._merged(n, shapes[output], value.shape)
+            shapes[output] = self.tensors.merged(n, shapes[output], value.shape)
             if is_small(value):
                 self.values[n, output] = value
         return tuple(shapes)
-
-    def _merged(self, n: int, promised: Shape, fed: Shape) -> Shape:
-        """What graph and feed say together; any node that is computed may be fed whatever its consumers take."""
-        op, who = self.graph.ops[n], "the placeholder"
-        if n in self.promised:
-            who = f"the graph's {self.promised[n][0]!r}"
-        elif op not in PLACEHOLDERS or means_anything(op, promised, self.graph.producers[self.graph.place[n]]):
-            return fed
-        try:
-            return merge(promised, fed)
-        except InvalidArgumentError:
-            raise InvalidArgumentError(
-                f"the feed has shape {fed}, {who} wants {promised}", node=self.graph.names[n], op=op
-            ) from None
 
     def _infer(self, n: int) -> Shapes:
         graph = self.graph
@@ -236,7 +209,7 @@ class _Inference:
         inputs = tuple(map(self._of, graph.inputs[n]))
         if can_evaluate(graph.ops[n]):
             self._follow_values(n, inputs)
-        if self.handles or graph.ops[n] in _HANDLE_OPS:
+        if self.handles or graph.ops[n] in HANDLE_OPS:
             variable = self._variable_shapes(n, inputs)
             if variable is not None:
                 return variable
@@ -257,7 +230,7 @@ class _Inference:
         """The common shape of what is known already: in the first pass a loop's merge knows its entry only."""
         sources = self.graph.inputs[n]
         known = [self._of(source) for source in sources if self.shapes[source[0]]]
-        if self.assumed_size is not None:
+        if self.assumptions.size is not None:
             known = known[:1]
         elif self.shapes[n]:
             known.append(self.shapes[n][0])  # what an earlier pass widened stays wide
@@ -278,28 +251,20 @@ class _Inference:
 
     def _variable_shapes(self, n: int, inputs: Shapes) -> Shapes | None:
         """Shapes of reads through resource handles, which the handles carry; None for all other nodes."""
-        graph, op = self.graph, self.graph.ops[n]
-        attrs = graph.properties[n].attrs
-        if op == "VarHandleOp" or (op == "TensorArrayV3" and attrs["identical_element_shapes"]):
-            self.handles[n] = attrs["shape" if op == "VarHandleOp" else "element_shape"]
+        properties, sources = self.graph.properties[n], self.graph.inputs[n]
+        made = shape_behind(properties)
+        if made is not None:
+            self.handles[n] = made[0]
             return None
-        sources = graph.inputs[n]
         if not sources or sources[0][0] not in self.handles:
             return None
         shape = self.handles[sources[0][0]]
-        if op in ("ReadVariableOp", "TensorArrayReadV3"):
-            return (shape,)
-        if op == "TensorArrayGatherV3":
-            return (None if shape is None or inputs[1] is None else (*inputs[1], *shape),)
-        if op == "VariableShape":
-            if shape is not None:
-                self.values[n, 0] = sizes_value(shape, numpy_dtype(graph.properties[n].output_types[0]))
-            return (None if shape is None else (len(shape),),)
-        if op == "ResourceGather" and shape is not None and inputs[1] is not None:
-            return ((*inputs[1], *shape[1:]),)
-        if base_type(graph.properties[n].input_types[0]) is DataType.RESOURCE:
+        if properties.op == "VariableShape" and shape is not None:
+            self.values[n, 0] = sizes_value(shape, numpy_dtype(properties.output_types[0]))
+        shapes = shapes_through_handle(properties, inputs, shape)
+        if shapes is None and passes_handle_on(properties):
             self.handles[n] = shape
-        return None
+        return shapes
 
     def _by_op(self, n: int, inputs: Shapes) -> Shapes:
         graph, properties = self.graph, self.graph.properties[n]
@@ -313,12 +278,11 @@ class _Inference:
             called = self._called(n, inputs)
             if called is not None:
                 return called  # not only its inputs count, but what the handles among them stand for
-            shapes = _shapes_of(properties, inputs, values)
+            shapes = shapes_of(properties, inputs, values)
         except PartitaError as error:
-            if not (self.unknown_shapes or self.unknown_sizes):
+            if not self.assumptions:
                 raise error.located(node=graph.names[n], op=graph.ops[n]) from None
-            # What was assumed further up need not fit; the run would have other sizes.
-            self.contradictions[graph.ops[n]] += 1
+            self.assumptions.contradict(graph.ops[n])
             shapes = (None,) * len(properties.output_types)
         if not values:
             self._known[key] = shapes
@@ -352,47 +316,3 @@ class _Inference:
         """Inputs that are constants of any type: only integers are followed further than that."""
         sources = ((i, self.graph.properties[s]) for i, (s, _) in enumerate(self.graph.inputs[n]))
         return {i: source.attrs["value"] for i, source in sources if source.op == "Const"}
-
-    def _assumed(self, n: int, shape: Shape) -> Shape:
-        if shape is None:
-            self.unknown_shapes[self.graph.ops[n]] += 1
-            sources = self.graph.inputs[n]
-            shape = self._of(sources[0]) if sources else ()
-            return () if shape is None else shape
-        if None in shape:
-            self.unknown_sizes[self.graph.ops[n]] += 1
-            return tuple(self.assumed_size if size is None else size for size in shape)
-        return shape
-
-    def told(self) -> list[str]:
-        """The assumptions in words, one line a kind."""
-        kinds = (
-            (self.unknown_sizes, f"unknown sizes were taken as {self.assumed_size}"),
-            (self.unknown_shapes, "unknown shapes were taken as those of the first input"),
-            (self.contradictions, "assumed sizes fit no rule and were passed on"),
-        )
-        unused = [f"feeds that no part of the step reads: {', '.join(self.unused_feeds)}"] if self.unused_feeds else []
-        told = [(text, [f"{count} x {op}" for op, count in sorted(counter.items())]) for counter, text in kinds]
-        return [f"{text}: {', '.join(counts)}" for text, counts in told if counts] + unused
-
-
-def _shapes_of(properties: NodeProperties, inputs: Shapes, values: Mapping[int, Array]) -> Shapes:
-    """By the op's shape function, else by what the importer's program wrote down, else nothing."""
-    if class_of_op(properties.op) in _UNCHANGED:
-        return inputs[:1]  # the registered function of an Enter knows no merges; what a body changes shows there
-    function = lookup(properties.op)
-    if function is not None:
-        types = properties.input_types, properties.output_types
-        constants, partials = values, _NO_VALUES
-        if any(is_partial(value) and properties.op != "Range" for value in values.values()):
-            constants = {i: value for i, value in values.items() if not is_partial(value)}
-            partials = {i: known_sizes(value) for i, value in values.items() if is_partial(value)}
-        return tuple(function(ShapeContext(properties.op, properties.attrs, inputs, *types, constants, partials)))
-    written: Sequence[Shape] | None = properties.attrs.get("_output_shapes")
-    if not written and "output_shapes" in properties.attrs:
-        if all(arg.type for arg in properties.op_def.output_args):
-            return ((),) * len(properties.output_types)  # handles of what has elements of these shapes: datasets
-        written = properties.attrs["output_shapes"]
-    if written and len(written) == len(properties.output_types):
-        return tuple(written)
-    return (None,) * len(properties.output_types)

@@ -1,0 +1,50 @@
+"""What is taken for granted so that no size stays open, counted by op and told in words.
+
+unknown sizes were taken as 32: 2 x MatMul, 1 x Placeholder
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..dtypes import Shape
+
+
+class Assumptions:
+    """The assumptions of one inference; with `size` None none is made."""
+
+    def __init__(self, size: int | None) -> None:
+        self.size = size
+        self._unknown_sizes: Counter[str] = Counter()
+        self._unknown_shapes: Counter[str] = Counter()
+        self._contradictions: Counter[str] = Counter()
+        self.unused_feeds: list[str] = []
+
+    def __bool__(self) -> bool:
+        """Whether anything was assumed so far about sizes or shapes."""
+        return bool(self._unknown_shapes or self._unknown_sizes)
+
+    def closed(self, op: str, shape: Shape, first: Shape) -> Shape:
+        """`shape`, of an output of a node of that op, with nothing left open; `first` is that of its first input."""
+        if shape is None:
+            self._unknown_shapes[op] += 1
+            return () if first is None else first
+        if None in shape:
+            self._unknown_sizes[op] += 1
+            return tuple(self.size if size is None else size for size in shape)
+        return shape
+
+    def contradict(self, op: str) -> None:
+        """Notes that a rule of the op does not go with what was assumed further up; the run would have other sizes."""
+        self._contradictions[op] += 1
+
+    def told(self) -> list[str]:
+        """The assumptions in words, one line a kind."""
+        kinds = (
+            (self._unknown_sizes, f"unknown sizes were taken as {self.size}"),
+            (self._unknown_shapes, "unknown shapes were taken as those of the first input"),
+            (self._contradictions, "assumed sizes fit no rule and were passed on"),
+        )
+        unused = [f"feeds that no part of the step reads: {', '.join(self.unused_feeds)}"] if self.unused_feeds else []
+        told = [(text, [f"{count} x {op}" for op, count in sorted(counter.items())]) for counter, text in kinds]
+        return [f"{text}: {', '.join(counts)}" for text, counts in told if counts] + unused
