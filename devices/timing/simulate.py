@@ -75,7 +75,7 @@ def _checked(partitions: Mapping[str, Graph | GraphSource]) -> Mapping[str, Grap
     if not isinstance(partitions, Mapping):
         raise InvalidArgumentError(
             f"partitions: {type(partitions).__name__} is no mapping from device names to graphs; "
-            "cut the graph first, with scenarios.cutting.cut"
+            "cut the graph first, with partita.devices.cut"
         )
     return partitions
 

@@ -68,4 +68,4 @@ def _what_helps(node: NodeProperties, library: FunctionLibrary) -> str:
         return f"it says that it must not be inlined; {_FEED_INSTEAD}"
     if function.name in library.closure(library.needs(function.name)):
         return f"it calls itself, how often depends on values; {_FEED_INSTEAD}"
-    return "inline calls first: --inline on the command line, inline=True of partita.scenarios.cutting.cut"
+    return "inline calls first: --inline on the command line, inline=True of partita.devices.cut"

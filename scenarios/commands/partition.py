@@ -6,15 +6,12 @@ Always holds: the files are what a session would run for that request, transfers
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-from ...devices.placement.placer import place
+from ...devices.pipeline import Imported
 from ...graph import Graph, save_graph_def, to_graph_def
 from ...graph.columns import SINK_ID
 from ...graph.device_name import parse_full_name
-from ...graph.passes.lower_functional import lower_functional
-from ..cutting import cut_placed
 from .failure import ConfigurationError, configuring
 from .missing import placing
 from .outputs import check_folder
@@ -49,27 +46,20 @@ def partition(request: Request, out: Path, as_json: bool) -> None:
 
 
 def place_and_cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
-    """Lowers and places the graph as a run of the request does, and cuts the request out of it: see `cut`.
+    """The graph of each device that has a part in the request, in the order of the cluster.
 
-    Raises ConfigurationError for what cannot be lowered or placed.
+    Raises ConfigurationError for what cannot be lowered or placed, for names that do not exist, or when nothing is left
+    to run.
     """
     asked = loaded.graph.device_names()
     with (
         screen.working(f"placing {of_nodes(loaded.graph)}"),
         placing(loaded.request, loaded.cluster, asked),
     ):
-        loaded = replace(loaded, graph=lower_functional(loaded.graph, inline_calls=loaded.request.inline))
-        place(loaded.graph, loaded.cluster, allow_soft_placement=loaded.request.soft_placement)
-    return cut(loaded, screen)
-
-
-def cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
-    """The graph of each device that has a part in the request, in the order of the cluster; the graph is placed.
-
-    Raises ConfigurationError for names that do not exist, or when nothing is left to run.
-    """
-    with screen.working(f"cutting {of_nodes(loaded.graph)}"), configuring():
-        parts = cut_placed(loaded.graph, loaded.cluster, tuple(loaded.feeds), loaded.fetches, loaded.targets)
+        placed = Imported(loaded.pipeline, loaded.graph).lower().place()
+    with screen.working(f"cutting {of_nodes(placed.graph)}"), configuring():
+        pruned = placed.prune(tuple(loaded.feeds), loaded.fetches, loaded.targets, with_shapes=True)
+        parts = pruned.cut().in_order()
         if not any(part.num_nodes > SINK_ID + 1 for part in parts.values()):
             raise ConfigurationError("the request leaves no node to run; fetch or target something")
     return parts

@@ -15,8 +15,9 @@ import numpy as np
 
 from ...devices import Cluster, load_cluster, local_cluster
 from ...devices.kinds import cluster_kinds, defaults_of
+from ...devices.pipeline import Pipeline
 from ...errors import InvalidArgumentError
-from ...graph import Graph, Node, NodeProperties, client_graph, graph_def_to_graph
+from ...graph import Graph, Node, NodeProperties, graph_def_to_graph
 from ...graph.analysis.fed_nodes import means_anything
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
@@ -99,10 +100,11 @@ class Loaded:
     targets: tuple[str, ...]
     names: tuple[str, ...]
 
-    def client_graph(self) -> Graph:
-        """What is left of the placed graph for this request; ConfigurationError for names that do not exist."""
-        with configuring():
-            return client_graph(self.graph, list(self.feeds), self.fetches, self.targets, self.cluster.client.name)
+    @property
+    def pipeline(self) -> Pipeline:
+        """What lowers, places and cuts the graph as the flags say."""
+        request = self.request
+        return Pipeline(self.cluster, inline_calls=request.inline, allow_soft_placement=request.soft_placement)
 
     def values(self) -> dict[str, Array]:
         """The feeds; ConfigurationError when one was named without a file."""

@@ -23,7 +23,6 @@ from .failure import ConfigurationError, configuring, one_line
 from .feeds import write_values
 from .missing import placing
 from .outputs import check_outputs
-from .partition import cut
 from .request import Loaded, Request, check_fed, read, resolve
 from .screen import Screen, of_nodes, value_record, value_text
 from .simulate import check_trace, show, simulated, summary, write_trace
@@ -79,8 +78,7 @@ async def _prepare(session: Session, loaded: Loaded, screen: Screen) -> Mapping[
         request = tuple(loaded.feeds), loaded.fetches, loaded.targets
         await session.make_callable(*request)  # which Ctrl-C can end, as a large graph is prepared in a thread
         parts = session.prepare(*request).partitions
-        # A session runs graphs with loops uncut, and then has no parts to show.
-        check_fed(parts.values() if parts else [loaded.client_graph()])
+        check_fed(parts.values())
         return parts
 
 
@@ -99,12 +97,12 @@ async def _run(
 def _simulate(
     loaded: Loaded, parts: Mapping[str, Graph], trace: Path | None, screen: Screen
 ) -> tuple[Timeline | None, str | None]:
-    """What the step costs, or one line on why nobody knows: nothing takes time, or something cannot be timed or cut.
+    """What the step costs, or one line on why nobody knows: nothing takes time, or something cannot be timed.
 
     Values alone are an answer, unless a trace was asked for.
     """
     try:
-        timeline = simulated(loaded, parts or cut(loaded, screen), screen)
+        timeline = simulated(loaded, parts, screen)
     except RequestError as error:
         if trace is not None:
             raise

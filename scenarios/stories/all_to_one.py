@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...actors import BlockingSession
-from ...devices import local_cluster
+from ...devices import cut, local_cluster
 from ...devices.timing import simulate
 from ...devices.units import format_ns
-from ..cutting import cut
 from ..report import columns, step_report, value_line
 from ..workloads.reduction import all_to_one, all_to_one_tree
 

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...actors import BlockingSession
-from ...devices import local_cluster
+from ...devices import cut, local_cluster
 from ...devices.timing import simulate
-from ..cutting import cut
 from ..report import step_report, value_line
 from ..workloads.cnn import SIDE, cnn
 from ..workloads.parameters import uniform

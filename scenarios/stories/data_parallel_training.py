@@ -13,11 +13,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...actors import BlockingSession
-from ...devices import Cluster, local_cluster
+from ...devices import Cluster, cut, local_cluster
 from ...devices.timing import Timeline, simulate
 from ...devices.units import format_ns
 from ...graph import Graph, GraphDef
-from ..cutting import cut
 from ..report import columns, step_report
 from ..workloads.parameters import uniform
 from ..workloads.training import CLASSES, FEATURES, Kind, training_step

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...actors import BlockingSession
-from ...devices import Cluster, local_cluster
+from ...devices import Cluster, cut, local_cluster
 from ...devices.timing import Timeline, simulate
 from ...devices.units import format_bytes, format_ns
-from ..cutting import cut
 from ..report import columns, step_report, value_line
 from ..workloads.mlp import mlp
 from ..workloads.parameters import uniform

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...actors import BlockingSession
-from ...devices import Cluster, local_cluster
+from ...devices import Cluster, cut, local_cluster
 from ...devices.timing import Timeline, simulate
 from ...devices.units import format_bytes, format_ns
 from ...graph import Graph
-from ..cutting import cut
 from ..report import columns, step_report, value_line
 from ..workloads.parameters import uniform
 from ..workloads.resnet50 import resnet50

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...actors import BlockingSession
-from ...devices import Cluster, parse_cluster
+from ...devices import Cluster, cut, parse_cluster
 from ...devices.timing import Timeline, simulate
 from ...devices.units import format_ns
 from ...graph import Graph
-from ..cutting import cut
 from ..report import columns, step_report, value_line
 from ..workloads.parameters import uniform
 from ..workloads.transformer import TransformerSizes, transformer_encoder

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from partita.devices import local_cluster
+from partita.devices import cut, local_cluster
 from partita.devices.timing import simulate
 from partita.scenarios import all_to_one, all_to_one_tree, mlp
-from partita.scenarios.cutting import cut
 from partita.scenarios.report import columns, limits, value_line
 
 GPUS = [f"/device:GPU:{k}" for k in range(4)]

@@ -11,7 +11,7 @@ import pytest
 
 from partita.actors import BlockingSession, open_session
 from partita.actors.sessions.cluster_session import open_cluster_session
-from partita.devices import local_cluster
+from partita.devices import cut, local_cluster
 from partita.devices.placement.placer import place
 from partita.devices.timing import simulate
 from partita.errors import InvalidArgumentError, NotFoundError, PartitaError
@@ -27,7 +27,6 @@ from partita.graph import (
 )
 from partita.graph.builder import GraphBuilder
 from partita.graph.tensor_id import TensorId
-from partita.scenarios.cutting import cut
 
 
 def doubled() -> GraphBuilder:
@@ -111,7 +110,7 @@ async def test_what_is_no_cluster_is_refused_by_type(devices: Any) -> None:
 @pytest.mark.parametrize("partitions", [doubled(), doubled().graph(), doubled().graph_def(), "doubled.pb", None, []])
 def test_a_graph_in_the_place_of_its_parts_is_refused(partitions: Any) -> None:
     """With the function that makes the parts."""
-    with pytest.raises(InvalidArgumentError, match=r"no mapping from device names to graphs; .*cutting\.cut"):
+    with pytest.raises(InvalidArgumentError, match=r"no mapping from device names to graphs; .*partita\.devices\.cut"):
         simulate(partitions, "cpu:2")
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partita.devices import cut
 from partita.devices.timing import Timeline, simulate
 from partita.errors import InvalidArgumentError
 from partita.graph import DataType, Graph
 from partita.graph.builder import GraphBuilder
-from partita.scenarios.cutting import cut
 
 from .steps import StepBuilder, cluster, cpu
 

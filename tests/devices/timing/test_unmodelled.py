@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partita.devices import Cluster, local_cluster
+from partita.devices import Cluster, cut, local_cluster
 from partita.devices.timing import simulate
 from partita.devices.timing.unmodelled import check_modelled
 from partita.errors import UnimplementedError
@@ -16,7 +16,6 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.ops.properties import NodeProperties, join_entry
 from partita.graph.ops.registry import lookup_op, op_names
 from partita.graph.protos import AttrValue, FunctionDef
-from partita.scenarios.cutting import cut
 from tests.function_defs import LOWER, calling, func_attr, function_of
 
 from .steps import StepBuilder, cluster
