@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..graph.ops.device_kinds import DeviceKind
 from ..lazy import load_lazily
-from .catalog import add_models, remove_models
-from .cluster import Cluster, local_cluster
-from .cluster_file import as_cluster, load_cluster, parse_cluster
-from .device import Device
-from .kinds import KindDefaults, register_device_kind, unregister_device_kind
-from .spec import DeviceSpec
 
 if TYPE_CHECKING:
+    from ..graph.ops.device_kinds import DeviceKind
+    from .catalog import add_models, remove_models
+    from .cluster import Cluster, local_cluster
+    from .cluster_file import as_cluster, load_cluster, parse_cluster
+    from .device import Device
+    from .kinds import KindDefaults, register_device_kind, unregister_device_kind
     from .pipeline.cutting import cut
+    from .spec import DeviceSpec
 
 __all__ = [
     "Cluster",
@@ -33,4 +33,16 @@ __all__ = [
     "unregister_device_kind",
 ]
 
-load_lazily(__name__, {"pipeline.cutting": ["cut"]})
+load_lazily(
+    __name__,
+    {
+        ".graph.ops.device_kinds": ["DeviceKind"],
+        "catalog": ["add_models", "remove_models"],
+        "cluster": ["Cluster", "local_cluster"],
+        "cluster_file": ["as_cluster", "load_cluster", "parse_cluster"],
+        "device": ["Device"],
+        "kinds": ["KindDefaults", "register_device_kind", "unregister_device_kind"],
+        "pipeline.cutting": ["cut"],
+        "spec": ["DeviceSpec"],
+    },
+)
