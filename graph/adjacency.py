@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from .arrays import grouped
+
 _INLINE = 8
 
 
@@ -21,9 +23,9 @@ class Adjacency:
 
     def __init__(self, ends: npt.NDArray[np.int32], num_nodes: int) -> None:
         """`ends[e]` is the node at this end of edge `e`, or -1 for a removed edge."""
-        order = np.argsort(ends, kind="stable")
-        self._order = order
-        self._starts = np.searchsorted(ends[order], np.arange(num_nodes + 1))
+        edges = grouped(ends + 1, num_nodes + 1)  # owner 0 has the removed edges
+        self._order = edges.members
+        self._starts = edges.starts[1:]
         self._lists: dict[int, list[int]] = {}
 
     def of(self, node: int) -> list[int]:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidArgumentError
 from .adjacency import Adjacency
+from .arrays import Flags, Numbers, first_seen
 from .dtypes import Shape
 from .library.function_library import FunctionLibrary
 from .ops.properties import NodeProperties, properties_of
@@ -28,7 +29,6 @@ from .protos import FunctionDefLibrary
 from .versions import Versions
 
 Ids = npt.NDArray[np.int32]
-Numbers = npt.NDArray[np.int64]
 
 CONTROL_SLOT = -1
 SOURCE_ID = 0
@@ -54,6 +54,14 @@ class Details(Protocol):
 
     def properties(self, shared: NodeProperties, row: int) -> NodeProperties:
         """All properties of a node that shares `shared`; the same object every time."""
+
+
+def by_consumer(dst: Ids, dst_input: Ids) -> Numbers:
+    """The order of edges by consumer: data inputs by port, then control inputs as they came.
+
+    `sorted(range(len(dst)), key=lambda e: (dst[e], dst_input[e] == CONTROL_SLOT, dst_input[e]))`, as nodes list inputs.
+    """
+    return np.lexsort((dst_input, dst_input == CONTROL_SLOT, dst))
 
 
 def _column(values: npt.ArrayLike) -> array[int]:
@@ -90,7 +98,7 @@ class Columns:
         self._out: Adjacency | None = None
         self._by_name: dict[str, int] | None = None
         self._name_counter = 0
-        self._kinds: tuple[list[NodeProperties], npt.NDArray[np.int64]] | None = None
+        self._kinds: tuple[list[NodeProperties], Numbers] | None = None
         self._details: Details | None = None
         self._rows = array("i")  # of `_details` by node id, -1 for none; may be shorter than the other columns
 
@@ -235,7 +243,7 @@ class Columns:
         """`all_properties` without the details: ops and port types are right, attrs of nodes with details are not."""
         return self._properties
 
-    def distinct_properties(self) -> tuple[list[NodeProperties], npt.NDArray[np.int64]]:
+    def distinct_properties(self) -> tuple[list[NodeProperties], Numbers]:
         """The distinct `shared_properties` in order of appearance, and by node id which each has (-1: none)."""
         if self._kinds is None or len(self._kinds[1]) != len(self._properties):
             self._kinds = distinct_properties(self._properties)
@@ -292,14 +300,13 @@ class Columns:
         """`extend_nodes` with properties `kinds[kind_of[k]]`; no pass over the nodes has to tell kinds apart again."""
         known, known_of = self.distinct_properties()
         code_of = {id(properties): code for code, properties in enumerate(known)}
-        used, first, used_of = np.unique(kind_of, return_index=True, return_inverse=True)
-        codes = np.empty(len(used), np.int64)
-        for i in np.argsort(first).tolist():  # in order of appearance
-            codes[i] = code_of.setdefault(id(kinds[used[i]]), len(code_of))
+        seen = first_seen(kind_of)
+        used = kind_of[seen.first].tolist()
+        codes = np.array([code_of.setdefault(id(kinds[kind]), len(code_of)) for kind in used], np.int64)
         self.extend_nodes(names, list(map(kinds.__getitem__, kind_of.tolist())), requested)
-        of_code = dict(zip(codes.tolist(), used.tolist(), strict=True))  # `kinds` may name one object twice
+        of_code = dict(zip(codes.tolist(), used, strict=True))  # `kinds` may name one object twice
         added = [kinds[of_code[code]] for code in range(len(known), len(code_of))]
-        self._kinds = [*known, *added], np.concatenate([known_of, codes[used_of.reshape(-1)]])
+        self._kinds = [*known, *added], np.concatenate([known_of, codes[seen.number]])
 
     def extend_edges(
         self, src: npt.ArrayLike, src_output: npt.ArrayLike, dst: npt.ArrayLike, dst_input: npt.ArrayLike
@@ -309,7 +316,7 @@ class Columns:
             getattr(self, name).frombytes(np.asarray(values, np.int32).tobytes())
         self._in = self._out = None  # a bulk change starts the EdgeSet orders anew
 
-    def keep_only(self, keep: npt.NDArray[np.bool_]) -> bool:
+    def keep_only(self, keep: Flags) -> bool:
         """Removes every node whose id is False in `keep`, with its edges; tells whether there was any."""
         dead = [i for i in np.flatnonzero(~keep).tolist() if self._names[i] is not None]
         if not dead:

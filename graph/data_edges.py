@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .columns import SINK_ID, SOURCE_ID, EdgeArrays, Ids
+from .arrays import starts_of
+from .columns import SINK_ID, SOURCE_ID, EdgeArrays, Ids, by_consumer
 from .graph import Graph
 
 Output = tuple[int, int]
@@ -24,11 +25,10 @@ class DataEdges:
         """Reads all edges of `graph`."""
         edges = graph.edge_arrays()
         data = np.flatnonzero((edges.dst_input >= 0) & (edges.src != SOURCE_ID) & (edges.dst != SINK_ID))
-        nodes = np.arange(graph.num_node_ids + 1)
-        by_dst = data[np.lexsort((edges.dst_input[data], edges.dst[data]))]
+        by_dst = data[by_consumer(edges.dst[data], edges.dst_input[data])]
         by_src = data[np.argsort(edges.src[data], kind="stable")]
-        self._first_in: list[int] = np.searchsorted(edges.dst[by_dst], nodes).tolist()
-        self._first_out: list[int] = np.searchsorted(edges.src[by_src], nodes).tolist()
+        self._first_in: list[int] = starts_of(edges.dst[data], graph.num_node_ids).tolist()
+        self._first_out: list[int] = starts_of(edges.src[data], graph.num_node_ids).tolist()
         self._sources = _pairs(edges, edges.src, by_dst)
         self._readers = _pairs(edges, edges.dst, by_src)
 

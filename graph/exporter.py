@@ -12,7 +12,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from ..errors import InvalidArgumentError
-from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, Columns
+from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, Columns, by_consumer
 from .protos import GraphDef, LazyGraphDef, LazyNodeDef
 
 
@@ -36,8 +36,7 @@ def _input_strings(graph: Columns, first: int) -> dict[int, list[str]]:
     """Data inputs by port and control inputs by name, for every node from `first` on that has any."""
     edges = graph.edge_arrays()
     chosen = np.flatnonzero((edges.dst >= first) & (edges.src != SOURCE_ID) & (edges.dst != SINK_ID))
-    control = edges.dst_input[chosen] == CONTROL_SLOT
-    order = chosen[np.lexsort((edges.dst_input[chosen], control, edges.dst[chosen]))]
+    order = chosen[by_consumer(edges.dst[chosen], edges.dst_input[chosen])]
     names = graph.names()
     inputs: dict[int, list[str]] = {}
     for src, output, dst, port in zip(

@@ -9,18 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from .arrays import Integers, Numbers
 from .ops.properties import NodeProperties
 
-Integers = npt.NDArray[np.int64]
 
-
-def distinct_properties(properties: Sequence[NodeProperties | None]) -> tuple[list[NodeProperties], Integers]:
+def distinct_properties(properties: Sequence[NodeProperties | None]) -> tuple[list[NodeProperties], Numbers]:
     """The distinct properties objects in order of appearance, and for each node which of them it has (-1 for None)."""
     kinds: dict[int, int] = {}
     kind_of = np.array([-1 if p is None else kinds.setdefault(id(p), len(kinds)) for p in properties], np.int64)
-    first = np.unique(kind_of, return_index=True)[1]
+    first = np.unique(kind_of, return_index=True)[1]  # of kinds that are numbered as they come already
     return [p for i in first.tolist() if (p := properties[i]) is not None], kind_of
 
 
@@ -30,12 +28,14 @@ class PortTable:
     def __init__(self, facts: Sequence[Sequence[int]]) -> None:
         """`facts[kind][port]` is the fact."""
         self._counts = np.array([len(ports) for ports in facts], np.int64)
-        self._starts = np.cumsum(self._counts) - self._counts
+        self._starts = np.cumsum(self._counts) - self._counts  # of the ports of each kind, which follow each other
         self._flat = np.array([fact for ports in facts for fact in ports] + [0], np.int64)
 
-    def at(self, kind: npt.NDArray[np.int64], port: npt.NDArray[np.int32] | Integers) -> Integers:
+    def at(self, kind: Numbers, port: Integers) -> Numbers:
         """The fact of port `port[k]` of kind `kind[k]`, for all k; 0 where there is no such port."""
         if not len(kind):
             return np.zeros(0, np.int64)
+        # `facts[kind[k]][port[k]]` for all k at once. The look-up is made for all of them, so that one without a port
+        # of its own looks at row 0 before its answer is replaced.
         exists = (port >= 0) & (port < self._counts[kind])
         return np.where(exists, self._flat[np.where(exists, self._starts[kind] + port, 0)], 0)

@@ -33,7 +33,7 @@ FLOORS = {
 # the folder's own files, "ops/*" the folders in it. An import points to an earlier entry or stays in its own.
 INNER_FLOORS = {
     "graph": [
-        "dtypes attrs tensor tensor_id device_name suggestions collector message_fields protos",
+        "dtypes attrs tensor tensor_id device_name suggestions collector message_fields arrays protos",
         "ops",
         "library",
         "columns adjacency port_table versions exporter node graph data_edges validate",

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InternalError, InvalidArgumentError
+from ...graph.arrays import first_seen
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
 from ...graph.functions.body import FunctionBody, instantiate_call
@@ -141,11 +142,8 @@ class _Placer:
         pair = (self.kind * names + requested) * names + self.assigned
         pair[self.kind < 0] = -1
         pair[: SINK_ID + 1] = -1
-        unique, first, self.slot = np.unique(pair, return_index=True, return_inverse=True)
-        slots: dict[int, _Slot] = {}
-        for i in np.argsort(first).tolist():
-            slots[i] = _Slot(self._own_constraint(int(first[i])) if unique[i] >= 0 else Constraint(()))
-        self.slots = [slots[i] for i in range(len(unique))]
+        first, self.slot = first_seen(pair)
+        self.slots = [_Slot(self._own_constraint(i) if pair[i] >= 0 else Constraint(())) for i in first.tolist()]
 
     def _own_constraint(self, node_id: int) -> Constraint:
         kind: Kind = self.kinds[self.kind[node_id]]
@@ -270,10 +268,9 @@ class _Placer:
     def _assign_defaults(self, node_ids: npt.NDArray[np.intp]) -> None:
         if not node_ids.size:
             return
-        used, first = np.unique(self.slot[node_ids], return_index=True)
         defaults = np.zeros(len(self.slots), np.int64)
-        for i in np.argsort(first).tolist():
-            defaults[used[i]] = self._choices(int(node_ids[first[i]]))[0]
+        for node_id in self._first_of_slots(node_ids):
+            defaults[self.slot[node_id]] = self._choices(node_id)[0]
         self.assigned[node_ids] = defaults[self.slot[node_ids]]
 
     def _place_generators(self, nodes: Mask) -> None:
@@ -308,10 +305,14 @@ class _Placer:
         low[high < 0] = -1
         return low, high, waits
 
+    def _first_of_slots(self, node_ids: npt.NDArray[np.intp]) -> list[int]:
+        """The first node of each slot that some nodes have: errors name the first node that they are found at."""
+        first: list[int] = node_ids[first_seen(self.slot[node_ids]).first].tolist()
+        return first
+
     def _allowed(self, node_ids: npt.NDArray[np.intp]) -> Mask:
         """Per slot and interned device name, whether the nodes may go there; only for slots of those nodes."""
-        used, first = np.unique(self.slot[node_ids], return_index=True)
-        chosen = {int(used[i]): self._choices(int(node_ids[first[i]])) for i in np.argsort(first).tolist()}
+        chosen = {int(self.slot[node_id]): self._choices(node_id) for node_id in self._first_of_slots(node_ids)}
         allowed = np.zeros((len(self.slots), len(self.graph.device_names())), np.bool_)
         for slot, choices in chosen.items():
             allowed[slot, choices] = True

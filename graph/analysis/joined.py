@@ -7,12 +7,12 @@ order of the places and, within one, of node ids; source and sink are left out; 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Mapping
 
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ..arrays import ready_order
 from ..columns import CONTROL_SLOT, SINK_ID
 from ..dtypes import Shape
 from ..graph import Graph
@@ -157,17 +157,9 @@ class JoinedGraph:
         for targets in after:
             for n in targets:
                 waits[n] += 1
-        ready = deque(n for n, count in enumerate(waits) if not count)
-        order = []
-        while ready:
-            n = ready.popleft()
-            order.append(n)
-            for target in after[n]:
-                waits[target] -= 1
-                if not waits[target]:
-                    ready.append(target)
+        order = ready_order(after, waits)
         if len(order) < len(after):
-            stuck = next(n for n, count in enumerate(waits) if count)
+            stuck = min(set(range(len(after))).difference(order))
             raise InvalidArgumentError(
                 "the node waits for itself: its inputs form a cycle without a next iteration; break the cycle",
                 node=self.names[stuck],

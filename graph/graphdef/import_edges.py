@@ -8,13 +8,13 @@ node that exists already; port -1 is a control input.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import InvalidArgumentError
+from ..arrays import ready_order
 from ..columns import CONTROL_SLOT, Ids
 from ..dtypes import REF_OFFSET, dtype_name, types_compatible
 from ..graph import Graph
@@ -185,16 +185,7 @@ def _ready_order(properties: Sequence[NodeProperties], inputs: NodeInputs) -> li
         for s, _ in imported:
             if not (in_loop and ops[s] in _NEXT_ITERATIONS):
                 consumers[s].append(i)
-    ready = [i for i, count in enumerate(pending) if count == 0]
-    order = []
-    while ready:
-        i = heapq.heappop(ready)
-        order.append(i)
-        for consumer in consumers[i]:
-            pending[consumer] -= 1
-            if pending[consumer] == 0:
-                heapq.heappush(ready, consumer)
-    return order
+    return ready_order(consumers, pending, lowest_first=True)
 
 
 def edge_columns(

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import InvalidArgumentError, NotFoundError
+from ..arrays import grouped
 from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from ..dtypes import DataType, base_type
 from ..graph import Graph
@@ -163,9 +164,8 @@ def reachable_backwards(graph: Graph, seeds: Iterable[int]) -> npt.NDArray[np.bo
     edges = graph.edge_arrays()
     kept = edges.dst != SINK_ID
     dst, src = edges.dst[kept], edges.src[kept]
-    order = np.argsort(dst, kind="stable")
-    sources = src[order].tolist()
-    starts = np.searchsorted(dst[order], np.arange(count + 1)).tolist()
+    edges_into = grouped(dst, count)
+    starts, sources = edges_into.starts.tolist(), src[edges_into.members].tolist()
     seen = bytearray(count)
     seen[SOURCE_ID] = seen[SINK_ID] = 1
     stack = [seed for seed in seeds if not seen[seed]]

@@ -16,12 +16,13 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from ..arrays import starts_of
 from ..columns import CONTROL_SLOT, SINK_ID, EdgeArrays
 from ..dtypes import is_ref
 from ..graph import Graph
 from ..node import Node
 from ..ops.properties import NodeProperties
-from .traversal import reverse_post_order, rows
+from .traversal import reverse_post_order
 
 _PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
 
@@ -87,7 +88,7 @@ def _may_have_duplicates(kinds: _Kinds, value: Numbers, dst: Numbers, port: Numb
 def _survivors(graph: Graph, kinds: _Kinds, edges: EdgeArrays, value: Numbers) -> dict[int, int]:
     """Nodes to be merged -> the nodes that stay for them."""
     by_port = np.lexsort((edges.dst_input, edges.dst))  # control edges, whose port is -1, come first
-    starts, inputs = rows(edges.dst[by_port], value[by_port], graph.num_node_ids)
+    starts, inputs = starts_of(edges.dst, graph.num_node_ids).tolist(), value[by_port].tolist()
     sources = edges.src[by_port].tolist()
     num_controls = np.bincount(edges.dst[value < 0], minlength=graph.num_node_ids).tolist()
     kind_of, is_commutative = kinds.of.tolist(), kinds.is_commutative.tolist()

@@ -6,17 +6,9 @@ two equal nodes TensorFlow and we keep the same one.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
+from ..arrays import grouped
 from ..columns import SOURCE_ID
 from ..graph import Graph
-
-
-def rows(keys: npt.ArrayLike, items: npt.ArrayLike, count: int) -> tuple[list[int], list[int]]:
-    """Items by ascending key: those of key k are `items[starts[k]:starts[k + 1]]`; `keys` must be sorted."""
-    starts = np.searchsorted(np.asarray(keys), np.arange(count + 1))
-    return starts.tolist(), np.asarray(items).tolist()
 
 
 def reverse_post_order(graph: Graph) -> list[int]:
@@ -25,8 +17,8 @@ def reverse_post_order(graph: Graph) -> list[int]:
     Depth first; of the consumers of a node, edges in id order, the last one is gone into first.
     """
     edges = graph.edge_arrays()
-    by_src = np.argsort(edges.src, kind="stable")
-    starts, consumers = rows(edges.src[by_src], edges.dst[by_src], graph.num_node_ids)
+    edges_from = grouped(edges.src, graph.num_node_ids)
+    starts, consumers = edges_from.starts.tolist(), edges.dst[edges_from.members].tolist()
     left: list[int] = []
     seen = bytearray(graph.num_node_ids)
     stack = [SOURCE_ID]
