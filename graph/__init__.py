@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from .graphdef.files import graph_def_from_text, graph_def_to_text, load_graph_def, save_graph_def
     from .graphdef.import_options import ImportOptions, ImportResults
     from .graphdef.importer import graph_def_to_graph
-    from .node import Edge, Node, NodeClass
+    from .node import Edge, Node
     from .ops.properties import NodeProperties
+    from .ops.record import NodeClass
     from .ops.registry import register_op
     from .partition.options import PartitionOptions
     from .partition.recv_epochs import add_control_edges
@@ -140,8 +141,9 @@ load_lazily(
         "checked_import": ["import_graph_def"],
         "graphdef.import_options": ["ImportOptions", "ImportResults"],
         "graphdef.importer": ["graph_def_to_graph"],
-        "node": ["Edge", "Node", "NodeClass"],
+        "node": ["Edge", "Node"],
         "ops.properties": ["NodeProperties"],
+        "ops.record": ["NodeClass"],
         "ops.registry": ["register_op"],
         "partition.options": ["PartitionOptions"],
         "partition.recv_epochs": ["add_control_edges"],

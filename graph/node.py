@@ -7,7 +7,6 @@ edges must not be used any more (`Graph.is_valid_node` tells).
 
 from __future__ import annotations
 
-from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InternalError, InvalidArgumentError, NotFoundError
@@ -15,81 +14,16 @@ from .attrs import encode, guessed_type
 from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from .dtypes import DataType
 from .ops.properties import Attrs, NodeProperties
+from .ops.record import CONTROL_FLOW, NodeClass, record_of
 from .ops.registry import OpSignature
 
 if TYPE_CHECKING:
     from .graph import Graph
 
 
-class NodeClass(Enum):
-    """What the runtime treats specially about an op; OTHER for most."""
-
-    SWITCH = auto()
-    MERGE = auto()
-    ENTER = auto()
-    EXIT = auto()
-    NEXT_ITERATION = auto()
-    LOOP_COND = auto()
-    CONTROL_TRIGGER = auto()
-    SEND = auto()
-    HOST_SEND = auto()
-    RECV = auto()
-    HOST_RECV = auto()
-    CONSTANT = auto()
-    VARIABLE = auto()
-    IDENTITY = auto()
-    GET_SESSION_HANDLE = auto()
-    GET_SESSION_TENSOR = auto()
-    DELETE_SESSION_TENSOR = auto()
-    METADATA = auto()
-    SCOPED_ALLOCATOR = auto()
-    COLLECTIVE = auto()
-    OTHER = auto()
-
-
-_CLASS_OF_OP = {
-    "Switch": NodeClass.SWITCH,
-    "RefSwitch": NodeClass.SWITCH,
-    "_SwitchN": NodeClass.SWITCH,
-    "Merge": NodeClass.MERGE,
-    "RefMerge": NodeClass.MERGE,
-    "Enter": NodeClass.ENTER,
-    "RefEnter": NodeClass.ENTER,
-    "Exit": NodeClass.EXIT,
-    "RefExit": NodeClass.EXIT,
-    "NextIteration": NodeClass.NEXT_ITERATION,
-    "RefNextIteration": NodeClass.NEXT_ITERATION,
-    "LoopCond": NodeClass.LOOP_COND,
-    "ControlTrigger": NodeClass.CONTROL_TRIGGER,
-    "_Send": NodeClass.SEND,
-    "_HostSend": NodeClass.HOST_SEND,
-    "_Recv": NodeClass.RECV,
-    "_HostRecv": NodeClass.HOST_RECV,
-    "Const": NodeClass.CONSTANT,
-    "HostConst": NodeClass.CONSTANT,
-    "Variable": NodeClass.VARIABLE,
-    "VariableV2": NodeClass.VARIABLE,
-    "Identity": NodeClass.IDENTITY,
-    "RefIdentity": NodeClass.IDENTITY,
-    "GetSessionHandle": NodeClass.GET_SESSION_HANDLE,
-    "GetSessionHandleV2": NodeClass.GET_SESSION_HANDLE,
-    "GetSessionTensor": NodeClass.GET_SESSION_TENSOR,
-    "DeleteSessionTensor": NodeClass.DELETE_SESSION_TENSOR,
-    "Size": NodeClass.METADATA,
-    "Shape": NodeClass.METADATA,
-    "Rank": NodeClass.METADATA,
-    "_ScopedAllocator": NodeClass.SCOPED_ALLOCATOR,
-    "CollectiveReduce": NodeClass.COLLECTIVE,
-    "CollectiveBcastSend": NodeClass.COLLECTIVE,
-    "CollectiveBcastRecv": NodeClass.COLLECTIVE,
-}
-CONTROL_FLOW = frozenset({NodeClass.SWITCH, NodeClass.MERGE, NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION})
-"""classes of the nodes that steer which others run, and how often"""
-
-
 def class_of_op(op: str) -> NodeClass:
     """The class of nodes of that op."""
-    return _CLASS_OF_OP.get(op, NodeClass.OTHER)
+    return record_of(op).node_class
 
 
 class Edge:
@@ -251,7 +185,7 @@ class Node:
     @property
     def node_class(self) -> NodeClass:
         """What the runtime treats specially about the op."""
-        return class_of_op(self.op)
+        return self.properties.op_def.record.node_class
 
     @property
     def is_source(self) -> bool:
@@ -271,12 +205,12 @@ class Node:
     @property
     def is_send(self) -> bool:
         """Whether the node sends to a rendezvous."""
-        return self.node_class in (NodeClass.SEND, NodeClass.HOST_SEND)
+        return self.properties.op_def.record.is_send
 
     @property
     def is_recv(self) -> bool:
         """Whether the node receives from a rendezvous."""
-        return self.node_class in (NodeClass.RECV, NodeClass.HOST_RECV)
+        return self.properties.op_def.record.is_recv
 
     @property
     def is_control_flow(self) -> bool:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from partita.devices.kernels import cost_families as cost_families  # for what it registers
 from partita.devices.kernels import op_cost
 from partita.devices.kernels import registry as kernels
 from partita.graph.analysis import gradient_rules as gradients
 from partita.graph.analysis import shape_functions as shapes
 from partita.graph.dtypes import DataType, base_type, dtype_name
 from partita.graph.ops.kernel_facts import types_with_kernel
+from partita.graph.ops.record import record_of
 from partita.graph.ops.registry import OpSignature, lookup_op
 
 TARGET = Path(__file__).parent.parent / "docs" / "support.md"
@@ -68,7 +68,7 @@ def types_of(signature: OpSignature) -> str:
 
 def cost_of(op: str) -> str:
     """How a simulation counts the op."""
-    if op_cost.is_view(op):
+    if record_of(op).is_view:
         return "view"
     if op_cost.is_free(op):
         return "free"

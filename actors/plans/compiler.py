@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...devices.kernels.registry import is_waiting_for_files
 from ...graph.dtypes import DataType, base_type, is_ref
 from .assembler import Assembler
 from .binding import check_complete
@@ -317,7 +316,7 @@ def _chunks(instructions: list[Instruction], start: int, end: int) -> tuple[Chun
 
 def _set_apart(draft: Draft, segments: tuple[Segment, ...]) -> None:
     """Has kernels that wait for files run in worker threads from the first step on."""
-    waiting = [is_waiting_for_files(properties.op_def.name) for properties in draft.columns.kinds]
+    waiting = [properties.op_def.record.waits_for_files for properties in draft.columns.kinds]
     if any(waiting):
         kind = draft.columns.kind.tolist()
         for segment in segments:

@@ -13,7 +13,6 @@ from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...devices.kernels.in_place import into
-from ...devices.kernels.registry import is_waiting_for_files
 from ...errors import PartitaError, of_kernel
 from ...graph.dtypes import DataType, is_ref
 from .reuse import reusing
@@ -185,7 +184,7 @@ class Plan:
     def _may_run_in_thread(self, node: int) -> bool:
         """Whether a node only computes: not if it sends, or reads or writes what other nodes may write."""
         properties = self.properties[node]
-        if is_waiting_for_files(properties.op_def.name):
+        if properties.op_def.record.waits_for_files:
             return True
         types = (*properties.input_types, *properties.output_types)
         has_state = properties.op_def.is_stateful or any(t is DataType.RESOURCE or is_ref(t) for t in types)

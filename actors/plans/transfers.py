@@ -14,14 +14,12 @@ many tensors are ready at once, and not where nodes are placed at random.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...devices.kernels.registry import is_waiting_for_files
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import base_type
 from ...graph.partition import TRANSFER_OPS, TransferProperties, transfer_of
@@ -35,9 +33,9 @@ from .segments import Grouping, group
 if TYPE_CHECKING:
     from ...graph.graph import Graph
     from ...graph.ops.properties import NodeProperties
+    from ...graph.ops.record import OpRecord
 
 _BLOCK = 256  # instructions whose sends may travel together
-_LONG = re.compile("MatMul|Conv|Pool|Einsum|FFT|Cholesky|Svd|Qr|Eig|Inverse|Solve|LSTM|GRU|Sort|TopK")
 _WORTHWHILE = 1 / 32  # of all messages, what a round must save
 
 
@@ -231,14 +229,14 @@ def _first_alike(facts: Ints) -> Ints:
     return first
 
 
-def is_long(op: str) -> bool:
-    """Whether the kernel of `op` is likely to take long."""
-    return _LONG.search(op) is not None or is_waiting_for_files(op)
+def is_long(record: OpRecord) -> bool:
+    """Whether the kernel of an op is likely to take long."""
+    return record.takes_long or record.waits_for_files
 
 
 def _blocks(draft: Draft) -> Ints:
     """Per node: a number that is equal for sends that may travel together."""
-    takes_long = np.array([is_long(p.op_def.name) for p in draft.columns.kinds], bool)
+    takes_long = np.array([is_long(p.op_def.record) for p in draft.columns.kinds], bool)
     instruction = np.cumsum(draft.emits)
     long_before = np.cumsum(takes_long[draft.columns.kind])
     block: Ints = instruction // _BLOCK + long_before * (len(instruction) // _BLOCK + 1)

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ...devices.kernels.registry import is_deferred, is_waiting_for_files, lookup
-from ..plans.binding import PLACEHOLDERS
+from ...devices.kernels.registry import is_deferred, lookup
 from ..plans.roles import Role, role_of
 from .graph_runner import GraphRunner
 
@@ -30,7 +29,10 @@ class ConstantEvaluator:
         op, role = properties.op, role_of(properties.op)
         if role is not Role.COMPUTE:
             return role in _ROLES
-        return op not in PLACEHOLDERS and lookup(op) is not None and not (is_deferred(op) or is_waiting_for_files(op))
+        record = properties.op_def.record
+        if record.must_be_fed or record.waits_for_files or is_deferred(op):
+            return False
+        return lookup(op) is not None
 
     def run(self, graph: Graph, fetches: Sequence[str]) -> list[Array]:
         """The values of tensors, in the order asked; raises the error of a node that fails."""

@@ -192,7 +192,7 @@ class Functions:
         for segment in plan.segments:
             for node in segment.origins:
                 kind = plan.properties[node]
-                if is_long(kind.op):
+                if is_long(kind.op_def.record):
                     size += _OF_A_LONG_KERNEL - 1
                 elif calls_functions(kind, self.library):
                     size += _OF_A_CALL - 1 + size_of_call(kind, self, plan.device)

@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ...errors import AlreadyExistsError, InvalidArgumentError
+from ...errors import InvalidArgumentError
 from ...graph.dtypes import DataType, item_size
+from ...graph.ops.op_table import OpTable
+from ...graph.ops.record import record_of
 
 Dims = tuple[int, ...]
 
@@ -51,20 +53,17 @@ class CostContext:
 
 Count = Callable[[CostContext], int]
 
-_FLOPS: dict[str, Count] = {}
-_BYTES: dict[str, Count] = {}
-_WAITS: dict[str, Count] = {}
+_FLOPS: OpTable[Count] = OpTable("a count of operations", __package__, "_costs", via=__name__)
+_BYTES: OpTable[Count] = OpTable("a count of bytes", __package__, "_costs", via=__name__)
+_WAITS: OpTable[Count] = OpTable("a count of nanoseconds", __package__, "_costs", via=__name__)
+_FREE: OpTable[bool] = OpTable("no cost", __package__, "_costs", via=__name__)
 _MATRIX: set[str] = set()
-_FREE: set[str] = set()
-_VIEWS: set[str] = set()
 
 
-def _register(table: dict[str, Count], ops: Sequence[str], what: str) -> Callable[[Count], Count]:
+def _register(table: OpTable[Count], ops: Sequence[str]) -> Callable[[Count], Count]:
     def register(count: Count) -> Count:
         for op in ops:
-            if op in table:
-                raise AlreadyExistsError(f"op {op!r} has a count of {what} already; remove one of the two", op=op)
-            table[op] = count
+            table.add(op, count)
         return count
 
     return register
@@ -77,12 +76,12 @@ def flops(*ops: str, matrix: bool = False) -> Callable[[Count], Count]:
     """
     if matrix:
         _MATRIX.update(ops)
-    return _register(_FLOPS, ops, "operations")
+    return _register(_FLOPS, ops)
 
 
 def bytes_moved(*ops: str) -> Callable[[Count], Count]:
     """Registers the decorated count of bytes read and written for each of `ops`; AlreadyExistsError if one is taken."""
-    return _register(_BYTES, ops, "bytes")
+    return _register(_BYTES, ops)
 
 
 def moves(*ops: str) -> None:
@@ -92,33 +91,23 @@ def moves(*ops: str) -> None:
 
 def waits(*ops: str) -> Callable[[Count], Count]:
     """Registers the decorated count of nanoseconds that `ops` take on any device, besides what they compute."""
-    return _register(_WAITS, ops, "nanoseconds")
+    return _register(_WAITS, ops)
 
 
 def free(*ops: str) -> None:
-    """Registers ops that take no time on a device: they only pass on names, shapes or buffers."""
-    _FREE.update(ops)
-
-
-def view(*ops: str) -> None:
-    """Registers ops that take no time and whose outputs share the buffer of their first input."""
-    _FREE.update(ops)
-    _VIEWS.update(ops)
+    """Registers ops that take no time on a device: they only pass on names or shapes. Views are free anyway."""
+    for op in ops:
+        _FREE.add(op, True)
 
 
 def is_free(op: str) -> bool:
     """Whether nodes of that op take no time."""
-    return op in _FREE
-
-
-def is_view(op: str) -> bool:
-    """Whether outputs of that op share the buffer of the op's first input."""
-    return op in _VIEWS
+    return record_of(op).is_view or op in _FREE
 
 
 def is_matrix(op: str) -> bool:
     """Whether that op runs on the units for matrix products."""
-    return op in _MATRIX
+    return op in _FLOPS and op in _MATRIX
 
 
 def has_formula(op: str) -> bool:
@@ -128,7 +117,7 @@ def has_formula(op: str) -> bool:
 
 def flops_of(c: CostContext) -> int:
     """Operations of one run of the op; InvalidArgumentError when its shapes cannot be those of such an op."""
-    if c.op in _FREE:
+    if is_free(c.op):
         return 0
     count = _FLOPS.get(c.op)
     return _counted(count, c) if count is not None else elements_written(c)
@@ -142,7 +131,7 @@ def waits_ns(c: CostContext) -> int:
 
 def bytes_of(c: CostContext) -> int:
     """Bytes that one run of the op reads and writes; InvalidArgumentError when its shapes cannot be right."""
-    if c.op in _FREE:
+    if is_free(c.op):
         return 0
     count = _BYTES.get(c.op)
     return _counted(count, c) if count is not None else input_bytes(c) + output_bytes(c)

@@ -11,15 +11,14 @@ its cost in the module `*_costs` beside it; its shape function and gradient in t
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...errors import AlreadyExistsError, PartitaError
+from ...errors import PartitaError
 from ...graph.dtypes import DataType
+from ...graph.ops.op_table import OpTable
+from ...graph.ops.record import record_of
 
 if TYPE_CHECKING:
     from ..state import DeviceState
@@ -47,59 +46,29 @@ class Construction:
 
 Factory = Callable[[Construction], Kernel]
 
-_FACTORIES: dict[str, Factory] = {}
+_FACTORIES: OpTable[Factory] = OpTable("a kernel", __package__, via=__name__)
 _DEFERRED: set[str] = set()
-_WAITING: set[str] = set()
-_OURS: dict[str, Factory] = {}
-_PACKAGE = __name__.removesuffix("devices.kernels.registry")
 
 
 def kernel(*ops: str) -> Callable[[Factory], Factory]:
     """Registers the decorated factory for each of `ops`; AlreadyExistsError if one is taken."""
 
-    ours = _is_called_by_us()
-
     def register(factory: Factory) -> Factory:
         for op in ops:
-            if op in _FACTORIES:
-                raise AlreadyExistsError(f"op {op!r} has a kernel already; remove one of the two registrations", op=op)
-            _FACTORIES[op] = factory
-            if ours:
-                _OURS[op] = factory
+            _FACTORIES.add(op, factory)
         return factory
 
     return register
 
 
-def _is_called_by_us() -> bool:
-    """Whether the module that registers a kernel, the first outside of this one on the stack, is of this package."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
-        frame = frame.f_back
-    return str(frame.f_globals.get("__name__")).startswith(_PACKAGE)
-
-
 def is_ours(op: str) -> bool:
     """Whether the kernel of `op` was registered by this package, whose tests see to it that it keeps its word."""
-    return op in _OURS and _OURS[op] is lookup(op)
+    return _FACTORIES.is_ours(op)
 
 
 def simple(op: str, function: Kernel) -> None:
     """Registers `function` itself as the kernel of an op whose attrs do not change what is computed."""
     kernel(op)(lambda node: function)
-
-
-def waits_for_files(*ops: str) -> None:
-    """Says that the kernels of `ops` wait for the file system and leave the device's state alone.
-
-    They may run in a worker thread, from the first time on, although the ops are declared as stateful.
-    """
-    _WAITING.update(ops)
-
-
-def is_waiting_for_files(op: str) -> bool:
-    """Whether the kernel of `op` may wait long for the file system."""
-    return op in _WAITING
 
 
 class Call(Protocol):
@@ -146,8 +115,7 @@ def deferred_kernel(*ops: str) -> Callable[[StartFactory], StartFactory]:
 
 def is_deferred(op: str) -> bool:
     """Whether the outputs of an op may come later than its kernel returns."""
-    _register_families()
-    return op in _DEFERRED
+    return record_of(op).waits or op in _DEFERRED
 
 
 def outputs(values: Sequence[Any]) -> Any:
@@ -157,19 +125,11 @@ def outputs(values: Sequence[Any]) -> Any:
     return tuple(values) if values else None
 
 
-@cache
-def _register_families() -> None:
-    """Imports the families on the first look-up: whoever never runs or infers anything does not wait for them."""
-    import_module(".families", __package__)
-
-
 def lookup(op: str) -> Factory | None:
     """The factory of `op`, or None when Partita has no kernel for it."""
-    _register_families()
     return _FACTORIES.get(op)
 
 
 def registered_ops() -> frozenset[str]:
     """Names of all ops that have a kernel."""
-    _register_families()
     return frozenset(_FACTORIES)

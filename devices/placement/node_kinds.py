@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from ...graph.dtypes import DataType, is_ref
 from ...graph.graph import Graph
-from ...graph.node import NodeClass, class_of_op
+from ...graph.node import class_of_op
 from ...graph.ops.kernel_facts import deciding_attrs, find_kernel
 from ...graph.ops.properties import NodeProperties, split_entry
+from ...graph.ops.record import NodeClass
 from ...graph.ops.registry import OpSignature, find_op
 from .colocation import CLASS_ATTR, needs_source_device
 

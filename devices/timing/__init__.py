@@ -1,6 +1,5 @@
 """Virtual time: op costs, the simulated cluster, and the timeline it produces."""
 
-from ..kernels import cost_families as cost_families  # for what the families register
 from .cost_source import CostSource, OpCost, RooflineSource
 from .simulate import simulate
 from .timeline import BASIS, Timeline, TimelineEvent, start_times

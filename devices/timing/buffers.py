@@ -12,13 +12,15 @@ from math import prod
 from ...graph.dtypes import item_size
 from ...graph.ops.device_kinds import device_kind
 from ...graph.ops.memory_types import memory_types
+from ...graph.ops.record import NodeClass
 from ..cluster import Cluster
-from ..kernels.op_cost import Dims, is_view
+from ..kernels.op_cost import Dims
 from ..memory import Buffer, Place
 from .log import StepLog
 from .work import Duty, Work
 
-_WHOLE_STEP_OPS = frozenset({"Const", "HostConst", "Variable", "VariableV2", "VarHandleOp"})
+_WHOLE_STEP = (NodeClass.CONSTANT, NodeClass.VARIABLE)
+_VARIABLE_HANDLE = "VarHandleOp"  # which stands for the variable behind it
 
 Output = tuple[int, int]  # joint node number, output
 
@@ -32,7 +34,7 @@ def buffers_of(work: Work, log: StepLog, cluster: Cluster) -> list[Buffer]:
     for (n, output), end in sorted(last_use.items()):
         place, size = memories.of(n)[output]
         start = log.start_ns[n]
-        if work.graph.ops[n] in _WHOLE_STEP_OPS:
+        if work.graph.classes[n] in _WHOLE_STEP or work.graph.ops[n] == _VARIABLE_HANDLE:
             start, end = 0, makespan
         buffers.append(Buffer(work.devices[work.device[n]], place, start, end, size))
     return buffers
@@ -62,14 +64,14 @@ def _roots(work: Work) -> dict[Output, Output]:
     for n in graph.order():
         if work.duty[n] is Duty.DEAD:
             continue
-        op, inputs = graph.ops[n], graph.inputs[n]
+        record, inputs = graph.properties[n].op_def.record, graph.inputs[n]
         same_memory = n in work.routes and not work.routes[n].links
         if same_memory:
             inputs = graph.inputs[graph.sender[n]]
-        is_alias = bool(inputs) and (same_memory or is_view(op))
+        is_alias = bool(inputs) and (same_memory or record.is_view)
         for output in range(len(work.shapes[n])):
             own = n, output
-            roots[own] = roots.get(inputs[output if op == "IdentityN" else 0], own) if is_alias else own
+            roots[own] = roots.get(inputs[output if record.regroups else 0], own) if is_alias else own
     return roots
 
 
@@ -93,7 +95,7 @@ class _Memories:
     def _outputs(self, n: int) -> list[tuple[Place, int]]:
         properties, device_type = self._work.graph.properties[n], self._types[self._work.device[n]]
         dims, types = list(self._work.shapes[n]), list(properties.output_types)
-        is_handle = properties.op == "VarHandleOp"
+        is_handle = properties.op == _VARIABLE_HANDLE
         if is_handle:  # the handle is on the host and small: what counts is the variable behind it, which is not
             dims, types = [tuple(size or 1 for size in properties.attrs["shape"] or ())], [properties.attrs["dtype"]]
         has_one_memory = is_handle or not device_kind(device_type).own_memory

@@ -17,7 +17,7 @@ from ...graph.dtypes import Array, Shape
 from ...graph.graph import Graph
 from ...graph.graphdef.importer import graph_def_to_graph
 from ...graph.graphdef.sources import GraphSource
-from ...graph.node import NodeClass
+from ...graph.ops.record import NodeClass
 from ...graph.shape_inference.infer import Feeds, Shapes, infer_joined
 from ..cluster import Cluster
 from ..cluster_file import as_cluster

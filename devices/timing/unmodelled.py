@@ -16,8 +16,8 @@ from ...errors import UnimplementedError
 from ...graph.analysis.joined import JoinedGraph
 from ...graph.library.calls import called_function, functions_named_by, is_call
 from ...graph.library.function_library import FunctionLibrary
-from ...graph.node import NodeClass
 from ...graph.ops.properties import NodeProperties
+from ...graph.ops.record import NodeClass
 from ...graph.passes.inline import forbids_inlining
 from ...graph.passes.lower_functional import LOWER_ATTR, is_functional
 

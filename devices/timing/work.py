@@ -18,7 +18,7 @@ from math import prod
 
 from ...graph.analysis.joined import JoinedGraph
 from ...graph.dtypes import item_size
-from ...graph.node import NodeClass
+from ...graph.ops.record import NodeClass
 from ...graph.shape_inference.infer import InferredShapes
 from ..cluster import Cluster
 from ..kernels.op_cost import Dims

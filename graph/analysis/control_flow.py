@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from ...errors import InternalError, InvalidArgumentError, NotFoundError
 from ..columns import SINK_ID, SOURCE_ID
 from ..graph import Graph
-from ..node import NodeClass, class_of_op
+from ..node import class_of_op
+from ..ops.record import NodeClass
 from ..ops.summaries import node_for_error
 
 UNREACHABLE = -1

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from ...errors import InternalError
 from ..dtypes import DataType, Shape, item_size
 from ..graph import Graph
-from ..node import Node, NodeClass
+from ..node import Node
+from ..ops.record import NodeClass
 from ..protos import StepStats
 
 UNKNOWN = -1

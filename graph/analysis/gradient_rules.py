@@ -21,12 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from ...errors import AlreadyExistsError
 from ..dtypes import Array, DataType
+from ..ops.op_table import FAMILIES, OpTable
+from ..ops.record import families, record_of
 
 if TYPE_CHECKING:
     from ..builder.builder import GraphBuilder, Input
@@ -121,7 +120,7 @@ class Forward:
 Rule = Callable[..., Gradients]
 """takes a `Forward` and one Tensor per output"""
 
-_RULES: dict[str, Rule | None] = {}
+_RULES: OpTable[Rule] = OpTable("a gradient", FAMILIES, "_gradients", via=__name__)
 _TAKES_NONE: set[str] = set()
 
 
@@ -133,7 +132,7 @@ def gradient(*ops: str, takes_none: bool = False) -> Callable[[Rule], Rule]:
 
     def register(rule: Rule) -> Rule:
         for op in ops:
-            _store(op, rule)
+            _RULES.add(op, rule)
         if takes_none:
             _TAKES_NONE.update(ops)
         return rule
@@ -141,42 +140,22 @@ def gradient(*ops: str, takes_none: bool = False) -> Callable[[Rule], Rule]:
     return register
 
 
-def flat(*ops: str) -> None:
-    """Registers ops whose outputs do not change, or not continuously, with their inputs."""
-    for op in ops:
-        _store(op, None)
-
-
-def _store(op: str, rule: Rule | None) -> None:
-    if op in _RULES:
-        raise AlreadyExistsError(f"op {op!r} has a gradient already; remove one of the two registrations", op=op)
-    _RULES[op] = rule
-
-
-@cache
-def _register_families() -> None:
-    """Imports the families on the first look-up: whoever never asks for gradients does not wait for them."""
-    import_module("..ops.gradient_families", __package__)
-
-
 def is_registered(op: str) -> bool:
     """Whether it is known how, or that nothing, flows back through the op."""
-    _register_families()
-    return op in _RULES
+    return record_of(op).is_flat or op in _RULES
 
 
 def lookup(op: str) -> Rule | None:
     """The rule of `op`; None when it is flat. Raises KeyError for ops that are not registered."""
-    _register_families()
-    return _RULES[op]
+    return None if record_of(op).is_flat else _RULES[op]
 
 
 def takes_none(op: str) -> bool:
     """Whether the rule of `op` is given None, not zeros, for an output into which nothing flows back."""
-    return op in _TAKES_NONE
+    return op in _RULES and op in _TAKES_NONE
 
 
 def registered_ops() -> frozenset[str]:
     """All ops with a rule or registered as flat."""
-    _register_families()
-    return frozenset(_RULES)
+    flat_ops = (op for ops in families().values() for op in ops if record_of(op).is_flat)
+    return frozenset(_RULES).union(flat_ops)

@@ -16,8 +16,9 @@ from ..arrays import ready_order
 from ..columns import CONTROL_SLOT, SINK_ID
 from ..dtypes import Shape
 from ..graph import Graph
-from ..node import NodeClass, class_of_op
+from ..node import class_of_op
 from ..ops.properties import NodeProperties
+from ..ops.record import NodeClass
 from .transfers import Transfer, transfer_of
 
 _SENDS = (NodeClass.SEND, NodeClass.HOST_SEND)

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 
 from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from ..graph import Graph
-from ..node import NodeClass
+from ..ops.record import NodeClass
 from .cost_model import CostModel
 
 COPY_US = 10

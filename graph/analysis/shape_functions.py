@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib import import_module
 from typing import Any
 
-from ...errors import AlreadyExistsError, InvalidArgumentError
+from ...errors import InvalidArgumentError
 from ..dtypes import Array, DataType, Shape
+from ..ops.op_table import FAMILIES, OpTable
 
 
 @dataclass(slots=True)
@@ -40,7 +39,7 @@ class ShapeContext:
 
 ShapeFunction = Callable[[ShapeContext], Sequence[Shape]]
 
-_FUNCTIONS: dict[str, ShapeFunction] = {}
+_FUNCTIONS: OpTable[ShapeFunction] = OpTable("a shape function", FAMILIES, "_shapes", via=__name__)
 
 
 def shape_fn(*ops: str) -> Callable[[ShapeFunction], ShapeFunction]:
@@ -48,29 +47,19 @@ def shape_fn(*ops: str) -> Callable[[ShapeFunction], ShapeFunction]:
 
     def register(function: ShapeFunction) -> ShapeFunction:
         for op in ops:
-            if op in _FUNCTIONS:
-                raise AlreadyExistsError(f"op {op!r} has a shape function already; remove one of the two", op=op)
-            _FUNCTIONS[op] = function
+            _FUNCTIONS.add(op, function)
         return function
 
     return register
 
 
-@cache
-def _register_families() -> None:
-    """Imports the families on the first look-up: whoever never runs or infers anything does not wait for them."""
-    import_module("..ops.shape_families", __package__)
-
-
 def lookup(op: str) -> ShapeFunction | None:
     """The shape function of `op`, or None when Partita has none."""
-    _register_families()
     return _FUNCTIONS.get(op)
 
 
 def registered_ops() -> frozenset[str]:
     """Names of all ops that have a shape function."""
-    _register_families()
     return frozenset(_FUNCTIONS)
 
 

@@ -20,8 +20,9 @@ from ..data_edges import DataEdges, Output
 from ..dtypes import Array, DataType, base_type
 from ..graph import Graph
 from ..library.calls import called_function
-from ..node import NodeClass, class_of_op
+from ..node import class_of_op
 from ..ops.properties import NodeProperties
+from ..ops.record import NodeClass
 from ..passes.lower_functional import is_functional
 from ..protos import NameAttrList
 from .liveness import Condition, Liveness

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from ..data_edges import DataEdges, Output
 from ..graph import Graph
-from ..node import NodeClass, class_of_op
+from ..node import class_of_op
+from ..ops.record import NodeClass
 from .loops import Loop, Loops
 
 

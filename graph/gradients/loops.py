@@ -24,7 +24,8 @@ from ..analysis.control_flow import build_control_flow_info
 from ..columns import SINK_ID
 from ..data_edges import DataEdges, Output
 from ..graph import Graph
-from ..node import NodeClass, class_of_op
+from ..node import class_of_op
+from ..ops.record import NodeClass
 
 
 @dataclass(eq=False, slots=True)

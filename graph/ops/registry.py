@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any
+from typing import Any, Unpack
 
 from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ..attrs import decode
 from ..dtypes import DataType
 from ..protos import OpDef, OpList
 from .collectives import is_collective
+from .record import Facts, add_record, record_of
 from .testing_ops import testing_ops
 
 PRODUCER = 2474  # the GraphDef version of the TensorFlow whose registry this is
@@ -53,6 +54,7 @@ class OpSignature:
     def __init__(self, message: OpDef) -> None:
         self.message = message
         self.name = message.name
+        self.record = record_of(message.name)
         self.input_args = tuple(map(_arg, message.input_arg))
         self.output_args = tuple(map(_arg, message.output_arg))
         self.attrs = {attr.name: _attr(attr) for attr in message.attr}
@@ -82,7 +84,8 @@ class OpSignature:
     def is_collective(self) -> bool:
         """Whether the op exchanges tensors with other devices, or other steps, while it runs."""
         names = (*(arg.name for arg in self.input_args), *self.attrs)
-        return is_collective(self.name, names, flagged=self.message.is_distributed_communication)
+        flagged = self.message.is_distributed_communication or self.record.is_collective
+        return is_collective(names, flagged=flagged)
 
     def __repr__(self) -> str:
         return f"<OpSignature {self.name}>"
@@ -150,12 +153,16 @@ def lookup_op(name: str) -> OpSignature:
     return found
 
 
-def register_op(message: OpDef) -> OpSignature:
-    """Adds an op of your own; AlreadyExistsError if the name is taken."""
+def register_op(message: OpDef, **facts: Unpack[Facts]) -> OpSignature:
+    """Adds an op of your own; AlreadyExistsError if the name is taken.
+
+    `facts` are what its record says beside the signature: `register_op(message, takes_long=True, is_flat=True)`.
+    """
     if find_op(message.name) is not None:
         raise AlreadyExistsError(
             f"Op with name {message.name} is registered already; choose another name", op=message.name
         )
+    add_record(message.name, facts)
     signature = OpSignature(message)
     _signatures[message.name] = signature
     return signature

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from ..columns import SOURCE_ID
 from ..dtypes import is_ref
 from ..graph import Graph
-from ..node import Node, NodeClass, class_of_op
+from ..node import Node, class_of_op
+from ..ops.record import NodeClass
 
 _WITH_PRODUCER = frozenset({NodeClass.SWITCH, NodeClass.EXIT})
 _WITH_CONSUMER = frozenset({NodeClass.ENTER, NodeClass.NEXT_ITERATION})

@@ -27,8 +27,9 @@ from ..analysis.control_flow import FRAMED, ControlFlowInfo, build_control_flow_
 from ..columns import SINK_ID, SOURCE_ID
 from ..dtypes import DataType
 from ..graph import Graph
-from ..node import Node, NodeClass, class_of_op
+from ..node import Node, class_of_op
 from ..ops.properties import NodeProperties, properties_of
+from ..ops.record import NodeClass
 from .pairs import empty_constant
 
 PREFIX = "_cloop"

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from ..columns import SINK_ID, SOURCE_ID
 from ..graph import Graph
-from ..node import CONTROL_FLOW, class_of_op
+from ..node import class_of_op
+from ..ops.record import CONTROL_FLOW
 
 
 def remove_dead_nodes(graph: Graph) -> Graph:

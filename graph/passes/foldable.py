@@ -17,8 +17,9 @@ import numpy.typing as npt
 from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from ..dtypes import Array, Shape, numpy_dtype
 from ..graph import Graph
-from ..node import CONTROL_FLOW, Node, NodeClass, class_of_op
+from ..node import Node, class_of_op
 from ..ops.properties import NodeProperties
+from ..ops.record import CONTROL_FLOW, NodeClass
 from ..ops.registry import find_op
 
 Shapes = Mapping[str, Sequence[Shape]]

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from ..dtypes import is_ref
 from ..graph import Graph
-from ..node import Node, NodeClass
+from ..node import Node
+from ..ops.record import NodeClass
 
 _STAYS_AFTER = frozenset({NodeClass.RECV, NodeClass.HOST_RECV, NodeClass.SWITCH})
 

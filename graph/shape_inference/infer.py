@@ -27,8 +27,8 @@ from ..dtypes import Array, Shape, numpy_dtype
 from ..functions.body import FunctionBody, instantiate_call
 from ..graph import Graph
 from ..library.calls import called_function
-from ..node import NodeClass
 from ..ops.properties import NodeProperties
+from ..ops.record import NodeClass
 from ..tensor_id import parse_tensor_name
 from ..validate import check_given_attrs
 from .assumptions import Assumptions

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from ..analysis.shape_functions import ShapeContext, lookup
 from ..dtypes import Array, DataType, Shape, base_type
-from ..node import NodeClass, class_of_op
+from ..node import class_of_op
 from ..ops.properties import NodeProperties
+from ..ops.record import NodeClass
 from .calls import Shapes
 from .values import is_partial, known_sizes
 

@@ -15,7 +15,7 @@ from partita.actors.sessions.session import open_session
 from partita.graph.dtypes import Array, DataType, Shape, base_type, numpy_dtype
 from partita.graph.graph import Graph
 from partita.graph.graphdef.importer import graph_def_to_graph
-from partita.graph.node import NodeClass
+from partita.graph.ops.record import NodeClass
 from partita.graph.protos import GraphDef
 from partita.graph.shape_inference.infer import Shapes, infer_shapes
 from tests.conformance.corpus import Case, ShapeCase, shape_cases

@@ -5,12 +5,10 @@ Flows in: shapes. Flows out: byte counts, and which ops take no time.
 
 from __future__ import annotations
 
-from ..op_cost import CostContext, bytes_moved, free, moves, output_bytes, rows_picked, view
+from ..op_cost import CostContext, bytes_moved, free, moves, output_bytes, rows_picked
 
-view("ExpandDims", "Reshape", "Squeeze")
 free(
     "BroadcastArgs",
-    "BroadcastGradientArgs",
     "ConcatOffset",
     "InvertPermutation",
     "Rank",

@@ -6,30 +6,8 @@ has no input bytes worth counting. Sends and receives are here because the links
 
 from __future__ import annotations
 
-from ..op_cost import CostContext, free, moves, view, waits
+from ..op_cost import CostContext, free, moves, waits
 
-view(
-    "EnsureShape",
-    "Enter",
-    "Exit",
-    "Identity",
-    "IdentityN",
-    "LoopCond",
-    "Merge",
-    "NextIteration",
-    "PlaceholderWithDefault",
-    "PreventGradient",
-    "RefEnter",
-    "RefExit",
-    "RefIdentity",
-    "RefMerge",
-    "RefNextIteration",
-    "RefSwitch",
-    "StopGradient",
-    "Switch",
-    "_Retval",
-    "_SwitchN",
-)
 free(
     "Assert",
     "Const",

@@ -19,7 +19,7 @@ from ....graph.formats.bundle_merge import merge_bundles
 from ....graph.formats.bundle_reader import BundleReader
 from ....graph.formats.bundle_writer import BundleWriter
 from ....graph.formats.slice_keys import decode_name
-from ..registry import Construction, Kernel, kernel, outputs, waits_for_files
+from ..registry import Construction, Kernel, kernel, outputs
 from ..support import require
 
 
@@ -126,9 +126,6 @@ def merge(node: Construction) -> Kernel:
         merge_bundles(sources, os.fsdecode(destination.item()), delete_old_directories=delete, allow_missing=allow)
 
     return merge_files
-
-
-waits_for_files("SaveV2", "RestoreV2", "MergeV2Checkpoints")
 
 
 def _text(value: str) -> Array:

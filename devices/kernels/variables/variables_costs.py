@@ -6,9 +6,8 @@ buffer of the variable.
 
 from __future__ import annotations
 
-from ..op_cost import CostContext, bytes_moved, flops, free, moves, rows_picked, view
+from ..op_cost import CostContext, bytes_moved, flops, free, moves, rows_picked
 
-view("ReadVariableOp")
 free(
     "AssignVariableOp",
     "DestroyResourceOp",

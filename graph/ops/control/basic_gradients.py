@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....errors import NotFoundError
-from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
+from ...analysis.gradient_rules import Forward, Gradients, gradient
 
 if TYPE_CHECKING:
     from ...builder.handles import Tensor
@@ -43,6 +43,3 @@ def prevented(op: Forward, _grad: Tensor) -> Gradients:
     """Raises NotFoundError with the node's message."""
     message = op.attrs["message"].decode() or "it prevents gradients; stop them before it"
     raise NotFoundError(f"gradient explicitly disabled. Reason: {message}", node=op.name, op=op.op)
-
-
-flat("ControlTrigger", "NoOp")

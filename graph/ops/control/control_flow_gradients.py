@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
+from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...dtypes import DataType
 
 if TYPE_CHECKING:
     from ...builder.handles import Tensor
-
-flat("LoopCond")
 
 
 @gradient("Switch", "RefSwitch", "_SwitchN", takes_none=True)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
+from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...analysis.gradient_support import conjugate, undo_broadcast
 
 if TYPE_CHECKING:
     from ...builder.handles import Tensor
-
-
-flat("FloorDiv", "TruncateDiv")
 
 
 @gradient("Div", "RealDiv")

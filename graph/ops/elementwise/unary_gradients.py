@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
+from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...analysis.gradient_support import conjugate, number, undo_broadcast, zeros_like
 
 if TYPE_CHECKING:
     from ...builder.handles import Tensor
 
 Derivative = Callable[[Forward, "Tensor"], "Tensor"]
-
-flat("Floor", "Ceil", "Round", "Rint")
 
 _CONJUGATING = {"Sqrt": "SqrtGrad", "Rsqrt": "RsqrtGrad", "Inv": "ReciprocalGrad", "Reciprocal": "ReciprocalGrad"}
 

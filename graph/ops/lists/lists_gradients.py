@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....errors import UnimplementedError
-from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
+from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...dtypes import DataType
 
 if TYPE_CHECKING:
     from ...builder.handles import Tensor
-
-flat("EmptyTensorList", "TensorListReserve", "TensorListLength", "TensorListElementShape")
 
 
 @gradient("TensorListPushBack")
@@ -162,9 +160,6 @@ def optional_from_value(op: Forward, grad: Tensor) -> Gradients:
 def optional_get_value(op: Forward, *grads: Tensor) -> Gradients:
     """An optional of what flows back."""
     return (op.make("OptionalFromValue", list(grads)),)
-
-
-flat("StackV2")
 
 
 @gradient("StackPushV2", "StackPopV2")

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
+from ...analysis.gradient_rules import Forward, Gradients, gradient
 
 if TYPE_CHECKING:
     from ...builder.handles import Tensor
-
-flat("TensorArrayV3", "TensorArraySizeV3", "TensorArrayCloseV3", "TensorArrayGradV3", "TensorArrayGradWithShape")
 
 
 def _gradient_array(op: Forward, after: Tensor) -> tuple[Tensor, Tensor]:

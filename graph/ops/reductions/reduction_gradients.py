@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...analysis.gradient_axes import as_kept, known_axes, reduced_count, stretched
-from ...analysis.gradient_rules import Forward, Gradients, flat, gradient
+from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...analysis.gradient_support import conjugate, rank_of, shape_of
 from ...dtypes import DataType
 
 if TYPE_CHECKING:
     from ...builder.handles import Tensor
-
-flat("ArgMax", "ArgMin")
 
 
 @gradient("Sum")

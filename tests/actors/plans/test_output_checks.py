@@ -55,7 +55,7 @@ class Given:
 def given(monkeypatch: pytest.MonkeyPatch) -> Iterator[Given]:
     """Three ops of a user's own, with kernels that were registered as users register them."""
     registry.registered_ops()
-    for table in (registry._FACTORIES, registry._OURS, ops._signatures):
+    for table in (registry._FACTORIES, ops._signatures):
         for op in (GIVER, LATER, REFERRER):
             monkeypatch.delitem(table, op, raising=False)
     for op in (GIVER, LATER):

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partita.devices.kernels.registry import is_waiting_for_files
 from partita.errors import (
     DataLossError,
     FailedPreconditionError,
@@ -23,6 +22,7 @@ from partita.errors import (
 )
 from partita.graph.dtypes import Array, DataType
 from partita.graph.formats.file_system import FileSystem
+from partita.graph.ops.record import record_of
 from tests.devices.kernels.harness import run, shapes
 
 A = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -220,5 +220,5 @@ def test_shapes_are_those_of_the_parts() -> None:
 
 def test_kernels_that_wait_for_files_are_known() -> None:
     """So that a session runs them in worker threads."""
-    assert is_waiting_for_files("RestoreV2")
-    assert not is_waiting_for_files("MatMul")
+    assert record_of("RestoreV2").waits_for_files
+    assert not record_of("MatMul").waits_for_files

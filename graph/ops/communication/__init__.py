@@ -1,0 +1,1 @@
+"""Ops by which devices exchange tensors while they run."""

@@ -1,0 +1,18 @@
+"""The ops of communication between devices.
+
+What a row says is explained in `record.py`.
+"""
+
+from __future__ import annotations
+
+from ..record import NodeClass, Rows
+
+OPS: Rows = {
+    "CollectiveBcastRecv": {"node_class": NodeClass.COLLECTIVE},
+    "CollectiveBcastSend": {"node_class": NodeClass.COLLECTIVE},
+    "CollectiveReduce": {"node_class": NodeClass.COLLECTIVE},
+    "DTensorAllGather": {"is_collective": True},
+    "DTensorAllScatter": {"is_collective": True},
+    "DTensorAllToAll": {"is_collective": True},
+    "NcclBroadcast": {"is_collective": True},
+}

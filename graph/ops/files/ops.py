@@ -1,0 +1,36 @@
+"""The ops on files: checkpoints, readers and summaries.
+
+What a row says is explained in `record.py`.
+"""
+
+from __future__ import annotations
+
+from ..record import Rows, State
+
+OPS: Rows = {
+    "FixedLengthRecordReader": {"state": State.FILES, "is_flat": True},
+    "GenerateVocabRemapping": {"is_flat": True},
+    "HistogramSummary": {"is_flat": True},
+    "IdentityReader": {"state": State.FILES, "is_flat": True},
+    "ImageSummary": {"is_flat": True},
+    "LoadAndRemapMatrix": {"state": State.FILES, "is_flat": True},
+    "MergeSummary": {"is_flat": True},
+    "MergeV2Checkpoints": {"state": State.FILES, "waits_for_files": True},
+    "ReaderNumRecordsProduced": {"state": State.FILES, "is_flat": True},
+    "ReaderNumWorkUnitsCompleted": {"state": State.FILES, "is_flat": True},
+    "ReaderRead": {"state": State.FILES, "is_flat": True},
+    "ReaderReadUpTo": {"state": State.FILES, "is_flat": True},
+    "ReaderReset": {"state": State.FILES, "is_flat": True},
+    "ReaderRestoreState": {"state": State.FILES, "is_flat": True},
+    "ReaderSerializeState": {"state": State.FILES, "is_flat": True},
+    "RestoreV2": {"state": State.FILES, "waits_for_files": True},
+    "SaveV2": {"state": State.FILES, "waits_for_files": True},
+    "ScalarSummary": {"is_flat": True},
+    "ShardedFilename": {},
+    "ShardedFilespec": {},
+    "TFRecordReader": {"state": State.FILES, "is_flat": True},
+    "TensorSummary": {"is_flat": True},
+    "TensorSummaryV2": {"is_flat": True},
+    "TextLineReader": {"state": State.FILES, "is_flat": True},
+    "WholeFileReader": {"state": State.FILES, "is_flat": True},
+}

@@ -1,0 +1,41 @@
+"""The ops of images.
+
+What a row says is explained in `record.py`.
+"""
+
+from __future__ import annotations
+
+from ..record import Rows
+
+OPS: Rows = {
+    "AdjustContrastv2": {},
+    "AdjustHue": {},
+    "AdjustSaturation": {},
+    "CropAndResize": {},
+    "CropAndResizeGradBoxes": {},
+    "CropAndResizeGradImage": {},
+    "DrawBoundingBoxes": {"is_flat": True},
+    "DrawBoundingBoxesV2": {},
+    "ExtractGlimpse": {"is_flat": True},
+    "ExtractGlimpseV2": {},
+    "GenerateBoundingBoxProposals": {"is_flat": True},
+    "HSVToRGB": {"is_flat": True},
+    "ImageProjectiveTransformV2": {},
+    "ImageProjectiveTransformV3": {},
+    "NonMaxSuppression": {"is_flat": True},
+    "NonMaxSuppressionV2": {"is_flat": True},
+    "NonMaxSuppressionV3": {},
+    "NonMaxSuppressionWithOverlaps": {"is_flat": True},
+    "RGBToHSV": {},
+    "ResizeArea": {},
+    "ResizeBicubic": {},
+    "ResizeBicubicGrad": {},
+    "ResizeBilinear": {},
+    "ResizeBilinearGrad": {"is_flat": True},
+    "ResizeNearestNeighbor": {},
+    "ResizeNearestNeighborGrad": {},
+    "SampleDistortedBoundingBox": {"is_flat": True},
+    "SampleDistortedBoundingBoxV2": {"is_flat": True},
+    "ScaleAndTranslate": {},
+    "ScaleAndTranslateGrad": {},
+}

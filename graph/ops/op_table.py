@@ -1,0 +1,116 @@
+"""A table of what is attached to ops by name: shape functions, gradients, kernels, costs.
+
+Flows in: registrations by the modules of the families, and by users. Flows out: what an op has. Always holds: an op has
+one entry; to look up an op loads the modules of its family alone, so that whoever infers the shapes of a matrix product
+does not wait for the kernels of strings; to go through all ops loads all.
+
+    table: OpTable[ShapeFunction] = OpTable("a shape function", "partita.graph.ops", "_shapes", via=__name__)
+    table.get("MatMul")    imports the modules partita.graph.ops.linalg.*_shapes, gives what they registered
+    len(table)             imports those of all families
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
+from typing import TypeVar
+
+from ...errors import AlreadyExistsError
+from .record import family_names, record_of
+
+T = TypeVar("T")
+
+FAMILIES = __name__.removesuffix(".op_table")
+"""the package whose folders are the families of shape functions and gradients"""
+
+_PACKAGE = __name__.removesuffix("graph.ops.op_table")
+
+
+class OpTable(MutableMapping[str, T]):
+    """What one kind of attachment is, by op.
+
+    To assign an item takes the place of what is there, as tests do; `add` refuses to.
+    """
+
+    def __init__(self, what: str, package: str, ending: str = "", *, via: str) -> None:
+        """`what` an op has is registered by modules whose names end in `ending`, in the families' folders of `package`.
+
+        They do so through functions of the module `via`.
+        """
+        self.what = what
+        self._via = {__name__, via}
+        self._package = package
+        self._ending = ending
+        self._loaded = {""}  # the family of ops that have none
+        self._entries: dict[str, T] = {}
+        self._origins: dict[str, tuple[T, str]] = {}
+
+    def add(self, op: str, entry: T) -> None:
+        """Attaches `entry` to an op; AlreadyExistsError if the op has one."""
+        origin = self._registering_module()
+        if not origin.startswith(_PACKAGE):
+            self._load(record_of(op).family)  # what this package has comes first
+        if op in self._entries:
+            raise AlreadyExistsError(f"op {op!r} has {self.what} already; remove one of the two", op=op)
+        self._entries[op] = entry
+        self._origins[op] = entry, origin
+
+    def origin(self, op: str) -> str | None:
+        """The module that registered what an op has, None for what tests have put there."""
+        entry, origin = self._origins.get(op, (None, None))
+        return origin if op in self and self._entries[op] is entry else None
+
+    def is_ours(self, op: str) -> bool:
+        """Whether a module of this package registered what an op has."""
+        return (self.origin(op) or "").startswith(_PACKAGE)
+
+    def load_all(self) -> None:
+        """Has everything registered that this package has."""
+        for family in family_names():
+            self._load(family)
+
+    def __getitem__(self, op: str) -> T:
+        if op not in self._entries:
+            self._load(record_of(op).family)
+        return self._entries[op]
+
+    def __contains__(self, op: object) -> bool:
+        if op not in self._entries and isinstance(op, str):
+            self._load(record_of(op).family)
+        return op in self._entries
+
+    def __setitem__(self, op: str, entry: T) -> None:
+        self._load(record_of(op).family)
+        self._entries[op] = entry
+
+    def __delitem__(self, op: str) -> None:
+        del self._entries[op]
+
+    def __iter__(self) -> Iterator[str]:
+        self.load_all()
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        self.load_all()
+        return len(self._entries)
+
+    def _load(self, family: str) -> None:
+        """Imports the modules of a family; again where an import was interrupted."""
+        if family in self._loaded:
+            return
+        package = f"{self._package}.{family}"
+        spec = find_spec(package)
+        for module in iter_modules(spec.submodule_search_locations if spec is not None else ()):
+            if module.name.endswith(self._ending):
+                import_module(f"{package}.{module.name}")
+        self._loaded.add(family)
+
+    def _registering_module(self) -> str:
+        """The name of the first module on the stack that does not just pass a registration on."""
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__") in self._via:
+            frame = frame.f_back
+        return str(frame.f_globals.get("__name__"))

@@ -1,0 +1,23 @@
+"""The ops of quantisation.
+
+What a row says is explained in `record.py`.
+"""
+
+from __future__ import annotations
+
+from ..record import Rows
+
+OPS: Rows = {
+    "Dequantize": {},
+    "FakeQuantWithMinMaxArgs": {},
+    "FakeQuantWithMinMaxArgsGradient": {"is_flat": True},
+    "FakeQuantWithMinMaxVars": {},
+    "FakeQuantWithMinMaxVarsGradient": {"is_flat": True},
+    "FakeQuantWithMinMaxVarsPerChannel": {},
+    "FakeQuantWithMinMaxVarsPerChannelGradient": {"is_flat": True},
+    "QuantizeAndDequantize": {},
+    "QuantizeAndDequantizeV2": {},
+    "QuantizeAndDequantizeV3": {},
+    "QuantizeAndDequantizeV4": {},
+    "QuantizeV2": {},
+}

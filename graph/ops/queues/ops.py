@@ -1,0 +1,63 @@
+"""The ops of queues and what else makes nodes wait for each other.
+
+What a row says is explained in `record.py`.
+"""
+
+from __future__ import annotations
+
+from ..record import Rows, State
+
+OPS: Rows = {
+    "AccumulatorApplyGradient": {"state": State.QUEUE, "waits": True},
+    "AccumulatorNumAccumulated": {"state": State.QUEUE},
+    "AccumulatorSetGlobalStep": {"state": State.QUEUE},
+    "AccumulatorTakeGradient": {"state": State.QUEUE, "waits": True},
+    "Barrier": {"state": State.QUEUE},
+    "BarrierClose": {"state": State.QUEUE, "waits": True},
+    "BarrierIncompleteSize": {"state": State.QUEUE},
+    "BarrierInsertMany": {"state": State.QUEUE, "waits": True},
+    "BarrierReadySize": {"state": State.QUEUE},
+    "BarrierTakeMany": {"state": State.QUEUE, "waits": True},
+    "ConditionalAccumulator": {"state": State.QUEUE},
+    "ConsumeMutexLock": {"state": State.QUEUE, "waits": True},
+    "FIFOQueue": {"state": State.QUEUE},
+    "FIFOQueueV2": {"state": State.QUEUE},
+    "FakeQueue": {"state": State.QUEUE},
+    "MutexLock": {"state": State.QUEUE, "waits": True},
+    "MutexV2": {"state": State.QUEUE},
+    "PaddingFIFOQueue": {"state": State.QUEUE},
+    "PaddingFIFOQueueV2": {"state": State.QUEUE},
+    "PriorityQueue": {"state": State.QUEUE},
+    "PriorityQueueV2": {"state": State.QUEUE},
+    "QueueClose": {"state": State.QUEUE, "waits": True, "is_flat": True},
+    "QueueCloseV2": {"state": State.QUEUE, "waits": True},
+    "QueueDequeue": {"state": State.QUEUE, "waits": True, "is_flat": True},
+    "QueueDequeueMany": {"state": State.QUEUE, "waits": True, "is_flat": True},
+    "QueueDequeueManyV2": {"state": State.QUEUE, "waits": True},
+    "QueueDequeueUpTo": {"state": State.QUEUE, "waits": True, "is_flat": True},
+    "QueueDequeueUpToV2": {"state": State.QUEUE, "waits": True},
+    "QueueDequeueV2": {"state": State.QUEUE, "waits": True},
+    "QueueEnqueue": {"state": State.QUEUE, "waits": True, "is_flat": True},
+    "QueueEnqueueMany": {"state": State.QUEUE, "waits": True, "is_flat": True},
+    "QueueEnqueueManyV2": {"state": State.QUEUE, "waits": True},
+    "QueueEnqueueV2": {"state": State.QUEUE, "waits": True},
+    "QueueIsClosed": {"state": State.QUEUE},
+    "QueueIsClosedV2": {"state": State.QUEUE},
+    "QueueSize": {"state": State.QUEUE, "is_flat": True},
+    "QueueSizeV2": {"state": State.QUEUE},
+    "RandomShuffleQueue": {"state": State.QUEUE},
+    "RandomShuffleQueueV2": {"state": State.QUEUE},
+    "ResourceAccumulatorApplyGradient": {"state": State.QUEUE, "waits": True},
+    "ResourceAccumulatorNumAccumulated": {"state": State.QUEUE},
+    "ResourceAccumulatorSetGlobalStep": {"state": State.QUEUE},
+    "ResourceAccumulatorTakeGradient": {"state": State.QUEUE, "waits": True},
+    "ResourceConditionalAccumulator": {"state": State.QUEUE},
+    "SparseAccumulatorApplyGradient": {"state": State.QUEUE, "waits": True},
+    "SparseAccumulatorTakeGradient": {"state": State.QUEUE, "waits": True},
+    "SparseConditionalAccumulator": {"state": State.QUEUE},
+    "Stage": {"state": State.QUEUE, "waits": True},
+    "StageClear": {"state": State.QUEUE, "waits": True},
+    "StagePeek": {"state": State.QUEUE, "waits": True},
+    "StageSize": {"state": State.QUEUE},
+    "Unstage": {"state": State.QUEUE, "waits": True},
+}

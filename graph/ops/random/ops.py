@@ -1,0 +1,39 @@
+"""The ops of random numbers.
+
+What a row says is explained in `record.py`.
+"""
+
+from __future__ import annotations
+
+from ..record import Rows, State
+
+OPS: Rows = {
+    "Multinomial": {"state": State.RANDOM, "is_flat": True},
+    "ParameterizedTruncatedNormal": {"state": State.RANDOM, "is_flat": True},
+    "RandomCrop": {"state": State.RANDOM, "is_flat": True},
+    "RandomGamma": {"state": State.RANDOM},
+    "RandomIndexShuffle": {"is_flat": True},
+    "RandomPoisson": {"state": State.RANDOM},
+    "RandomPoissonV2": {"state": State.RANDOM},
+    "RandomShuffle": {"state": State.RANDOM, "is_flat": True},
+    "RandomStandardNormal": {"state": State.RANDOM, "is_flat": True},
+    "RandomUniform": {"state": State.RANDOM, "is_flat": True, "is_flat_in_functions": True},
+    "RandomUniformInt": {"state": State.RANDOM},
+    "StatelessMultinomial": {"is_flat": True},
+    "StatelessRandomBinomial": {"is_flat": True},
+    "StatelessRandomGetAlg": {"state": State.RANDOM},
+    "StatelessRandomGetKeyCounter": {},
+    "StatelessRandomGetKeyCounterAlg": {},
+    "StatelessRandomNormal": {"is_flat": True},
+    "StatelessRandomNormalV2": {"is_flat": True},
+    "StatelessRandomPoisson": {"is_flat": True},
+    "StatelessRandomUniform": {"is_flat": True},
+    "StatelessRandomUniformFullInt": {"is_flat": True},
+    "StatelessRandomUniformFullIntV2": {"is_flat": True},
+    "StatelessRandomUniformInt": {"is_flat": True},
+    "StatelessRandomUniformIntV2": {"is_flat": True},
+    "StatelessRandomUniformV2": {"is_flat": True},
+    "StatelessTruncatedNormal": {"is_flat": True},
+    "StatelessTruncatedNormalV2": {"is_flat": True},
+    "TruncatedNormal": {"state": State.RANDOM, "is_flat": True},
+}

@@ -1,0 +1,37 @@
+"""The ops of reductions, scans and segments.
+
+What a row says is explained in `record.py`.
+"""
+
+from __future__ import annotations
+
+from ..record import Rows
+
+OPS: Rows = {
+    "All": {},
+    "Any": {},
+    "ArgMax": {"is_flat": True},
+    "ArgMin": {"is_flat": True},
+    "Bincount": {},
+    "Cumprod": {},
+    "Cumsum": {},
+    "CumulativeLogsumexp": {},
+    "DenseBincount": {},
+    "EuclideanNorm": {},
+    "HistogramFixedWidth": {},
+    "L2Loss": {},
+    "Max": {},
+    "Mean": {},
+    "Min": {},
+    "Prod": {},
+    "SegmentMax": {},
+    "SegmentMean": {},
+    "SegmentMin": {},
+    "SegmentProd": {},
+    "SegmentSum": {},
+    "Sum": {},
+    "UnsortedSegmentMax": {},
+    "UnsortedSegmentMin": {},
+    "UnsortedSegmentProd": {},
+    "UnsortedSegmentSum": {},
+}

@@ -1,0 +1,36 @@
+"""The ops of look-up tables.
+
+What a row says is explained in `record.py`.
+"""
+
+from __future__ import annotations
+
+from ..record import Rows, State
+
+OPS: Rows = {
+    "AnonymousHashTable": {"state": State.TABLE},
+    "AnonymousMutableDenseHashTable": {"state": State.TABLE},
+    "AnonymousMutableHashTable": {"state": State.TABLE},
+    "AnonymousMutableHashTableOfTensors": {"state": State.TABLE},
+    "HashTable": {"state": State.TABLE, "is_flat": True},
+    "HashTableV2": {"state": State.TABLE, "is_flat": True},
+    "InitializeTable": {"state": State.TABLE, "is_flat": True},
+    "InitializeTableFromTextFile": {"state": State.TABLE, "is_flat": True},
+    "InitializeTableFromTextFileV2": {"state": State.TABLE, "is_flat": True},
+    "InitializeTableV2": {"state": State.TABLE, "is_flat": True},
+    "LookupTableExportV2": {"state": State.TABLE},
+    "LookupTableFind": {"state": State.TABLE, "is_flat": True},
+    "LookupTableFindV2": {"state": State.TABLE, "is_flat": True},
+    "LookupTableImportV2": {"state": State.TABLE},
+    "LookupTableInsert": {"state": State.TABLE, "is_flat": True},
+    "LookupTableInsertV2": {"state": State.TABLE, "is_flat": True},
+    "LookupTableRemoveV2": {"state": State.TABLE},
+    "LookupTableSize": {"state": State.TABLE, "is_flat": True},
+    "LookupTableSizeV2": {"state": State.TABLE, "is_flat": True},
+    "MutableDenseHashTable": {"state": State.TABLE, "is_flat": True},
+    "MutableDenseHashTableV2": {"state": State.TABLE, "is_flat": True},
+    "MutableHashTable": {"state": State.TABLE, "is_flat": True},
+    "MutableHashTableOfTensors": {"state": State.TABLE, "is_flat": True},
+    "MutableHashTableOfTensorsV2": {"state": State.TABLE, "is_flat": True},
+    "MutableHashTableV2": {"state": State.TABLE, "is_flat": True},
+}

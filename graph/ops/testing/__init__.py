@@ -1,0 +1,1 @@
+"""Ops of TensorFlow's own tests."""

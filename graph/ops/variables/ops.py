@@ -1,0 +1,60 @@
+"""The ops of variables and tensors kept in a session.
+
+What a row says is explained in `record.py`.
+"""
+
+from __future__ import annotations
+
+from ..record import NodeClass, Rows, State
+
+OPS: Rows = {
+    "Assign": {"state": State.VARIABLE, "is_flat": True},
+    "AssignAdd": {"state": State.VARIABLE, "is_flat": True},
+    "AssignAddVariableOp": {"state": State.VARIABLE},
+    "AssignSub": {"state": State.VARIABLE, "is_flat": True},
+    "AssignSubVariableOp": {"state": State.VARIABLE},
+    "AssignVariableOp": {"state": State.VARIABLE},
+    "CountUpTo": {"state": State.VARIABLE},
+    "DeleteSessionTensor": {"node_class": NodeClass.DELETE_SESSION_TENSOR, "state": State.SESSION, "is_flat": True},
+    "DestroyResourceOp": {"state": State.VARIABLE},
+    "DestroyTemporaryVariable": {"state": State.VARIABLE},
+    "DisableCopyOnRead": {"state": State.VARIABLE},
+    "GetSessionHandle": {"node_class": NodeClass.GET_SESSION_HANDLE, "state": State.SESSION, "is_flat": True},
+    "GetSessionHandleV2": {"node_class": NodeClass.GET_SESSION_HANDLE, "state": State.SESSION, "is_flat": True},
+    "GetSessionTensor": {"node_class": NodeClass.GET_SESSION_TENSOR, "state": State.SESSION, "is_flat": True},
+    "IsVariableInitialized": {"state": State.VARIABLE},
+    "ReadVariableOp": {"state": State.VARIABLE, "is_view": True},
+    "ResourceCountUpTo": {"state": State.VARIABLE},
+    "ResourceGather": {"state": State.VARIABLE},
+    "ResourceGatherNd": {"state": State.VARIABLE},
+    "ResourceScatterAdd": {"state": State.VARIABLE},
+    "ResourceScatterDiv": {"state": State.VARIABLE},
+    "ResourceScatterMax": {"state": State.VARIABLE},
+    "ResourceScatterMin": {"state": State.VARIABLE},
+    "ResourceScatterMul": {"state": State.VARIABLE},
+    "ResourceScatterNdAdd": {"state": State.VARIABLE},
+    "ResourceScatterNdMax": {"state": State.VARIABLE},
+    "ResourceScatterNdMin": {"state": State.VARIABLE},
+    "ResourceScatterNdSub": {"state": State.VARIABLE},
+    "ResourceScatterNdUpdate": {"state": State.VARIABLE},
+    "ResourceScatterSub": {"state": State.VARIABLE},
+    "ResourceScatterUpdate": {"state": State.VARIABLE},
+    "ScatterAdd": {"state": State.VARIABLE, "is_flat": True},
+    "ScatterDiv": {"state": State.VARIABLE, "is_flat": True},
+    "ScatterMax": {"state": State.VARIABLE},
+    "ScatterMin": {"state": State.VARIABLE},
+    "ScatterMul": {"state": State.VARIABLE, "is_flat": True},
+    "ScatterNdAdd": {"state": State.VARIABLE, "is_flat": True},
+    "ScatterNdMax": {"state": State.VARIABLE},
+    "ScatterNdMin": {"state": State.VARIABLE},
+    "ScatterNdSub": {"state": State.VARIABLE, "is_flat": True},
+    "ScatterNdUpdate": {"state": State.VARIABLE, "is_flat": True},
+    "ScatterSub": {"state": State.VARIABLE, "is_flat": True},
+    "ScatterUpdate": {"state": State.VARIABLE},
+    "TemporaryVariable": {"state": State.VARIABLE},
+    "VarHandleOp": {"state": State.VARIABLE},
+    "VarIsInitializedOp": {"state": State.VARIABLE, "is_flat": True},
+    "Variable": {"node_class": NodeClass.VARIABLE, "state": State.VARIABLE},
+    "VariableShape": {"state": State.VARIABLE, "is_flat": True},
+    "VariableV2": {"node_class": NodeClass.VARIABLE, "state": State.VARIABLE},
+}
