@@ -244,9 +244,10 @@ def client_graph(
 
     Arguments and errors are those of `rewrite_graph_for_execution`.
     """
-    return typed_client_graph(full, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation)[
-        0
-    ]
+    graph, _ = typed_client_graph(
+        full, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation
+    )
+    return graph
 
 
 def typed_client_graph(

@@ -9,18 +9,15 @@ wherever TensorFlow's own names are stable, else at L2.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import pytest
 
-from partita.devices.placement.placer import place
-from partita.graph.graph import Graph
-from partita.graph.graphdef.importer import graph_def_to_graph
-from partita.graph.partition import PartitionOptions, name_counter, partition
-from partita.graph.passes.client_graph import client_graph
-from partita.graph.passes.lower_functional import lower_functional
+from partita.devices import local_cluster
+from partita.devices.pipeline import Pipeline, Placed
+from partita.graph.partition import name_counter
 from partita.graph.protos import GraphDef
 from tests.conformance.compare import compare
 from tests.conformance.corpus import Case, cases, load_partitions, read_bytes
@@ -49,12 +46,11 @@ class Mode:
         """The graph that TensorFlow lowered and placed."""
         return GraphDef.FromString(read_bytes(self.case.folder / f"lowered{self.suffix}.pb.gz"))
 
-    def lowered(self) -> Graph:
+    def placed(self) -> Placed:
         """The graph that we lower and place."""
-        graph = graph_def_to_graph(self.case.graph_def(), add_default_attrs=True)
-        graph = lower_functional(graph, inline_calls=bool(self.suffix))
-        place(graph, self.case.devices, allow_soft_placement=False)
-        return graph
+        cluster = local_cluster(f"cpu:{len(self.case.devices)}")
+        assert cluster.names == self.case.devices
+        return Pipeline(cluster, inline_calls=bool(self.suffix)).read(self.case.graph_def()).lower().place()
 
     def requests(self) -> Iterator[tuple[int, Path, int]]:
         """Number, folder and counter of each step that was cut anew; none where TensorFlow cannot do the mode."""
@@ -71,7 +67,7 @@ DONE_BY_TENSORFLOW = [mode for mode in MODES if (mode.case.folder / f"lowered{mo
 @pytest.mark.parametrize("mode", DONE_BY_TENSORFLOW, ids=lambda mode: mode.name)
 def test_lowered_graph_equals_tensorflow(mode: Mode) -> None:
     """Names, ops, inputs, attrs, devices and the order of all nodes are TensorFlow's."""
-    ours = mode.lowered().to_graph_def()
+    ours = mode.placed().graph.to_graph_def()
     assert [node.name for node in ours.node] == [node.name for node in mode.theirs.node]
     for mine, expected in zip(ours.node, mode.theirs.node, strict=True):
         assert (mine.op, mine.device, list(mine.input)) == (expected.op, expected.device, list(expected.input))
@@ -81,16 +77,17 @@ def test_lowered_graph_equals_tensorflow(mode: Mode) -> None:
 @pytest.mark.parametrize("mode", DONE_BY_TENSORFLOW, ids=lambda mode: mode.name)
 def test_requests_are_cut_as_tensorflow_cuts_them(mode: Mode) -> None:
     """The graph of every new step, and its partitions, are those of TensorFlow."""
-    graph = mode.lowered()
-    names = {node.name for node in graph.op_nodes()}
+    placed = mode.placed()
+    names = {node.name for node in placed.graph.op_nodes()}
     for number, folder, counter in mode.requests():
         step = mode.case.steps()[number]
-        client = client_graph(graph, list(step.feeds), step.fetches, step.targets, mode.case.devices[0])
-        nodes, edges = listing(client)
+        pipeline = replace(placed.pipeline, new_name=name_counter(counter))
+        client = Placed(pipeline, placed.graph).prune(list(step.feeds), step.fetches, step.targets)
+        nodes, edges = listing(client.graph)
         expected = read_bytes(folder / "raw" / "client.txt.gz").decode().splitlines()
         assert nodes == [line for line in expected if line.startswith("N")]
         assert without_ids(edges) == without_ids([line for line in expected if line.startswith("E")])
-        ours = partition(client, PartitionOptions(new_name=name_counter(counter), get_incarnation=lambda _device: 1))
+        ours = {device: part.to_graph_def() for device, part in client.cut().graphs.items()}
         for theirs in (load_partitions(folder), load_partitions(folder / "raw")):
             result = compare(theirs, ours, names)
             assert not theirs or result.agrees(mode.level), f"step {number}\n{result.report(mode.level)}"
