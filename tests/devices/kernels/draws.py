@@ -18,6 +18,7 @@ HALF_TYPES: list[np.dtype[Any]] = [np.dtype(np.float16), np.dtype(ml_dtypes.bflo
 FLOAT_TYPES: list[np.dtype[Any]] = [*HALF_TYPES, np.dtype(np.float32), np.dtype(np.float64)]
 COMPLEX_TYPES: list[np.dtype[Any]] = [np.dtype(np.complex64), np.dtype(np.complex128)]
 INTEGER_TYPES: list[np.dtype[Any]] = [np.dtype(f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)]
+NUMBERS = [*FLOAT_TYPES, *COMPLEX_TYPES, *INTEGER_TYPES]
 
 # What one rounding may cost, relative to the result, with room for a few of them.
 TOLERANCE = {np.dtype(np.float16): 5e-3, np.dtype(ml_dtypes.bfloat16): 4e-2, np.dtype(np.float32): 1e-5}

@@ -72,3 +72,12 @@ def same(a: Any, b: Any) -> bool:  # arrays or scalars of any type
     """Whether both have the same element type, shape and elements."""
     x, y = np.asarray(a), np.asarray(b)
     return x.dtype == y.dtype and x.shape == y.shape and bool(np.all(x == y))
+
+
+@st.composite
+def index_tuples(draw: st.DrawFn, x: Array) -> Array:
+    """Index tuples into the first axes of `x`, some of them equal."""
+    depth = draw(st.integers(1, x.ndim))
+    batch = draw(shapes_of(1, 2, smallest=1))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    return rng.integers(0, x.shape[:depth], (*batch, depth)).astype(draw(st.sampled_from([np.int32, np.int64])))

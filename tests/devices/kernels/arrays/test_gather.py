@@ -1,8 +1,7 @@
-"""Picking elements by their indices, and putting slices at given places."""
+"""Picking elements by their indices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,16 +12,9 @@ from hypothesis import strategies as st
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import Array
 from tests.devices.kernels.harness import check_shapes, run, shapes
-from tests.devices.kernels.random_arrays import DTYPES, arrays, filled, ints, same, shapes_of, texts
+from tests.devices.kernels.random_arrays import DTYPES, arrays, filled, index_tuples, ints, same, shapes_of, texts
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
-COMBINE: dict[str, Callable[[Any, Any], Any]] = {  # on elements of any type
-    "TensorScatterAdd": lambda old, new: old + new,
-    "TensorScatterSub": lambda old, new: old - new,
-    "TensorScatterMax": max,
-    "TensorScatterMin": min,
-    "TensorScatterUpdate": lambda old, new: new,
-}
 
 
 @given(arrays(least=1), shapes_of(most=2), st.data())
@@ -77,15 +69,6 @@ def test_gathering_outside_is_refused(inputs: Any, attrs: dict[str, Any], messag
     assert caught.value.message == message
 
 
-@st.composite
-def index_tuples(draw: st.DrawFn, x: Array) -> Array:
-    """Index tuples into the first axes of `x`, some of them equal."""
-    depth = draw(st.integers(1, x.ndim))
-    batch = draw(shapes_of(1, 2, smallest=1))
-    rng = np.random.default_rng(draw(st.integers(0, 99)))
-    return rng.integers(0, x.shape[:depth], (*batch, depth)).astype(draw(st.sampled_from([np.int32, np.int64])))
-
-
 @given(arrays(least=1, smallest=1), st.data())
 def test_gather_nd_picks_what_the_tuples_name(x: Array, data: st.DataObject) -> None:
     indices = data.draw(index_tuples(x))
@@ -93,24 +76,6 @@ def test_gather_nd_picks_what_the_tuples_name(x: Array, data: st.DataObject) -> 
     assert made.shape == (*indices.shape[:-1], *x.shape[indices.shape[-1] :])
     for place in np.ndindex(*indices.shape[:-1]):
         assert same(made[(*place, ...)], x[(*indices[place], ...)])
-
-
-@given(arrays(least=1, smallest=1, dtypes=(np.float32, np.int32, np.int64)), st.data())
-def test_scattering_combines_in_order(x: Array, data: st.DataObject) -> None:
-    indices = data.draw(index_tuples(x))
-    depth = indices.shape[-1]
-    updates = filled((*indices.shape[:-1], *x.shape[depth:]), x.dtype, 5)
-    for op, combine in COMBINE.items():
-        expected = x.copy()
-        for place in np.ndindex(*indices.shape[:-1]):
-            for inner in np.ndindex(*x.shape[depth:]):
-                target = (*indices[place], *inner)
-                expected[target] = combine(expected[target], updates[(*place, *inner)])
-        assert same(check_shapes(op, x, indices, updates), expected), op
-    added = run("TensorScatterAdd", x, indices, updates)
-    assert same(check_shapes("ScatterNdNonAliasingAdd", x, indices, updates), added)
-    spread = check_shapes("ScatterNd", indices, updates, np.array(x.shape, indices.dtype))
-    assert same(spread + x, added)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

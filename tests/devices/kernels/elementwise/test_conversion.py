@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from partita.errors import UnimplementedError
 from partita.graph.dtypes import Array, DataType, from_numpy
-from tests.devices.kernels.draws import COMPLEX_TYPES, FLOAT_TYPES, INTEGER_TYPES, arrays
+from tests.devices.kernels.draws import INTEGER_TYPES, NUMBERS, arrays
 from tests.devices.kernels.harness import check_shapes, run
 
-NUMBERS = [*FLOAT_TYPES, *COMPLEX_TYPES, *INTEGER_TYPES]
 BOOL = np.dtype(np.bool_)
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 

@@ -13,10 +13,9 @@ from hypothesis.extra import numpy as hnp
 
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import Array, DataType, from_numpy
-from tests.devices.kernels.draws import COMPLEX_TYPES, FLOAT_TYPES, INTEGER_TYPES, SHAPES, filled, pairs
+from tests.devices.kernels.draws import FLOAT_TYPES, INTEGER_TYPES, NUMBERS, SHAPES, filled, pairs
 from tests.devices.kernels.harness import check_shapes, run, shapes
 
-NUMBERS = [*FLOAT_TYPES, *COMPLEX_TYPES, *INTEGER_TYPES]
 BOOL = np.dtype(np.bool_)
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 

@@ -1,4 +1,4 @@
-"""Matrix products agree with float64 arithmetic on the same numbers, whatever is transposed, stacked or contracted."""
+"""Matrix products agree with float64 arithmetic on the same numbers, whatever is transposed or stacked."""
 
 from __future__ import annotations
 
@@ -11,14 +11,10 @@ from hypothesis import strategies as st
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import DataType
 from tests.devices.kernels.harness import check_shapes, run, shapes
+from tests.devices.kernels.linalg.matrices import numbers
 
 SIZE = st.integers(0, 5)
 DTYPES = ["float16", "float32", "float64", "int32", "int64", "complex64", "complex128"]
-
-
-def numbers(seed: int, *shape: int, dtype: str = "float32") -> np.ndarray:
-    values = np.random.default_rng(seed).integers(-4, 5, shape)
-    return (values * (1 + 2j) if dtype.startswith("complex") else values).astype(dtype)
 
 
 @given(SIZE, SIZE, SIZE, st.booleans(), st.booleans(), st.sampled_from(DTYPES), st.integers(0, 99))
@@ -43,29 +39,6 @@ def test_stacks_broadcast_and_adjoints_are_conjugate(
     given_x = x.swapaxes(-1, -2).conj() if adjoint else x
     got = check_shapes("BatchMatMulV2", given_x, y, adj_x=adjoint)
     np.testing.assert_array_equal(got, x @ y)
-
-
-EQUATIONS = ["ab,bc->ac", "abc,b->ca", "aab,b->a", "ab->", "ab,cd->", "a,->a", "...ab,...bc->...ac", "a...,a...->...a"]
-
-
-@given(st.sampled_from(EQUATIONS), st.integers(0, 2), st.integers(0, 99))
-def test_einsum_agrees_with_numpy(equation: str, extra: int, seed: int) -> None:
-    """numpy's einsum sums term by term; ours goes through matrix products."""
-    sizes = dict(zip("abcd", (2, 3, 4, 2), strict=True))
-    inputs = []
-    for i, term in enumerate(equation.split("->")[0].split(",")):
-        head, dots, tail = term.partition("...")
-        middle = (2, 1)[:extra] if dots else ()
-        inputs.append(numbers(seed + i, *(sizes[x] for x in head), *middle, *(sizes[x] for x in tail), dtype="float64"))
-    got = check_shapes("Einsum", inputs, equation=equation)
-    np.testing.assert_allclose(got, np.einsum(equation, *inputs))
-
-
-def test_einsum_lays_a_repeated_output_label_on_the_diagonal() -> None:
-    """numpy refuses "a->aa"; TensorFlow writes a diagonal matrix."""
-    np.testing.assert_array_equal(
-        check_shapes("Einsum", [np.array([1, 2], np.float32)], equation="a->aa"), np.diag([1, 2])
-    )
 
 
 def test_bytes_multiply_into_a_wider_type() -> None:
@@ -103,14 +76,6 @@ def test_operands_that_do_not_fit_are_named(op: str, x: tuple[int, ...], y: tupl
     with pytest.raises(InvalidArgumentError) as caught:
         run(op, np.ones(x, np.float32), np.ones(y, np.float32))
     assert caught.value.message == message
-
-
-@pytest.mark.parametrize("equation", ["ab,bc", "a,b,c->abc", "ab->c", "...a->a"])
-def test_equations_that_mean_nothing_are_refused(equation: str) -> None:
-    """No arrow, three inputs, a label from nowhere, an ellipsis that is dropped."""
-    inputs = [np.ones((2, 2), np.float32)] * (equation.split("->")[0].count(",") + 1)
-    with pytest.raises(InvalidArgumentError):
-        run("Einsum", inputs, equation=equation)
 
 
 def test_unknown_sizes_stay_unknown() -> None:

@@ -1,4 +1,4 @@
-"""Lists of tensors, optionals and stacks: what goes in comes out, lists never change, misuse has TensorFlow's words."""
+"""Lists of tensors: what goes in comes out, lists never change, misuse has TensorFlow's words."""
 
 from __future__ import annotations
 
@@ -11,34 +11,20 @@ from hypothesis import strategies as st
 
 from partita.devices.kernels.lists.tensor_list import list_of
 from partita.errors import InvalidArgumentError
-from partita.graph.dtypes import Array, DataType
+from partita.graph.dtypes import Array
 from tests.devices.kernels.harness import run
-
-FLOAT, INT32, VARIANT = DataType.FLOAT, DataType.INT32, DataType.VARIANT
-UNKNOWN = np.int32(-1)
-PAIR = np.array([2], np.int32)
-ROWS = np.arange(6, dtype=np.float32).reshape(3, 2)
-
-
-def rows_list() -> Array:
-    """The list of the rows of ROWS."""
-    made: Array = run("TensorListFromTensor", ROWS, PAIR)
-    return made
-
-
-def empty(shape: Array = PAIR, limit: int = -1) -> Array:
-    made: Array = run("EmptyTensorList", shape, np.int32(limit), element_dtype=FLOAT)
-    return made
-
-
-def reserved(size: int, shape: Any = PAIR) -> Array:  # Any: a vector, or numpy's scalar -1
-    made: Array = run("TensorListReserve", shape, np.int32(size), element_dtype=FLOAT)
-    return made
-
-
-def stacked(value: Array, shape: Any = UNKNOWN) -> Array:  # Any: as in `reserved`
-    made: Array = run("TensorListStack", value, shape, element_dtype=FLOAT)
-    return made
+from tests.devices.kernels.lists.made_lists import (
+    FLOAT,
+    INT32,
+    PAIR,
+    ROWS,
+    UNKNOWN,
+    VARIANT,
+    empty,
+    reserved,
+    rows_list,
+    stacked,
+)
 
 
 def tensors(value: Array) -> list[Any]:  # Any: numbers nested as deeply as the rank
@@ -67,29 +53,6 @@ def test_lists_never_change(steps: list[str]) -> None:
     for held, expected in seen:
         assert tensors(held) == expected
         assert run("TensorListLength", held) == len(expected)
-
-
-@given(st.lists(st.integers(0, 3), max_size=4))
-def test_what_is_split_is_concatenated(lengths: list[int]) -> None:
-    """By parts of any lengths; and what is taken apart is stacked."""
-    rows = np.arange(2.0 * sum(lengths), dtype=np.float32).reshape(-1, 2)
-    parts = run("TensorListSplit", rows, np.array([-1, 2], np.int32), np.array(lengths, np.int64))
-    joined, found = run("TensorListConcatV2", parts, UNKNOWN, np.zeros(0, np.int64), element_dtype=FLOAT)
-    np.testing.assert_array_equal(joined, rows)
-    assert found.tolist() == lengths
-    np.testing.assert_array_equal(stacked(run("TensorListFromTensor", rows, PAIR)), rows)
-
-
-@given(st.permutations(range(3)))
-def test_what_is_scattered_is_gathered(order: list[int]) -> None:
-    """To a new list and into one that exists."""
-    places = np.array(order, np.int32)
-    for value in (
-        run("TensorListScatter", ROWS, places, PAIR),
-        run("TensorListScatterV2", ROWS, places, PAIR, np.int32(5)),
-        run("TensorListScatterIntoExistingList", reserved(1), ROWS, places),
-    ):
-        np.testing.assert_array_equal(run("TensorListGather", value, places, UNKNOWN, element_dtype=FLOAT), ROWS)
 
 
 def test_elements_never_set_are_zeros_of_the_known_shape() -> None:
@@ -166,36 +129,3 @@ def test_variants_add_up() -> None:
     for other in (reserved(2), reserved(3, np.array([1]))):
         with pytest.raises(InvalidArgumentError, match="Trying to add two lists"):
             run("AddN", [rows_list(), other], T=VARIANT)
-
-
-def test_optionals_give_back_what_they_are_made_of() -> None:
-    """In number, type and shape as promised."""
-    made = run("OptionalFromValue", [np.float32(1), ROWS])
-    assert run("OptionalHasValue", made)
-    assert not run("OptionalHasValue", run("OptionalNone"))
-    values = run("OptionalGetValue", made, output_types=[FLOAT, FLOAT], output_shapes=[(), (None, 2)])
-    np.testing.assert_array_equal(values[1], ROWS)
-    for value, types, shapes, message in (
-        (run("OptionalNone"), [FLOAT], [()], "does not have a value"),
-        (made, [FLOAT], [()], "has 2 components, expected 1"),
-        (made, [INT32, FLOAT], [(), None], "expected type for component 0. Expected: int32. Actual: float"),
-        (made, [FLOAT, FLOAT], [(), (2,)], r"expected shape for component 1. Expected: \[2\]. Actual: \[3,2\]"),
-    ):
-        with pytest.raises(InvalidArgumentError, match=message):
-            run("OptionalGetValue", value, output_types=types, output_shapes=shapes)
-
-
-@given(st.lists(st.floats(width=32, allow_nan=False), max_size=5))
-def test_a_stack_gives_back_the_last_first(numbers: list[float]) -> None:
-    """And nothing when it is empty."""
-    stack = run("StackV2", np.int32(len(numbers)), elem_type=FLOAT, stack_name="s")
-    for number in numbers:
-        assert run("StackPushV2", stack, np.float32(number)) == np.float32(number)
-    with pytest.raises(InvalidArgumentError, match="overflowed its max_size"):
-        run("StackPushV2", stack, np.float32(0))
-    assert [run("StackPopV2", stack, elem_type=FLOAT) for _ in numbers] == [np.float32(n) for n in reversed(numbers)]
-    with pytest.raises(InvalidArgumentError, match=r"Stack\[s\] is empty when calling Pop\(\)"):
-        run("StackPopV2", stack, elem_type=FLOAT)
-    run("StackCloseV2", stack)
-    with pytest.raises(InvalidArgumentError, match="has already been closed"):
-        run("StackPushV2", stack, np.float32(0))

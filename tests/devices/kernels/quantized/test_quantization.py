@@ -113,12 +113,6 @@ def test_ties_of_zero_points_hang_on_float32() -> None:
     np.testing.assert_allclose(got, [-0.99607849], rtol=1e-6)
 
 
-def test_fake_quantisation_rounds_ties_up() -> None:
-    """-1 lies midway between two points of the grid of 255 steps from -2 to 0."""
-    got = run("FakeQuantWithMinMaxVars", np.array([-1.0], np.float32), np.float32(-3), np.float32(-1))
-    np.testing.assert_allclose(got, [-0.99607849], rtol=1e-6)
-
-
 def test_ends_of_ranges_are_as_many_as_slices() -> None:
     """Where both are known."""
     with pytest.raises(InvalidArgumentError, match="Dimensions must be equal, but are 3 and 2"):

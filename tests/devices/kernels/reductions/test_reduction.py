@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import Array, DataType
-from tests.devices.kernels.draws import COMPLEX_TYPES, FLOAT_TYPES, INTEGER_TYPES, arrays, filled, tolerance
+from tests.devices.kernels.draws import COMPLEX_TYPES, FLOAT_TYPES, INTEGER_TYPES, NUMBERS, arrays, filled, tolerance
 from tests.devices.kernels.harness import check_shapes, run, shapes
 
 REDUCTIONS: dict[str, Callable[..., Array]] = {
@@ -22,7 +22,6 @@ REDUCTIONS: dict[str, Callable[..., Array]] = {
     "Max": np.max,
     "Min": np.min,
 }
-NUMBERS = [*FLOAT_TYPES, *COMPLEX_TYPES, *INTEGER_TYPES]
 
 
 @st.composite

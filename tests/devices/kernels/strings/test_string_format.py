@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -71,3 +73,16 @@ def test_what_is_no_tensor_of_the_type_is_refused() -> None:
         run("ParseTensor", run("SerializeTensor", np.array([1], np.int32)), out_type=DataType.FLOAT)
     with pytest.raises(InvalidArgumentError, match=r"Expected `serialized` to be a scalar, got shape: \[1\]"):
         run("ParseTensor", strings([b""], (1,)), out_type=DataType.FLOAT)
+
+
+@pytest.mark.parametrize(
+    ("x", "summarize", "text"),
+    [
+        (np.zeros((2, 2), np.complex64), 3, b"[? ? ?...]"),
+        (np.zeros(2, np.complex64), -1, b"[? ?]"),
+        (np.array(0, np.complex64), 3, b"?"),
+        (np.array(0, np.float32), 0, b"..."),
+    ],
+)
+def test_types_without_words_are_counted(x: Any, summarize: int, text: bytes) -> None:
+    assert run("StringFormat", [x], template=b"{}", placeholder=b"{}", summarize=summarize).item() == text

@@ -11,7 +11,7 @@ import pytest
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import DataType
 from tests.devices.kernels.harness import run
-from tests.devices.kernels.random_arrays import ints, same, texts
+from tests.devices.kernels.random_arrays import ints, same
 
 F = np.float32
 EMPTY = np.zeros((2, 0), F)
@@ -118,41 +118,3 @@ def test_refusals_at_the_edges(op: str, inputs: tuple[Any, ...], attrs: dict[str
     with pytest.raises(InvalidArgumentError) as caught:
         run(op, *inputs, **attrs)
     assert message in caught.value.message
-
-
-def test_what_is_no_number_is_padded_with_spaces_as_by_printf() -> None:
-    x = np.array([np.nan, -np.inf, 1.5], F)
-    assert run("AsString", x, width=8, fill=b"0", precision=1).tolist() == [b"     nan", b"    -inf", b"000001.5"]
-    pair = run("AsString", np.array([complex(np.inf, 1)], np.complex64), width=6, fill=b"0", precision=1)
-    assert pair.tolist() == [b"(   inf,0001.0)"]
-
-
-@pytest.mark.parametrize(
-    ("x", "summarize", "text"),
-    [
-        (np.zeros((2, 2), np.complex64), 3, b"[? ? ?...]"),
-        (np.zeros(2, np.complex64), -1, b"[? ?]"),
-        (np.array(0, np.complex64), 3, b"?"),
-        (np.array(0, F), 0, b"..."),
-    ],
-)
-def test_types_without_words_are_counted(x: Any, summarize: int, text: bytes) -> None:
-    assert run("StringFormat", [x], template=b"{}", placeholder=b"{}", summarize=summarize).item() == text
-
-
-def test_padding_alone_makes_no_ngrams() -> None:
-    attrs: dict[str, Any] = {
-        "separator": b"|",
-        "left_pad": b"L",
-        "right_pad": b"R",
-        "pad_width": -1,
-        "preserve_short_sequences": False,
-    }
-    grams, splits = run("StringNGrams", texts(), ints(0, 0), ngram_widths=(2,), **attrs)
-    assert grams.tolist() == []
-    assert splits.tolist() == [0, 0]
-    grams, splits = run("StringNGrams", texts(b"a"), ints(0, 0, 1), ngram_widths=(2,), **attrs)
-    assert grams.tolist() == [b"L|R", b"L|a", b"a|R"]
-    assert splits.tolist() == [0, 1, 3]
-    with pytest.raises(InvalidArgumentError, match="ngram_widths must contain positive values"):
-        run("StringNGrams", texts(), ints(0, 0), ngram_widths=(0,), **attrs)

@@ -1,0 +1,41 @@
+"""Kernels that match and rewrite strings by regular expressions mean what RE2 means."""
+
+from __future__ import annotations
+
+import pytest
+
+from partita.errors import InvalidArgumentError, UnimplementedError
+from tests.devices.kernels.harness import check_shapes, run
+from tests.devices.kernels.random_arrays import texts
+from tests.devices.kernels.strings.text_tensors import scalar
+
+
+@pytest.mark.parametrize(
+    ("pattern", "rewrite", "before", "after"),
+    [
+        (b"X", rb"[\0]", b"aXbX", b"a[X]b[X]"),
+        (b"x*", b"-", b"abxd", b"-a-b-d-"),
+        (b"foo$", b"E", b"foo\n", b"foo\n"),
+        (b"[[:alpha:]]+", b"w", b"ab 42", b"w 42"),
+        (b".", b"x", "\u00e9\xff".encode("latin-1"), b"\xe9\xff"),
+        (b".", b"x", "\u00e9".encode(), b"x"),
+        (b"a", rb"\2", b"abc", b"abc"),
+        (rb"\Qa.b\E", b"!", b"a.b axb", b"! axb"),
+        (rb"(a)|b", rb"<\1>", b"ab", b"<a><>"),
+        (rb"\.", rb"\\", b"a.b", b"a\\b"),
+    ],
+)
+def test_rewriting_means_what_re2_says(pattern: bytes, rewrite: bytes, before: bytes, after: bytes) -> None:
+    assert run("RegexReplace", texts(before), scalar(pattern), scalar(rewrite)).tolist() == [after]
+    assert run("StaticRegexReplace", texts(before), pattern=pattern, rewrite=rewrite).tolist() == [after]
+
+
+def test_matching_takes_the_whole_string_and_bad_patterns_are_refused() -> None:
+    x = texts(b"abc", b"abcd", b"a\nc")
+    assert check_shapes("RegexFullMatch", x, scalar(b"a.c")).tolist() == [True, False, False]
+    assert check_shapes("StaticRegexFullMatch", x, pattern=b"(?s)a.c").tolist() == [True, False, True]
+    with pytest.raises(InvalidArgumentError) as caught:
+        run("RegexFullMatch", x, scalar(b"("))
+    assert caught.value.message == "Invalid pattern: (, error: missing ): ("
+    with pytest.raises(UnimplementedError):
+        run("RegexFullMatch", x, scalar(rb"\pN"))
