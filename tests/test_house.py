@@ -50,6 +50,13 @@ INNER_FLOORS = {
         "tasks checked_import",
         "formats",
     ],
+    "devices": [
+        "units spec link catalog kinds device topology short_names cluster cluster_file visible memory state",
+        "kernels",
+        "placement",
+        "pipeline",
+        "timing",
+    ],
     "actors": ["plans", "running", "sessions"],
 }
 MAX_CIRCLE = 3  # files that may know of each other, if they stand in one folder
