@@ -19,9 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..errors import InvalidArgumentError
-from .builder.builder import GraphBuilder, Input
-from .builder.extension import Extension
-from .builder.handles import Operation, Tensor
+from .builder.builder import GraphBuilder
+from .builder.handles import Input, Operation, Tensor
 from .dtypes import DataType, base_type, dtype_name
 
 Arguments = list[Tensor | list[Tensor]]
@@ -114,7 +113,7 @@ class _Branch(_Inside):
 
 
 def _check_builder(builder: GraphBuilder) -> None:
-    if isinstance(builder, Extension):
+    if not isinstance(builder, GraphBuilder):
         raise InvalidArgumentError("loops and conditionals are written with a GraphBuilder, before there is a graph")
 
 

@@ -28,8 +28,8 @@ from ..ops.op_table import FAMILIES, OpTable
 from ..ops.record import families, record_of
 
 if TYPE_CHECKING:
-    from ..builder.builder import GraphBuilder, Input
-    from ..builder.handles import Tensor
+    from ..builder.front_end import NodeMaker
+    from ..builder.handles import Input, Tensor
     from .sizes import Sizes
 
 T = TypeVar("T")
@@ -58,7 +58,7 @@ class Forward:
 
     def __init__(
         self,
-        g: GraphBuilder,
+        g: NodeMaker,
         name: str,
         op: str,
         attrs: Mapping[str, Any],  # decoded attr values: their type depends on the attr
@@ -85,7 +85,7 @@ class Forward:
         raise NotImplementedError
 
     def make(self, op: str, *inputs: Input, **attrs: Any) -> Tensor:  # attr values have any type
-        """Adds a node and returns its first output; arguments as in `GraphBuilder.op`."""
+        """Adds a node and returns its first output; arguments as in `NodeMaker.op`."""
         return self.g.op(op, *inputs, attrs=attrs)[0]
 
     def make_all(self, op: str, *inputs: Input, **attrs: Any) -> Sequence[Tensor]:  # attr values have any type

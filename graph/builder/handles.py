@@ -8,20 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, TypeAlias
 
 from ...errors import OutOfRangeError
 from ..dtypes import DataType
 
-if TYPE_CHECKING:
-    from .builder import GraphBuilder, Input
+# Anything that can be made a tensor: the value's type is checked when the node is made.
+Input: TypeAlias = Any
+
+
+class Maker(Protocol):
+    """What makes nodes: a `GraphBuilder`, say."""
+
+    def op(self, op: str, *inputs: Input) -> Operation:
+        """Adds a node that reads `inputs`."""
 
 
 class _Arithmetic:
     """Operators for tensors and for operations that stand for their first output."""
 
     __slots__ = ()
-    builder: GraphBuilder
+    builder: Maker
 
     def _binary(self, op: str, left: Input, right: Input) -> Tensor:
         return self.builder.op(op, left, right)[0]
@@ -61,7 +68,7 @@ class _Arithmetic:
 class Tensor(_Arithmetic):
     """Output `port` of the node called `node`, of type `dtype`."""
 
-    builder: GraphBuilder
+    builder: Maker
     node: str
     port: int
     dtype: DataType
@@ -84,7 +91,7 @@ class Tensor(_Arithmetic):
 class Operation(_Arithmetic):
     """A node: as an input it stands for its first output; `op[i]` is output i, and it unpacks into its outputs."""
 
-    builder: GraphBuilder
+    builder: Maker
     name: str
     op: str
     output_types: tuple[DataType, ...]

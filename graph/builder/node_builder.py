@@ -15,6 +15,7 @@ from ...errors import InvalidArgumentError, NotFoundError
 from ..attrs import attr_values_equal, encode, guessed_type
 from ..dtypes import DataType, base_type, dtype_name, is_ref, make_ref, types_compatible
 from ..graph import Graph
+from ..graphdef.default_attrs import add_defaults
 from ..node import Node
 from ..ops.properties import NodeProperties, join_entry, make_properties
 from ..ops.registry import ArgDef, OpSignature, lookup_op
@@ -105,9 +106,7 @@ class NodeDefBuilder:
         node = NodeDef(name=self.name, op=self.op_def.name, device=self._device, input=self._inputs + self._controls)
         for name, value in self._attrs.items():
             node.attr[name].CopyFrom(value)
-        for name, default in self.op_def.defaults.items():
-            if name not in self._attrs:
-                node.attr[name].ParseFromString(default)
+        add_defaults(node, self.op_def)
         return node
 
     def _error(self, errors: list[str]) -> InvalidArgumentError:

@@ -17,7 +17,7 @@ from ..builder.handles import Operation, Tensor
 from ..dtypes import DataType
 
 if TYPE_CHECKING:
-    from ..builder.builder import Input
+    from ..builder.handles import Input
     from ..data_edges import Output
     from .forward import ForwardGraph
     from .history import History

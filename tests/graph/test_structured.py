@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from partita.actors.sessions.session import open_session
 from partita.errors import InvalidArgumentError
-from partita.graph.builder.builder import GraphBuilder, Input
+from partita.graph.builder.builder import GraphBuilder
 from partita.graph.builder.extension import Extension
-from partita.graph.builder.handles import Tensor
+from partita.graph.builder.handles import Input, Tensor
 from partita.graph.graph import Graph
 from partita.graph.structured import cond, while_loop
 from tests.strategies import cpu
@@ -187,4 +187,4 @@ def test_mistakes_are_told() -> None:
     with pytest.raises(InvalidArgumentError, match="the branches give different types"):
         cond(b, p, lambda: x, lambda: (x, x))
     with pytest.raises(InvalidArgumentError, match="before there is a graph"):
-        while_loop(Extension(Graph()), lambda i: i, lambda i: i, [np.bool_(True)])
+        while_loop(Extension(Graph()), lambda i: i, lambda i: i, [np.bool_(True)])  # type: ignore[arg-type]  # as meant

@@ -1,0 +1,335 @@
+"""The one way to make nodes, wherever they go: a sink takes messages or fills the columns of a graph.
+
+    op name, inputs, attrs, scope, device  --NodeMaker.op-->  a checked node  --Sink.add-->  GraphDef, or Graph
+
+Flows in: op names, inputs, attrs as Python values. Flows out: handles to use as inputs, feeds and fetches. Always
+holds: attrs of type and count follow from the inputs, defaults are filled in; names are unique; a node is checked when
+it is made, so a mistake is reported where it is written.
+
+Inputs: a `Tensor`; an `Operation`, which stands for its only or first output; the name of a tensor; a sequence of these
+where the op takes several; a number, a nested list or an array, which becomes a Const of the type the op wants.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+
+from ...errors import InvalidArgumentError
+from ..device_name import complete, parse_full_name
+from ..dtypes import Array, DataType, base_type, from_numpy, parse_dtype
+from ..node import Node
+from ..ops.registry import ArgDef, OpSignature
+from ..protos import NodeDef
+from ..tensor import numpy_to_tensor
+from ..tensor_id import parse_tensor_name
+from .checks import array_of, check_attr_names, check_attr_values, check_is_value, is_several, requested_device
+from .handles import Input, Operation, Tensor
+from .node_builder import InputRef, NodeDefBuilder
+from .sinks import Sink
+
+_NODE_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\-/]*")
+DType: TypeAlias = DataType | str
+
+
+class Context(Protocol):
+    """The inside of a loop or of a branch while its nodes are made; see `structured.py`."""
+
+    def admitted(
+        self, node: str, inputs: list[Tensor | list[Tensor]], control: Sequence[str]
+    ) -> tuple[list[Tensor | list[Tensor]], Sequence[str]]:
+        """What a node about to be made reads and waits for in here, given what it is to read and wait for."""
+
+    def add(self, node: str) -> None:
+        """The node has been made."""
+
+
+class NodeMaker:
+    """Makes nodes and hands them to a sink."""
+
+    _read_device: Callable[[str], str] = staticmethod(requested_device)
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._scope = ""
+        self._device = ""
+        self._control: tuple[str, ...] = ()
+        self.context: Context | None = None
+        """the loop or branch that nodes are being made in"""
+
+    # What the graph is made of
+
+    def op(
+        self,
+        op: str,
+        *inputs: Input,
+        name: str = "",
+        device: str = "",
+        control: Input = (),
+        attrs: Mapping[str, Any] | None = None,
+        **more_attrs: Any,
+    ) -> Operation:
+        """Adds a node: one positional input per declared argument of the op.
+
+        `name` defaults to the op's name and is made unique; `device` is joined with the surrounding `b.device(...)`;
+        `control` is a node that runs before, or several. Attrs are keywords, or go into `attrs` where a keyword will
+        not do (names such as "name" or "_class"). Raises InvalidArgumentError for anything that does not fit the op, a
+        device that cannot be and a tensor of another builder, NotFoundError for an op that does not exist.
+        """
+        signature = self._signature(op)
+        given = dict(attrs or {}) | more_attrs
+        check_attr_names(signature, given, name)
+        requested = self._joined_device(device)
+        if name and not (isinstance(name, str) and _NODE_NAME.fullmatch(name)):
+            raise InvalidArgumentError(f"{name!r} is no name for a node; use letters, digits and ._-/ after a letter")
+        full_name = self.unique_name(name or op)
+        tensors = self._as_tensors(full_name, signature, inputs, given)
+        self._check_own(full_name, tensors)
+        waits_for: Sequence[str] = list(dict.fromkeys((*self._control, *self._node_names(control))))
+        if self.context is not None:
+            tensors, waits_for = self.context.admitted(full_name, tensors, waits_for)
+        node = _checked_node(full_name, signature, tensors, given, waits_for, requested)
+        made = self._sink.add(self, node, signature, _flat(tensors), waits_for)
+        if self.context is not None:
+            self.context.add(full_name)
+        return made
+
+    def placeholder(
+        self, name: str, dtype: DType, shape: Sequence[int | None] | None = None, **keywords: Any
+    ) -> Tensor:
+        """A tensor to be fed; `shape` None leaves the rank open. Keywords as in `op`."""
+        return self.op("Placeholder", name=name, dtype=_dtype(dtype), shape=shape, **keywords)[0]
+
+    def constant(self, value: Any, dtype: DType | None = None, name: str = "Const", **keywords: Any) -> Tensor:
+        """A Const of a number, nested list, bytes or array; `dtype` defaults to float32 or int32 for Python numbers."""
+        array, kind = _as_array(value, None if dtype is None else _dtype(dtype))
+        return self.op("Const", name=name, value=numpy_to_tensor(array, kind), dtype=kind, **keywords)[0]
+
+    def variable(self, name: str, dtype: DType, shape: Sequence[int], **keywords: Any) -> Tensor:
+        """The reference to a variable (VariableV2), uninitialised until an Assign has run."""
+        return self.op("VariableV2", name=name, dtype=_dtype(dtype), shape=shape, **keywords)[0]
+
+    def identity(self, value: Input, **keywords: Any) -> Tensor:
+        """A copy of a tensor under a name or on a device of its own."""
+        return self.op("Identity", value, **keywords)[0]
+
+    def group(self, *nodes: Input, name: str = "group_deps", **keywords: Any) -> Operation:
+        """A node that has run once all of `nodes` have."""
+        return self.op("NoOp", name=name, control=nodes, **keywords)
+
+    def later(self, dtype: DType) -> Tensor:
+        """Stands for an input that does not exist yet: the back edge of a loop, given by `close_loop`."""
+        return Tensor(self, "", 0, _dtype(dtype))
+
+    def close_loop(self, merge: Operation, value: Input, port: int = 1) -> None:
+        """Makes `value`, the output of a NextIteration, input `port` of a Merge that was made with `later`."""
+        self._sink.close_loop(merge.name, port, self.tensor(value))
+
+    # Where it goes and what it is called
+
+    @contextmanager
+    def device(self, name: str) -> Iterator[None]:
+        """Requests a device for all nodes made inside; parts left open come from the `device` around it.
+
+        Names are full or partial, "GPU:1" and "gpu:1" stand for "/device:GPU:1". Raises InvalidArgumentError for
+        others.
+        """
+        outer, self._device = self._device, self._joined_device(name)
+        try:
+            yield
+        finally:
+            self._device = outer
+
+    @contextmanager
+    def scope(self, name: str) -> Iterator[str]:
+        """Puts "name/" before the names of all nodes made inside; yields the unique scope name without the slash."""
+        outer, unique = self._scope, self.unique_name(name)
+        self._scope = f"{unique}/"
+        try:
+            yield unique
+        finally:
+            self._scope = outer
+
+    @contextmanager
+    def part_of(self, context: Context | None) -> Iterator[None]:
+        """Makes all nodes made inside part of a loop or branch, None for none; they wait for nothing from around."""
+        outer = self.context, self._control
+        self.context, self._control = context, ()
+        try:
+            yield
+        finally:
+            self.context, self._control = outer
+
+    @contextmanager
+    def control_dependencies(self, *nodes: Input) -> Iterator[None]:
+        """Makes all nodes made inside wait for `nodes`."""
+        outer = self._control
+        self._control = (*outer, *(name for node in nodes for name in self._node_names(node)))
+        try:
+            yield
+        finally:
+            self._control = outer
+
+    def unique_name(self, name: str) -> str:
+        """`name` in the current scope, with "_1", "_2" ... behind it if it is taken."""
+        return self._sink.unique_name(self._scope + name)
+
+    def in_scope(self, full_name: str) -> str:
+        """The name that makes `full_name` in the current scope."""
+        return full_name.removeprefix(self._scope)
+
+    def operation(self, name: str) -> Operation:
+        """The node of that name; InvalidArgumentError when there is none."""
+        return self._sink.operation(self, name)
+
+    def tensor(self, value: Input, dtype: DataType | None = None, name: str = "Const") -> Tensor:
+        """The tensor that `value` stands for as an input; numbers and arrays become a Const of type `dtype`."""
+        if isinstance(value, Tensor):
+            return value
+        if isinstance(value, Operation):
+            return value[0]
+        if isinstance(value, str):
+            parsed = parse_tensor_name(value)
+            return self.operation(parsed.node)[parsed.index]
+        if isinstance(value, Node):
+            return self.operation(value.name)[0]
+        check_is_value(value)
+        return self.constant(value, dtype, name)
+
+    # How inputs become attrs
+
+    def _as_tensors(
+        self, name: str, signature: OpSignature, inputs: Sequence[Input], attrs: Mapping[str, Any]
+    ) -> list[Tensor | list[Tensor]]:
+        """One entry per argument of the op; what is no tensor yet becomes a Const named after node and argument."""
+        if len(inputs) != len(signature.input_args):
+            names = ", ".join(arg.name for arg in signature.input_args)
+            raise InvalidArgumentError(
+                f"{signature.name} takes {len(signature.input_args)} inputs ({names}), {len(inputs)} given; "
+                "write several tensors for one argument as a list",
+                node=name,
+            )
+        for arg, value in zip(signature.input_args, inputs, strict=True):
+            if (arg.number_attr or arg.type_list_attr) and not (is_several(value) or isinstance(value, Operation)):
+                raise InvalidArgumentError(
+                    f"{signature.name} takes a list of tensors as {arg.name!r}, got {type(value).__name__}; "
+                    "write it as a list",
+                    node=name,
+                )
+        wanted = _known_types(signature, inputs, attrs)
+        made: list[Tensor | list[Tensor]] = []
+        for arg, value in zip(signature.input_args, inputs, strict=True):
+            dtype = arg.type or wanted.get(arg.type_attr)
+            constant_name = f"{self.in_scope(name)}/{arg.name}"
+            if arg.number_attr or arg.type_list_attr:
+                made.append([self.tensor(item, dtype, constant_name) for item in value])
+            else:
+                made.append(self.tensor(value, dtype, constant_name))
+        return made
+
+    def _signature(self, op: str) -> OpSignature:
+        """What an op, or a function, takes and gives; NotFoundError when there is none of that name."""
+        raise NotImplementedError
+
+    def _check_own(self, name: str, tensors: Sequence[Tensor | list[Tensor]]) -> None:
+        """InvalidArgumentError for a tensor of another builder: its name means something else here, or nothing."""
+        for tensor in _flat(tensors):
+            if tensor.builder is not self:
+                raise InvalidArgumentError(
+                    f"{tensor!r} belongs to another GraphBuilder; use tensors of this one, or their names", node=name
+                )
+
+    def _node_names(self, nodes: Input) -> list[str]:
+        """The names of one node or several that others wait for."""
+        return [self._node_name(node) for node in (nodes if is_several(nodes) else (nodes,))]
+
+    def _node_name(self, node: Input) -> str:
+        if isinstance(node, str):
+            return self.operation(parse_tensor_name(node).node).name
+        if isinstance(node, Tensor):
+            return node.node
+        if isinstance(node, (Operation, Node)):
+            return node.name
+        raise InvalidArgumentError(f"{type(node).__name__} is no node to wait for; give a node, a tensor or a name")
+
+    def _joined_device(self, name: str) -> str:
+        if name == "":
+            return self._device
+        requested = self._read_device(name)
+        return str(complete(parse_full_name(requested), parse_full_name(self._device))) if self._device else requested
+
+
+def _flat(tensors: Sequence[Tensor | list[Tensor]]) -> list[Tensor]:
+    """The tensors of all arguments in a row."""
+    return [item for value in tensors for item in (value if isinstance(value, list) else (value,))]
+
+
+def _checked_node(
+    name: str,
+    signature: OpSignature,
+    inputs: Sequence[Tensor | list[Tensor]],
+    attrs: Mapping[str, Any],
+    control: Sequence[str],
+    device: str,
+) -> NodeDef:
+    """The node with all its attrs; InvalidArgumentError for inputs and attrs that do not fit its op."""
+    builder = NodeDefBuilder(name, signature).device(device)
+    for value in inputs:
+        if isinstance(value, list):
+            builder.input_list([_ref(item) for item in value])
+        else:
+            builder.input(*_ref(value))
+    for key, attr in attrs.items():
+        builder.attr(key, attr)
+    for source in control:
+        builder.control_input(source)
+    node = builder.finalize()
+    check_attr_values(name, signature, attrs, node)
+    return node
+
+
+def _known_types(signature: OpSignature, inputs: Sequence[Input], attrs: Mapping[str, Any]) -> dict[str, DataType]:
+    """Types that type attrs get from the attrs given or from inputs that are tensors already."""
+    known = {key: _dtype(attrs[key]) for key, attr in signature.attrs.items() if attr.type == "type" and key in attrs}
+    for arg, value in zip(signature.input_args, inputs, strict=True):
+        found = next((t.dtype for t in _tensors(arg, value)), None)
+        if arg.type_attr and found is not None:
+            known.setdefault(arg.type_attr, base_type(found))
+    return known
+
+
+def _tensors(arg: ArgDef, value: Input) -> Iterator[Tensor]:
+    for item in value if arg.number_attr else (value,):
+        if isinstance(item, Tensor):
+            yield item
+        elif isinstance(item, Operation):
+            yield item[0]
+
+
+def _ref(tensor: Tensor) -> InputRef:
+    return InputRef(tensor.node or "later", tensor.port, tensor.dtype)
+
+
+def _dtype(dtype: DType | type | np.dtype[Any]) -> DataType:
+    if isinstance(dtype, DataType):
+        return dtype
+    if isinstance(dtype, str):
+        return parse_dtype(dtype)
+    try:
+        return from_numpy(np.dtype(dtype))
+    except TypeError:
+        raise InvalidArgumentError(f"{dtype!r} is no element type; write one such as float32 or int64") from None
+
+
+def _as_array(value: Any, dtype: DataType | None) -> tuple[Array, DataType]:
+    """The value as an array of `dtype`; without one Python floats are float32 and ints int32, as users expect."""
+    if dtype is not None:
+        return array_of(value, dtype), dtype
+    array = np.asarray(value)
+    if not isinstance(value, (np.ndarray, np.generic)):
+        array = array.astype({"f": np.float32, "i": np.int32, "S": object}.get(array.dtype.kind, array.dtype))
+    return array, from_numpy(array)

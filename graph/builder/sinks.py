@@ -1,0 +1,186 @@
+"""Where the nodes of a builder go: into the messages of a GraphDef, or into the columns of a graph.
+
+Flows in: nodes that have been checked, with all their attrs. Flows out: a GraphDef, or more nodes and edges of a graph.
+Always holds: a sink gives out no name twice; nodes come in the order in which they are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from ...errors import InvalidArgumentError
+from ..attrs import decode
+from ..columns import CONTROL_SLOT
+from ..graph import Graph
+from ..ops.properties import NodeProperties
+from ..ops.registry import PRODUCER, OpSignature
+from ..ops.type_inference import input_output_types
+from ..protos import GraphDef, NodeDef
+from ..suggestions import meant
+from .handles import Maker, Operation, Tensor
+from .node_builder import properties_of_node_def
+
+
+class Sink(Protocol):
+    """What takes nodes."""
+
+    def unique_name(self, wanted: str) -> str:
+        """`wanted`, with "_1", "_2" ... behind it if it is taken."""
+
+    def add(
+        self, maker: Maker, node: NodeDef, signature: OpSignature, inputs: Iterable[Tensor], control: Iterable[str]
+    ) -> Operation:
+        """Takes a node; `inputs` and `control` are what its input strings name. The node's handle, for `maker`."""
+
+    def operation(self, maker: Maker, name: str) -> Operation:
+        """The node of that name; InvalidArgumentError when there is none."""
+
+    def close_loop(self, merge: str, port: int, tensor: Tensor) -> None:
+        """Lets input `port` of a Merge that is there already read `tensor`."""
+
+
+class MessageSink:
+    """Nodes as messages of a GraphDef of this program's version."""
+
+    def __init__(self) -> None:
+        self.graph_def = GraphDef()
+        self.graph_def.versions.producer = PRODUCER
+        self._operations: dict[str, Operation] = {}
+        self._positions: dict[str, int] = {}
+        self._next_suffix: dict[str, int] = {}
+
+    def unique_name(self, wanted: str) -> str:
+        """`wanted`, with "_1", "_2" ... behind it if it is taken; taken it is from now on."""
+        number = self._next_suffix.get(wanted, 0)
+        self._next_suffix[wanted] = number + 1
+        if number == 0:
+            return wanted
+        candidate = f"{wanted}_{number}"
+        return candidate if candidate not in self._next_suffix else self.unique_name(wanted)
+
+    def add(
+        self, maker: Maker, node: NodeDef, signature: OpSignature, inputs: Iterable[Tensor], control: Iterable[str]
+    ) -> Operation:
+        """Appends the message, whose input strings say what it reads."""
+        decoded = {key: decode(value) for key, value in node.attr.items() if not value.HasField("tensor")}
+        self._positions[node.name] = len(self.graph_def.node)
+        self.graph_def.node.append(node)
+        made = Operation(maker, node.name, node.op, input_output_types(signature, decoded)[1])
+        self._operations[node.name] = made
+        return made
+
+    def operation(self, maker: Maker, name: str) -> Operation:
+        """The node of that name; InvalidArgumentError when there is none."""
+        if name not in self._operations:
+            hint = meant(name, self._operations)
+            raise InvalidArgumentError(f"{name!r} is no node of this graph yet{hint or '; make it first'}")
+        return self._operations[name]
+
+    def close_loop(self, merge: str, port: int, tensor: Tensor) -> None:
+        """Writes the input string that was left open."""
+        self.graph_def.node[self._positions[merge]].input[port] = tensor.input_text
+
+
+class ColumnSink:
+    """Nodes and edges that wait in columns until `flush` puts them into a graph in bulk.
+
+    Until then nobody else may add nodes to the graph.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._ids: dict[str, int] = {}  # of nodes that are new or have been used as inputs
+        self._next_suffix: dict[str, int] = {}
+        self._first_new = graph.num_node_ids
+        self._names: list[str] = []
+        self._properties: list[NodeProperties] = []
+        self._devices: list[int] = []
+        self._edges: tuple[list[int], list[int], list[int], list[int]] = ([], [], [], [])
+
+    def flush(self) -> None:
+        """Puts what waits into the graph."""
+        if self._names:
+            self.graph.extend_nodes(self._names, self._properties, self._devices)
+        if self._edges[0]:
+            self.graph.extend_edges(*self._edges)
+        for column in (self._names, self._properties, self._devices, *self._edges):
+            column.clear()
+        self._first_new = self.graph.num_node_ids
+
+    def unique_name(self, wanted: str) -> str:
+        """`wanted`, with "_1", "_2" ... behind it if the graph has a node of that name."""
+        candidate = wanted
+        if wanted in self._ids or self.graph.find_id(wanted) is not None:
+            number = self._next_suffix.get(wanted, 1)
+            candidate = f"{wanted}_{number}"
+            while candidate in self._ids or self.graph.find_id(candidate) is not None:
+                number += 1
+                candidate = f"{wanted}_{number}"
+            self._next_suffix[wanted] = number + 1
+        return candidate
+
+    def add(
+        self, maker: Maker, node: NodeDef, signature: OpSignature, inputs: Iterable[Tensor], control: Iterable[str]
+    ) -> Operation:
+        """Appends a node of a kind that nobody has looked at before."""
+        properties = properties_of_node_def(node, signature)
+        return self.add_alike(maker, node.name, properties, self.graph.intern_device(node.device), inputs, control)
+
+    def add_alike(
+        self,
+        maker: Maker,
+        name: str,
+        properties: NodeProperties,
+        device: int,
+        inputs: Iterable[Tensor],
+        control: Iterable[str],
+    ) -> Operation:
+        """Appends a node that is like another one, whose `properties` it shares; `device` as the graph interned it."""
+        ids = self._ids
+        node_id = ids[name] = self._first_new + len(self._names)
+        self._names.append(name)
+        self._properties.append(properties)
+        self._devices.append(device)
+        src, src_output, dst, dst_input = self._edges
+        for port, tensor in enumerate(inputs):
+            source = tensor.node
+            if source:  # else a back edge, that `close_loop` adds
+                src.append(ids[source] if source in ids else self.id_of(source))
+                src_output.append(tensor.port)
+                dst.append(node_id)
+                dst_input.append(port)
+        for source in control:
+            self.edge(self.id_of(source), CONTROL_SLOT, node_id, CONTROL_SLOT)
+        return Operation(maker, name, properties.op_def.name, properties.output_types)
+
+    def edge(self, src: int, src_output: int, dst: int, dst_input: int) -> None:
+        """Appends an edge between nodes that are there."""
+        for column, value in zip(self._edges, (src, src_output, dst, dst_input), strict=True):
+            column.append(value)
+
+    def close_loop(self, merge: str, port: int, tensor: Tensor) -> None:
+        """Appends the edge that was left out."""
+        self.edge(self.id_of(tensor.node), tensor.port, self.id_of(merge), port)
+
+    def id_of(self, name: str) -> int:
+        """The id of the node of that name; InvalidArgumentError when the graph has none."""
+        node_id = self._ids.get(name)
+        if node_id is None:
+            node_id = self.graph.find_id(name)
+            if node_id is None:
+                raise InvalidArgumentError(f"{name!r} is no node of this graph")
+            self._ids[name] = node_id
+        return node_id
+
+    def properties(self, name: str) -> NodeProperties:
+        """Op, attrs and port types of the node of that name."""
+        node_id = self.id_of(name)
+        if node_id >= self._first_new:
+            return self._properties[node_id - self._first_new]
+        return self.graph.node_properties(node_id)
+
+    def operation(self, maker: Maker, name: str) -> Operation:
+        """The node of that name; InvalidArgumentError when the graph has none."""
+        properties = self.properties(name)
+        return Operation(maker, name, properties.op, properties.output_types)
