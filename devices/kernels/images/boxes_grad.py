@@ -21,6 +21,16 @@ def _inside(places: Array, size: int) -> Array:
     return np.asarray((places >= 0) & (places <= size - 1))
 
 
+def _passed(grads: Array, images: Array, boxes: Array, owners: Array) -> tuple[Array, Array, Array]:
+    """What every sample passes on, and its row and column, moved to the edge where they lie outside of the image."""
+    check_crop(images, boxes, owners, np.array(grads.shape[1:3]))
+    height, width = images.shape[1:3]
+    y = sample_places(boxes[:, 0], boxes[:, 2], height, grads.shape[1])
+    x = sample_places(boxes[:, 1], boxes[:, 3], width, grads.shape[2])
+    inside = _inside(y, height)[:, :, None] & _inside(x, width)[:, None, :]
+    return np.where(inside[..., None], grads, 0), np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)
+
+
 def _corners(y: Array, x: Array, *, nearest: bool) -> list[Corner]:
     """The cells that every sample is made of."""
     if nearest:
@@ -42,14 +52,8 @@ def crop_and_resize_grad_image(node: Construction) -> Kernel:
 
     def back(grads: Array, boxes: Array, owners: Array, shape: Array) -> Array:
         images = np.zeros(tuple(shape.tolist()), np.float32)
-        check_crop(images, boxes, owners, np.array(grads.shape[1:3]))
-        height, width = images.shape[1:3]
-        y = sample_places(boxes[:, 0], boxes[:, 2], height, grads.shape[1])
-        x = sample_places(boxes[:, 1], boxes[:, 3], width, grads.shape[2])
-        inside = _inside(y, height)[:, :, None] & _inside(x, width)[:, None, :]
-        passed = np.where(inside[..., None], grads, 0)
-        cells = np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)
-        for rows, columns, weight in _corners(*cells, nearest=nearest):
+        passed, y, x = _passed(grads, images, boxes, owners)
+        for rows, columns, weight in _corners(y, x, nearest=nearest):
             places = owners[:, None, None], rows[:, :, None], columns[:, None, :]
             np.add.at(images, places, passed * weight[..., None])
         return images.astype(dtype, copy=False)
@@ -62,16 +66,11 @@ def crop_and_resize_grad_boxes(_node: Construction) -> Kernel:
     """Each sample's slope along the image, times how far it moves with either end of its box."""
 
     def back(grads: Array, images: Array, boxes: Array, owners: Array) -> Array:
-        check_crop(images, boxes, owners, np.array(grads.shape[1:3]))
-        height, width = images.shape[1:3]
-        y = sample_places(boxes[:, 0], boxes[:, 2], height, grads.shape[1])
-        x = sample_places(boxes[:, 1], boxes[:, 3], width, grads.shape[2])
-        inside = _inside(y, height)[:, :, None] & _inside(x, width)[:, None, :]
-        passed = np.where(inside[..., None], grads, 0)
-        down, along = _slopes(images, owners, np.clip(y, 0, height - 1), np.clip(x, 0, width - 1))
+        passed, y, x = _passed(grads, images, boxes, owners)
+        down, along = _slopes(images, owners, y, x)
         per_row = (passed * down).sum(axis=(2, 3))
         per_column = (passed * along).sum(axis=(1, 3))
-        ends = [_moved(per_row, height), _moved(per_column, width)]
+        ends = [_moved(sums, size) for sums, size in zip((per_row, per_column), images.shape[1:3], strict=True)]
         return np.stack([ends[i][k] for k in (0, 1) for i in (0, 1)], axis=1).astype(np.float32)
 
     return back

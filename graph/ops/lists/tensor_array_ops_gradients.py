@@ -20,36 +20,22 @@ def _gradient_array(op: Forward, after: Tensor) -> tuple[Tensor, Tensor]:
     return array, flow
 
 
-@gradient("TensorArrayReadV3")
+@gradient("TensorArrayReadV3", "TensorArrayGatherV3")
 def read(op: Forward, grad: Tensor) -> Gradients:
     """Written where it was read."""
-    _, index, flow = op.inputs
+    _, places, flow = op.inputs
     array, flow = _gradient_array(op, flow)
-    return None, None, op.make("TensorArrayWriteV3", array, index, grad, flow)
+    written = "TensorArrayWriteV3" if op.op == "TensorArrayReadV3" else "TensorArrayScatterV3"
+    return None, None, op.make(written, array, places, grad, flow)
 
 
-@gradient("TensorArrayWriteV3")
+@gradient("TensorArrayWriteV3", "TensorArrayScatterV3")
 def write(op: Forward, flow_grad: Tensor) -> Gradients:
     """Read where it was written."""
     array, flow = _gradient_array(op, flow_grad)
-    value = op.make("TensorArrayReadV3", array, op.inputs[1], flow, dtype=op.input_types[2])
+    read_back = "TensorArrayReadV3" if op.op == "TensorArrayWriteV3" else "TensorArrayGatherV3"
+    value = op.make(read_back, array, op.inputs[1], flow, dtype=op.input_types[2])
     return None, None, value, flow_grad
-
-
-@gradient("TensorArrayGatherV3")
-def gather(op: Forward, grad: Tensor) -> Gradients:
-    """Scattered to where it was gathered."""
-    _, indices, flow = op.inputs
-    array, flow = _gradient_array(op, flow)
-    return None, None, op.make("TensorArrayScatterV3", array, indices, grad, flow)
-
-
-@gradient("TensorArrayScatterV3")
-def scatter(op: Forward, flow_grad: Tensor) -> Gradients:
-    """Gathered from where it was scattered."""
-    array, flow = _gradient_array(op, flow_grad)
-    values = op.make("TensorArrayGatherV3", array, op.inputs[1], flow, dtype=op.input_types[2])
-    return None, None, values, flow_grad
 
 
 @gradient("TensorArrayConcatV3", takes_none=True)

@@ -23,7 +23,7 @@ from ...analysis.shape_functions import (
 )
 from ...dtypes import Shape, item_size
 
-for _op in (
+shape_fn(
     "StringLength",
     "StringLower",
     "StringUpper",
@@ -37,8 +37,7 @@ for _op in (
     "StringToHashBucketStrong",
     "StaticRegexReplace",
     "StaticRegexFullMatch",
-):
-    shape_fn(_op)(unchanged)
+)(unchanged)
 
 
 @shape_fn("StringJoin")

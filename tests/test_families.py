@@ -1,0 +1,67 @@
+"""An op's kernel, shape function, gradient and costs stand in one family, in modules of one topic; so do the tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from partita.devices.kernels import op_cost, registry
+from partita.graph.analysis import gradient_rules, shape_functions
+from partita.graph.ops.op_table import OpTable
+from partita.graph.ops.record import record_of
+
+ROOT = Path(__file__).parent.parent
+TABLES: dict[str, OpTable[object]] = {
+    f"{module.__name__.rpartition('.')[2]}.{name}": table
+    for module in (registry, shape_functions, gradient_rules, op_cost)
+    for name, table in vars(module).items()
+    if isinstance(table, OpTable)
+}
+ENDINGS = ("_shapes", "_gradients", "_costs")
+KERNELS, RULES = ROOT / "devices" / "kernels", ROOT / "graph" / "ops"
+
+
+def topic_of(module: str) -> str:
+    """The name of a module without what tells of which sort its functions are."""
+    name = module.rpartition(".")[2]
+    return next((name.removesuffix(ending) for ending in ENDINGS if name.endswith(ending)), name)
+
+
+def homes(op: str) -> dict[str, tuple[str, str]]:
+    """Family and topic of the module that has what an op is given in each table."""
+    origins = {name: table.origin(op) for name, table in TABLES.items() if table.is_ours(op)}
+    return {name: (module.split(".")[-2], topic_of(module)) for name, module in origins.items() if module}
+
+
+HOMES = {op: homes(op) for op in sorted({op for table in TABLES.values() for op in table if table.is_ours(op)})}
+
+
+def test_what_an_op_has_stands_in_its_family() -> None:
+    """That of its record, whichever table it is in."""
+    assert len(HOMES) > 700
+    families = {op: {family for family, _ in found.values()} for op, found in HOMES.items()}
+    assert not {op: found for op, found in families.items() if found != {record_of(op).family}}
+
+
+def test_what_an_op_has_stands_in_modules_of_one_topic() -> None:
+    """Or in the module that is called by the family, which has all functions of a sort where they are few."""
+    topics = {op: {topic for family, topic in found.values() if topic != family} for op, found in HOMES.items()}
+    assert not {op: found for op, found in topics.items() if len(found) > 1}
+
+
+@pytest.mark.parametrize("folder", [KERNELS, RULES], ids=["kernels", "rules"])
+def test_tests_stand_by_what_they_test(folder: Path) -> None:
+    """A test in the folder of a family is named by a module of that family, or by the family and a sort of function."""
+    strays = []
+    for test in (ROOT / "tests" / folder.relative_to(ROOT)).glob("*/test_*.py"):
+        family, name = test.parent.name, test.stem.removeprefix("test_")
+        if not (folder / family / f"{name}.py").exists() and topic_of(name) != family:
+            strays.append(f"{family}/{test.name}")
+    assert sorted(strays) == []
+
+
+def test_a_folder_can_be_taken_in_at_a_glance() -> None:
+    """At most 25 modules in the folder of a family."""
+    folders = [path for root in (KERNELS, RULES) for path in root.iterdir() if path.is_dir()]
+    assert not [folder for folder in folders if len(list(folder.glob("*.py"))) > 25]
