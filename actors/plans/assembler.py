@@ -141,7 +141,7 @@ class Assembler:
         if draft.may_die[node] and kernel is not None:
             return form.if_alive(kernel, inputs, outputs[0])
         if kernel is None:
-            return form.whole(self._step(node, role, inputs, outputs))
+            return form.whole(self._step(node, role, inputs, outputs), inputs, outputs)
         return form.plain(kernel, inputs, outputs)
 
     def _launch(self, node: int, inputs: list[int], control: list[int]) -> Instruction:

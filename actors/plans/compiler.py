@@ -204,6 +204,7 @@ def _plan(draft: Draft, binder: Binder, share: Share, loops: Loops) -> Plan:
         tuple(_deferred(draft, assembler, loops, waiting)),
         outputs=tuple(_outputs(draft, slots)) if draft.every_node else (),
         doubtful=_doubtful(draft, share, slots) if share.doubtful else {},
+        sends=share.outgoing,
     )
 
 

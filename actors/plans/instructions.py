@@ -1,14 +1,18 @@
 """Instructions: the steps of a plan, from the cheapest form to the ones that look for dead tensors.
 
-Flows in: kernels and slot numbers. Flows out: tuples `(k, i, j, o)` that the executor's loop understands:
+An instruction is a tuple `(k, i, j, o)`: a kernel or a step, and slots. Which form it has, the slots tell:
 
-    j > 0           slots[o] = k(slots[i], slots[j]) j == 0, i > 0   slots[o] = k(slots[i]) i == j == 0     k(slots)
-    k loads and stores by itself, and returns DEAD if its node was dead
+    i     j     what is done                        made for
+    > 0   > 0   slots[o] = k(slots[i], slots[j])    a kernel of two inputs and one output
+    > 0   0     slots[o] = k(slots[i])              a kernel of one input and one output
+    0     0     k(slots)                            all else: k, a step, loads and stores by itself (`whole`)
 
-Always holds: slot 0 belongs to nobody, slot 1 holds what the step sends with, slot 2 what a traced step records in,
-slot 3 a function that returns the part of the step that the slots belong to; a slot holds a value, a `Variable` (the
-value of a reference), or DEAD. Only instructions made here by `guarded` and its kind look for DEAD, so nodes that
-cannot be dead pay nothing for those that can.
+A step returns DEAD if its node was dead. What slots hold: 0 belongs to nobody, 1 holds what the step sends with, 2 what
+a traced step records in, 3 a function that returns the part of the step that the slots belong to; from 4 on a slot
+holds a value, a `Variable` (the value of a reference), or DEAD. Only instructions made by `guarded` and its kind look
+for DEAD, so nodes that cannot be dead pay nothing for those that can.
+
+    y = Neg(x), z = Add(y, y), z is sent         (neg, 4, 0, 5)  (add, 5, 5, 5)  (send_to(key), 5, SEND_SLOT, 0)
 """
 
 from __future__ import annotations
@@ -65,16 +69,35 @@ def picker(slots: Sequence[int]) -> Callable[[Slots], Sequence[Any]]:
     return lambda values: [values[slot] for slot in slots]
 
 
-def whole(step: Step) -> Instruction:
-    """The instruction of a step that loads and stores by itself."""
+def whole(step: Step, reads: Sequence[int] = (), writes: Sequence[int] = ()) -> Instruction:
+    """The instruction of a step that loads and stores by itself; from which slots, printers and checkers want to know.
+
+    The step has to be a function of this instruction's own, or one that needs no slots.
+    """
+    if reads or writes:
+        vars(step).update(reads=tuple(reads), writes=tuple(writes))
     return step, 0, 0, 0
+
+
+def slots_read(instruction: Instruction) -> tuple[int, ...]:
+    """The slots of the values that an instruction reads."""
+    step, first, second, _ = instruction
+    used: tuple[int, ...] = (first, second) if first else getattr(step, "reads", ())
+    return tuple(slot for slot in used if slot >= FIRST_FREE_SLOT)
+
+
+def slots_written(instruction: Instruction) -> tuple[int, ...]:
+    """The slots that an instruction writes."""
+    step, first, _, output = instruction
+    used: tuple[int, ...] = (output,) if first else getattr(step, "writes", ())
+    return tuple(slot for slot in used if slot >= FIRST_FREE_SLOT)
 
 
 def plain(kernel: Kernel, inputs: Sequence[int], outputs: Sequence[int]) -> Instruction:
     """The cheapest instruction for a kernel: `inputs` and `outputs` are slots."""
     if len(outputs) == 1 and 1 <= len(inputs) <= 2:
         return kernel, inputs[0], inputs[1] if len(inputs) == 2 else 0, outputs[0]
-    return whole(step_of(kernel, inputs, outputs))
+    return whole(step_of(kernel, inputs, outputs), inputs, outputs)
 
 
 def always(value: Any) -> Kernel:
@@ -191,7 +214,7 @@ def guarded(step: Step, watched: Sequence[int], outputs: Sequence[int], token: i
             slots[token] = None
         return None
 
-    return whole(run_if_alive)
+    return whole(run_if_alive, ins, outs)
 
 
 def if_alive(kernel: Kernel, inputs: Sequence[int], output: int) -> Instruction:
@@ -220,7 +243,7 @@ def send_either(key: str, value: int, watched: Sequence[int], convert: Kernel = 
         else:
             slots[SEND_SLOT](key, convert(slots[value]))
 
-    return whole(hand_over)
+    return whole(hand_over, ins)
 
 
 _NBYTES = attrgetter("nbytes")
@@ -247,7 +270,7 @@ def send_bundle(key: str, values: Sequence[int]) -> Instruction:
     def hand_over(slots: Slots) -> None:
         slots[SEND_SLOT](key, Bundle(gather(slots)))
 
-    return whole(hand_over)
+    return whole(hand_over, values)
 
 
 def send_bundle_either(key: str, values: Sequence[int], watched: Sequence[Sequence[int]]) -> Instruction:
@@ -260,7 +283,7 @@ def send_bundle_either(key: str, values: Sequence[int], watched: Sequence[Sequen
         tensors = [DEAD if any(slots[i] is DEAD for i in others) else slots[value] for value, others in sources]
         slots[SEND_SLOT](key, Bundle(tensors))
 
-    return whole(hand_over)
+    return whole(hand_over, [*values, *(slot for others in watched for slot in others)])
 
 
 def holds(predicate: Any) -> bool:
@@ -293,7 +316,7 @@ def switch_to(inputs: Sequence[int], outputs: Sequence[int]) -> Instruction:
             slots[when_false], slots[when_true] = switch(data, chooses)
         return None
 
-    return whole(choose)
+    return whole(choose, inputs, outputs)
 
 
 def switch_n(count: int) -> Kernel:
@@ -320,7 +343,7 @@ def merge(inputs: Sequence[int], outputs: Sequence[int], convert: Kernel = ident
         slots[value_out] = slots[index_out] = DEAD
         return DEAD
 
-    return whole(take_first)
+    return whole(take_first, inputs, outputs)
 
 
 def launch(number: int, inputs: Sequence[int], convert: Kernel) -> Instruction:
@@ -330,7 +353,7 @@ def launch(number: int, inputs: Sequence[int], convert: Kernel) -> Instruction:
     def begin(slots: Slots) -> None:
         slots[PART_SLOT]().launch(number, convert(*[slots[i] for i in ins]))
 
-    return whole(begin)
+    return whole(begin, ins)
 
 
 def launch_either(number: int, inputs: Sequence[int], watched: Sequence[int], convert: Kernel) -> Instruction:
@@ -345,7 +368,7 @@ def launch_either(number: int, inputs: Sequence[int], watched: Sequence[int], co
         part.launch(number, convert(*[slots[i] for i in ins]))
         return None
 
-    return whole(begin)
+    return whole(begin, seen)
 
 
 def all_inputs(*values: Any) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ from ...errors import PartitaError, of_kernel
 from ...graph.dtypes import DataType, is_ref
 from .reuse import reusing
 from .roles import Role, role_of
+from .transfers import NO_MESSAGES, Messages
 
 if TYPE_CHECKING:
     from ...devices.kernels.registry import Start
@@ -134,10 +135,17 @@ class Plan:
     deferred: tuple[DeferredNode, ...] = ()
     doubtful: Mapping[int, tuple[Expected, ...]] = field(default_factory=dict)
     """by number of the arrival: what to check before it is believed"""
+    sends: Messages = NO_MESSAGES
     repeats: bool = False
     """whether this is what a loop does in an iteration"""
     outputs: tuple[tuple[int, ...], ...] = ()
     """by node, the slots of what it computes; only in plans that are made to be traced"""
+
+    def __str__(self) -> str:
+        """See `printer`."""
+        from .printer import plan_text
+
+        return plan_text(self)
 
     @property
     def num_instructions(self) -> int:

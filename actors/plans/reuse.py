@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .instructions import Instruction, Slots, Step, whole
+from .instructions import Instruction, Slots, Step, slots_read, whole
 
 if TYPE_CHECKING:
     from ...devices.kernels.in_place import Into
@@ -31,7 +31,8 @@ def reusing(instruction: Instruction, into: Into) -> Instruction:
     kernel, first, second, out = instruction
     if not first or out not in (first, second):
         return instruction
-    return whole(_binary(kernel, into, first, second, out) if second else _unary(kernel, into, first))
+    step = _binary(kernel, into, first, second, out) if second else _unary(kernel, into, first)
+    return whole(step, slots_read(instruction), (out,))
 
 
 def _unary(kernel: Kernel, into: Into, slot: int) -> Step:

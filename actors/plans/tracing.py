@@ -18,7 +18,17 @@ from ...graph.dtypes import base_type
 from ...graph.protos import AllocationDescription, NodeOutput, TensorDescription
 from ...graph.tensor import shape_to_proto
 from .deferred import End
-from .instructions import DEAD, TRACE_SLOT, Instruction, Slots, owner, run_instructions, whole
+from .instructions import (
+    DEAD,
+    TRACE_SLOT,
+    Instruction,
+    Slots,
+    owner,
+    run_instructions,
+    slots_read,
+    slots_written,
+    whole,
+)
 from .roles import Role, role_of
 
 if TYPE_CHECKING:
@@ -70,7 +80,7 @@ def timed_instruction(
         end = perf_counter_ns()
         slots[TRACE_SLOT].append((name, op, start, end, _described(properties, [slots[i] for i in outputs])))
 
-    return whole(run_and_record)
+    return whole(run_and_record, slots_read(instruction), slots_written(instruction))
 
 
 def _described(properties: NodeProperties, values: Sequence[Any]) -> list[NodeOutput]:  # Any: tensors of any type

@@ -1,0 +1,168 @@
+"""What holds of a plan, the last stage: every slot is written before it is read, and everybody who waits is woken.
+
+    a segment has an instruction for each of its nodes; its waits are the messages, calls and segments that unlock it
+    segment 0 waits for nothing and comes before all others, which are reached from it, from messages and calls
+    what an instruction reads is there: held from the beginning, an argument, in a message or a call that its segment
+        waits for, or written before, in its own segment or one that comes first in any case
+    a slot that several segments write is read only in a segment that has written it before
+    a result is in a slot that somebody fills; deferred nodes are launched once; a key is sent once and received once
+
+A broken rule is a mistake of this package. Tests check all plans they compile (`graph.invariants.checking`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...errors import InternalError
+from .instructions import FIRST_FREE_SLOT, Instruction, slots_read, slots_written
+from .plan import DistributedLoop, Inner, LocalLoop, Plan, Segment, Stretch
+from .printer import instructions_of, plan_text
+
+
+def check_plan(plan: Plan) -> None:
+    """Raises InternalError for the first rule that does not hold of a plan, or of a loop in it."""
+    before = _before(plan)
+    _check_messages(plan)
+    _check_slots(plan, before)
+    _check_results(plan)
+    for deferred in plan.deferred:
+        if isinstance(deferred.work, DistributedLoop):
+            check_plan(deferred.work.plan)
+        elif isinstance(deferred.work, LocalLoop):
+            _check_local_loop(deferred.work)
+
+
+def _broken(plan: Plan, rule: str, found: str) -> InternalError:
+    return InternalError(f"plan, rule {rule!r}: {found}; this is a mistake of Partita\n{plan_text(plan)}")
+
+
+def _unlocked(plan: Plan) -> Iterator[tuple[int, ...]]:
+    """By message, then by call, then by segment: the segments that wait for it."""
+    yield from (arrival.segments for arrival in plan.arrivals)
+    yield from (deferred.segments for deferred in plan.deferred)
+    yield from (segment.unlocks for segment in plan.segments)
+
+
+def _before(plan: Plan) -> list[set[int]]:
+    """By segment: those that have ended when it begins. Raises for waits that nobody ends."""
+    needs: list[set[int]] = [set() for _ in plan.segments]
+    for number, segment in enumerate(plan.segments):
+        for after in segment.unlocks:
+            needs[after].add(number)
+    for need in needs[1:]:
+        need.add(0)  # it is posted before anybody asks for a message
+    counted = Counter(after for segments in _unlocked(plan) for after in segments)
+    for number, segment in enumerate(plan.segments):
+        if segment.waits != counted[number]:
+            found = f"segment {number} waits for {segment.waits}, {counted[number]} unlock it"
+            raise _broken(plan, "a segment waits for what unlocks it", found)
+        if bool(segment.waits) == (number == 0):
+            raise _broken(plan, "segment 0 alone waits for nothing", f"segment {number} waits for {segment.waits}")
+        if len(segment.origins) != sum(map(len, segment.chunks)):
+            raise _broken(plan, "an instruction has a node", f"segment {number} has other numbers of them")
+    return _closure(plan, needs)
+
+
+def _closure(plan: Plan, needs: Sequence[set[int]]) -> list[set[int]]:
+    before: list[set[int] | None] = [None] * len(needs)
+    left = list(range(len(needs)))
+    while left:
+        ready = [number for number in left if all(before[need] is not None for need in needs[number])]
+        if not ready:
+            raise _broken(plan, "segments do not wait for each other in a circle", f"segments {left} do")
+        for number in ready:
+            before[number] = needs[number].union(*(before[need] or () for need in needs[number]))
+        left = [number for number in left if before[number] is None]
+    return [found or set() for found in before]
+
+
+def _check_messages(plan: Plan) -> None:
+    origins = Counter(node for segment in plan.segments for node in segment.origins)
+    for node in [*plan.sends.last.tolist(), *(deferred.node for deferred in plan.deferred)]:
+        if origins[node] != 1:
+            raise _broken(plan, "a send or launch has one instruction", f"{plan.names[node]!r} has {origins[node]}")
+    for keys in (plan.sends.keys, [arrival.key for arrival in plan.arrivals]):
+        twice = next((key for key, count in Counter(keys).items() if count > 1), None)
+        if twice is not None and not plan.doubtful:  # a graph may come with transfers of its own, right or wrong
+            raise _broken(plan, "a key is sent once and received once", f"{twice!r} is there several times")
+
+
+def _held(plan: Plan) -> set[int]:
+    """The slots that hold something before the first instruction."""
+    held = {slot for slot, value in enumerate(plan.template) if value is not None}
+    return held | {argument.slot for argument in plan.arguments}
+
+
+def _check_slots(plan: Plan, before: Sequence[set[int]]) -> None:
+    held = _held(plan)
+    written = [set(_written(segment)) for segment in plan.segments]
+    writers = Counter(slot for slots in written for slot in slots)
+    for number, segment in enumerate(plan.segments):
+        ended = {number, *before[number]}
+        there = held.union(*(slots for earlier in before[number] for slots in [written[earlier]]))
+        there = {slot for slot in there if writers[slot] <= 1}
+        there.update(held - writers.keys())
+        there.update(_arrived(plan, ended))
+        _check_order(plan, instructions_of(segment), there)
+
+
+def _written(segment: Segment) -> Iterator[int]:
+    for _, instruction in instructions_of(segment):
+        yield from slots_written(instruction)
+
+
+def _arrived(plan: Plan, segments: set[int]) -> Iterator[int]:
+    """The slots of the messages and outputs that any of some segments has waited for."""
+    for arrival in plan.arrivals:
+        if segments.intersection(arrival.segments):
+            yield from range(arrival.slot, arrival.slot + arrival.size)
+    for deferred in plan.deferred:
+        if segments.intersection(deferred.segments):
+            yield from (*deferred.outputs, deferred.token)
+
+
+def _check_order(plan: Plan, instructions: Iterable[tuple[int, Instruction]], there: set[int]) -> None:
+    """Walks instructions that run in order; `there` are the slots that hold something, and grow."""
+    for node, instruction in instructions:
+        missing = set(slots_read(instruction)) - there
+        if missing:
+            found = f"{plan.names[node]!r} reads {sorted(missing)}"
+            raise _broken(plan, "a slot is written before it is read", found)
+        writes = slots_written(instruction)
+        if any(slot >= len(plan.template) for slot in writes):
+            raise _broken(plan, "a slot is one of the plan's", f"{plan.names[node]!r} writes {writes}")
+        there.update(writes)
+
+
+def _check_results(plan: Plan) -> None:
+    filled = _held(plan).union(*map(_written, plan.segments))
+    filled.update(_arrived(plan, set(range(len(plan.segments)))))
+    for result in plan.results:
+        if result.slot not in filled or result.slot < FIRST_FREE_SLOT:
+            raise _broken(plan, "a result is in a slot that is filled", f"result {result.index} is not")
+
+
+def _check_local_loop(loop: LocalLoop) -> None:
+    there = _held(loop.plan).union(loop.arguments, loop.counted)
+    _check_stretches(loop, loop.condition, there)
+    _check_there(loop, (loop.predicate, *loop.exits), there)
+    _check_stretches(loop, loop.body, there)
+    _check_there(loop, loop.next_values, there)
+
+
+def _check_stretches(loop: LocalLoop, stretches: Sequence[Stretch], there: set[int]) -> None:
+    for stretch in stretches:
+        if isinstance(stretch, Inner):
+            _check_there(loop, (*stretch.inputs, *stretch.watched), there)
+            _check_local_loop(stretch.loop)
+            there.update(stretch.outputs)
+        else:
+            _check_order(loop.plan, instructions_of(stretch), there)
+
+
+def _check_there(loop: LocalLoop, slots: Iterable[int], there: set[int]) -> None:
+    missing = set(slots) - there
+    if missing:
+        raise _broken(loop.plan, "a slot is written before it is read", f"the loop reads {sorted(missing)}")

@@ -1,0 +1,142 @@
+"""Plans as text, to read what a device does, and to compare in tests.
+
+Of y = (-x + 1) * -x, of which CPU:1 adds one, this is what CPU:0 does (keys are shortened here):
+
+    plan of /job:localhost/replica:0/task:0/device:CPU:0
+      slots 9
+      argument 0 (float) -> s5
+      message 0 -> s8, key CPU:1;1;CPU:0;edge_5_sum;0:0
+    segment 0, at once
+      s6 = Neg(s5)    # neg
+      _Send(s6)    # neg/_0: send CPU:0;1;CPU:1;edge_3_neg;0:0
+    segment 1, after message 0
+      s7 = Mul(s8, s6)    # y
+    result 0 (float) = s7
+
+`s5` is slot 5. Segment 0 comes first, the others in any order once what they wait for is there; the instructions of one
+run as they are written. A send of several slots sends one message. A key that ends with ";" is a stem: a run adds the
+frame of the call or loop, and the iteration. Loops and other work of deferred nodes ("call 0") stand below, further in.
+The same plan has the same text, whatever has been learnt from its runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ...graph.dtypes import dtype_name
+from .instructions import Instruction, slots_read, slots_written
+from .plan import DistributedLoop, Inner, LocalLoop, Plan, Segment, Stretch
+
+_INDENT = "  "
+
+
+def plan_text(plan: Plan) -> str:
+    """The text of a plan."""
+    return "\n".join([f"plan of {plan.device}", *_plan_lines(plan)])
+
+
+def _plan_lines(plan: Plan) -> Iterator[str]:
+    yield from map(_INDENT.__add__, _begin_lines(plan))
+    keys = dict(zip(plan.sends.last.tolist(), plan.sends.keys, strict=True))
+    launches = {deferred.node: number for number, deferred in enumerate(plan.deferred)}
+    for number, segment in enumerate(plan.segments):
+        needs = ", ".join(_needs(plan, number))
+        yield f"segment {number}, {f'after {needs}' if needs else 'at once'}"
+        for node, instruction in instructions_of(segment):
+            note = f"send {keys[node]}" if node in keys else f"call {launches[node]}" if node in launches else ""
+            yield _INDENT + _line(plan, node, instruction, note)
+    for result in plan.results:
+        yield f"result {result.index} ({dtype_name(result.dtype)}) = s{result.slot}"
+    for number, deferred in enumerate(plan.deferred):
+        outputs = _slots([*deferred.outputs, *([deferred.token] if deferred.token else [])])
+        yield f"call {number}, {plan.names[deferred.node]}{f' -> {outputs}' if outputs else ''}"
+        yield from map(_INDENT.__add__, _work_lines(plan, deferred.node, deferred.work))
+
+
+def instructions_of(segment: Segment) -> Iterator[tuple[int, Instruction]]:
+    """The instructions of a segment, in order, each with its node."""
+    return zip(segment.origins, chain.from_iterable(segment.chunks), strict=True)
+
+
+def _begin_lines(plan: Plan) -> Iterator[str]:
+    """What is in the slots before the first instruction, and what comes later."""
+    yield f"slots {len(plan.template)}"
+    for slot, value in enumerate(plan.template):
+        if value is not None:
+            yield f"holds s{slot} = {_value(value)}"
+    for argument in plan.arguments:
+        where = f"s{argument.slot}" if argument.slot else "nowhere"
+        yield f"argument {argument.index} ({dtype_name(argument.dtype)}) -> {where}"
+    for number, arrival in enumerate(plan.arrivals):
+        yield f"message {number} -> {_slots(range(arrival.slot, arrival.slot + arrival.size))}, key {arrival.key}"
+
+
+def _needs(plan: Plan, segment: int) -> Iterator[str]:
+    """What a segment waits for."""
+    yield from (f"message {n}" for n, arrival in enumerate(plan.arrivals) if segment in arrival.segments)
+    yield from (f"call {n}" for n, deferred in enumerate(plan.deferred) if segment in deferred.segments)
+    yield from (f"segment {n}" for n, before in enumerate(plan.segments) if segment in before.unlocks)
+
+
+def _line(plan: Plan, node: int, instruction: Instruction, note: str = "") -> str:
+    properties = plan.properties[node]
+    written = _slots(slots_written(instruction))
+    done = f"{f'{written} = ' if written else ''}{properties.op}({_slots(slots_read(instruction))})"
+    return f"{done}    # {plan.names[node]}{f': {note}' if note else ''}"
+
+
+def _work_lines(plan: Plan, node: int, work: object) -> Iterator[str]:
+    if isinstance(work, LocalLoop):
+        yield from _local_loop_lines(work)
+    elif isinstance(work, DistributedLoop):
+        counted = f", {_slots(work.counted)} = 0 in iteration 0, else 1" if work.counted else ""
+        yield f"loop {work.frame}, together with other devices; its messages have the iteration in their keys"
+        yield f"every iteration begins with {_slots(work.arguments)}{counted}"
+        yield f"the next one gets {_results(work.plan, 0, work.num_variables)}"
+        yield from (f"output {number}, if alive, is s{slot}" for number, slot in work.exits)
+        yield from _plan_lines(work.plan)
+    else:
+        yield f"starts {plan.properties[node].op}"
+
+
+def _results(plan: Plan, first: int, count: int) -> str:
+    slot_of = {result.index: result.slot for result in plan.results}
+    return _slots([slot_of[index] for index in range(first, first + count)])
+
+
+def _local_loop_lines(loop: LocalLoop) -> Iterator[str]:
+    counted = f", {_slots(loop.counted)} = 0 in iteration 0, else 1" if loop.counted else ""
+    yield f"loop of this device, {len(loop.plan.template)} slots; begins with {_slots(loop.arguments)}{counted}"
+    for slot, value in enumerate(loop.plan.template):
+        if value is not None:
+            yield f"{_INDENT}holds s{slot} = {_value(value)}"
+    yield "every iteration"
+    yield from map(_INDENT.__add__, _stretch_lines(loop, loop.condition))
+    yield f"ends unless s{loop.predicate}, with {_slots(loop.exits)}; else"
+    yield from map(_INDENT.__add__, _stretch_lines(loop, loop.body))
+    yield f"the next one gets {_slots(loop.next_values)}"
+
+
+def _stretch_lines(loop: LocalLoop, stretches: Sequence[Stretch]) -> Iterator[str]:
+    for stretch in stretches:
+        if isinstance(stretch, Inner):
+            outputs = _slots(stretch.outputs)
+            yield f"{f'{outputs} = ' if outputs else ''}loop({_slots(stretch.inputs)})"
+            yield from map(_INDENT.__add__, _local_loop_lines(stretch.loop))
+        else:
+            yield from (_line(loop.plan, node, instruction) for node, instruction in instructions_of(stretch))
+
+
+def _slots(slots: Iterable[int]) -> str:
+    return ", ".join(f"s{slot}" for slot in slots)
+
+
+def _value(value: Any) -> str:  # Any: a tensor of any type
+    """Type and shape of a constant, the value too if it is a scalar."""
+    array = np.asarray(value)
+    shape = f"[{', '.join(map(str, array.shape))}]" if array.ndim else array.item()
+    return f"{array.dtype.name} {shape}"

@@ -1,0 +1,191 @@
+"""What a plan says of itself: golden texts of small graphs, compiled as sessions compile them.
+
+A text is the answer to "what does this device do, and what does it wait for", also inside of loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from partita.actors import BlockingSession
+from partita.actors.plans.compiler import compile_plans
+from partita.actors.plans.plan import Plan
+from partita.actors.sessions import preparation
+from partita.graph.builder import GraphBuilder
+from partita.graph.protos import GraphDef
+from tests.actors.running.test_loops import add_loop, doubling
+from tests.strategies import cpu
+
+
+@contextmanager
+def compiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Plan]]:
+    """Collects the plans that sessions compile."""
+    plans: list[Plan] = []
+
+    def keep(*arguments: object, **options: object) -> list[Plan]:
+        found = compile_plans(*arguments, **options)  # type: ignore[arg-type]  # handed on as they came
+        plans.extend(found)
+        return found
+
+    monkeypatch.setattr(preparation, "compile_plans", keep)
+    yield plans
+
+
+def texts(graph_def: GraphDef, fetch: str, feeds: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> str:
+    """The plans of a request over two devices, what is the same in all names shortened."""
+    with compiled(monkeypatch) as plans, BlockingSession(graph_def, "cpu:2") as session:
+        session.run(fetch, feeds)  # type: ignore[arg-type]  # values of any kind
+    text = "\n\n".join(map(str, plans))
+    return text.replace("/job:localhost/replica:0/task:0/device:", "").replace(";0000000000000001;", ";1;")
+
+
+def test_a_chain_over_two_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Messages, and the segments that wait for them."""
+    b = GraphBuilder()
+    neg = b.op("Neg", b.placeholder("x", "float32", (), device=cpu(0)), name="neg", device=cpu(0))[0]
+    added = b.op("Add", neg, b.constant(np.float32(1)), name="sum", device=cpu(1))[0]
+    b.op("Mul", added, neg, name="y", device=cpu(0))
+    assert texts(b.graph_def(), "y", {"x": 2.0}, monkeypatch) == CHAIN
+
+
+def test_a_loop_over_two_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each device does in an iteration, and by which stems its messages go."""
+    b = GraphBuilder()
+    x, n = b.placeholder("x", "float32", ()), b.placeholder("n", "int32", ())
+    value, _ = add_loop(b, "loop", x, n, lambda v: b.op("AddV2", v, v, name="double", device=cpu(1))[0])
+    b.identity(value, name="y", device=cpu(0))
+    assert texts(b.graph_def(), "y", {"x": 2.0, "n": 3}, monkeypatch) == LOOP_OF_TWO
+
+
+def test_a_loop_of_one_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Condition and body, and what goes from one iteration to the next."""
+    assert texts(doubling(), "y", {"x": 2.0, "n": 3}, monkeypatch) == LOOP_OF_ONE
+
+
+def test_a_deferred_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits for a queue stands in a segment after its call."""
+    b = GraphBuilder()
+    queue = b.op("FIFOQueueV2", component_types=["float32"], name="queue", device=cpu(0))[0]
+    fill = b.op("QueueEnqueueV2", queue, [b.placeholder("x", "float32", ())], name="fill", device=cpu(0))
+    taken = b.op("QueueDequeueV2", queue, component_types=["float32"], name="taken", control=[fill.name], device=cpu(0))
+    b.op("Neg", taken[0], name="y", device=cpu(0))
+    assert texts(b.graph_def(), "y", {"x": 2.0}, monkeypatch) == QUEUE
+
+
+CHAIN = """\
+plan of CPU:0
+  slots 9
+  argument 0 (float) -> s5
+  message 0 -> s8, key CPU:1;1;CPU:0;edge_5_sum;0:0
+segment 0, at once
+  s6 = Neg(s5)    # neg
+  _Send(s6)    # neg/_0: send CPU:0;1;CPU:1;edge_3_neg;0:0
+segment 1, after message 0
+  s7 = Mul(s8, s6)    # y
+result 0 (float) = s7
+
+plan of CPU:1
+  slots 8
+  holds s5 = float32 1.0
+  message 0 -> s6, key CPU:0;1;CPU:1;edge_3_neg;0:0
+segment 0, at once
+segment 1, after message 0
+  s7 = Add(s6, s5)    # sum
+  _Send(s7)    # sum/_2: send CPU:1;1;CPU:0;edge_5_sum;0:0"""
+
+LOOP_OF_TWO = """\
+plan of CPU:0
+  slots 10
+  holds s7 = float32 [0]
+  holds s8 = int32 0
+  argument 0 (float) -> s5
+  argument 1 (int32) -> s6
+segment 0, at once
+  While(s7, s5, s8, s6)    # loop: call 0
+segment 1, after call 0
+result 0 (float) = s9
+call 0, loop -> s9
+  loop loop, together with other devices; its messages have the iteration in their keys
+  every iteration begins with s5, s6, s7, s8
+  the next one gets s11, s12, s10
+  output 0, if alive, is s9
+    slots 17
+    argument 0 (float) -> s5
+    argument 1 (float) -> s6
+    argument 2 (int32) -> s7
+    argument 3 (int32) -> s8
+    message 0 -> s12, key CPU:1;1;CPU:0;edge_14_double;
+  segment 0, at once
+    s13 = Less(s7, s8)    # Less
+    s9, s14 = Switch(s6, s13)    # Switch
+    s15, s16 = Switch(s7, s13)    # Switch_1
+    s15 = Const(s16)    # Const_1
+    s10 = AddV2(s16, s15)    # AddV2
+    _Send(s14, s13)    # LoopCond/_14: send CPU:0;1;CPU:1;edge_12_Identity;
+    s13, s11 = Switch(s5, s13)    # _cloopNextIteration/_7
+  segment 1, after message 0
+  result 0 (float) = s11
+  result 1 (float) = s12
+  result 2 (int32) = s10
+  result 3 (float) = s9
+
+plan of CPU:1
+  slots 6
+  holds s5 = float32 [0]
+segment 0, at once
+  While(s5)    # loop: call 0
+segment 1, after call 0
+call 0, loop
+  loop loop, together with other devices; its messages have the iteration in their keys
+  every iteration begins with s5
+  the next one gets s6
+    slots 10
+    argument 0 (float) -> s5
+    message 0 -> s7, s8, key CPU:0;1;CPU:1;edge_12_Identity;
+  segment 0, at once
+  segment 1, after message 0
+    s9 = AddV2(s7, s7)    # double
+    _Send(s9)    # double/_12: send CPU:1;1;CPU:0;edge_14_double;
+    s9, s6 = Switch(s5, s8)    # _cloopdouble/_2
+  result 0 (float) = s6"""
+
+LOOP_OF_ONE = """\
+plan of CPU:0
+  slots 9
+  holds s7 = int32 0
+  argument 0 (float) -> s5
+  argument 1 (int32) -> s6
+segment 0, at once
+  While(s5, s7, s6)    # loop: call 0
+segment 1, after call 0
+result 0 (float) = s8
+call 0, loop -> s8
+  loop of this device, 12 slots; begins with s5, s6, s7
+    holds s10 = int32 1
+  every iteration
+    s8 = Less(s6, s7)    # Less
+  ends unless s8, with s5; else
+    s9 = AddV2(s5, s5)    # AddV2
+    s11 = AddV2(s6, s10)    # AddV2_1
+  the next one gets s9, s11"""
+
+QUEUE = """\
+plan of CPU:0
+  slots 9
+  argument 0 (float) -> s6
+segment 0, at once
+  s5 = FIFOQueueV2()    # queue
+  QueueEnqueueV2(s5, s6)    # fill: call 0
+segment 1, after call 0
+  QueueDequeueV2(s5)    # taken: call 1
+segment 2, after call 1
+  s8 = Neg(s7)    # y
+result 0 (float) = s8
+call 0, fill
+  starts QueueEnqueueV2
+call 1, taken -> s7
+  starts QueueDequeueV2"""
