@@ -14,16 +14,11 @@ from .attrs import encode, guessed_type
 from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from .dtypes import DataType
 from .ops.properties import Attrs, NodeProperties
-from .ops.record import CONTROL_FLOW, NodeClass, record_of
+from .ops.record import CONTROL_FLOW, NodeClass
 from .ops.registry import OpSignature
 
 if TYPE_CHECKING:
     from .graph import Graph
-
-
-def class_of_op(op: str) -> NodeClass:
-    """The class of nodes of that op."""
-    return record_of(op).node_class
 
 
 class Edge:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ...graph.library.function_library import FunctionLibrary
     from ...graph.ops.properties import NodeProperties
 
-PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 _NAMED_IN_ERROR = 10
 
 
@@ -34,7 +33,7 @@ def scalar_form(value: Array) -> Any:  # Any: see Binder.constant
 
 def is_shared(properties: NodeProperties) -> bool:
     """Whether nodes with these properties share one kernel: not if it has state, or names its node in an error."""
-    return not properties.op_def.is_stateful and properties.op_def.name not in PLACEHOLDERS
+    return not properties.op_def.is_stateful and not properties.op_def.record.must_be_fed
 
 
 def has_kernel(properties: NodeProperties, library: FunctionLibrary | None) -> bool:
@@ -42,8 +41,7 @@ def has_kernel(properties: NodeProperties, library: FunctionLibrary | None) -> b
 
     `library` has the functions that it may call. An unfed placeholder has a kernel that says so.
     """
-    op = properties.op_def.name
-    if op in PLACEHOLDERS or lookup(op) is not None:
+    if properties.op_def.record.must_be_fed or lookup(properties.op_def.name) is not None:
         return True
     return library is not None and calls_functions(properties, library)
 
@@ -84,7 +82,7 @@ class Binder:
         if not has_kernel(properties, None if self.functions is None else self.functions.library):
             self.missing.append((name, op))
             return _stand_in
-        if op in PLACEHOLDERS:
+        if properties.op_def.record.must_be_fed:
             return _unfed(name, properties)
         if factory is None:
             assert self.functions is not None  # or there is no kernel

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...errors import InternalError, InvalidArgumentError
 from ...graph.columns import CONTROL_SLOT, SINK_ID
+from ...graph.ops.record import NodeClass
 
 if TYPE_CHECKING:
     from ...graph.graph import Graph
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 Ints = NDArray[np.intp]
 Flags = NDArray[np.bool_]
 Kinds: TypeAlias = "Callable[[NodeProperties], NodeProperties]"
-
-NEXT_ITERATION_OPS = frozenset({"NextIteration", "RefNextIteration"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +216,7 @@ def _order(kinds: Sequence[NodeProperties], kind: Ints, src: Ints, dst: Ints) ->
     forward = src < dst
     if forward.all():
         return roots_first
-    advances = np.array([p.op_def.name in NEXT_ITERATION_OPS for p in kinds], bool)
+    advances = np.array([p.op_def.record.node_class is NodeClass.NEXT_ITERATION for p in kinds], bool)
     onward = ~advances[kind[roots_first[src]]]
     if forward[onward].all():
         return roots_first

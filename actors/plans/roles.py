@@ -1,12 +1,15 @@
 """Which nodes the executor carries out by itself, and how: transfers, control flow, arguments, and what costs nothing.
 
-Flows in: op names. Flows out: a `Role` per op. Always holds: an op that is not in the table is computed by a kernel.
+Flows in: the records of ops. Flows out: a `Role` per op. Always holds: an op of no class of its own is computed by a
+kernel.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
+
+from ...graph.ops.record import NodeClass, OpRecord, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,48 +47,41 @@ class Role(IntEnum):
     """where the outputs of a deferred node arrive; stands right behind its launch"""
 
 
-_ROLES: Final[Mapping[str, Role]] = {
-    "_Arg": Role.ARG,
-    "_DeviceArg": Role.ARG,
-    "_Retval": Role.RETVAL,
-    "_DeviceRetval": Role.RETVAL,
-    "_Send": Role.SEND,
-    "_HostSend": Role.SEND,
-    "_Recv": Role.RECV,
-    "_HostRecv": Role.RECV,
-    "Switch": Role.SWITCH,
-    "RefSwitch": Role.SWITCH,
-    "_SwitchN": Role.SWITCH_N,
-    "Merge": Role.MERGE,
-    "RefMerge": Role.MERGE,
-    "Const": Role.CONST,
-    "HostConst": Role.CONST,
-    "Identity": Role.ALIAS,
-    "RefIdentity": Role.ALIAS,
-    "Snapshot": Role.ALIAS,
-    "StopGradient": Role.ALIAS,
-    "PreventGradient": Role.ALIAS,
-    "LoopCond": Role.ALIAS,
-    "NoOp": Role.NOTHING,
-    "ControlTrigger": Role.TRIGGER,
-    "Enter": Role.FRAME,
-    "RefEnter": Role.FRAME,
-    "Exit": Role.FRAME,
-    "RefExit": Role.FRAME,
-    "NextIteration": Role.FRAME,
-    "RefNextIteration": Role.FRAME,
+_OF_CLASS: Final[Mapping[NodeClass, Role]] = {
+    NodeClass.ARG: Role.ARG,
+    NodeClass.RETVAL: Role.RETVAL,
+    NodeClass.SEND: Role.SEND,
+    NodeClass.HOST_SEND: Role.SEND,
+    NodeClass.RECV: Role.RECV,
+    NodeClass.HOST_RECV: Role.RECV,
+    NodeClass.SWITCH: Role.SWITCH,
+    NodeClass.MERGE: Role.MERGE,
+    NodeClass.CONSTANT: Role.CONST,
+    NodeClass.NO_OP: Role.NOTHING,
+    NodeClass.CONTROL_TRIGGER: Role.TRIGGER,
+    NodeClass.ENTER: Role.FRAME,
+    NodeClass.EXIT: Role.FRAME,
+    NodeClass.NEXT_ITERATION: Role.FRAME,
+}
+_OF_NAME: Final[Mapping[str, Role]] = {  # the compiler's own ops, and the one that its class does not tell
     "_Deferred": Role.DEFERRED,
     "_Launch": Role.LAUNCH,
     "_Arrival": Role.ARRIVAL,
+    "_SwitchN": Role.SWITCH_N,
 }
 
 
 def roles_of(kinds: Iterable[NodeProperties]) -> list[Role]:
     """The roles of nodes with these properties."""
-    find = _ROLES.get
-    return [find(p.op_def.name, Role.COMPUTE) for p in kinds]
+    return [_role(p.op_def.record) for p in kinds]
 
 
 def role_of(op: str) -> Role:
     """The role of nodes of that op."""
-    return _ROLES.get(op, Role.COMPUTE)
+    return _role(record_of(op))
+
+
+def _role(record: OpRecord) -> Role:
+    if record.passes_on:
+        return Role.ALIAS
+    return _OF_NAME.get(record.name) or _OF_CLASS.get(record.node_class, Role.COMPUTE)

@@ -22,7 +22,7 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import base_type
-from ...graph.partition import TRANSFER_OPS, TransferProperties, transfer_of
+from ...graph.partition import TransferProperties, transfer_of
 from ...rendezvous.key import ROOT_FRAME, Key
 from .columns import Flags, Ints
 from .draft import Draft
@@ -101,7 +101,7 @@ def check_keys(graph: Graph) -> None:
     Transfers that partitioning made need no check.
     """
     for kind in graph.distinct_properties()[0]:
-        if kind.op in TRANSFER_OPS and not isinstance(kind, TransferProperties):
+        if kind.op_def.record.is_transfer and not isinstance(kind, TransferProperties):
             try:
                 transfer = transfer_of(kind)
                 Key(*transfer.route, transfer.tensor_name)

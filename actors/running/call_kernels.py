@@ -20,7 +20,8 @@ import numpy as np
 
 from ...devices.kernels.registry import Kernel, Start, outputs
 from ...graph.dtypes import DataType, base_type
-from ...graph.library.calls import CASES, CONDITIONALS, LOOPS, called_by, calls_gradient, is_partitioned_call
+from ...graph.library.calls import called_by, calls_gradient, is_partitioned_call
+from ...graph.ops.record import Calls
 from .call_checks import check_arguments, check_branch, check_call, check_condition, check_loop_body, check_map
 from .callee import Called, Callee, Callees, Homes, Values
 from .map_kernel import MapKernel, promised_by
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from ...graph.ops.properties import NodeProperties
     from .pending import PendingCall
 
-_ALWAYS_DEFERRED = (*LOOPS, "MapDefun", "RemoteCall")
+_ALWAYS_DEFERRED = (Calls.WHILE, Calls.MAP, Calls.REMOTE)
 """loops and maps may be long; which device a remote call goes to, the run decides"""
 
 Check = Callable[["Callee", Sequence[DataType]], None]
@@ -63,7 +64,7 @@ def size_of_call(node: NodeProperties, functions: Callees, device: str) -> int:
 
 
 def _is_always_deferred(node: NodeProperties, functions: Callees) -> bool:
-    if node.op_def.name in _ALWAYS_DEFERRED:
+    if node.op_def.record.calls in _ALWAYS_DEFERRED:
         return True
     if is_partitioned_call(node) and DataType.RESOURCE in node.input_types and not functions.has_one_device:
         return True  # where the resources live, the run decides
@@ -79,33 +80,33 @@ def _called_by(node: NodeProperties, functions: Callees, device: str) -> Iterato
 
 def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel | Start:
     """The kernel of a node, or what starts it if it is deferred. Raises as `Functions.callee`."""
-    op = node.op_def.name
+    calls = node.op_def.record.calls
     types = tuple(map(base_type, node.input_types))
     types_of_results = tuple(map(base_type, node.output_types))
-    given = types[1:] if op in (*CONDITIONALS, *CASES, "RemoteCall") else types
+    given = types[1:] if calls in (Calls.IF, Calls.CASE, Calls.REMOTE) else types
     callees = [
         _Lazy(
             functions, function, device, given, types_of_results, check, is_partitioned_call(node), calls_gradient(node)
         )
-        for function, check in zip(called_by(node, functions.library), _checks(op), strict=False)
+        for function, check in zip(called_by(node, functions.library), _checks(calls), strict=False)
     ]
-    if op in LOOPS:
+    if calls is Calls.WHILE:
         return _While(*callees).start
-    if op == "RemoteCall":
+    if calls is Calls.REMOTE:
         return _remote(callees[0])
-    if op == "MapDefun":
+    if calls is Calls.MAP:
         return MapKernel(callees[0], len(node.attrs["Targuments"]), promised_by(node)).start
-    choose = _Choice(op, callees)
+    choose = _Choice(calls, callees)
     return choose.start if is_deferred_call(node, functions, device) else choose.run
 
 
-def _checks(op: str) -> Iterable[Check]:
+def _checks(calls: Calls | None) -> Iterable[Check]:
     """How the results of each function of a node are checked."""
-    if op in LOOPS:
+    if calls is Calls.WHILE:
         return check_condition, check_loop_body
-    if op in (*CONDITIONALS, *CASES):
+    if calls in (Calls.IF, Calls.CASE):
         return repeat(check_branch)
-    return repeat(check_map if op == "MapDefun" else check_call)
+    return repeat(check_map if calls is Calls.MAP else check_call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ def _truth(value: Any) -> bool:
 class _Choice:
     """Calls one of several functions, chosen by the first input, or the only one."""
 
-    op: str
+    calls: Calls | None
     callees: Sequence[_Lazy]
 
     def run(self, *inputs: Any) -> Any:
@@ -183,9 +184,9 @@ class _Choice:
             callee.start(call, arguments, lambda results: call.done(*results))
 
     def _chosen(self, inputs: Values) -> tuple[Callee, Values]:
-        if self.op in CONDITIONALS:
+        if self.calls is Calls.IF:
             return self.callees[0 if _truth(inputs[0]) else 1](inputs[1:]), inputs[1:]
-        if self.op in CASES:
+        if self.calls is Calls.CASE:
             index, last = int(inputs[0]), len(self.callees) - 1
             return self.callees[index if 0 <= index <= last else last](inputs[1:]), inputs[1:]
         return self.callees[0](inputs), inputs

@@ -15,6 +15,7 @@ from ...errors import InvalidArgumentError
 from ...graph.collector import collector_paused
 from ...graph.dtypes import base_type, dtype_name, is_ref
 from ...graph.functions.checks import check_input_types
+from ...graph.ops.record import NodeClass
 from ...graph.partition import split_graph
 from ...graph.passes.client_graph import client_graph
 from ...graph.passes.pipeline import Optimisations, optimize
@@ -165,7 +166,7 @@ def _check_kinds(graph: Graph, kinds: Sequence[NodeProperties]) -> None:
 def _check_references(graph: Graph) -> None:
     """Raises InvalidArgumentError for a feed that takes the place of a variable which a node is to change."""
     for feed in graph.op_nodes():
-        if feed.op not in ("_Arg", "_Recv"):
+        if feed.node_class not in (NodeClass.ARG, NodeClass.RECV):
             continue
         for edge in feed.out_edges():
             node = edge.dst

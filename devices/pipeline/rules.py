@@ -12,7 +12,7 @@ from ...errors import InvalidArgumentError
 from ...graph.columns import CONTROL_SLOT
 from ...graph.dtypes import REF_OFFSET, dtype_name, is_ref
 from ...graph.graph import Graph
-from ...graph.partition import TRANSFER_OPS, TransferProperties, transfer_of
+from ...graph.partition import TransferProperties, transfer_of
 from ...graph.port_table import PortTable
 from ...graph.validate import check_kinds
 from ...rendezvous.key import Key
@@ -57,7 +57,7 @@ def _check_input_types(graph: Graph) -> None:
 def _check_keys(graph: Graph) -> None:
     """Refuses a transfer that came with the graph and whose attrs spell no key."""
     for kind in graph.distinct_properties()[0]:
-        if kind.op in TRANSFER_OPS and not isinstance(kind, TransferProperties):
+        if kind.op_def.record.is_transfer and not isinstance(kind, TransferProperties):
             try:
                 transfer = transfer_of(kind)
                 Key(*transfer.route, transfer.tensor_name)

@@ -20,18 +20,21 @@ from ...graph.columns import EdgeArrays
 from ...graph.dtypes import DataType, is_ref
 from ...graph.graph import Graph
 from ...graph.ops.properties import NodeProperties
+from ...graph.ops.record import Calls
 from .candidates import Constraint
 
 CLASS_ATTR = "_class"
 _GROUP_PREFIX = b"loc:@"
-# A called function may use its resources from several devices, and what only passes many tensors on has no home.
-_EXEMPT = frozenset({"PartitionedCall", "StatefulPartitionedCall", "IdentityN"})
+_PASSES_MANY_ON = "IdentityN"
 
 
 def needs_source_device(properties: NodeProperties, port: int) -> bool:
     """Whether input `port` ties the node to the device of what it reads: references and resource handles do."""
     dtype = properties.input_types[port]
-    return (is_ref(dtype) or dtype == DataType.RESOURCE) and properties.op not in _EXEMPT
+    if not (is_ref(dtype) or dtype == DataType.RESOURCE):
+        return False
+    # A called function may use its resources from several devices, and what only passes many tensors on has no home.
+    return properties.op_def.record.calls is not Calls.CALL and properties.op != _PASSES_MANY_ON
 
 
 def group_names(properties: NodeProperties) -> list[str]:

@@ -12,17 +12,16 @@ from dataclasses import dataclass
 
 from ...graph.dtypes import DataType, is_ref
 from ...graph.graph import Graph
-from ...graph.node import class_of_op
 from ...graph.ops.kernel_facts import deciding_attrs, find_kernel
 from ...graph.ops.properties import NodeProperties, split_entry
-from ...graph.ops.record import NodeClass
+from ...graph.ops.record import Calls, NodeClass
 from ...graph.ops.registry import OpSignature, find_op
 from .colocation import CLASS_ATTR, needs_source_device
 
 _KEY_TAG = 0x0A  # first byte of a serialised attr entry as anybody writes it; one byte of length and the name follow
 _MAX_PLAIN_LENGTH = 0x80
 _CLASS_NAME = CLASS_ATTR.encode()
-_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall", "SymbolicGradient"})
+_CALLS = (Calls.CALL, Calls.GRADIENT)  # loops and conditionals have kernels that say where they run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +81,7 @@ def _split(entries: Iterable[bytes], relevant: frozenset[bytes]) -> tuple[bool, 
 
 def supported_types(properties: NodeProperties, device_types: Sequence[str]) -> tuple[str, ...]:
     """Those of `device_types` that have a kernel for the node; calls of functions run anywhere."""
-    if properties.op in _CALLS or find_op(properties.op) is not properties.op_def:
+    if properties.op_def.record.calls in _CALLS or find_op(properties.op) is not properties.op_def:
         return tuple(device_types)
     return tuple(kind for kind in device_types if find_kernel(properties.op, properties.attrs, kind) is not None)
 
@@ -94,7 +93,7 @@ def _kind(properties: NodeProperties, has_class: bool, device_types: Sequence[st
         types=supported_types(properties, device_types),
         is_generator=is_source and not is_ref(outputs[0]),
         is_resource_generator=is_source and (is_ref(outputs[0]) or outputs[0] == DataType.RESOURCE),
-        is_metadata=class_of_op(properties.op) is NodeClass.METADATA,
+        is_metadata=properties.op_def.record.node_class is NodeClass.METADATA,
         has_class=has_class,
         follows_inputs=any(needs_source_device(properties, port) for port in range(num_inputs)),
         example=properties,

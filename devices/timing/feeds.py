@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ...graph.analysis.fed_nodes import PLACEHOLDERS, feed_nodes
+from ...graph.analysis.fed_nodes import feed_nodes
 from ...graph.analysis.joined import JoinedGraph
 from ...graph.analysis.shape_functions import merge
 from ...graph.builder.tensor_names import tensor_names
@@ -56,7 +56,7 @@ def checked_feeds(feeds: Mapping[Any, object], graph: JoinedGraph) -> dict[str, 
         found[text] = value
         if isinstance(feed, _VALUES):
             _check_type(text, feed, graph, number, output)
-        if name not in nodes and graph.ops[number] not in PLACEHOLDERS:
+        if name not in nodes and not graph.properties[number].op_def.record.is_placeholder:
             computed[text] = number
     if computed:
         _check_computed(found, computed, graph)

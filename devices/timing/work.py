@@ -26,6 +26,7 @@ from ..topology import Link, Route
 from .cost_source import CostSource, OpCost
 from .unmodelled import check_modelled
 
+_MANY_WAY = "_SwitchN"
 _FREE = OpCost(0, 0, 0, "free")
 
 
@@ -150,7 +151,7 @@ def _dead_outputs(shapes: InferredShapes) -> set[tuple[int, int]]:
         outputs = range(-1, len(graph.properties[n].output_types))
         if is_dead:
             dead.update((n, output) for output in outputs)
-        elif graph.ops[n] in ("Switch", "RefSwitch") and sources[1] in shapes.values:
+        elif graph.classes[n] is NodeClass.SWITCH and graph.ops[n] != _MANY_WAY and sources[1] in shapes.values:
             dead.add((n, 0 if shapes.values[sources[1]] else 1))
     return dead
 

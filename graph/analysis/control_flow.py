@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from ...errors import InternalError, InvalidArgumentError, NotFoundError
 from ..columns import SINK_ID, SOURCE_ID
 from ..graph import Graph
-from ..node import class_of_op
 from ..ops.record import NodeClass
 from ..ops.summaries import node_for_error
 
@@ -129,7 +128,7 @@ class _Search:
 def _classes(graph: Graph) -> dict[int, NodeClass]:
     """The classes of the nodes that have to do with frames, by node id."""
     kinds, kind_of = graph.distinct_properties()
-    classes = [class_of_op(kind.op) for kind in kinds]
+    classes = [kind.op_def.record.node_class for kind in kinds]
     return {node: classes[kind] for node, kind in enumerate(kind_of.tolist()) if kind >= 0 and classes[kind] in FRAMED}
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from re import compile as pattern
 
 from ..dtypes import Shape
+from ..ops.record import record_of
 from ..tensor_id import parse_tensor_name
 from .joined import JoinedGraph
 
-PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 _ARG_NAME = pattern(r"_arg_(.+)_(\d+)_\d+")
 _LAST_WITH_SCALARS_FOR_ANYTHING = 21  # producer of the last graphs that could not write down an unknown shape
 
@@ -21,7 +21,7 @@ def means_anything(op: str, shape: Shape, producer: int) -> bool:
 
     A graph that does not say who wrote it (producer 0) is taken at its word.
     """
-    return shape == () and op in PLACEHOLDERS and 0 < producer <= _LAST_WITH_SCALARS_FOR_ANYTHING
+    return shape == () and record_of(op).is_placeholder and 0 < producer <= _LAST_WITH_SCALARS_FOR_ANYTHING
 
 
 def feed_nodes(graph: JoinedGraph) -> dict[str, int]:

@@ -16,7 +16,6 @@ from ..arrays import ready_order
 from ..columns import CONTROL_SLOT, SINK_ID
 from ..dtypes import Shape
 from ..graph import Graph
-from ..node import class_of_op
 from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
 from .transfers import Transfer, transfer_of
@@ -51,7 +50,7 @@ class JoinedGraph:
             if graph.fed_shapes is not None:
                 self.fed_shapes = {**(self.fed_shapes or {}), **graph.fed_shapes}
         self.ops = [properties.op for properties in self.properties]
-        self.classes = list(map(class_of_op, self.ops))
+        self.classes = [kind.op_def.record.node_class for kind in self.properties]
         self.transfers: dict[int, Transfer] = {
             n: transfer_of(self.properties[n]) for n, c in enumerate(self.classes) if c in _SENDS or c in _RECVS
         }

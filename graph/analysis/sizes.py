@@ -19,16 +19,12 @@ from ...errors import PartitaError
 from ..data_edges import Output
 from ..dtypes import Array, Shape
 from ..ops.properties import NodeProperties
+from ..ops.record import NodeClass
 from .shape_functions import ShapeContext, broadcast_binary, lookup, unchanged
 
 Sizes: TypeAlias = "tuple[int, ...] | int"
 
 _VALUES_UP_TO = 32  # elements of constants that shape functions look at
-_LEAVES = frozenset({"Merge", "RefMerge"})  # what comes around a loop is not known on its first way in
-_KEEP_FIRST = frozenset(
-    {"Conv2D", "Conv3D", "DepthwiseConv2dNative", "MaxPool", "MaxPoolV2", "AvgPool", "FusedBatchNormV3"}
-)
-"""ops whose outputs have as many of the first axis as input 0"""
 
 
 class SizeFacts:
@@ -53,7 +49,9 @@ class SizeFacts:
         while waiting:
             last = waiting[-1]
             properties = self._properties(last)
-            inputs = () if properties.op_def.name in _LEAVES else self._sources(last)
+            is_merge = properties.op_def.record.node_class is NodeClass.MERGE
+            # What comes around a loop is not known on its first way in.
+            inputs = () if is_merge else self._sources(last)
             missing = [src for src, _ in inputs if src not in known]
             if missing:
                 waiting += missing
@@ -81,7 +79,7 @@ class SizeFacts:
             handle = self._properties(sources[0][0])
             return (handle.attrs["shape"],) if handle.op_def.name == "VarHandleOp" else nothing
         function = lookup(properties.op_def.name)
-        if function is None or (sources and properties.op_def.name in _LEAVES):
+        if function is None or (sources and properties.op_def.record.node_class is NodeClass.MERGE):
             return nothing
         constants = self._constants(sources)
         key = properties, inputs
@@ -114,7 +112,7 @@ class SizeFacts:
         op = properties.op_def.name
         if op == "MatMul" and shape[0] is None and isinstance(inputs[0], tuple):
             named[0] = inputs[0][1 if properties.attrs["transpose_a"] else 0]
-        elif op in _KEEP_FIRST and shape[0] is None and isinstance(inputs[0], tuple):
+        elif properties.op_def.record.keeps_first_axis and shape[0] is None and isinstance(inputs[0], tuple):
             named[0] = inputs[0][0]
         elif lookup(op) is broadcast_binary:
             named = list(_joined(inputs[0], inputs[1], named))

@@ -23,8 +23,6 @@ from ..protos import AttrValue
 from ..validate import check_given_attrs
 
 _TEXTS = ("tensor_name", "send_device", "recv_device")
-_RECVS = frozenset({"_Recv", "_HostRecv"})
-TRANSFER_OPS = frozenset({"_Send", "_HostSend", "_Recv", "_HostRecv"})
 
 
 class Route(NamedTuple):
@@ -67,8 +65,9 @@ def _device_entry(name: str, device: str) -> bytes:
 @cache
 def transfer_kind(op: str, dtype: DataType) -> NodeProperties:
     """What all ends of transfers of one op and element type have in common."""
-    is_recv = op in _RECVS
-    return NodeProperties(lookup_op(op), (), () if is_recv else (dtype,), (dtype,) if is_recv else ())
+    op_def = lookup_op(op)
+    is_recv = op_def.record.is_recv
+    return NodeProperties(op_def, (), () if is_recv else (dtype,), (dtype,) if is_recv else ())
 
 
 class TransferProperties(NodeProperties):
@@ -90,7 +89,7 @@ class TransferProperties(NodeProperties):
 
     def _serialise(self) -> list[bytes]:
         transfer = self.transfer
-        is_recv = self.op in _RECVS
+        is_recv = self.op_def.record.is_recv
         entries = [] if is_recv else [_shared_entry("T", transfer.dtype, "type")]
         if transfer.src:
             entries += [_text("_dst", transfer.dst), _text("_src", transfer.src)]
@@ -129,7 +128,7 @@ class TransferTable:
 
     def properties(self, shared: NodeProperties, row: int) -> TransferProperties:
         """All properties of the end of a transfer whose kind is `shared`."""
-        end = row, shared.op in _RECVS
+        end = row, shared.op_def.record.is_recv
         made = self._made.get(end)
         if made is None:
             route, dtype, start = self.routes[self.route[row]], DataType(self.dtype[row]), self.starts.get(end)
@@ -159,7 +158,7 @@ def transfer_of(properties: NodeProperties) -> Transfer:
     return Transfer(
         name,
         Route(sender, unsigned, receiver),
-        attrs["tensor_type"] if properties.op in _RECVS else attrs["T"],
+        attrs["tensor_type"] if properties.op_def.record.is_recv else attrs["T"],
         client_terminated=bool(attrs["client_terminated"]),
         start_time=attrs.get("_start_time"),
     )

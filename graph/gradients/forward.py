@@ -20,7 +20,6 @@ from ..data_edges import DataEdges, Output
 from ..dtypes import Array, DataType, base_type
 from ..graph import Graph
 from ..library.calls import called_function
-from ..node import class_of_op
 from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
 from ..passes.lower_functional import is_functional
@@ -57,7 +56,7 @@ class ForwardGraph:
         self.source = f"gradients:{graph.num_node_ids}"
         """the name of this walk: no other of this graph has it"""
         self.has_branches = any(
-            class_of_op(properties.op_def.name) is NodeClass.SWITCH for properties in graph.distinct_properties()[0]
+            properties.op_def.record.node_class is NodeClass.SWITCH for properties in graph.distinct_properties()[0]
         )
         self.stop = frozenset(stop)
         self.wanted = frozenset(node for node, _ in xs)

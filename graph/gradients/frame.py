@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .liveness import Outcome
 
 _FIRST = "frame"  # the first Enter, whose name is that of the frame
-_SHAPE_ONLY = frozenset({"Shape", "ZerosLike"})  # ops to which the shape of their input is enough
 
 
 class Turning:
@@ -87,10 +86,12 @@ class BackwardFrame:
         self, op: str, inputs: tuple[Input, ...], attrs: dict[str, Any]
     ) -> tuple[str, tuple[Input, ...], dict[str, Any]]:
         """An op on values of the forward body, as one on what is recalled of them; of some, the shape will do."""
-        if op in _SHAPE_ONLY and isinstance(inputs[0], Tensor):
+        if op == "Shape" and isinstance(inputs[0], Tensor):
             shape = self._shape(inputs[0], attrs.get("out_type", DataType.INT32))
-            if shape is not None and op == "Shape":
+            if shape is not None:
                 return "Identity", (shape,), {}
+        if op == "ZerosLike" and isinstance(inputs[0], Tensor):
+            shape = self._shape(inputs[0], DataType.INT32)
             if shape is not None:
                 return "Fill", (shape, self.g.constant(0, inputs[0].dtype)), {}
         return op, tuple(map(self._inside, inputs)), attrs

@@ -15,7 +15,6 @@ from typing import NamedTuple
 from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from ..data_edges import DataEdges, Output
 from ..graph import Graph
-from ..node import class_of_op
 from ..ops.record import NodeClass
 from .loops import Loop, Loops
 
@@ -119,7 +118,7 @@ class Liveness:
         return output
 
     def _kind(self, node: int) -> NodeClass:
-        return class_of_op(self._graph.node_properties(node).op)
+        return self._graph.node_properties(node).op_def.record.node_class
 
 
 def _joined(first: Condition, second: Condition) -> Condition:

@@ -24,7 +24,6 @@ from ..analysis.control_flow import build_control_flow_info
 from ..columns import SINK_ID
 from ..data_edges import DataEdges, Output
 from ..graph import Graph
-from ..node import class_of_op
 from ..ops.record import NodeClass
 
 
@@ -66,7 +65,7 @@ class Loops:
         self._graph = graph
         self._edges = edges
         self._first_new = graph.num_node_ids
-        if any(class_of_op(kind.op) is NodeClass.ENTER for kind in graph.distinct_properties()[0]):
+        if any(kind.op_def.record.node_class is NodeClass.ENTER for kind in graph.distinct_properties()[0]):
             self._find()
 
     def _find(self) -> None:
@@ -170,4 +169,4 @@ class Loops:
     def _kind(self, node: int) -> NodeClass:
         if node >= self._first_new:
             return NodeClass.OTHER
-        return class_of_op(self._graph.node_properties(node).op)
+        return self._graph.node_properties(node).op_def.record.node_class

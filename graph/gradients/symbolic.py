@@ -26,35 +26,6 @@ from .forward import result_types
 
 _LABEL = "Func"
 
-WITHOUT_GRADIENT = frozenset(
-    {
-        "Shape",
-        "Rank",
-        "Size",
-        "ZerosLike",
-        "OnesLike",
-        "Const",
-        "EditDistance",
-        "StopGradient",
-        "Less",
-        "LessEqual",
-        "Greater",
-        "GreaterEqual",
-        "Equal",
-        "NotEqual",
-        "LogicalAnd",
-        "LogicalOr",
-        "LogicalNot",
-        "Range",
-        "LinSpace",
-        "Floor",
-        "FloorDiv",
-        "TruncateDiv",
-        "RandomUniform",
-    }
-)
-"""ops that TensorFlow has registered as being without a gradient; all others get a SymbolicGradient node"""
-
 
 def add_symbolic_gradients(
     graph: Graph, ys: Sequence[Output], xs: Sequence[Output], y_grads: Sequence[Output]
@@ -118,7 +89,7 @@ class _SymbolicGradients:
     def _undo(self, node: Node) -> None:
         grads = [self._total((node.id, port)) for port in range(node.num_outputs)]
         sources = _sources(node)
-        if node.op in WITHOUT_GRADIENT:
+        if node.properties.op_def.record.is_flat_in_functions:
             for source, _ in sources:
                 self._flow(source, None)
             return

@@ -19,12 +19,11 @@ from ..columns import CONTROL_SLOT, Ids
 from ..dtypes import REF_OFFSET, dtype_name, types_compatible
 from ..graph import Graph
 from ..ops.properties import NodeProperties
+from ..ops.record import NodeClass
 from ..port_table import PortTable, distinct_properties
 from ..tensor_id import TensorId, parse_tensor_name
 from .import_inputs import InputTexts
 
-_LOOP_MERGES = frozenset({"Merge", "RefMerge"})
-_NEXT_ITERATIONS = frozenset({"NextIteration", "RefNextIteration"})
 _SHOWN = 12  # nodes of a cycle that an error names
 
 
@@ -158,32 +157,36 @@ def _cycle(stuck: set[int], properties: Sequence[NodeProperties], inputs: NodeIn
     while node not in place:
         place[node] = len(place)
         sources = [source for source, _ in inputs.sources_of(node) if source in stuck]
-        if properties[node].op in _LOOP_MERGES:  # which waits for a next iteration only if it has nothing else
-            sources = [s for s in sources if properties[s].op not in _NEXT_ITERATIONS] or sources
+        if _class(properties[node]) is NodeClass.MERGE:  # which waits for a next iteration only if it has nothing else
+            sources = [s for s in sources if _class(properties[s]) is not NodeClass.NEXT_ITERATION] or sources
         node = min(sources)
     path = list(place)[place[node] :][::-1]
     first = path.index(min(path))
     return path[first:] + path[:first]
 
 
+def _class(properties: NodeProperties) -> NodeClass:
+    return properties.op_def.record.node_class
+
+
 def _closes_loop(properties: Sequence[NodeProperties], inputs: NodeInputs, row: int) -> bool:
-    consumer, producer = properties[inputs.node[row]].op, properties[inputs.source[row]].op
-    return consumer in _LOOP_MERGES and producer in _NEXT_ITERATIONS
+    consumer, producer = _class(properties[inputs.node[row]]), _class(properties[inputs.source[row]])
+    return consumer is NodeClass.MERGE and producer is NodeClass.NEXT_ITERATION
 
 
 def _ready_order(properties: Sequence[NodeProperties], inputs: NodeInputs) -> list[int]:
-    ops = [p.op for p in properties]
-    pending = [0] * len(ops)
-    consumers: list[list[int]] = [[] for _ in ops]
-    for i, op in enumerate(ops):
+    classes = [p.op_def.record.node_class for p in properties]
+    pending = [0] * len(classes)
+    consumers: list[list[int]] = [[] for _ in classes]
+    for i, own in enumerate(classes):
         sources = inputs.sources_of(i)
         imported = [(s, port) for s, port in sources if s >= 0]
-        in_loop = op in _LOOP_MERGES and any(ops[s] in _NEXT_ITERATIONS for s, _ in imported)
+        in_loop = own is NodeClass.MERGE and any(classes[s] is NodeClass.NEXT_ITERATION for s, _ in imported)
         control = sum(1 for _, port in imported if port == CONTROL_SLOT)
         satisfied_data = any(s < 0 and port != CONTROL_SLOT for s, port in sources)
         pending[i] = control + (0 if satisfied_data else 1) if in_loop else len(imported)
         for s, _ in imported:
-            if not (in_loop and ops[s] in _NEXT_ITERATIONS):
+            if not (in_loop and classes[s] is NodeClass.NEXT_ITERATION):
                 consumers[s].append(i)
     return ready_order(consumers, pending, lowest_first=True)
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ...errors import InvalidArgumentError
 from ..attrs import attr_value
 from ..ops.properties import NodeProperties, split_entry
+from ..ops.record import Calls
 from ..protos import NameAttrList
 from .function_library import FunctionLibrary
 from .named import functions_in
@@ -19,22 +20,15 @@ from .named import functions_in
 MULTI_DEVICE_ATTR = "_lower_as_multi_device_function"
 """set on the call of a function that must be put into its graph, its nodes on the devices they name"""
 
-_PARTITIONED = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
-_GRADIENT = "SymbolicGradient"
-CONDITIONALS = ("If", "StatelessIf")
-CASES = ("Case", "StatelessCase")
-LOOPS = ("While", "StatelessWhile")
-_OF_ATTR_F = ("RemoteCall", "MapDefun", _GRADIENT)
-
 
 def is_partitioned_call(node: NodeProperties) -> bool:
     """Whether a node calls the function in its attr `f`, whose nodes may be on many devices."""
-    return node.op in _PARTITIONED
+    return node.op_def.record.calls is Calls.CALL
 
 
 def is_call(node: NodeProperties, library: FunctionLibrary) -> bool:
     """Whether a node calls a function: one its attr `f` names, one whose name is its op, or the gradient of one."""
-    return node.op in _PARTITIONED or node.op == _GRADIENT or node.op in library
+    return node.op_def.record.calls in (Calls.CALL, Calls.GRADIENT) or node.op in library
 
 
 def function_attr(node: NodeProperties, name: str) -> NameAttrList:
@@ -47,7 +41,7 @@ def function_attr(node: NodeProperties, name: str) -> NameAttrList:
 
 def called_function(node: NodeProperties, library: FunctionLibrary) -> NameAttrList | None:
     """The function that a node calls, with the attrs it gives it; None for gradients and nodes that call none."""
-    if node.op in _PARTITIONED:
+    if node.op_def.record.calls is Calls.CALL:
         return function_attr(node, "f")
     if node.op not in library:
         return None
@@ -57,26 +51,25 @@ def called_function(node: NodeProperties, library: FunctionLibrary) -> NameAttrL
 
 def calls_functions(node: NodeProperties, library: FunctionLibrary) -> bool:
     """Whether a node calls functions of the library."""
-    op = node.op_def.name
-    return op in (*CONDITIONALS, *CASES, *LOOPS, *_PARTITIONED, *_OF_ATTR_F) or op in library
+    return node.op_def.record.calls is not None or node.op in library
 
 
 def calls_gradient(node: NodeProperties) -> bool:
     """Whether what a node calls is the gradient of the function that it names."""
-    return node.op_def.name == _GRADIENT
+    return node.op_def.record.calls is Calls.GRADIENT
 
 
 def called_by(node: NodeProperties, library: FunctionLibrary) -> list[NameAttrList]:
     """The functions that a node which calls functions may call."""
-    op = node.op_def.name
-    if op in CONDITIONALS:
-        return [node.attrs["then_branch"], node.attrs["else_branch"]]
-    if op in CASES:
-        return list(node.attrs["branches"])
-    if op in LOOPS:
-        return [node.attrs["cond"], node.attrs["body"]]
-    if op in _OF_ATTR_F:
-        return [node.attrs["f"]]
+    match node.op_def.record.calls:
+        case Calls.IF:
+            return [node.attrs["then_branch"], node.attrs["else_branch"]]
+        case Calls.CASE:
+            return list(node.attrs["branches"])
+        case Calls.WHILE:
+            return [node.attrs["cond"], node.attrs["body"]]
+        case Calls.REMOTE | Calls.MAP | Calls.GRADIENT:
+            return [node.attrs["f"]]
     called = called_function(node, library)
     assert called is not None  # `calls_functions` holds
     return [called]

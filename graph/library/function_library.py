@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 
 from ...errors import InvalidArgumentError
+from ..ops.record import Calls, record_of
 from ..ops.registry import OpSignature, find_op, lookup_op
 from ..protos import AttrValue, FunctionDef, FunctionDefLibrary, NodeDef
 from .equality import same_function
@@ -20,8 +21,6 @@ from .recursion import explore
 BodyKey = tuple[str, tuple[tuple[str, bytes], ...]]
 Vertex = tuple[str, bool]
 """name of a function, and whether its gradient is meant"""
-
-_GRADIENT = "SymbolicGradient"
 
 
 class FunctionLibrary:
@@ -164,9 +163,9 @@ class FunctionLibrary:
         elif name in self._functions:
             for node in self._functions[name].node_def:
                 for called in filter(self._functions.__contains__, _named_by(node)):
-                    if gradient or node.op != _GRADIENT:
+                    if gradient or not _is_gradient(node):
                         yield called, False
-                    if gradient or node.op == _GRADIENT:
+                    if gradient or _is_gradient(node):
                         yield called, True
 
     def needs(self, name: str) -> frozenset[str]:
@@ -220,3 +219,7 @@ def _placeholders(value: AttrValue) -> Iterator[str]:
     for function in (value.func,) if value.HasField("func") else value.list.func:
         for inner in function.attr.values():
             yield from _placeholders(inner)
+
+
+def _is_gradient(node: NodeDef) -> bool:
+    return record_of(node.op).calls is Calls.GRADIENT

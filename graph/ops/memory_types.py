@@ -18,12 +18,13 @@ from ..dtypes import DataType, always_on_host
 from .device_kinds import device_kind
 from .kernel_facts import KernelFacts, deciding_attrs, find_kernel
 from .properties import NodeProperties
+from .record import Calls
 from .registry import find_op
 from .type_inference import name_ranges
 
 MemoryTypes = tuple[tuple[bool, ...], tuple[bool, ...]]
 
-_CALLS = frozenset({"SymbolicGradient", "PartitionedCall", "StatefulPartitionedCall", "While", "StatelessWhile"})
+_CALLS = (Calls.CALL, Calls.GRADIENT, Calls.WHILE)  # as in TensorFlow, which leaves out conditionals
 _FORCED = ("_input_hostmem", "_output_hostmem")
 _memo: dict[tuple[object, ...], MemoryTypes] = {}
 
@@ -43,7 +44,7 @@ def memory_types(properties: NodeProperties, device_type: str) -> MemoryTypes:
 
 
 def _memory_types(properties: NodeProperties, device_type: str) -> MemoryTypes:
-    is_call = properties.op in _CALLS or find_op(properties.op) is not properties.op_def
+    is_call = properties.op_def.record.calls in _CALLS or find_op(properties.op) is not properties.op_def
     kernel = None if is_call else find_kernel(properties.op, properties.attrs, device_type)
     if kernel is None:
         host_types = device_kind(device_type).host_types

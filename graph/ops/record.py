@@ -106,6 +106,7 @@ class Facts(TypedDict, total=False):
     takes_long: bool
     passes_on: bool
     regroups: bool
+    converts_lists: bool
     is_view: bool
     is_flat: bool
     is_flat_in_functions: bool
@@ -141,6 +142,8 @@ class OpRecord:
     """its output is its input, whatever that is"""
     regroups: bool = False
     """its outputs are its inputs, one by one"""
+    converts_lists: bool = False
+    """regroups its inputs as the outputs declare it, and is nothing but an identity if both are declared alike"""
     is_view: bool = False
     """it takes no time, and its outputs share the buffer of its first input"""
     is_flat: bool = False

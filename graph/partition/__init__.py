@@ -1,12 +1,11 @@
 """Cutting a graph into one part per device, joined by Send and Recv nodes."""
 
-from ..analysis.transfers import TRANSFER_OPS, Transfer, TransferProperties, TransferTable, transfer_of
+from ..analysis.transfers import Transfer, TransferProperties, TransferTable, transfer_of
 from .options import PartitionOptions, name_counter
 from .recv_epochs import add_control_edges
 from .split import partition, split_graph
 
 __all__ = [
-    "TRANSFER_OPS",
     "PartitionOptions",
     "Transfer",
     "TransferProperties",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from ..columns import SOURCE_ID
 from ..dtypes import is_ref
 from ..graph import Graph
-from ..node import Node, class_of_op
+from ..node import Node
 from ..ops.record import NodeClass
 
 _WITH_PRODUCER = frozenset({NodeClass.SWITCH, NodeClass.EXIT})
@@ -44,7 +44,9 @@ def _better_device(node: Node) -> str | None:
 
 def colocate_control_flow(graph: Graph) -> Graph:
     """`graph` itself when it has no control flow, else a clone of it with such nodes moved."""
-    if not (_WITH_PRODUCER | _WITH_CONSUMER) & {class_of_op(kind.op) for kind in graph.distinct_properties()[0]}:
+    if not (_WITH_PRODUCER | _WITH_CONSUMER) & {
+        kind.op_def.record.node_class for kind in graph.distinct_properties()[0]
+    }:
         return graph
     moved = graph.clone()
     for node in _depth_first(moved):

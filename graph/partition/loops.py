@@ -27,7 +27,7 @@ from ..analysis.control_flow import FRAMED, ControlFlowInfo, build_control_flow_
 from ..columns import SINK_ID, SOURCE_ID
 from ..dtypes import DataType
 from ..graph import Graph
-from ..node import Node, class_of_op
+from ..node import Node
 from ..ops.properties import NodeProperties, properties_of
 from ..ops.record import NodeClass
 from .pairs import empty_constant
@@ -38,7 +38,7 @@ _TRUE, _PREDICATE = 1, 1  # the output of Switch that goes on, the input that de
 
 def has_frames(graph: Graph) -> bool:
     """Whether any node opens, leaves or steers a frame."""
-    return bool(FRAMED & {class_of_op(kind.op) for kind in graph.distinct_properties()[0]})
+    return bool(FRAMED & {kind.op_def.record.node_class for kind in graph.distinct_properties()[0]})
 
 
 def is_gate(graph: Graph, node_id: int) -> bool:
@@ -99,7 +99,7 @@ class _Loops:
                 yield _Crossing(dst, names[int(devices[dst])], frame)
 
     def _class(self, node: int) -> NodeClass:
-        return class_of_op(self.graph.node_properties(node).op)
+        return self.graph.node_properties(node).op_def.record.node_class
 
     def _input_frame(self, node: int) -> int:
         """The frame that a node's inputs are in: an Enter's are outside of the one it opens."""

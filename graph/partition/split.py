@@ -274,7 +274,7 @@ class _Cut:
     def _fill_in_incarnations(self) -> bool:
         """Transfers of an earlier partitioning learn the incarnations nobody knew then; whether there were any."""
         changed = False
-        transfers = [i for i, kind in enumerate(self.kinds) if kind.op in ("_Send", "_Recv")]
+        transfers = [i for i, kind in enumerate(self.kinds) if kind.op_def.record.is_transfer]
         for i in np.flatnonzero(np.isin(self.kind_of, transfers)).tolist():
             attrs = self.graph.node_properties(i).attrs
             if "send_device" in attrs and not attrs.get("send_device_incarnation"):

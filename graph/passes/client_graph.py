@@ -27,8 +27,6 @@ from ..node import Node
 from ..suggestions import meant
 from ..tensor_id import TensorId, parse_tensor_name
 
-_PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
-
 
 def feed_node_name(tensor: TensorId, position: int) -> str:
     """What the `_Arg` of a fed tensor is called, the feed number `position` of its request."""
@@ -109,7 +107,7 @@ class _Rewrite:
         end = _Endpoint(text, position, node, tensor.index)
         fed = self._feed_node(end)
         self.graph.add_edge(self.graph.source, CONTROL_SLOT, fed, CONTROL_SLOT)
-        moves_control = node.op in _PLACEHOLDERS
+        moves_control = node.properties.op_def.record.must_be_fed
         for edge in node.out_edges():
             if edge.src_output == tensor.index:
                 self.graph.add_edge(fed, 0, edge.dst, edge.dst_input)

@@ -24,8 +24,6 @@ from ..node import Node
 from ..ops.properties import NodeProperties
 from .traversal import reverse_post_order
 
-_PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
-
 Numbers = npt.NDArray[np.int64]
 
 
@@ -65,7 +63,7 @@ class _Kinds:
         self.is_commutative = np.isin(self.of, list(self._commutative))
 
     def _number(self, kind: NodeProperties) -> int:
-        if kind.op_def.is_stateful or kind.op in _PLACEHOLDERS or any(map(is_ref, kind.input_types)):
+        if kind.op_def.is_stateful or kind.op_def.record.is_placeholder or any(map(is_ref, kind.input_types)):
             return -1
         number = self._numbers.setdefault((kind.op, tuple(sorted(kind.entries))), len(self._numbers))
         if kind.op_def.is_commutative:

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from ..columns import SINK_ID, SOURCE_ID
 from ..graph import Graph
-from ..node import class_of_op
 from ..ops.record import CONTROL_FLOW
 
 
@@ -29,7 +28,7 @@ def remove_dead_nodes(graph: Graph) -> Graph:
 def _needed(graph: Graph) -> npt.NDArray[np.bool_]:
     """By node id, whether source, sink, a node of control flow or one with state is reached from it."""
     kinds, kind_of = graph.distinct_properties()
-    matters = [kind.op_def.is_stateful or class_of_op(kind.op) in CONTROL_FLOW for kind in kinds]
+    matters = [kind.op_def.is_stateful or kind.op_def.record.node_class in CONTROL_FLOW for kind in kinds]
     needed = np.array([*matters, False])[kind_of]
     needed[[SOURCE_ID, SINK_ID]] = True
     waiting = np.flatnonzero(needed).tolist()

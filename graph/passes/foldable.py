@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from ..dtypes import Array, Shape, numpy_dtype
 from ..graph import Graph
-from ..node import Node, class_of_op
+from ..node import Node
 from ..ops.properties import NodeProperties
 from ..ops.record import CONTROL_FLOW, NodeClass
 from ..ops.registry import find_op
@@ -49,7 +49,7 @@ class Foldable:
         """`consider` may refuse nodes; a shape op of tensors whose `shapes` are known is foldable whatever it reads."""
         self.graph = graph
         kinds, kind_of = graph.distinct_properties()
-        self.is_const = _flags(kinds, kind_of, lambda kind: class_of_op(kind.op) is NodeClass.CONSTANT)
+        self.is_const = _flags(kinds, kind_of, lambda kind: kind.op_def.record.node_class is NodeClass.CONSTANT)
         may = _flags(kinds, kind_of, lambda kind: _may_fold(kind, can_run))
         may[: SINK_ID + 1] = False
         if consider is not None:
@@ -95,10 +95,10 @@ def _flags(
 
 
 def _may_fold(kind: NodeProperties, can_run: Callable[[NodeProperties], bool]) -> bool:
-    if class_of_op(kind.op) is NodeClass.CONSTANT:
+    if kind.op_def.record.node_class is NodeClass.CONSTANT:
         return True
     calls = find_op(kind.op) is not kind.op_def or any("func" in attr.type for attr in kind.op_def.attrs.values())
-    return not (kind.op_def.is_stateful or calls or class_of_op(kind.op) in _NEVER) and can_run(kind)
+    return not (kind.op_def.is_stateful or calls or kind.op_def.record.node_class in _NEVER) and can_run(kind)
 
 
 _OF_SHAPES: Mapping[str, Callable[[Sequence[int]], Any]] = {

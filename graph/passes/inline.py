@@ -31,11 +31,11 @@ from ..graph import Graph
 from ..library.calls import MULTI_DEVICE_ATTR, flag, is_call, is_partitioned_call
 from ..node import Node
 from ..ops.properties import NodeProperties
+from ..ops.record import NodeClass
 from ..protos import AttrValue
 
 _CLASS = "_class"
 _GROUP = b"loc:@"
-_ENTERS = frozenset({"Enter", "RefEnter"})
 _NO_INLINE = "_noinline"
 _OPEN_CHOICE = "api_implements"
 
@@ -156,7 +156,7 @@ class _Inlining:
 
     def _renamed(self, properties: NodeProperties, groups: Mapping[str, str]) -> NodeProperties:
         """Properties with names of nodes, and of frames, as they are in the graph."""
-        if properties.op in _ENTERS:
+        if properties.op_def.record.node_class is NodeClass.ENTER:
             frame = AttrValue(s=f"{self.name}/".encode() + properties.attrs["frame_name"])
             properties = properties.with_attr("frame_name", frame)
         return _with_group_names(properties, groups)

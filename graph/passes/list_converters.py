@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from ..graph import Graph
 from ..node import Node
+from ..ops.properties import NodeProperties
 
-_CONVERTERS = frozenset({"_ListToArray", "_ArrayToList"})
 _PREFIX = "Func"  # of generated names, as in all that comes from functions
 
 
 def remove_list_converters(graph: Graph) -> Graph:
     """The graph without list converters, or the very same graph when there are none."""
     kinds = graph.distinct_properties()[0]
-    if not any(kind.op in _CONVERTERS and kind.input_types == kind.output_types for kind in kinds):
+    if not any(_is_one_to_one(kind) for kind in kinds):
         return graph
     result = graph.clone()
-    for node in [node for node in result.op_nodes() if _is_one_to_one(node)]:
+    for node in [node for node in result.op_nodes() if _is_one_to_one(node.properties)]:
         _replace(result, node)
     return result
 
 
-def _is_one_to_one(node: Node) -> bool:
-    return node.op in _CONVERTERS and node.input_types == node.output_types
+def _is_one_to_one(kind: NodeProperties) -> bool:
+    return kind.op_def.record.converts_lists and kind.input_types == kind.output_types
 
 
 def _replace(graph: Graph, node: Node) -> None:

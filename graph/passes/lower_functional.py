@@ -23,20 +23,18 @@ from ..library.calls import MULTI_DEVICE_ATTR, called_function, flag, function_a
 from ..library.function_library import FunctionLibrary
 from ..node import Node
 from ..ops.properties import NodeProperties
+from ..ops.record import Calls, NodeClass
 from .conditionals import lower_case, lower_if
 from .inline import can_inline, inline_call
 from .while_loops import lower_while
 
 LOWER_ATTR = "_lower_using_switch_merge"
 _LOWERINGS = {
-    "If": lower_if,
-    "StatelessIf": lower_if,
-    "Case": lower_case,
-    "StatelessCase": lower_case,
-    "While": lower_while,
-    "StatelessWhile": lower_while,
+    Calls.IF: lower_if,
+    Calls.CASE: lower_case,
+    Calls.WHILE: lower_while,
 }
-_ENDS = frozenset({"_Arg", "_Retval"})
+_ENDS = (NodeClass.ARG, NodeClass.RETVAL)
 
 
 @collector_paused()
@@ -50,13 +48,13 @@ def lower_functional(graph: Graph, *, inline_calls: bool = False, control_flow: 
     library = graph.functions
 
     def is_due(kind: NodeProperties) -> bool:
-        return _is_due(kind, library, inline_calls) and (control_flow or kind.op not in _LOWERINGS)
+        return _is_due(kind, library, inline_calls) and (control_flow or kind.op_def.record.calls not in _LOWERINGS)
 
     kinds = _kinds(graph)
     if any(map(is_due, kinds)):
         graph = graph.clone()
         _Lowering(graph, is_due).run()
-    if not any(kind.op in _ENDS for kind in kinds):
+    if not any(kind.op_def.record.node_class in _ENDS for kind in kinds):
         _check_calls(graph)
     return graph
 
@@ -72,7 +70,7 @@ def expand(graph: Graph, nodes: Collection[int]) -> None:
 
 def is_functional(node: NodeProperties, library: FunctionLibrary) -> bool:
     """Whether a node is a conditional, a loop or a call of a function."""
-    return node.op in _LOWERINGS or is_call(node, library)
+    return node.op_def.record.calls in _LOWERINGS or is_call(node, library)
 
 
 def _kinds(graph: Graph) -> set[NodeProperties]:
@@ -81,7 +79,7 @@ def _kinds(graph: Graph) -> set[NodeProperties]:
 
 def _is_due(node: NodeProperties, library: FunctionLibrary, inline_calls: bool) -> bool:
     """Whether a node is to be replaced."""
-    if node.op in _LOWERINGS:
+    if node.op_def.record.calls in _LOWERINGS:
         return flag(node, LOWER_ATTR)
     return is_call(node, library) and (inline_calls or flag(node, MULTI_DEVICE_ATTR))
 
@@ -110,7 +108,7 @@ class _Lowering:
         self.graph = graph
         self.decide = is_due
         self.is_wanted = is_wanted
-        self.fetchable = not any(kind.op in _ENDS for kind in _kinds(graph))
+        self.fetchable = not any(kind.op_def.record.node_class in _ENDS for kind in _kinds(graph))
         self.due: dict[NodeProperties, bool] = {}
         self.inside: dict[int, frozenset[str]] = {}  # functions that may call themselves and a node is from, by its id
 
@@ -129,7 +127,8 @@ class _Lowering:
 
     def _replace(self, node: Node) -> None:
         inside = self.inside.get(node.id, frozenset())
-        lower = _LOWERINGS.get(node.op)
+        calls = node.properties.op_def.record.calls
+        lower = None if calls is None else _LOWERINGS.get(calls)
         if lower is not None:
             made = lower(self.graph, node, fetchable=self.fetchable)
         else:

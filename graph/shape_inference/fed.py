@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...errors import InvalidArgumentError
-from ..analysis.fed_nodes import PLACEHOLDERS, feed_nodes, means_anything
+from ..analysis.fed_nodes import feed_nodes, means_anything
 from ..analysis.joined import JoinedGraph
 from ..analysis.shape_functions import merge
 from ..dtypes import Array, Shape
+from ..ops.record import record_of
 from ..tensor_id import parse_tensor_name
 
 Feeds = Mapping[str, Shape | Array]
@@ -56,7 +57,9 @@ class FedTensors:
         op, who = self.graph.ops[n], "the placeholder"
         if n in self.promised:
             who = f"the graph's {self.promised[n][0]!r}"
-        elif op not in PLACEHOLDERS or means_anything(op, declared, self.graph.producers[self.graph.place[n]]):
+        elif not record_of(op).is_placeholder or means_anything(
+            op, declared, self.graph.producers[self.graph.place[n]]
+        ):
             return fed
         try:
             return merge(declared, fed)

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from ..analysis.shape_functions import ShapeContext, lookup
 from ..dtypes import Array, DataType, Shape, base_type
-from ..node import class_of_op
 from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
 from .calls import Shapes
@@ -27,7 +26,7 @@ def shapes_of(properties: NodeProperties, inputs: Shapes, values: Mapping[int, A
 
     `values` are those of inputs, by position. Raises what the shape function raises, InvalidArgumentError above all.
     """
-    if class_of_op(properties.op) in _UNCHANGED:
+    if properties.op_def.record.node_class in _UNCHANGED:
         return inputs[:1]  # the registered function of an Enter knows no merges; what a body changes shows there
     function = lookup(properties.op)
     if function is None:

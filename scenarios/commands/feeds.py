@@ -17,7 +17,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from ...graph import DataType, Graph, parse_tensor_name
-from ...graph.analysis.fed_nodes import PLACEHOLDERS, means_anything
+from ...graph.analysis.fed_nodes import means_anything
 from ...graph.dtypes import Array, base_type, dtype_name, numpy_dtype
 from ...graph.suggestions import meant
 from ...graph.tensor import MOST_ELEMENTS
@@ -178,7 +178,7 @@ def _checked(name: str, value: Feed, graph: Graph) -> Feed:
     if not isinstance(value, tuple):
         value = _of_type(name, value, base_type(node.output_types[tensor.index]))
     fed = shape_of(value)
-    shape = node.attrs.get("shape") if node.op in PLACEHOLDERS else None
+    shape = node.attrs.get("shape") if node.properties.op_def.record.is_placeholder else None
     if shape is None or means_anything(node.op, shape, graph.versions.producer):
         return value
     if len(shape) != len(fed) or any(w not in (None, n) for w, n in zip(shape, fed, strict=True)):
@@ -200,7 +200,7 @@ def _of_type(name: str, value: Array, wanted: DataType) -> Array:
 
 
 def _placeholders(graph: Graph) -> str:
-    names = [node.name for node in graph.op_nodes() if node.op in PLACEHOLDERS]
+    names = [node.name for node in graph.op_nodes() if node.properties.op_def.record.is_placeholder]
     return f"; its placeholders are {', '.join(names[:8])}{' ...' if len(names) > 8 else ''}" if names else ""
 
 

@@ -27,7 +27,6 @@ from .feeds import shape_text
 from .request import ends, import_graph, live_nodes, read_graph, read_saved_model
 from .screen import Screen
 
-_PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
 _LISTED = 40
 
 
@@ -119,7 +118,9 @@ def findings(graph: Graph, signatures: Mapping[str, Signature]) -> Findings:
         ops=dict(ops.most_common()),
         devices=dict(devices.most_common()),
         feeds=[
-            _feed(graph.node(node_id)) for node_id, properties in live_nodes(graph) if properties.op in _PLACEHOLDERS
+            _feed(graph.node(node_id))
+            for node_id, properties in live_nodes(graph)
+            if properties.op_def.record.is_placeholder
         ],
         fetches=list(fetches),
         targets=list(targets),

@@ -34,7 +34,6 @@ from .feeds import Feed, checked_feeds, read_feeds, shape_of, shape_text, split_
 from .screen import Screen
 
 _MOST_DEVICES = 4096  # of a kind, that a graph may ask for without a flag
-_UNFED = frozenset({"Placeholder", "PlaceholderV2"})
 _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})
 
 
@@ -248,7 +247,9 @@ def live_nodes(graph: Graph) -> Iterator[tuple[int, NodeProperties]]:
 
 def check_fed(parts: Iterable[Graph]) -> None:
     """ConfigurationError for a placeholder that is left in the graphs of a request, so that nobody feeds it."""
-    unfed = [part.node(n) for part in parts for n, properties in live_nodes(part) if properties.op in _UNFED]
+    unfed = [
+        part.node(n) for part in parts for n, properties in live_nodes(part) if properties.op_def.record.must_be_fed
+    ]
     if unfed:
         more = f" (and {len(unfed) - 1} more)" if len(unfed) > 1 else ""
         example = f"--feed {unfed[0].name}=FILE.npy"
@@ -272,7 +273,7 @@ def check_shapes(parts: Iterable[Graph], feeds: Mapping[str, Feed]) -> None:
                 with configuring():
                     check_fed_shape(name, known, shape_of(feed))
         for node_id, properties in live_nodes(part):
-            if properties.op in _UNFED:
+            if properties.op_def.record.must_be_fed:
                 shape = properties.attrs.get("shape")
                 unsaid = means_anything(properties.op, shape, part.versions.producer)
                 node = part.node(node_id)
