@@ -249,6 +249,24 @@ def devices(name: str | None, as_json: bool) -> None:
     execute(name, as_json)
 
 
+@cli.command()
+@click.argument("name", required=False)
+@_json_option
+def ops(name: str | None, as_json: bool) -> None:
+    """Say what is known of the op NAME, or list the families of ops.
+
+    Prints inputs, outputs and attrs, the facts that passes ask for, where its shape function, kernel, gradient and
+    cost come from, and on which types of devices TensorFlow has a kernel for it.
+
+    \b
+    Example:
+      partita ops MatMul
+    """
+    from .commands.ops import ops as execute
+
+    execute(name, as_json)
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and ends the process; `arguments` are those of the process unless given."""
     code = _exit_code(arguments)

@@ -100,6 +100,11 @@ def free(*ops: str) -> None:
         _FREE.add(op, True)
 
 
+def tables() -> dict[str, OpTable[Count]]:
+    """All counts, by what they count and by op."""
+    return {"operations": _FLOPS, "bytes": _BYTES, "nanoseconds": _WAITS}
+
+
 def is_free(op: str) -> bool:
     """Whether nodes of that op take no time."""
     return record_of(op).is_view or op in _FREE

@@ -130,6 +130,11 @@ def lookup(op: str) -> Factory | None:
     return _FACTORIES.get(op)
 
 
+def table() -> OpTable[Factory]:
+    """All factories, by op."""
+    return _FACTORIES
+
+
 def registered_ops() -> frozenset[str]:
     """Names of all ops that have a kernel."""
     return frozenset(_FACTORIES)

@@ -155,6 +155,11 @@ def takes_none(op: str) -> bool:
     return op in _RULES and op in _TAKES_NONE
 
 
+def table() -> OpTable[Rule]:
+    """All rules, by op."""
+    return _RULES
+
+
 def registered_ops() -> frozenset[str]:
     """All ops with a rule or registered as flat."""
     flat_ops = (op for ops in families().values() for op in ops if record_of(op).is_flat)

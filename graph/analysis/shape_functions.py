@@ -58,6 +58,11 @@ def lookup(op: str) -> ShapeFunction | None:
     return _FUNCTIONS.get(op)
 
 
+def table() -> OpTable[ShapeFunction]:
+    """All shape functions, by op."""
+    return _FUNCTIONS
+
+
 def registered_ops() -> frozenset[str]:
     """Names of all ops that have a shape function."""
     return frozenset(_FUNCTIONS)

@@ -23,7 +23,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from .device_kinds import CPU, device_kind
+from .device_kinds import CPU, device_kind, kind_names
 
 _LABEL_ATTR = "_kernel"
 
@@ -90,6 +90,16 @@ def find_kernel(op: str, attrs: Mapping[str, Any], device_type: str) -> KernelFa
         if entry.matches(attrs, label):
             return entry.facts
     return None if op in _data()[0] else _ASSUMED
+
+
+def host_arguments(op: str) -> dict[str, frozenset[str]]:
+    """By kind of device with a kernel for the op: all arguments that some kernel there wants in host memory."""
+    found = {}
+    for name in kind_names():
+        entries = _entries(op, device_kind(name).kernels_of)
+        if entries or op not in _data()[0]:
+            found[name] = frozenset(arg for entry in entries for arg in entry.facts.host_args)
+    return found
 
 
 def types_with_kernel(op: str, attr: str, device_type: str) -> frozenset[int] | None:

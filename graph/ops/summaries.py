@@ -33,7 +33,7 @@ def node_for_error(name: str) -> str:
 
 def summarize_op(signature: OpSignature) -> str:
     """`Op<name=...; signature=inputs -> outputs; attr=name:type,default=...>`."""
-    arguments = f"{_arguments(signature.input_args)} -> {_arguments(signature.output_args)}"
+    arguments = f"{arguments_text(signature.input_args)} -> {arguments_text(signature.output_args)}"
     parts = [f"name={signature.name}", f"signature={arguments}"]
     parts += [f"attr={_attr_declaration(attr)}" for attr in signature.message.attr]
     flags = (
@@ -47,7 +47,8 @@ def summarize_op(signature: OpSignature) -> str:
     return f"Op<{'; '.join(parts)}>"
 
 
-def _arguments(args: Iterable[ArgDef]) -> str:
+def arguments_text(args: Iterable[ArgDef]) -> str:
+    """`x:T, y:N*T`: declared arguments with their types."""
     texts = []
     for arg in args:
         count = f"{arg.number_attr}*" if arg.number_attr else ""
