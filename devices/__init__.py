@@ -1,4 +1,9 @@
-"""Where and at what cost: devices, kernels, placement, the way from a graph to the graph of each device, timing."""
+"""Where and at what cost: devices, kernels, placement, the way from a graph to the graph of each device, timing.
+
+cluster = local_cluster("cpu:1,gpu:2")
+partitions = cut(graph_def, cluster, feeds=["x"], fetches=["y"])
+simulate(partitions, cluster, feeds={"x": (32, 784)}).makespan_ns
+"""
 
 from __future__ import annotations
 
@@ -8,28 +13,56 @@ from ..lazy import load_lazily
 
 if TYPE_CHECKING:
     from ..graph.ops.device_kinds import DeviceKind
-    from .catalog import add_models, remove_models
+    from .catalog import add_models, device_spec, link_spec, remove_models
     from .cluster import Cluster, local_cluster
     from .cluster_file import as_cluster, load_cluster, parse_cluster
     from .device import Device
+    from .kernels.op_cost import CostContext, bytes_moved, flops, free
+    from .kernels.registry import Construction, deferred_kernel, kernel
     from .kinds import KindDefaults, register_device_kind, unregister_device_kind
+    from .link import LinkSpec
     from .pipeline.cutting import cut
     from .spec import DeviceSpec
+    from .timing.cost_source import CostSource, OpCost, RooflineSource
+    from .timing.export.registry import Exporter, exporter_for, register_exporter
+    from .timing.simulate import simulate
+    from .timing.timeline import Timeline, TimelineEvent
+    from .topology import Link
 
 __all__ = [
     "Cluster",
+    "Construction",
+    "CostContext",
+    "CostSource",
     "Device",
     "DeviceKind",
     "DeviceSpec",
+    "Exporter",
     "KindDefaults",
+    "Link",
+    "LinkSpec",
+    "OpCost",
+    "RooflineSource",
+    "Timeline",
+    "TimelineEvent",
     "add_models",
     "as_cluster",
+    "bytes_moved",
     "cut",
+    "deferred_kernel",
+    "device_spec",
+    "exporter_for",
+    "flops",
+    "free",
+    "kernel",
+    "link_spec",
     "load_cluster",
     "local_cluster",
     "parse_cluster",
     "register_device_kind",
+    "register_exporter",
     "remove_models",
+    "simulate",
     "unregister_device_kind",
 ]
 
@@ -37,12 +70,20 @@ load_lazily(
     __name__,
     {
         ".graph.ops.device_kinds": ["DeviceKind"],
-        "catalog": ["add_models", "remove_models"],
+        "catalog": ["add_models", "device_spec", "link_spec", "remove_models"],
         "cluster": ["Cluster", "local_cluster"],
         "cluster_file": ["as_cluster", "load_cluster", "parse_cluster"],
         "device": ["Device"],
+        "kernels.op_cost": ["CostContext", "bytes_moved", "flops", "free"],
+        "kernels.registry": ["Construction", "deferred_kernel", "kernel"],
         "kinds": ["KindDefaults", "register_device_kind", "unregister_device_kind"],
+        "link": ["LinkSpec"],
         "pipeline.cutting": ["cut"],
         "spec": ["DeviceSpec"],
+        "timing.cost_source": ["CostSource", "OpCost", "RooflineSource"],
+        "timing.export.registry": ["Exporter", "exporter_for", "register_exporter"],
+        "timing.simulate": ["simulate"],
+        "timing.timeline": ["Timeline", "TimelineEvent"],
+        "topology": ["Link"],
     },
 )
