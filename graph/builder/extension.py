@@ -96,7 +96,7 @@ class Extension(NodeMaker):
             if key is not None and len(properties.input_types) == len(flat):
                 self._kinds[key] = properties
             return made
-        full_name = self.unique_name(name or op)
+        full_name = self._columns.unique_name(self._scope + (name or op))
         tensors_only = [item for item in flat if isinstance(item, Tensor)]
         if len(tensors_only) < len(flat):
             wanted = properties.input_types

@@ -93,7 +93,7 @@ class NodeMaker:
         if self.context is not None:
             tensors, waits_for = self.context.admitted(full_name, tensors, waits_for)
         node = _checked_node(full_name, signature, tensors, given, waits_for, requested)
-        made = self._sink.add(self, node, signature, _flat(tensors), waits_for)
+        made = self._sink.add(self, node, signature, tensors, waits_for)
         if self.context is not None:
             self.context.add(full_name)
         return made
@@ -237,11 +237,13 @@ class NodeMaker:
 
     def _check_own(self, name: str, tensors: Sequence[Tensor | list[Tensor]]) -> None:
         """InvalidArgumentError for a tensor of another builder: its name means something else here, or nothing."""
-        for tensor in _flat(tensors):
-            if tensor.builder is not self:
-                raise InvalidArgumentError(
-                    f"{tensor!r} belongs to another GraphBuilder; use tensors of this one, or their names", node=name
-                )
+        for value in tensors:
+            for tensor in value if isinstance(value, list) else (value,):
+                if tensor.builder is not self:
+                    raise InvalidArgumentError(
+                        f"{tensor!r} belongs to another GraphBuilder; use tensors of this one, or their names",
+                        node=name,
+                    )
 
     def _node_names(self, nodes: Input) -> list[str]:
         """The names of one node or several that others wait for."""
@@ -261,11 +263,6 @@ class NodeMaker:
             return self._device
         requested = self._read_device(name)
         return str(complete(parse_full_name(requested), parse_full_name(self._device))) if self._device else requested
-
-
-def _flat(tensors: Sequence[Tensor | list[Tensor]]) -> list[Tensor]:
-    """The tensors of all arguments in a row."""
-    return [item for value in tensors for item in (value if isinstance(value, list) else (value,))]
 
 
 def _checked_node(

@@ -6,7 +6,7 @@ Always holds: a sink gives out no name twice; nodes come in the order in which t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from ...errors import InvalidArgumentError
@@ -21,6 +21,9 @@ from ..suggestions import meant
 from .handles import Maker, Operation, Tensor
 from .node_builder import properties_of_node_def
 
+Arguments = Sequence[Tensor | list[Tensor]]
+"""a tensor for each argument of an op, or several where it takes a list"""
+
 
 class Sink(Protocol):
     """What takes nodes."""
@@ -29,9 +32,9 @@ class Sink(Protocol):
         """`wanted`, with "_1", "_2" ... behind it if it is taken."""
 
     def add(
-        self, maker: Maker, node: NodeDef, signature: OpSignature, inputs: Iterable[Tensor], control: Iterable[str]
+        self, maker: Maker, node: NodeDef, signature: OpSignature, inputs: Arguments, control: Iterable[str]
     ) -> Operation:
-        """Takes a node; `inputs` and `control` are what its input strings name. The node's handle, for `maker`."""
+        """Takes a node, which reads `inputs` and waits for `control`; its handle, for `maker`."""
 
     def operation(self, maker: Maker, name: str) -> Operation:
         """The node of that name; InvalidArgumentError when there is none."""
@@ -60,7 +63,7 @@ class MessageSink:
         return candidate if candidate not in self._next_suffix else self.unique_name(wanted)
 
     def add(
-        self, maker: Maker, node: NodeDef, signature: OpSignature, inputs: Iterable[Tensor], control: Iterable[str]
+        self, maker: Maker, node: NodeDef, signature: OpSignature, inputs: Arguments, control: Iterable[str]
     ) -> Operation:
         """Appends the message, whose input strings say what it reads."""
         decoded = {key: decode(value) for key, value in node.attr.items() if not value.HasField("tensor")}
@@ -121,11 +124,12 @@ class ColumnSink:
         return candidate
 
     def add(
-        self, maker: Maker, node: NodeDef, signature: OpSignature, inputs: Iterable[Tensor], control: Iterable[str]
+        self, maker: Maker, node: NodeDef, signature: OpSignature, inputs: Arguments, control: Iterable[str]
     ) -> Operation:
         """Appends a node of a kind that nobody has looked at before."""
         properties = properties_of_node_def(node, signature)
-        return self.add_alike(maker, node.name, properties, self.graph.intern_device(node.device), inputs, control)
+        tensors = [item for value in inputs for item in (value if isinstance(value, list) else (value,))]
+        return self.add_alike(maker, node.name, properties, self.graph.intern_device(node.device), tensors, control)
 
     def add_alike(
         self,
