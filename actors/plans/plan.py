@@ -1,8 +1,7 @@
 """What a compiled partition is: slots to start from, segments of instructions, and where values come in and go out.
 
-Flows in: the parts that `compiler.py` makes. Flows out: what executors read. Always holds: a plan is shared by all
-steps that run it and keeps nothing of any step, except that chunks which took too long are split (`Segment.split`)
-and made to reuse buffers (`reuse.py`), which changes when the event loop gets its turn and never what is computed.
+A plan is shared by all steps that run it and keeps nothing of any step, except how its segments are cut: what takes
+long is cut further (`running.learning`), which changes when the event loop gets its turn and never what is computed.
 """
 
 from __future__ import annotations
@@ -12,11 +11,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...devices.kernels.in_place import into
 from ...errors import PartitaError, of_kernel
-from ...graph.dtypes import DataType, is_ref
-from .reuse import reusing
-from .roles import Role, role_of
+from ...graph.dtypes import DataType
 from .transfers import NO_MESSAGES, Messages
 
 if TYPE_CHECKING:
@@ -25,10 +21,6 @@ if TYPE_CHECKING:
     from .instructions import Instruction, Slots
 
 Chunk = list["Instruction"]
-_FAST_AGAIN = 0.75  # of the limit: below, a kernel that was slow once, on a busy machine perhaps, leaves its thread
-_WORTH_NOTICE_S = 1e-4
-_WORTH_REUSE_S = 5e-6  # an instruction that takes so long makes results that are not tiny
-_VERY_LONG = 10  # times a limit: no accident
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +61,6 @@ class Expected(NamedTuple):
     node: int
 
 
-class Limits(NamedTuple):
-    """How long a chunk may take before it is halved, and a kernel before it is worth a worker thread."""
-
-    chunk_s: float
-    thread_s: float
-
-    @property
-    def notice_s(self) -> float:
-        """From here on `Plan.learn` may have something to do."""
-        return min(_WORTH_NOTICE_S, *self)
-
-
 @dataclass(slots=True)
 class Segment:
     """Instructions in order, cut into chunks between which the executor looks at the clock.
@@ -107,15 +87,6 @@ class Segment:
         self.chunks = tuple(instructions[start:end] for start, end in pairwise(cuts))
         apart = set(positions)
         self.slow = frozenset(id(chunk) for start, chunk in zip(cuts, self.chunks, strict=False) if start in apart)
-
-    def split(self, chunk: Chunk) -> None:
-        """Halves a chunk for later steps; steps that are under way keep the chunks they have."""
-        middle = len(chunk) // 2
-        if middle:
-            halves = chunk[:middle], chunk[middle:]
-            self.chunks = tuple(part for c in self.chunks for part in (halves if c is chunk else (c,)))
-            if id(chunk) in self.reusing:
-                self.reusing = (self.reusing - {id(chunk)}) | set(map(id, halves))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,47 +127,6 @@ class Plan:
         """Name and op of the node that an instruction belongs to."""
         node = segment.origins[instruction]
         return self.names[node], self.properties[node].op
-
-    def learn(self, segment: Segment, chunks: tuple[Chunk, ...], number: int, took_s: float, limits: Limits) -> None:
-        """Takes note of how long a chunk took.
-
-        One whose instructions take long reuses buffers from now on; one that takes long itself twice running, or very
-        long, is halved; a single kernel is marked or unmarked as slow. What a loop runs again and again cannot be very
-        long by accident once in a while: that is the machine.
-        """
-        chunk = chunks[number]
-        if took_s > min(_WORTH_REUSE_S, limits.thread_s) * len(chunk) and id(chunk) not in segment.reusing:
-            segment.reusing |= {id(chunk)}
-            self._reuse_buffers(segment, chunks, number)
-        if took_s <= min(limits):
-            segment.suspects -= {id(chunk)}
-        elif (self.repeats or took_s <= _VERY_LONG * min(limits)) and id(chunk) not in segment.suspects:
-            segment.suspects |= {id(chunk)}
-            return
-        if len(chunk) > 1:
-            if took_s > limits.chunk_s:
-                segment.split(chunk)
-        elif took_s < limits.thread_s * _FAST_AGAIN:
-            segment.slow -= {id(chunk)}
-        elif took_s > limits.thread_s and self._may_run_in_thread(segment.origins[sum(map(len, chunks[:number]))]):
-            segment.slow |= {id(chunk)}
-
-    def _reuse_buffers(self, segment: Segment, chunks: tuple[Chunk, ...], number: int) -> None:
-        """Lets the instructions of a chunk that can write into a dying input do so."""
-        begin = sum(map(len, chunks[:number]))
-        for position, instruction in enumerate(chunks[number]):
-            function = into(self.properties[segment.origins[begin + position]])
-            if function is not None:
-                chunks[number][position] = reusing(instruction, function)
-
-    def _may_run_in_thread(self, node: int) -> bool:
-        """Whether a node only computes: not if it sends, or reads or writes what other nodes may write."""
-        properties = self.properties[node]
-        if properties.op_def.record.waits_for_files:
-            return True
-        types = (*properties.input_types, *properties.output_types)
-        has_state = properties.op_def.is_stateful or any(t is DataType.RESOURCE or is_ref(t) for t in types)
-        return not has_state and role_of(properties.op_def.name) is Role.COMPUTE
 
     def blame(self, segment: Segment, instruction: int, error: Exception) -> PartitaError:
         """The error of an instruction with its place."""

@@ -30,6 +30,7 @@ import trio
 from ...errors import PartitaError, of_kernel
 from ..plans.instructions import run_instructions
 from .executor import Pacer, blame, run_slow_chunk
+from .learning import learn
 from .messages import Begin, GoOn, Message, Return, RunSegment, Shutdown, Work
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class DeviceActor:
         pacer = self._crew.pacer
         ended = pacer.clock()
         if ended - now > pacer.notice_s or segment.suspects:
-            part.plan.learn(segment, chunks, next_chunk, ended - now, pacer.limits)
+            learn(part.plan, segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
 
     def _serve_other(self, message: GoOn | Begin | Return | Shutdown, now: float) -> float:
@@ -227,7 +228,7 @@ class DeviceActor:
         started = pacer.clock()
         try:
             await run_slow_chunk(part.plan, segment, chunks, chunk, part.slots, self.limiter)
-            part.plan.learn(segment, chunks, chunk, pacer.clock() - started, pacer.limits)
+            learn(part.plan, segment, chunks, chunk, pacer.clock() - started, pacer.limits)
             if step.error is None and chunk + 1 < len(chunks):
                 self.mailbox.appendleft(RunSegment(part, number, chunk + 1, chunks))
                 self.put_off += 1

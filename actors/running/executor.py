@@ -16,7 +16,7 @@ import trio
 
 from ...errors import PartitaError
 from ..plans.instructions import SEND_SLOT, Instruction, Slots, run_instructions
-from ..plans.plan import Limits
+from .learning import Limits, learn
 
 if TYPE_CHECKING:
     from ..plans.plan import Chunk, Plan, Segment
@@ -101,7 +101,7 @@ async def run_alone(
                 run_chunk(plan, segment, chunks, number, slots)
             ended = clock()
             if ended - started > notice_s or segment.slow or segment.suspects:
-                plan.learn(segment, chunks, number, ended - started, limits)
+                learn(plan, segment, chunks, number, ended - started, limits)
             if ended - pacer.since > budget_s:
                 await pacer.rest()
                 check()

@@ -5,7 +5,7 @@ there. Flows out: an instruction that computes the same, into the array of the d
 Always holds: an array is written to only if the slot holds the sole reference to it. Whatever might still look at it,
 a view, a variable, a rendezvous, a fetch or the caller of the step, would hold another.
 
-Asking costs some 0.3 us, so only instructions of chunks that were seen to take long are changed (`Plan.learn`).
+Asking costs some 0.3 us, so only instructions of chunks that were seen to take long are changed (`learning.learn`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .instructions import Instruction, Slots, Step, slots_read, whole
+from ..plans.instructions import Instruction, Slots, Step, slots_read, whole
 
 if TYPE_CHECKING:
     from ...devices.kernels.in_place import Into

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from partita.actors import open_session
 from partita.actors.plans.instructions import Instruction, Slots
-from partita.actors.plans.reuse import reusing
+from partita.actors.running.reuse import reusing
 from partita.devices.kernels.registry import Kernel
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import Array
