@@ -48,15 +48,21 @@ class _Served:
         return False
 
 
-_SERVED = _Served()
+SERVED = _Served()
+"""the waiter of every receive that is over"""
 _Item = Received | _Waiter
 _Entry = _Item | deque[_Item]
+
+
+def _holds_messages(entry: _Entry) -> bool:
+    """Whether an entry is of messages; else it is of waiters."""
+    return isinstance(entry[0] if isinstance(entry, deque) else entry, Received)
 
 
 class LocalRendezvous:
     """Where the actors of one process meet. Use one per step, and `close` it when the step is over."""
 
-    __slots__ = ("_bytes", "_cancelled", "_dropped", "_error", "_sends", "_table")
+    __slots__ = ("_bytes", "_cancelled", "_dropped", "_error", "_sends", "_table", "_unserved")
 
     def __init__(self) -> None:
         self._table: dict[Hashable, _Entry] = {}
@@ -65,6 +71,7 @@ class LocalRendezvous:
         self._bytes = 0
         self._dropped = 0
         self._cancelled = 0
+        self._unserved: list[str] = []
 
     def send(self, key: Hashable, value: Any, is_dead: bool = False) -> None:  # Any: see `Received.value`
         """Hands over a message and never blocks; a waiting callback runs before this returns."""
@@ -102,7 +109,7 @@ class LocalRendezvous:
             waiter = _new(_Waiter, (self, key, callback))
             self._add(key, entry, waiter)
             return waiter
-        return _SERVED
+        return SERVED
 
     async def recv(self, key: Hashable) -> Received:
         """Waits for the next message under `key`; a cancelled wait leaves no waiter and takes no message."""
@@ -136,6 +143,7 @@ class LocalRendezvous:
         """Ends the rendezvous: waiters get `error`, queued messages are dropped. Later aborts change nothing."""
         if self._error is not None:
             return
+        self._unserved = self.waiting()
         self._error = error
         entries, self._table = self._table, {}
         failures = []
@@ -155,15 +163,21 @@ class LocalRendezvous:
         """Ends the rendezvous with a CancelledError; harmless when it has ended already."""
         self.abort(CancelledError("The rendezvous was closed: its step is over."))
 
+    def waiting(self) -> list[str]:
+        """The keys that somebody waits for; after the end those that somebody waited for then. Walks the table."""
+        if self._error is not None:
+            return self._unserved
+        return [str(key) for key, entry in self._table.items() if not _holds_messages(entry)]
+
     def statistics(self) -> Statistics:
         """A snapshot of the counters; walks the table."""
         queued = waiting = 0
         for entry in self._table.values():
-            items = entry if isinstance(entry, deque) else (entry,)
-            if isinstance(items[0], Received):
-                queued += len(items)
+            count = len(entry) if isinstance(entry, deque) else 1
+            if _holds_messages(entry):
+                queued += count
             else:
-                waiting += len(items)
+                waiting += count
         return Statistics(
             sends=self._sends,
             receives=self._sends - queued - self._dropped,

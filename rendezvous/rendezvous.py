@@ -100,6 +100,10 @@ class Rendezvous(Protocol):
         """Ends the rendezvous with a CancelledError; harmless when it has ended already."""
         ...
 
+    def waiting(self) -> list[str]:
+        """The keys that somebody waits for; after the end those that somebody waited for then."""
+        ...
+
     def statistics(self) -> Statistics:
         """A snapshot of the counters."""
         ...

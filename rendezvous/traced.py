@@ -6,8 +6,10 @@ event is recorded before what it causes, so a "send" stands before the "received
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import perf_counter_ns
 from typing import Any, Literal
 
 from ..errors import PartitaError
@@ -31,6 +33,26 @@ class Event:
     is_dead: bool = False
     code: str = ""
     """status code of the error, for refused, failed and abort"""
+    time_ns: int = field(default=0, compare=False)
+    """when, on the clock of `perf_counter_ns`; no part of what happened"""
+    num_bytes: int = field(default=0, compare=False)
+    """size of the tensor, for send and received"""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """A message that was received: when it was asked for, when it was there, and how many bytes it had."""
+
+    key: str
+    asked_ns: int
+    received_ns: int
+    num_bytes: int
+
+
+def _size(value: object) -> int:
+    """Bytes of a tensor; a variable and the None of a dead tensor have no size."""
+    size: int = getattr(value, "nbytes", 0)
+    return size
 
 
 class TracedRendezvous:
@@ -42,23 +64,23 @@ class TracedRendezvous:
 
     def send(self, key: Hashable, value: Any, is_dead: bool = False) -> None:  # Any: see `Received.value`
         """Hands over a message; records "send", and "refused" when `inner` would not have it."""
-        self.events.append(Event("send", str(key), is_dead))
+        self._record("send", str(key), is_dead, num_bytes=_size(value))
         try:
             self.inner.send(key, value, is_dead)
         except PartitaError as error:
-            self.events.append(Event("refused", str(key), is_dead, error.code))
+            self._record("refused", str(key), is_dead, error.code)
             raise
 
     async def recv(self, key: Hashable) -> Received:
         """Waits for the next message; records "recv" and how it ended."""
-        self.events.append(Event("recv", str(key)))
+        self._record("recv", str(key))
         try:
             received = await self.inner.recv(key)
         except PartitaError as error:
             self._record_end(str(key), error)
             raise
         except BaseException:  # the event loop's own cancellation, which goes on to the caller
-            self.events.append(Event("cancelled", str(key)))
+            self._record("cancelled", str(key))
             raise
         self._record_end(str(key), received)
         return received
@@ -66,7 +88,7 @@ class TracedRendezvous:
     def recv_callback(self, key: Hashable, callback: Callback) -> Waiter:
         """Asks for the next message; records "recv" and how it ended."""
         name = str(key)
-        self.events.append(Event("recv", name))
+        self._record("recv", name)
 
         def record(outcome: Outcome) -> None:
             self._record_end(name, outcome)
@@ -76,24 +98,46 @@ class TracedRendezvous:
 
     def abort(self, error: PartitaError) -> None:
         """Ends the rendezvous; records "abort" before the waiters hear of it."""
-        self.events.append(Event("abort", code=error.code))
+        self._record("abort", code=error.code)
         self.inner.abort(error)
 
     def close(self) -> None:
         """Ends the rendezvous; records "close"."""
-        self.events.append(Event("close"))
+        self._record("close")
         self.inner.close()
+
+    def waiting(self) -> list[str]:
+        """The keys that `inner` waits for."""
+        return self.inner.waiting()
+
+    def transfers(self) -> list[Transfer]:
+        """The messages received so far, in the order they arrived; receives of one key are served as they came."""
+        asked: defaultdict[str, deque[int]] = defaultdict(deque)
+        received = []
+        for event in self.events:
+            if event.kind == "recv":
+                asked[event.key].append(event.time_ns)
+            elif event.kind in ("received", "failed", "cancelled"):
+                begun = asked[event.key].popleft()
+                if event.kind == "received":
+                    received.append(Transfer(event.key, begun, event.time_ns, event.num_bytes))
+        return received
 
     def statistics(self) -> Statistics:
         """The counters of `inner`."""
         return self.inner.statistics()
 
+    def _record(
+        self, kind: EventKind, key: str = "", is_dead: bool = False, code: str = "", *, num_bytes: int = 0
+    ) -> None:
+        self.events.append(Event(kind, key, is_dead, code, perf_counter_ns(), num_bytes))
+
     def _record_end(self, key: str, outcome: Outcome) -> None:
         """Records how a receive ended."""
         if isinstance(outcome, PartitaError):
-            self.events.append(Event("failed", key, code=outcome.code))
+            self._record("failed", key, code=outcome.code)
         else:
-            self.events.append(Event("received", key, outcome.is_dead))
+            self._record("received", key, outcome.is_dead, num_bytes=_size(outcome.value))
 
 
 class _TracedWaiter:
@@ -110,5 +154,5 @@ class _TracedWaiter:
         """Withdraws the receive; records "cancelled" when it was still waiting."""
         withdrawn = self._inner.cancel()
         if withdrawn:
-            self._home.events.append(Event("cancelled", self._key))
+            self._home._record("cancelled", self._key)
         return withdrawn

@@ -12,57 +12,61 @@ counter, so none is given twice; a graph that is deregistered while it runs goes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import trio
 
 from ...devices.cluster import Cluster
-from ...devices.state import DeviceState
+from ...devices.pipeline import Pipeline
+from ...devices.state import DeviceState, SessionTensors
 from ...errors import AbortedError, CancelledError, FailedPreconditionError, InvalidArgumentError, PartitaError
 from ...graph import CostGraphDef, GraphDef, StepStats
 from ...graph.analysis.cost_graph import CostModels
 from ...graph.device_name import find_full_name
 from ...graph.graph import Graph
-from ...graph.graphdef.importer import graph_def_to_graph
 from ...graph.graphdef.sources import parse_graph_def
-from ...graph.partition import PartitionOptions, add_control_edges
-from ...graph.passes.pipeline import NO_OPTIMISATIONS, Optimisations, optimize
-from ...graph.tasks import WORKER_SEPARATOR, partition_within_task, task_of
-from ...rendezvous import Received
+from ...graph.passes.pipeline import NO_OPTIMISATIONS, Optimisations
+from ...graph.tasks import WORKER_SEPARATOR
+from ...rendezvous import WorkerRendezvous
+from ...rendezvous.incarnations import refuse_stale, stale
 from ..plans.binding import Binder
 from ..plans.compiler import compile_plans
-from ..plans.tracing import traced
 from ..running.device_actor import Crew, DeviceActor
 from ..running.evaluation import ConstantEvaluator
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.functions import Functions
 from ..running.messages import Shutdown
 from ..running.part import Part, start_parts
-from ..running.ports import read_only
 from ..running.step import Step
 from ..running.trace import step_stats
 from .lifetime import Home
+from .outputs import Collecting, Outputs, alive
 
 if TYPE_CHECKING:
     from ...devices.device import Device
-    from ...graph.dtypes import Array
-    from ...rendezvous import Outcome, Rendezvous
+    from ...devices.pipeline import Partitioned
+    from ...rendezvous import Policy, Rendezvous
     from ..plans.plan import Plan
 
-Outputs = dict[str, Any]  # Any: tensors of any type, by key
+Work = Sequence[tuple["Plan", DeviceActor]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Item:
     """A registered graph: what each device has to do. Whoever runs it holds it."""
 
     handle: str
     partitions: Mapping[str, Graph]
-    work: tuple[tuple[Plan, DeviceActor], ...]
+    work: Work
+    traced: Work = ()
+    """the same with a clock around every node, once a step has asked for a trace"""
+    from_elsewhere: bool = True
+    """whether other workers have parts of the graph"""
+    functions: Functions | None = None
+    """what it may call"""
 
 
 class GraphManager:
@@ -75,14 +79,26 @@ class GraphManager:
         seed: int | None = None,
         budget_s: float = DEFAULT_BUDGET_S,
         thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
+        crew: Crew | None = None,
+        tensors: SessionTensors | None = None,
+        policy: Policy = refuse_stale,
     ) -> None:
-        """`devices` are those of one task; the other arguments are as in `open_session`."""
-        self._cluster = Cluster(list(devices))
-        self._devices = {device.name: device for device in self._cluster}
-        self.task = task_of(next(iter(self._devices)))
-        self._crew = Crew(Pacer(budget_s, thread_limit_s))
-        self._actors = {name: DeviceActor(name, Binder(name, DeviceState(seed)), self._crew) for name in self._devices}
+        """`devices` are those of one task; `seed` and the two limits are as in `open_session`.
+
+        The workers of a session share its `crew`, which has limits of its own, and its `tensors`. `policy` decides
+        whether the worker receives from a past life of a device of another task.
+        """
+        self.cluster = devices if isinstance(devices, Cluster) else Cluster(list(devices))
+        self.task = self.cluster.client.task_name
+        self.policy = policy
+        self._crew = Crew(Pacer(budget_s, thread_limit_s)) if crew is None else crew
+        self._tensors = SessionTensors() if tensors is None else tensors  # an empty one is false
+        self.actors = {
+            name: DeviceActor(name, Binder(name, DeviceState(seed, self._tensors)), self._crew)
+            for name in self.cluster.names
+        }
         self._items: dict[str, _Item] = {}
+        self._functions: Functions | None = None
         self._cost_models = CostModels()
         self._next_number = 0
         self._steps: set[Step] = set()
@@ -92,9 +108,13 @@ class GraphManager:
 
     def start(self, nursery: trio.Nursery) -> None:
         """Starts the actors of the worker; a cancellation of the nursery shuts the worker down."""
-        self._home = Home()
-        self._crew.start(self._actors.values(), nursery)
+        self.start_actors(nursery)
         nursery.start_soon(self._end_with_nursery, name=f"worker {self.task}")
+
+    def start_actors(self, nursery: trio.Nursery) -> None:
+        """Starts the actors for somebody who shuts the worker down before the nursery is left."""
+        self._home = Home()
+        self._crew.start(self.actors.values(), nursery)
 
     @trio.lowlevel.enable_ki_protection
     async def _end_with_nursery(self) -> None:
@@ -114,7 +134,7 @@ class GraphManager:
         for step in list(self._steps):
             step.fail(error)
         self.deregister_all()
-        for actor in self._actors.values():
+        for actor in self.actors.values():
             actor.post(Shutdown())
 
     def _check_running(self) -> None:
@@ -134,28 +154,80 @@ class GraphManager:
         """Takes over a graph whose nodes are all on devices of this worker; its handle.
 
         With `recv_scheduling` receives wait until they are needed soon, which wants `_start_time` on every node; then
-        each device's part is optimised. Raises
-        InvalidArgumentError for devices that are malformed, missing or not of this worker, and what importing,
-        partitioning and compiling raise.
+        each device's part is optimised. Raises InvalidArgumentError for devices that are malformed, missing or not of
+        this worker, and what importing, partitioning and compiling raise.
         """
         share = parse_graph_def(graph_def)
         self._check_devices(share)
-        options = PartitionOptions(
-            new_name=self._new_name, get_incarnation=self._incarnation, scheduling_for_recvs=recv_scheduling
+        self.bind_functions(Graph(share.library))
+        pipeline = Pipeline(
+            self.cluster, optimisations=optimisations, schedule_receives=recv_scheduling, new_name=self._new_name
         )
-        parts = partition_within_task(share, self.task, options)
-        if recv_scheduling:
-            add_control_edges(parts, options)
-        self._bind_functions(share)
-        evaluator = ConstantEvaluator()
-        graphs = {device: optimize(self._imported(part), optimisations, evaluator) for device, part in parts.items()}
-        plans = compile_plans(
-            [(graph, self._actors[device].binder) for device, graph in graphs.items()], from_elsewhere=True
-        )
-        handle = f"{self._number():016x}"
-        actors = [self._actors[device] for device in graphs]
-        self._items[handle] = _Item(handle, graphs, tuple(zip(plans, actors, strict=True)))
+        return self.add(pipeline.cut_share(share).optimise(ConstantEvaluator()))
+
+    def bind_functions(self, graph: Graph, *, soft: bool = False) -> None:
+        """Lets the kernels that are made next call the functions of a graph; `soft` as in `Functions`."""
+        self._functions = Functions(graph, self.cluster, self.actors, soft=soft)
+        self._bind(self._functions)
+
+    def _bind(self, functions: Functions | None) -> None:
+        for actor in self.actors.values():
+            actor.binder.functions = functions
+
+    def add(self, partitioned: Partitioned, *, from_elsewhere: bool = True) -> str:
+        """Takes over a graph that has been cut by device, as it is to run; its handle. Raises as `compile_plans`.
+
+        Unless something comes `from_elsewhere`, from other workers, more of it can travel together.
+        """
+        handle, partitions = f"{self._number():016x}", partitioned.graphs
+        work = self._compiled(partitions, from_elsewhere=from_elsewhere)
+        self._items[handle] = _Item(handle, partitions, work, (), from_elsewhere, self._functions)
         return handle
+
+    def _compiled(self, partitions: Mapping[str, Graph], *, from_elsewhere: bool, every_node: bool = False) -> Work:
+        parts = [(graph, self.actors[device].binder) for device, graph in partitions.items()]
+        plans = compile_plans(parts, every_node=every_node, from_elsewhere=from_elsewhere)
+        return tuple(zip(plans, [self.actors[device] for device in partitions], strict=True))
+
+    def knows(self, handle: str) -> bool:
+        """Whether a graph is registered."""
+        return handle in self._items
+
+    def work(self, handle: str, *, with_trace: bool = False) -> Work:
+        """The plans of a graph and who runs them; for a trace there is a clock around every node.
+
+        Raises AbortedError for an unknown handle.
+        """
+        item = self._items.get(handle)
+        if item is None:
+            raise AbortedError(f"Graph handle is not found: {handle}")
+        if with_trace and not item.traced:
+            self._bind(item.functions)
+            item.traced = self._compiled(item.partitions, from_elsewhere=item.from_elsewhere, every_node=True)
+            self._bind(self._functions)
+        return item.traced if with_trace else item.work
+
+    def view(
+        self, incarnation: Callable[[str], int], shared: Rendezvous, on_abort: Callable[[PartitaError], object]
+    ) -> WorkerRendezvous:
+        """How this worker sees the rendezvous of a step over several workers; `incarnation` is that of any device."""
+        return WorkerRendezvous(shared, self.task, incarnation, self.policy, on_abort)
+
+    @trio.lowlevel.enable_ki_protection
+    def restart_device(self, name: str) -> AbortedError:
+        """Restarts a device: what it holds is gone, and steps that `execute` runs on the worker fail with the error.
+
+        The graphs stay, and go on naming the life that is over: other workers do not receive from it any more. Raises
+        InvalidArgumentError for a device that the worker does not have.
+        """
+        old = self.cluster.find(name)
+        self.cluster = self.cluster.with_restarted(name)
+        self.actors[old.name].binder.state.reset()
+        self._tensors.forget(old.name)
+        error = stale(old.name, old.incarnation, self.cluster.incarnation(old.name))
+        for step in list(self._steps):
+            step.fail(error)
+        return error
 
     def deregister(self, handle: str) -> None:
         """Forgets a graph; runs of it that are under way go on. Raises AbortedError for an unknown handle."""
@@ -183,10 +255,9 @@ class GraphManager:
         started, what it was shut down with if it has ended.
         """
         self._check_running()
-        item = self._item(handle)
+        item, work = self._item(handle), self.work(handle, with_trace=trace)
         step = Step(self._number(), rendezvous)
         self._steps.add(step)
-        work = [(traced(plan), actor) for plan, actor in item.work] if trace else item.work
         try:
             parts = self._begin(step, work, inputs or {}, trace)
             await step.wait()
@@ -196,8 +267,12 @@ class GraphManager:
             return StepStats()
         stats = step_stats(parts)
         if self._items.get(handle) is item:
-            self._cost_models.learn(stats, item.partitions)
+            self.learn(handle, stats)
         return stats
+
+    def learn(self, handle: str, stats: StepStats) -> None:
+        """Teaches the cost models of a graph what a traced step took. Raises AbortedError for an unknown handle."""
+        self._cost_models.learn(stats, self._item(handle).partitions)
 
     @trio.lowlevel.enable_ki_protection
     def send_inputs(self, rendezvous: Rendezvous, inputs: Mapping[str, Any]) -> None:
@@ -215,14 +290,14 @@ class GraphManager:
         """
         found: Outputs = {}
         for key in keys:
-            found[key] = _alive(key, await rendezvous.recv(key))
+            found[key] = alive(key, await rendezvous.recv(key))
         return found
 
     def recv_outputs_async(
         self, rendezvous: Rendezvous, keys: Iterable[str], done: Callable[[Outputs | PartitaError], object]
     ) -> None:
         """`recv_outputs` for callers without a task: `done` is called once, with all tensors or the first error."""
-        _Collecting(rendezvous, list(keys), done)
+        Collecting(rendezvous, list(keys), done)
 
     def build_cost_model(self, handle: str, cost_graph: CostGraphDef) -> None:
         """Appends what traced steps have taught of a graph. Raises AbortedError for an unknown handle."""
@@ -254,22 +329,13 @@ class GraphManager:
                 raise InvalidArgumentError(f"Missing device name in: {node.name}", node=node.name, op=node.op)
             if not node.device:
                 raise InvalidArgumentError(f"Node {node.name!r} is missing a device specification", node=node.name)
-            if node.device not in self._devices:
+            if node.device not in self.actors:
                 raise InvalidArgumentError(
                     f"Creating a partition for {node.device} which doesn't exist in the list of available devices. "
-                    f"Available devices: {','.join(self._devices)}",
+                    f"Available devices: {','.join(self.actors)}",
                     node=node.name,
                     op=node.op,
                 )
-
-    def _bind_functions(self, share: GraphDef) -> None:
-        """Lets the kernels that are made next call the functions of a share."""
-        functions = Functions(Graph(share.library), self._cluster, self._actors, soft=False)
-        for actor in self._actors.values():
-            actor.binder.functions = functions
-
-    def _imported(self, part: GraphDef) -> Graph:
-        return graph_def_to_graph(part, allow_internal_names=True, expect_device=True)
 
     def _new_name(self, prefix: str) -> str:
         return f"{prefix}{WORKER_SEPARATOR}{self._number()}"
@@ -277,47 +343,3 @@ class GraphManager:
     def _number(self) -> int:
         self._next_number += 1
         return self._next_number - 1
-
-    def _incarnation(self, device: str) -> int:
-        return self._devices[device].incarnation
-
-
-class _Collecting:
-    """Receives of several keys that end in one call."""
-
-    def __init__(
-        self, rendezvous: Rendezvous, keys: list[str], done: Callable[[Outputs | PartitaError], object]
-    ) -> None:
-        self._done = done
-        self._found: Outputs = {}
-        self._missing = len(keys)
-        self._is_over = False
-        if not keys:
-            self._end(self._found)
-        for key in keys:
-            rendezvous.recv_callback(key, partial(self._arrived, key))
-
-    def _arrived(self, key: str, received: Outcome) -> None:
-        if isinstance(received, PartitaError):
-            self._end(received)
-            return
-        try:
-            self._found[key] = _alive(key, received)
-        except PartitaError as error:
-            self._end(error)
-            return
-        self._missing -= 1
-        if not self._missing:
-            self._end(self._found)
-
-    def _end(self, result: Outputs | PartitaError) -> None:
-        if not self._is_over:
-            self._is_over = True
-            self._done(result)
-
-
-def _alive(key: str, received: Received) -> Array:
-    """What was received, as session fetches are: a variable is read now, and nobody can write to the array."""
-    if received.is_dead:
-        raise InvalidArgumentError(f"The tensor returned for {key} was not valid.")
-    return read_only(received.value)

@@ -15,23 +15,23 @@ session ends it. A handle that is over is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import trio
 
-from ...errors import CancelledError, DeadlineExceededError, InvalidArgumentError, PartitaError
+from ...errors import CancelledError, InvalidArgumentError, PartitaError
 from ...graph.builder.tensor_names import Names, tensor_names
 from ...graph.passes.client_graph import reachable_backwards
 from ...graph.passes.static_shapes import check_fed_shape, static_shapes
 from ...graph.tensor_id import parse_tensor_name
-from ...rendezvous import Key
-from ..running.part import start_parts
-from ..running.ports import Feeds, Port, fetched_array, split_feeds
-from .requests import Signature, fed_values
+from ..running.ports import Feeds, Port, split_feeds
+from .lateness import late
+from .preparation import arrived
+from .requests import Signature, by_rendezvous, fed_values, full_name
+from .worker_steps import WorkerSteps, start_step
 
 if TYPE_CHECKING:
     from ...devices.state import SessionTensors
@@ -43,36 +43,27 @@ if TYPE_CHECKING:
     from .preparation import Prepared
 
 
-def full_name(name: str) -> str:
-    """A tensor's name with its port: "x" is "x:0"."""
-    return str(parse_tensor_name(name))
-
-
 def partial_signature(feeds: Names, fetches: Names, targets: Names) -> Signature:
     """What a partial run asks for: full names, sorted, each fetch once. A feed named twice stays, to be refused."""
-    return Signature(
-        tuple(sorted(map(full_name, tensor_names(feeds)))),
-        tuple(sorted({full_name(name) for name in tensor_names(fetches)})),
-        tensor_names(targets),
-        is_partial=True,
-    )
+    return by_rendezvous(Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets), is_partial=True))
 
 
 class PartialRun:
     """One run: its step, and which feeds and fetches are still to come."""
 
-    def __init__(self, handle: str, graph: Graph, prepared: Prepared, step: Step, key: Callable[[str], str]) -> None:
-        """`graph` is the session's, uncut; `key` makes the rendezvous key of a feed or fetch."""
+    def __init__(self, handle: str, graph: Graph, prepared: Prepared, step: Step | WorkerSteps) -> None:
+        """`graph` is the session's, uncut."""
         self.handle = handle
         self.step = step
         self.parts: Sequence[Part] = ()  # kept here, as the step does not keep them
         self.calls = 0
         self.is_over = False
         self._graph = graph
-        self._key = key
         self._feeds = {port.name: port for port in prepared.feeds}
         self._shapes = static_shapes(graph, list(self._feeds))
         self._fetches = {port.name: port for port in prepared.fetches}
+        self._keys = dict(zip(self._feeds, prepared.feed_keys, strict=True))
+        self._keys.update(zip(self._fetches, prepared.fetch_keys, strict=True))
         self._unfed = set(self._feeds)
         self._unfetched = set(self._fetches)
 
@@ -104,14 +95,11 @@ class PartialRun:
     def send(self, tensors: dict[str, Any]) -> None:
         """Hands fed tensors to the step; raises its error when it has failed."""
         for name, tensor in tensors.items():
-            self.step.rendezvous.send(self._key(name), tensor)
+            self.step.rendezvous.send(self._keys[name], tensor)
 
     async def receive(self, port: Port) -> Array:
         """Waits for a fetched tensor; raises the error of the step, InvalidArgumentError when the tensor is dead."""
-        value, is_dead = await self.step.rendezvous.recv(self._key(port.name))
-        if is_dead:
-            raise InvalidArgumentError(f"The tensor returned for {port.name} was not valid.")
-        return fetched_array(port, value, ())
+        return arrived(port, await self.step.rendezvous.recv(self._keys[port.name]))
 
     def stop(self, error: PartitaError) -> None:
         """Ends the run; its step fails with `error` unless it is done or has failed."""
@@ -154,20 +142,12 @@ class PartialRun:
                 raise InvalidArgumentError(f"Fetch {name} can't be computed from the feeds that have been fed so far.")
 
 
-def _key(client: str, incarnation: int, name: str) -> str:
-    """Under which a feed or fetch of the client is handed over."""
-    return str(Key(client, incarnation, client, name))
-
-
 class PartialRuns:
     """The partial runs of one session, by handle."""
 
-    def __init__(
-        self, client: str, incarnation: int, crew: Crew, steps: set[Step], session_tensors: SessionTensors
-    ) -> None:
-        """`client` is the device that feeds and fetches are on; `steps` are those under way, kept up to date."""
+    def __init__(self, crew: Crew, steps: set[Step | WorkerSteps], session_tensors: SessionTensors) -> None:
+        """`steps` are those of the session that are under way, kept up to date."""
         self._session_tensors = session_tensors
-        self.route = client, incarnation
         self._crew = crew
         self._steps = steps
         self._runs: dict[str, PartialRun] = {}
@@ -177,15 +157,15 @@ class PartialRuns:
         """How many are not over."""
         return len(self._runs)
 
-    def begin(self, prepared: Prepared, graph: Graph, step: Step) -> str:
+    def begin(self, prepared: Prepared, graph: Graph, step: Step | WorkerSteps) -> str:
         """Starts the step on its actors and returns the handle of the run."""
         feeds, fetches, targets, _ = prepared.signature
         handle = f"{','.join(feeds)}->{','.join(fetches)}/{','.join(sorted(targets))}/1/;{self._num_begun}"
         self._num_begun += 1
-        run = self._runs[handle] = PartialRun(handle, graph, prepared, step, partial(_key, *self.route))
+        run = self._runs[handle] = PartialRun(handle, graph, prepared, step)
         self._steps.add(step)
         with np.errstate(all="ignore"):
-            run.parts = start_parts(step, prepared.work, [])
+            run.parts = start_step(step, prepared.work(), [])
             self._crew.work()
         return handle
 
@@ -225,7 +205,7 @@ class PartialRuns:
                 run.send(tensors)
                 self._crew.work()
             return {port.name: await run.receive(port) for port in ports}
-        raise DeadlineExceededError("Timed out waiting for notification")
+        raise late("Timed out waiting for notification", run.step.rendezvous.waiting())
 
     async def _leave(self, run: PartialRun) -> None:
         """A call is over. The last one of a run that is over waits until nobody works for it; raises its error."""

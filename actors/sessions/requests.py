@@ -25,15 +25,28 @@ if TYPE_CHECKING:
 
 
 class Signature(NamedTuple):
-    """Names as the user wrote them, in the user's order; those of a partial run are full and sorted.
-
-    A partial run meets its client at the rendezvous, other runs read and write a call frame.
-    """
+    """Names as the user wrote them, in the user's order; those of a partial run are full and sorted."""
 
     feeds: tuple[str, ...]
     fetches: tuple[str, ...]
     targets: tuple[str, ...]
     is_partial: bool = False
+
+
+def full_name(name: str) -> str:
+    """A tensor's name with its port: "x" is "x:0"."""
+    return str(parse_tensor_name(name))
+
+
+def by_rendezvous(signature: Signature) -> Signature:
+    """How a request is cut out whose client comes to the rendezvous: full names, sorted, each fetch once.
+
+    A feed named twice stays, to be refused.
+    """
+    feeds, fetches, targets, is_partial = signature
+    return Signature(
+        tuple(sorted(map(full_name, feeds))), tuple(sorted(set(map(full_name, fetches)))), targets, is_partial
+    )
 
 
 def check_names(graph: Graph, signature: Signature) -> None:

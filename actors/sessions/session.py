@@ -4,8 +4,13 @@ Flows in: a GraphDef and devices, then requests: fetches, feeds, targets. Flows 
 is imported and placed once, each signature is partitioned and compiled once; a failed or cancelled step leaves
 nothing behind and the session usable; exceptions of the user's own code leave `open_session` as they were raised.
 
-The walk of a request: names -> `preparation.prepare` -> plans -> either the plan alone, in the caller's task, or a
-`Step` over several actors -> arrays.
+The walk of a request, in a local session and over several tasks (`cluster_session`):
+
+    names -> `preparation.prepare`: cut out, shared out to the workers, compiled -> `Prepared`, kept by its names
+    step  -> one plan that needs nobody else: run in the caller's task
+             otherwise: a `Step` on the actors of the worker, or one with each worker -> arrays
+
+Partial runs (`partial_run`), callables and traces are the same walk with another way to feed, to name or to look.
 """
 
 from __future__ import annotations
@@ -13,97 +18,88 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import trio
 
-from ...devices.state import DeviceState, SessionTensors
-from ...errors import CancelledError, DeadlineExceededError, PartitaError, UnimplementedError
+from ...devices.pipeline import Pipeline
+from ...errors import AbortedError, CancelledError, PartitaError, UnimplementedError
 from ...graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ...graph.builder.tensor_names import tensor_names
 from ...graph.collector import collector_paused
-from ...graph.partition import PartitionOptions, name_counter
 from ...graph.passes.pipeline import Optimisations
-from ...rendezvous import LocalRendezvous
-from ..plans.binding import Binder
-from ..running.device_actor import Crew, DeviceActor
-from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer, fresh_slots, run_alone
-from ..running.functions import Functions
+from ...rendezvous import TracedRendezvous
+from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, fresh_slots, run_alone
 from ..running.interpreted_part import start_interpreted
-from ..running.messages import Shutdown
-from ..running.part import Part, start_parts
 from ..running.ports import Feeds, split_feeds
 from ..running.step import Step
 from .config_checks import check_options, own_copy, usable_devices
+from .lateness import late
 from .lifetime import Block, Home
 from .partial_run import PartialRuns, partial_signature
-from .preparation import Prepared, Stages, prepare
+from .preparation import Prepared, prepare
 from .prepared_requests import PreparedRequests
 from .requests import Signature, fed_values, inputs_of, seconds
-from .restart import Restarts
 from .session_callable import SessionCallable
 from .session_graph import GraphReader
 from .session_statistics import SessionStatistics
-from .session_traces import SessionTraces
+from .session_traces import CostSteps, add_costs, statistics_of
+from .worker_steps import WorkerSteps, start_step
+from .workers import Workers
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from ...devices.cluster import Cluster
+    from ...devices.pipeline import Lowered, Placed
     from ...graph.builder.tensor_names import Names
     from ...graph.dtypes import Array
     from ...graph.graph import Graph
     from ...graph.graphdef.sources import GraphSource
-    from ..plans.plan import Plan
     from ..running.interpretation import Interpretation
+    from ..running.part import Part
+    from .graph_manager import GraphManager
 
 _LARGE = 2000  # nodes of a graph and its functions whose requests take longer to prepare than a budget lasts
 
 
 class Session:
-    """A placed graph and the actors of its devices. Made by `open_session`; safe to share between tasks of one loop."""
+    """A placed graph and the workers that run it. Made by `open_session` and `open_cluster_session`.
 
-    def __init__(
-        self,
-        graph: Graph,
-        cluster: Cluster,
-        reader: GraphReader,
-        *,
-        seed: int | None,
-        budget_s: float,
-        thread_limit_s: float,
-        settings: ConfigProto,
-    ) -> None:
-        """`reader` made `graph`, and makes those that extend it."""
-        self.graph = graph
-        self.cluster = cluster
+    Safe to share between tasks of one event loop.
+    """
+
+    def __init__(self, stage: Placed | Lowered, workers: Workers, reader: GraphReader, settings: ConfigProto) -> None:
+        """`reader` made `stage`, and makes those that extend it."""
+        self.cluster = stage.pipeline.cluster
+        self._stage = stage
         self._home = Home()
         self._reader = reader
-        self._pacer = Pacer(budget_s, thread_limit_s)
-        self._crew = Crew(self._pacer)
-        self._tensors = SessionTensors()
-        self._actors = {
-            name: DeviceActor(name, Binder(name, DeviceState(seed, self._tensors)), self._crew)
-            for name in cluster.names
-        }
+        self._workers = workers
         self._settings = settings
         self._bind_functions()
-        self._options = PartitionOptions(new_name=name_counter(), get_incarnation=cluster.incarnation)
         self._requests = PreparedRequests(self._prepare)
-        self._traces = SessionTraces(settings.graph_options, self._actors)
-        self._timeout_ms = settings.operation_timeout_in_ms
-        self._is_plain = not (self._timeout_ms or self._traces.for_costs.are_wanted)
-        self._optimisations = Optimisations.of(settings.graph_options)
+        self._costs = CostSteps(settings.graph_options, distributed=workers.is_distributed)
+        self._is_plain = not (settings.operation_timeout_in_ms or self._costs.are_wanted)
         self._num_steps = 0
         self._num_callables = 0
-        self._steps: set[Step] = set()
+        self._steps: set[Step | WorkerSteps] = set()
         self._running = 0
-        self._restarts = Restarts()
-        client = cluster.client.name
-        self._partial_runs = PartialRuns(client, cluster.incarnation(client), self._crew, self._steps, self._tensors)
+        self._restarts: list[str] = []
+        self._partial_runs = PartialRuns(workers.crew, self._steps, workers.tensors)
         self._closed = False
+
+    @property
+    def graph(self) -> Graph:
+        """The graph as it is now, lowered, and placed unless requests are placed one by one."""
+        return self._stage.graph
+
+    @property
+    def workers(self) -> Mapping[str, GraphManager]:
+        """The workers by task; a local session has one."""
+        return self._workers.by_task
 
     @property
     def devices(self) -> list[str]:
@@ -146,12 +142,17 @@ class Session:
     ) -> SessionCallable:
         """Names a request once, to be called with values in the order of `feeds`; raises as `run` does for names."""
         self._check_open()
-        if options is not None:
-            check_options(options, self._settings)
-        prepared = await self._ready(Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets)))
+        self._check_options(options)
+        signature = Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets))
+        await self._ready(signature)
         self._num_callables += 1
-        run = partial(self._call, prepared, options)
-        return SessionCallable(self._num_callables - 1, len(prepared.feeds), run)
+
+        async def run(values: Sequence[Any], metadata: RunMetadata | None) -> list[Array]:
+            self._check_open()
+            prepared = self._requests.find(signature) or await self._ready(signature)
+            return await self._call(prepared, options, values, metadata)
+
+        return SessionCallable(self._num_callables - 1, len(signature.feeds), run)
 
     @trio.lowlevel.enable_ki_protection
     async def extend(self, graph_def: GraphSource) -> None:
@@ -162,14 +163,12 @@ class Session:
         """
         self._check_entry()
         async with self._requests.lock:
-            self.graph = await self._reader.read_more(self.graph, graph_def)
+            self._stage = await self._reader.read_more(self._stage, graph_def)
             self._bind_functions()
 
     def _bind_functions(self) -> None:
         """Lets the kernels of all devices call the functions of the graph."""
-        functions = Functions(self.graph, self.cluster, self._actors, soft=self._settings.allow_soft_placement)
-        for actor in self._actors.values():
-            actor.binder.functions = functions
+        self._workers.bind_functions(self.graph, soft=self._settings.allow_soft_placement)
 
     @trio.lowlevel.enable_ki_protection
     async def partial_run_setup(self, fetches: Names, feeds: Names, targets: Names = ()) -> str:
@@ -184,7 +183,7 @@ class Session:
         if prepared.interpretation is not None:
             raise UnimplementedError("loops built like these are interpreted, and cannot be fed while they run")
         self._num_steps += 1
-        return self._partial_runs.begin(prepared, self.graph, Step(self._num_steps, LocalRendezvous()))
+        return self._partial_runs.begin(prepared, self.graph, self._workers.new_step(self._num_steps))
 
     @trio.lowlevel.enable_ki_protection
     async def partial_run(self, handle: str, fetches: Names = (), feeds: Feeds | None = None) -> list[Array]:
@@ -197,9 +196,9 @@ class Session:
         """
         self._check_entry()
         await trio.lowlevel.checkpoint_if_cancelled()
-        await self._pacer.rest_if_due()
+        await self._workers.pacer.rest_if_due()
         try:
-            return await self._partial_runs.run(handle, fetches, feeds, seconds(self._timeout_ms))
+            return await self._partial_runs.run(handle, fetches, feeds, seconds(self._settings.operation_timeout_in_ms))
         except PartitaError as error:
             error.located(inputs=inputs_of(self.graph, error))
             raise
@@ -219,8 +218,7 @@ class Session:
         return prepared
 
     def _prepare(self, signature: Signature, check: Callable[[], object]) -> Prepared:
-        client, stages = self.cluster.client.name, Stages(self._reader.place_pruned, check)
-        return prepare(self.graph, signature, self._actors, client, self._options, self._optimisations, stages)
+        return prepare(self._stage, signature, self._workers, check)
 
     def statistics(self) -> SessionStatistics:
         """What the session has done so far."""
@@ -234,17 +232,23 @@ class Session:
         Raises InvalidArgumentError for an unknown device.
         """
         self._check_entry()
-        self.cluster = self._restarts.restart(name, self.cluster, self._actors, self._tensors, self._steps)
-        self._options = replace(self._options, get_incarnation=self.cluster.incarnation)
-        client = self.cluster.client.name
-        self._partial_runs.route = client, self.cluster.incarnation(client)
+        error = self._workers.restart_device(self.cluster.find(name).name)
+        self._restarts.append(error.message)
+        for step in list(self._steps):
+            step.fail(AbortedError(error.message))
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Prepares everything anew, on the devices as they are now."""
+        self.cluster = self._workers.devices_now(self.cluster)
+        self._stage = replace(self._stage, pipeline=replace(self._stage.pipeline, cluster=self.cluster))
         self._requests.clear()
-        self._traces.clear()
+        self._workers.forget_requests()
         self._bind_functions()
 
     def start(self, nursery: trio.Nursery) -> None:
         """Starts the actors; `open_session` does."""
-        self._crew.start(self._actors.values(), nursery)
+        self._workers.start(nursery)
 
     def close(self) -> None:
         """Ends the session: steps under way fail with CancelledError, and so does every later `run`."""
@@ -254,8 +258,7 @@ class Session:
         for step in list(self._steps):
             step.fail(_closed())
         self._partial_runs.clear(_closed())
-        for actor in self._actors.values():
-            actor.post(Shutdown())
+        self._workers.shut_down(_closed())
 
     def _check_entry(self) -> None:
         """Raises in a thread that is not the session's, and once it is closed."""
@@ -266,13 +269,25 @@ class Session:
         if self._closed:
             raise _closed()
 
+    def _check_options(self, options: RunOptions | None) -> None:
+        if options is not None:
+            check_options(options, self._settings, distributed=self._workers.is_distributed)
+
+    def _learn_of_restarts(self, prepared: Prepared, error: PartitaError) -> None:
+        """ABORTED can mean that a worker has restarted by itself: then the next step finds everything prepared anew."""
+        if error.code != "ABORTED" or self._closed:
+            return
+        if not prepared.is_registered or self._workers.devices_now(self.cluster) is not self.cluster:
+            self._look_again()
+
     def _check(self) -> Callable[[], None]:
         """What a step that begins now asks at each rest; it raises if the step must not go on."""
         restarts = len(self._restarts)
 
         def check() -> None:
             self._check_open()
-            self._restarts.check(restarts)
+            if len(self._restarts) > restarts:
+                raise AbortedError(self._restarts[restarts])
 
         return check
 
@@ -282,11 +297,10 @@ class Session:
         """Runs one step of a request on the values of its feeds."""
         self._home.check()
         await trio.lowlevel.checkpoint_if_cancelled()
-        await self._pacer.rest_if_due()
+        await self._workers.pacer.rest_if_due()
         self._check_open()  # after the last chance to close it: no step may begin once the actors have been told to end
-        if options is not None:
-            check_options(options, self._settings)
-        fed = fed_values(prepared.feeds, values, self._tensors, copy=prepared.keeps_feeds)
+        self._check_options(options)
+        fed = fed_values(prepared.feeds, values, self._workers.tensors, copy=prepared.keeps_feeds)
         self._running += 1
         self._num_steps += 1
         number = self._num_steps
@@ -296,65 +310,96 @@ class Session:
             return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
         except PartitaError as error:
             error.located(step=number, inputs=inputs_of(self.graph, error))
+            self._learn_of_restarts(prepared, error)
             raise
         finally:
             self._running -= 1
 
-    async def _run(self, prepared: Prepared, fed: list[Any], number: int) -> list[Array]:
+    async def _run(
+        self, prepared: Prepared, fed: list[Any], number: int, waiting: list[str] | None = None
+    ) -> list[Array]:
         if prepared.alone is not None:
-            slots = fresh_slots(prepared.alone, fed)
+            plan, actor = prepared.alone
+            slots = fresh_slots(plan, fed)
             with np.errstate(all="ignore"):
-                await run_alone(prepared.alone, slots, self._pacer, prepared.work[0][1].limiter, self._check())
-            return prepared.fetched([(prepared.alone, slots)], fed)
+                await run_alone(plan, slots, self._workers.pacer, actor.limiter, self._check())
+            return prepared.arrays({result.index: slots[result.slot] for result in plan.results}, fed)
         if prepared.interpretation is not None:
             return await self._interpret(prepared.interpretation, prepared, fed, number)
-        return prepared.fetched([(p.plan, p.slots) for p in await self._run_parts(prepared.work, fed, number)], fed)
+        step, parts = await self._run_step(prepared, fed, number, waiting)
+        return prepared.fetched(parts, step.rendezvous, fed)
 
     async def _interpret(self, graph: Interpretation, prepared: Prepared, fed: list[Any], number: int) -> list[Array]:
         """Runs a graph with unusual loops in the tagged-frame interpreter, on the client's actor."""
-        step = Step(number, LocalRendezvous())
+        step = self._workers.new_step(number)
+        assert isinstance(step, Step)  # over several tasks nothing is interpreted
         self._steps.add(step)
         try:
             with np.errstate(all="ignore"):
-                part = start_interpreted(step, graph, self._actors[self.cluster.client.name], fed)
-                self._crew.work()
+                part = start_interpreted(step, graph, self._workers.actors[self.cluster.client.name], fed)
+                self._workers.crew.work()
             await step.wait()
         finally:
             self._steps.discard(step)
         return prepared.arrays({port.number: part.result(port.number) for port in prepared.fetches}, fed)
 
-    async def _run_parts(
-        self, work: Sequence[tuple[Plan, DeviceActor]], fed: list[Any], number: int, *, with_trace: bool = False
-    ) -> list[Part]:
-        """Runs plans on their actors; their parts when the step is done."""
-        step = Step(number, LocalRendezvous())
+    async def _run_step(
+        self,
+        prepared: Prepared,
+        fed: list[Any],
+        number: int,
+        waiting: list[str] | None = None,
+        *,
+        with_trace: bool = False,
+    ) -> tuple[Step | WorkerSteps, list[Part]]:
+        """Runs a request on the actors of its workers; the step, and its parts, when it is done.
+
+        `waiting` gets the keys that were waited for when it ended otherwise.
+        """
+        work = prepared.work(with_trace=with_trace)
+        step = self._workers.new_step(number, with_trace=with_trace)
         self._steps.add(step)
         try:
             with np.errstate(all="ignore"), collector_paused():
-                parts = start_parts(step, work, fed, with_trace=with_trace)
-                self._crew.work()
+                if prepared.feed_keys:
+                    for key, value in zip(prepared.feed_keys, fed, strict=True):
+                        step.rendezvous.send(key, value)
+                parts = start_step(step, work, fed, with_trace=with_trace)
+                self._workers.crew.work()
             await step.wait()
+        except BaseException:
+            if waiting is not None:
+                waiting += step.rendezvous.waiting()
+            raise
         finally:
             self._steps.discard(step)
-        return parts
+        return step, parts
 
     async def _run_with(
         self, prepared: Prepared, fed: list[Any], number: int, options: RunOptions, metadata: RunMetadata
     ) -> list[Array]:
         """Runs a step with the extras that options ask for."""
+        distributed = self._workers.is_distributed
         if options.output_partition_graphs:
-            metadata.partition_graphs.extend(part.to_graph_def() for part in prepared.partitions.values())
-        if self._settings.experimental.HasField("session_metadata"):
+            metadata.partition_graphs.extend(prepared.partition_graphs())
+        if self._settings.experimental.HasField("session_metadata") and not distributed:
             metadata.session_metadata.CopyFrom(self._settings.experimental.session_metadata)
-        with_costs = self._traces.for_costs.begin(prepared.signature)
-        timeout_ms = options.timeout_in_ms if options.timeout_in_ms > 0 else self._timeout_ms
+        with_costs = self._costs.begin(prepared.signature)
+        wants_trace = options.trace_level == RunOptions.FULL_TRACE or (options.trace_level and not distributed)
+        timeout_ms = options.timeout_in_ms if options.timeout_in_ms > 0 else self._settings.operation_timeout_in_ms
+        waiting: list[str] = []
         with trio.move_on_after(seconds(timeout_ms)):
-            if not prepared.work or not (with_costs or options.trace_level != RunOptions.NO_TRACE):
-                return await self._run(prepared, fed, number)
-            parts = await self._run_parts(self._traces.work(prepared), fed, number, with_trace=True)
-            self._traces.record(parts, prepared, metadata, with_costs=with_costs)
-            return prepared.fetched([(part.plan, part.slots) for part in parts], fed)
-        raise DeadlineExceededError(f"the step was not done after timeout_in_ms = {timeout_ms}")
+            if not prepared.shares or not (with_costs or wants_trace):
+                return await self._run(prepared, fed, number, waiting)
+            step, parts = await self._run_step(prepared, fed, number, waiting, with_trace=True)
+            assert isinstance(step.rendezvous, TracedRendezvous)  # as every traced step has
+            stats = statistics_of(parts, step.rendezvous)
+            if wants_trace or not distributed:
+                metadata.step_stats.CopyFrom(stats)
+            if with_costs:
+                add_costs(stats, prepared, metadata)
+            return prepared.fetched(parts, step.rendezvous, fed)
+        raise late(f"the step was not done after timeout_in_ms = {timeout_ms}", waiting)
 
 
 def _closed() -> CancelledError:
@@ -386,15 +431,17 @@ def open_session(
     async def make() -> Session:
         settings = own_copy(config)
         cluster = usable_devices(devices, settings)
-        reader = GraphReader(cluster, settings, by_request=settings.graph_options.place_pruned_graph)
-        return Session(
-            await reader.read(graph_def, on_read),
+        options = settings.graph_options
+        pipeline = Pipeline(
             cluster,
-            reader,
-            seed=seed,
-            budget_s=budget_s,
-            thread_limit_s=thread_limit_s,
-            settings=settings,
+            inline_calls=options.optimizer_options.do_function_inlining,
+            lower_control_flow=not settings.experimental.disable_functional_ops_lowering,
+            allow_soft_placement=settings.allow_soft_placement,
+            optimisations=Optimisations.of(options),
         )
+        reader = GraphReader(options, places_requests=options.place_pruned_graph)
+        stage = await reader.read(pipeline, graph_def, on_read)
+        workers = Workers(cluster, is_distributed=False, seed=seed, budget_s=budget_s, thread_limit_s=thread_limit_s)
+        return Session(stage, workers, reader, settings)
 
     return Block(make)

@@ -1,25 +1,26 @@
-"""Traced steps of a session: which are, what they run, and what is reported of them.
+"""Traced steps of a session: which are, and what is reported of them.
 
-Flows in: the steps of each request, as they begin, and the parts of those that were traced, when they have ended. Flows
-out: statistics and cost graphs in RunMetadata. Always holds: a plan with clocks in it is compiled once a request, when
-its first step asks for a trace.
+Flows in: the steps of each request, as they begin, and what a traced one leaves when it has ended: the records of its
+nodes, and of the rendezvous where its parts met. Flows out: statistics and cost graphs in RunMetadata.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
+from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING
 
-from ...graph.analysis.cost_graph import CostModels
+from ...graph import StepStats
+from ...graph.tasks import task_of
+from ...rendezvous import Key
 from ..running.trace import step_stats
-from .preparation import Prepared, compile_traced
 
 if TYPE_CHECKING:
     from ...graph import GraphOptions, RunMetadata
-    from ..plans.plan import Plan
-    from ..running.device_actor import DeviceActor
+    from ...rendezvous import TracedRendezvous
     from ..running.part import Part
+    from .preparation import Prepared
     from .requests import Signature
 
 
@@ -48,31 +49,30 @@ class CostSteps:
         return measured % self._every == 0 and (measured > 0 or self._distributed)
 
 
-class SessionTraces:
-    """The traced steps of one session."""
+def statistics_of(parts: Iterable[Part], rendezvous: TracedRendezvous) -> StepStats:
+    """What each node of a traced step took and, as "RecvTensor", each tensor that came from another task."""
+    stats = step_stats(parts)
+    devices = {device.device: device for device in stats.dev_stats}
+    wall_offset_ns = time_ns() - perf_counter_ns()
+    for transfer in rendezvous.transfers():
+        key = Key.parse(transfer.key)
+        if task_of(key.src_device) == task_of(key.dst_device) or key.dst_device not in devices:
+            continue
+        begun_us = (transfer.asked_ns + wall_offset_ns) // 1000
+        duration_us = -((transfer.asked_ns - transfer.received_ns) // 1000)
+        devices[key.dst_device].node_stats.add(
+            node_name="RecvTensor",
+            scheduled_micros=begun_us,
+            all_start_micros=begun_us,
+            op_end_rel_micros=duration_us,
+            all_end_rel_micros=duration_us,
+            timeline_label=f"[{transfer.num_bytes}B] {key.edge_name} from {key.src_device} to {key.dst_device}",
+        )
+    return stats
 
-    def __init__(self, options: GraphOptions, actors: Mapping[str, DeviceActor]) -> None:
-        self.for_costs = CostSteps(options)
-        self._actors = actors
-        self._work: dict[Signature, Sequence[tuple[Plan, DeviceActor]]] = {}
-        self._cost_models = CostModels()
 
-    def work(self, prepared: Prepared) -> Sequence[tuple[Plan, DeviceActor]]:
-        """The plans of a request with clocks in them."""
-        work = self._work.get(prepared.signature)
-        if work is None:
-            work = self._work[prepared.signature] = compile_traced(prepared, self._actors)
-        return work
-
-    def record(self, parts: Iterable[Part], prepared: Prepared, metadata: RunMetadata, *, with_costs: bool) -> None:
-        """Writes what each node of a step took and, `with_costs`, what has been learnt of the request so far."""
-        stats = step_stats(parts)
-        metadata.step_stats.CopyFrom(stats)
-        if with_costs:
-            self._cost_models.learn(stats, prepared.optimised)
-            self._cost_models.add_all(prepared.optimised.values(), metadata.cost_graph)
-
-    def clear(self) -> None:
-        """Forgets all requests; steps go on being counted."""
-        self._work.clear()
-        self._cost_models = CostModels()
+def add_costs(stats: StepStats, prepared: Prepared, metadata: RunMetadata) -> None:
+    """Teaches the cost models of a request what a step took, and writes all that they have learnt so far."""
+    for worker, handle in prepared.shares:
+        worker.learn(handle, stats)
+        worker.build_cost_model(handle, metadata.cost_graph)

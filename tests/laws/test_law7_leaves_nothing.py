@@ -17,7 +17,7 @@ import trio
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partita.actors.sessions import session as session_module
+from partita.actors.sessions import workers
 from partita.actors.sessions.session import Session, open_session
 from partita.errors import CancelledError, InvalidArgumentError, PartitaError
 from partita.graph.attrs import encode
@@ -76,7 +76,7 @@ def broken(case: GraphCase) -> GraphCase:
 async def watched_session(graph_def: GraphDef, watch: Watch) -> AsyncIterator[Session]:
     """A session whose rendezvous are watched and whose steps give way after every instruction."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(session_module, "LocalRendezvous", watch)
+        patch.setattr(workers, "LocalRendezvous", watch)
         async with open_session(graph_def, cpus(4), config=HARD_PLACEMENT, budget_s=0.0) as session:
             yield session
 

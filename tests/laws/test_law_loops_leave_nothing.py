@@ -18,7 +18,7 @@ import pytest
 import trio
 
 from partita.actors.running.step import Step
-from partita.actors.sessions import session as session_module
+from partita.actors.sessions import workers
 from partita.actors.sessions.session import Session, open_session
 from partita.errors import InvalidArgumentError
 from tests.actors.programs import Program, program
@@ -126,8 +126,8 @@ async def check(seed: int) -> None:
     disturbance = Disturbance(random)
     with pytest.MonkeyPatch.context() as patch:
         disturbance.install(patch)
-        patch.setattr(session_module, "LocalRendezvous", watch)
-        patch.setattr(session_module, "Step", steps)
+        patch.setattr(workers, "LocalRendezvous", watch)
+        patch.setattr(workers, "Step", steps)
         async with trio.open_nursery() as nursery, open_session(case.graph_def, "cpu:4", budget_s=0) as session:
             nursery.start_soon(disturbance.clerk)
             watched = _Case(case, session, disturbance, watch, steps)

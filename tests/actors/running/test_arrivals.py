@@ -119,7 +119,7 @@ async def test_what_a_worker_is_sent_is_of_the_type_that_is_received(sent: Any, 
 async def test_outputs_of_a_worker_are_arrays_that_nobody_can_write_to() -> None:
     """A variable is read when its tensor is received: what it becomes later is not seen."""
     manager = GraphManager(local_cluster(cpus(1)), seed=1)
-    variable = manager._actors[cpu(0)].binder.state.variable("", "v", DataType.FLOAT, (2,))
+    variable = manager.actors[cpu(0)].binder.state.variable("", "v", DataType.FLOAT, (2,))
     variable.value = np.ones(2, np.float32)
     async with trio.open_nursery() as nursery:
         manager.start(nursery)

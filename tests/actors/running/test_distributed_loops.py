@@ -16,7 +16,7 @@ import trio
 
 from partita.actors import open_session
 from partita.actors.running.executor import DEFAULT_BUDGET_S
-from partita.actors.sessions import session as session_module
+from partita.actors.sessions import workers
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.collector import collector_paused
@@ -86,7 +86,7 @@ async def test_a_device_that_waits_for_nobody_does_not_run_away_from_those_that_
     Without any budget every chunk takes too long, as it does on a machine that is busy with other things.
     """
     watch = Watch()
-    monkeypatch.setattr(session_module, "LocalRendezvous", watch)
+    monkeypatch.setattr(workers, "LocalRendezvous", watch)
     async with open_session(counted_loop(MANY), "cpu:2", budget_s=budget_s, thread_limit_s=60) as session:
         for _ in range(2):
             await session.run("sum:0", {"x": np.float32(1)})

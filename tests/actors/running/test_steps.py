@@ -13,7 +13,7 @@ import pytest
 import trio
 
 from partita.actors import Session, open_session
-from partita.actors.sessions import session
+from partita.actors.sessions import workers
 from partita.devices.kernels import registry
 from partita.errors import CancelledError, InvalidArgumentError
 from partita.graph.builder import GraphBuilder
@@ -31,7 +31,7 @@ class Traces:
         self.meetings: list[LocalRendezvous] = []
         self.tensors: list[weakref.ref[Any]] = []
         assert registry.lookup("Neg") is not None  # loads the kernels before one is replaced
-        monkeypatch.setattr(session, "LocalRendezvous", self._meeting)
+        monkeypatch.setattr(workers, "LocalRendezvous", self._meeting)
         monkeypatch.setitem(registry._FACTORIES, "Neg", lambda _node: self._negate)
 
     def _meeting(self) -> LocalRendezvous:

@@ -14,6 +14,7 @@ from partita.actors import BlockingSession, RunMetadata, RunOptions, Session, op
 from partita.errors import CancelledError, InvalidArgumentError, NotFoundError
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import ConfigProto, GraphDef
+from tests.actors.sessions.deployments import Deployment, on_every_deployment
 from tests.runs import HARD_PLACEMENT, assert_same_values
 from tests.strategies import GraphCase, cpu, placed_cases
 
@@ -29,12 +30,13 @@ def difference() -> GraphDef:
     return b.graph_def()
 
 
+@on_every_deployment
 @given(placed_cases())
-async def test_a_call_equals_a_run(placed: tuple[GraphCase, dict[str, str]]) -> None:
+async def test_a_call_equals_a_run(deployment: Deployment, placed: tuple[GraphCase, dict[str, str]]) -> None:
     """The same request by position, as often as one likes, alone and side by side."""
     case, placement = placed
     found: list[Any] = []
-    async with open_session(case.on(placement), "cpu:4", config=HARD_PLACEMENT) as session:
+    async with deployment.open(case.on(placement), 4, config=HARD_PLACEMENT) as session:
         found.append(await session.run(case.fetches, case.feeds, case.targets))
         call = await session.make_callable(list(case.feeds), case.fetches, case.targets)
         found.append(await call(*case.feeds.values()))
@@ -51,19 +53,22 @@ async def test_a_call_equals_a_run(placed: tuple[GraphCase, dict[str, str]]) -> 
         assert_same_values(got, whole)
 
 
-async def test_what_is_wrong_with_a_request_is_told_when_it_is_made() -> None:
-    async with open_session(difference(), "cpu:2") as session:
+@on_every_deployment
+async def test_what_is_wrong_with_a_request_is_told_when_it_is_made(deployment: Deployment) -> None:
+    async with deployment.open(difference(), 2) as session:
         make = session.make_callable
         with pytest.raises(InvalidArgumentError, match=r"^Must specify at least one target to fetch or execute\."):
             await make(["a", "b"], ())
         with pytest.raises(NotFoundError, match=r"^PruneForTargets: Some target nodes not found: nobody "):
             await make("a", (), "nobody")
-        with pytest.raises(InvalidArgumentError, match=r"^Invalid inter_op_thread_pool: 5"):
-            await make("a", (), "nothing", RunOptions(inter_op_thread_pool=5))
+        if deployment is Deployment.LOCAL:  # over several tasks the option is ignored
+            with pytest.raises(InvalidArgumentError, match=r"^Invalid inter_op_thread_pool: 5"):
+                await make("a", (), "nothing", RunOptions(inter_op_thread_pool=5))
 
 
-async def test_values_are_counted_and_a_released_callable_is_refused() -> None:
-    async with open_session(difference(), "cpu:2") as session:
+@on_every_deployment
+async def test_values_are_counted_and_a_released_callable_is_refused(deployment: Deployment) -> None:
+    async with deployment.open(difference(), 2) as session:
         call = await session.make_callable(["b:0", "a"], ["d", "d:0"])
         assert [got.tolist() for got in await call([1.0], [3.0])] == [[2.0], [2.0]]
         with pytest.raises(InvalidArgumentError, match=r"^Expected 2 feed tensors, but got 1"):
@@ -100,13 +105,14 @@ async def test_only_thread_pools_of_the_session_are_accepted(pools: int) -> None
                 await runs_in(session, pool)
 
 
-async def test_traces_of_steps_side_by_side_do_not_mix() -> None:
+@on_every_deployment
+async def test_traces_of_steps_side_by_side_do_not_mix(deployment: Deployment) -> None:
     """Every trace has each node of its own step once, whatever else is under way."""
     traced = RunOptions(trace_level=RunOptions.FULL_TRACE)
 
     async def main() -> list[RunMetadata]:
         traces = [RunMetadata() for _ in range(4)]
-        async with open_session(difference(), "cpu:2", budget_s=0) as session, trio.open_nursery() as nursery:
+        async with deployment.open(difference(), 2) as session, trio.open_nursery() as nursery:
             call = await session.make_callable(["a", "b"], "d", options=traced)
             for metadata in traces:
                 nursery.start_soon(partial(call, [3.0], [1.0], metadata=metadata))

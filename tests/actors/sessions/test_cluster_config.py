@@ -8,8 +8,9 @@ import pytest
 import trio
 
 from partita.actors import RunMetadata, RunOptions
-from partita.actors.sessions.cluster_session import ClusterSession, open_cluster_session
+from partita.actors.sessions.cluster_session import open_cluster_session
 from partita.actors.sessions.config_fields import CONFIG_FIELDS, RUN_FIELDS, Treatment
+from partita.actors.sessions.session import Session
 from partita.devices.catalog import device_spec
 from partita.devices.cluster import Cluster
 from partita.devices.device import Device
@@ -46,7 +47,7 @@ def graph(task: int = 1, device: int = 0) -> GraphDef:
     return b.graph_def()
 
 
-async def values(session: ClusterSession, **more: Any) -> list[float]:
+async def values(session: Session, **more: Any) -> list[float]:
     """y of one step."""
     (got,) = await session.run("y", FEED, **more)
     return [float(value) for value in got[0]]

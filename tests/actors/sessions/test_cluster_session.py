@@ -11,7 +11,8 @@ from google.protobuf import text_format
 from hypothesis import given, settings
 
 from partita.actors import open_session
-from partita.actors.sessions.cluster_session import ClusterSession, open_cluster_session
+from partita.actors.sessions.cluster_session import open_cluster_session
+from partita.actors.sessions.session import Session
 from partita.devices.catalog import device_spec
 from partita.devices.cluster import Cluster
 from partita.devices.device import Device
@@ -76,8 +77,7 @@ async def test_optimised_parts_and_scheduled_receives_change_no_value(placed: tu
         expected = await local.run(*request)
     async with open_cluster_session(over_tasks(graph), cluster(), config=config) as session:
         found = await session.run(*request)
-        handles = next(iter(session._registered.values())).handles
-        parts = [part for task, handle in handles.items() for part in session.workers[task].partitions(handle)]
+        parts = session.prepare(list(case.feeds), case.fetches, case.targets).partition_graphs()
         assert all(any(node.op == "ControlTrigger" for node in part.node) for part in parts)
         assert_same_values(*(found, expected))
 
@@ -149,7 +149,7 @@ def ring(length: int = 8) -> GraphDef:
 ONE, TWO = np.ones(1, np.float32), np.ones(2, np.float32)
 
 
-async def works(session: ClusterSession) -> None:
+async def works(session: Session) -> None:
     """A step that must succeed."""
     assert [value.tolist() for value in await session.run(["two", "n0:0", "two"], {"x": TWO})] == [
         [1, 1],
@@ -206,7 +206,7 @@ async def test_a_step_ends_with_its_session_or_its_task(monkeypatch: pytest.Monk
 
     async with open_cluster_session(ring(), cluster()) as session:
         with monkeypatch.context() as patch:
-            patch.setattr("partita.actors.sessions.cluster_session.LocalRendezvous", Silent)
+            patch.setattr("partita.actors.sessions.workers.LocalRendezvous", Silent)
             async with trio.open_nursery() as nursery:
 
                 async def step() -> None:

@@ -8,12 +8,12 @@ from google.protobuf import text_format
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.actors import open_session
 from partita.errors import CancelledError, InvalidArgumentError, PartitaError
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import FunctionDef, GraphDef, NodeDef
 from partita.graph.protos.types_pb2 import DT_FLOAT
 from partita.graph.tensor import numpy_to_tensor
+from tests.actors.sessions.deployments import Deployment, on_every_deployment
 from tests.runs import HARD_PLACEMENT, assert_same_values
 from tests.strategies import GraphCase, cpu, placed_cases
 
@@ -41,25 +41,27 @@ def addition(*nodes: str, producer: int | None = None) -> GraphDef:
 TWICE = 'name: "twice" op: "AddV2" input: "count" input: "count" attr { key: "T" value { type: DT_FLOAT } }'
 
 
+@on_every_deployment
 @given(placed_cases(), st.data())
 async def test_a_graph_in_two_pieces_equals_the_whole(
-    placed: tuple[GraphCase, dict[str, str]], data: st.DataObject
+    deployment: Deployment, placed: tuple[GraphCase, dict[str, str]], data: st.DataObject
 ) -> None:
     """Wherever the nodes are divided, so that the second piece reads the first."""
     case, placement = placed
-    whole = case.on(placement)
+    whole = deployment.moved(case.on(placement), 4)
     middle = data.draw(st.integers(1, len(whole.node)))
     first, second = GraphDef(node=whole.node[:middle], versions=whole.versions), GraphDef(node=whole.node[middle:])
-    async with open_session(whole, "cpu:4", config=HARD_PLACEMENT) as session:
+    async with deployment.open(whole, 4, config=HARD_PLACEMENT) as session:
         expected = await session.run(case.fetches, case.feeds, case.targets)
-    async with open_session(first, "cpu:4", config=HARD_PLACEMENT) as session:
+    async with deployment.open(first, 4, config=HARD_PLACEMENT) as session:
         await session.extend(second)
         assert_same_values(*(await session.run(case.fetches, case.feeds, case.targets), expected))
 
 
-async def test_state_and_requests_stay() -> None:
+@on_every_deployment
+async def test_state_and_requests_stay(deployment: Deployment) -> None:
     """Also partial runs that were begun before."""
-    async with open_session(counter(), "cpu:2") as session:
+    async with deployment.open(counter(), 2) as session:
         await session.run((), targets="reset")
         step = await session.make_callable((), "step")
         handle = await session.partial_run_setup("count", ())
@@ -73,11 +75,12 @@ async def test_state_and_requests_stay() -> None:
         assert await session.partial_run(handle, "count") in ([0.0], [1.0], [2.0])
 
 
-async def test_a_session_may_begin_without_a_graph() -> None:
-    async with open_session(GraphDef(), "cpu:2") as session:
+@on_every_deployment
+async def test_a_session_may_begin_without_a_graph(deployment: Deployment) -> None:
+    async with deployment.open(GraphDef(), 2) as session:
         with pytest.raises(InvalidArgumentError, match=r"^Session was not created with a graph before Run\(\)!"):
             await session.run("count")
-        await session.extend(counter())
+        await session.extend(deployment.moved(counter(), 2))
         assert await session.run("reset") == [0.0]
 
 
@@ -92,7 +95,8 @@ def function(name: str, value: float) -> FunctionDef:
     return made
 
 
-async def test_a_refused_addition_changes_nothing() -> None:
+@on_every_deployment
+async def test_a_refused_addition_changes_nothing(deployment: Deployment) -> None:
     """Names of nodes and functions that are taken, inputs that are not there, damaged bytes, a wrong version."""
     clash = (
         "GraphDef argument to Extend includes node 'count', which was created by a previous call to Create or Extend"
@@ -109,7 +113,7 @@ async def test_a_refused_addition_changes_nothing() -> None:
     ]
     graph = counter()
     graph.library.function.append(function("f", 1))
-    async with open_session(graph, "cpu:2") as session:
+    async with deployment.open(graph, 2) as session:
         before = session.graph
         for bad, message in refused:
             with pytest.raises(PartitaError, match=message):

@@ -13,8 +13,8 @@ import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.actors import Session, open_session
-from partita.actors.sessions import session
+from partita.actors import Session
+from partita.actors.sessions import workers
 from partita.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -27,6 +27,7 @@ from partita.errors import (
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import ConfigProto, GraphDef
 from partita.rendezvous import LocalRendezvous
+from tests.actors.sessions.deployments import Deployment, on_every_deployment
 from tests.hangs import JumpingClock, all_waiting
 from tests.runs import HARD_PLACEMENT, Watch, assert_same_values
 from tests.strategies import GraphCase, cpu, placed_cases
@@ -59,7 +60,7 @@ async def refuses(error: type[PartitaError], message: str, call: Any) -> None:
 def watched(monkeypatch: pytest.MonkeyPatch) -> Watch:
     """Watches the rendezvous of all steps."""
     watch = Watch()
-    monkeypatch.setattr(session, "LocalRendezvous", watch)
+    monkeypatch.setattr(workers, "LocalRendezvous", watch)
     return watch
 
 
@@ -84,20 +85,26 @@ async def fed_bit_by_bit(session: Session, case: GraphCase, order: Sequence[str]
     return [found[name] for name in case.fetches]
 
 
+@on_every_deployment
 @given(placed_cases(), st.data())
-async def test_a_run_in_parts_equals_one_run(placed: tuple[GraphCase, dict[str, str]], data: st.DataObject) -> None:
+async def test_a_run_in_parts_equals_one_run(
+    deployment: Deployment, placed: tuple[GraphCase, dict[str, str]], data: st.DataObject
+) -> None:
     """Whatever the placement and the order of the feeds, what can be fetched is what one run fetches."""
     case, placement = placed
     order = data.draw(st.permutations(sorted(case.feeds)))
-    async with open_session(case.on(placement), "cpu:4", config=HARD_PLACEMENT) as session:
+    async with deployment.open(case.on(placement), 4, config=HARD_PLACEMENT) as session:
         whole = await session.run(case.fetches, case.feeds, case.targets)
         assert_same_values(*(whole, await fed_bit_by_bit(session, case, order)))
 
 
+@on_every_deployment
 @pytest.mark.parametrize("devices", [1, DEVICES])
-async def test_a_refused_call_changes_nothing(monkeypatch: pytest.MonkeyPatch, devices: int) -> None:
+async def test_a_refused_call_changes_nothing(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, devices: int
+) -> None:
     watch = watched(monkeypatch)
-    async with open_session(sums(devices), f"cpu:{devices}") as session:
+    async with deployment.open(sums(devices), devices) as session:
         handle = await session.partial_run_setup(["r1", "r2"], ["a", "b", "c"])
         call = partial(session.partial_run, handle)
         unknown = "was not specified in partial_run_setup."
@@ -117,8 +124,9 @@ async def test_a_refused_call_changes_nothing(monkeypatch: pytest.MonkeyPatch, d
         assert_nothing_left(watch, session)
 
 
-async def test_setting_up_raises_what_running_raises() -> None:
-    async with open_session(sums()) as session:
+@on_every_deployment
+async def test_setting_up_raises_what_running_raises(deployment: Deployment) -> None:
+    async with deployment.open(sums(), 1) as session:
         setup = session.partial_run_setup
         await refuses(InvalidArgumentError, 'Endpoint "a:0" fed more than once.', setup("r1", ["a", "a:0"]))
         await refuses(InvalidArgumentError, "a:0 is both fed and fetched.", setup(["a", "r1"], ["a", "b"]))
@@ -129,8 +137,9 @@ async def test_setting_up_raises_what_running_raises() -> None:
         assert session.statistics().steps_running == 0
 
 
-async def test_what_needs_no_feed_runs_at_once_and_runs_do_not_mix() -> None:
-    async with open_session(sums(DEVICES), f"cpu:{DEVICES}") as session:
+@on_every_deployment
+async def test_what_needs_no_feed_runs_at_once_and_runs_do_not_mix(deployment: Deployment) -> None:
+    async with deployment.open(sums(DEVICES), DEVICES) as session:
         first, second = [await session.partial_run_setup(["s", "r1"], ["a", "b"]) for _ in range(2)]
         assert first != second
         assert await session.partial_run(first, "s") == [9.0]
@@ -141,11 +150,12 @@ async def test_what_needs_no_feed_runs_at_once_and_runs_do_not_mix() -> None:
         assert await session.partial_run(second, "s") == [9.0]
 
 
-async def test_targets_run_for_their_effect() -> None:
+@on_every_deployment
+async def test_targets_run_for_their_effect(deployment: Deployment) -> None:
     b = GraphBuilder()
     count = b.variable("count", "float32", ())
     b.op("Assign", count, b.placeholder("x", "float32", ()), name="set")
-    async with open_session(b.graph_def()) as session:
+    async with deployment.open(b.graph_def(), 1) as session:
         handle = await session.partial_run_setup((), "x", "set")
         assert await session.partial_run(handle, (), {"x": 7.0}) == []
         assert await session.run("count") == [7.0]
@@ -153,8 +163,9 @@ async def test_targets_run_for_their_effect() -> None:
         assert await session.partial_run(handle, "count") == [7.0]
 
 
+@on_every_deployment
 @pytest.mark.parametrize("devices", [1, DEVICES])
-async def test_an_error_ends_the_run(monkeypatch: pytest.MonkeyPatch, devices: int) -> None:
+async def test_an_error_ends_the_run(deployment: Deployment, monkeypatch: pytest.MonkeyPatch, devices: int) -> None:
     """A kernel that fails, one that failed before anybody asked, and a fetch that is dead."""
     watch = watched(monkeypatch)
 
@@ -166,7 +177,7 @@ async def test_an_error_ends_the_run(monkeypatch: pytest.MonkeyPatch, devices: i
             await session.partial_run(handle, fetches[0])
         assert_nothing_left(watch, session)
 
-    async with open_session(sums(devices), f"cpu:{devices}") as session:
+    async with deployment.open(sums(devices), devices) as session:
         await fails(session, ["two", "s"], "ab", {"a": 1.0, "b": 2.0}, "Input to reshape")
         unfed = "^You must feed a value for placeholder tensor 'c'"
         await fails(session, ["r2"], "ab", {"a": 1.0, "b": 2.0}, unfed)
@@ -178,10 +189,11 @@ async def test_an_error_ends_the_run(monkeypatch: pytest.MonkeyPatch, devices: i
         assert await session.run("r1", {"a": 1.0, "b": 2.0}) == [3.0]
 
 
-async def test_a_node_of_the_user_finds_no_call_frame() -> None:
+@on_every_deployment
+async def test_a_node_of_the_user_finds_no_call_frame(deployment: Deployment) -> None:
     b = GraphBuilder()
     b.op("Neg", b.op("_Arg", name="x", T="float32", index=0), name="y")
-    async with open_session(b.graph_def()) as session:
+    async with deployment.open(b.graph_def(), 1) as session:
         with pytest.raises(InternalError, match=r"^no call frame"):
             await session.partial_run_setup("y", ())
 
@@ -191,10 +203,11 @@ def slow_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalRendezvous, "send", lambda *_arguments: None)
 
 
-async def test_the_end_of_the_session_ends_its_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+@on_every_deployment
+async def test_the_end_of_the_session_ends_its_runs(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that nobody waits for, and those that somebody waits for."""
     watch = watched(monkeypatch)
-    async with open_session(sums(DEVICES), f"cpu:{DEVICES}") as session:
+    async with deployment.open(sums(DEVICES), DEVICES) as session:
         await session.partial_run_setup(["r1", "r2"], ["a", "b", "c"])
         handle = await session.partial_run_setup("s", ())
         slow_to_come(monkeypatch)
@@ -212,12 +225,13 @@ async def test_the_end_of_the_session_ends_its_runs(monkeypatch: pytest.MonkeyPa
         assert_nothing_left(watch, session)
 
 
+@on_every_deployment
 @pytest.mark.parametrize("devices", [1, DEVICES])
 async def test_what_nobody_fetched_of_a_run_that_is_done_goes_with_the_session(
-    monkeypatch: pytest.MonkeyPatch, devices: int
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, devices: int
 ) -> None:
     watch = watched(monkeypatch)
-    async with open_session(sums(devices), f"cpu:{devices}") as session:
+    async with deployment.open(sums(devices), devices) as session:
         handle = await session.partial_run_setup(["s", "r1"], ["a", "b"])
         assert await session.partial_run(handle, "r1", {"a": 1.0, "b": 2.0}) == [3.0]
         await all_waiting()
@@ -226,19 +240,23 @@ async def test_what_nobody_fetched_of_a_run_that_is_done_goes_with_the_session(
         assert_nothing_left(watch, session)
 
 
-async def test_what_a_run_has_made_can_be_fetched_after_its_client_has_restarted() -> None:
-    async with open_session(sums(DEVICES), f"cpu:{DEVICES}") as session:
+@on_every_deployment
+async def test_what_a_run_has_made_can_be_fetched_after_its_client_has_restarted(deployment: Deployment) -> None:
+    async with deployment.open(sums(DEVICES), DEVICES) as session:
         handle = await session.partial_run_setup("s", ())
         await all_waiting()
-        session.restart_device(cpu(0))
+        session.restart_device(deployment.device(0))
         assert await session.partial_run(handle, "s") == [9.0]
         assert await session.partial_run(await session.partial_run_setup("s", ()), "s") == [9.0]
 
 
-async def test_a_late_call_ends_the_run(monkeypatch: pytest.MonkeyPatch, autojump_clock: JumpingClock) -> None:
+@on_every_deployment
+async def test_a_late_call_ends_the_run(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, autojump_clock: JumpingClock
+) -> None:
     watch = watched(monkeypatch)
     config = ConfigProto(operation_timeout_in_ms=1000)
-    async with open_session(sums(DEVICES), f"cpu:{DEVICES}", config=config) as session:
+    async with deployment.open(sums(DEVICES), DEVICES, config=config) as session:
         slow_to_come(monkeypatch)
         handle = await session.partial_run_setup(["r1", "r2"], ["a", "b", "c"])
         call = partial(session.partial_run, handle)
@@ -247,10 +265,13 @@ async def test_a_late_call_ends_the_run(monkeypatch: pytest.MonkeyPatch, autojum
         assert_nothing_left(watch, session)
 
 
-async def test_a_cancelled_call_ends_the_run(monkeypatch: pytest.MonkeyPatch, autojump_clock: JumpingClock) -> None:
+@on_every_deployment
+async def test_a_cancelled_call_ends_the_run(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, autojump_clock: JumpingClock
+) -> None:
     """Also for another call of the same run, and the cancellation comes out as what it is."""
     watch = watched(monkeypatch)
-    async with open_session(sums(DEVICES), f"cpu:{DEVICES}") as session:
+    async with deployment.open(sums(DEVICES), DEVICES) as session:
         slow_to_come(monkeypatch)
         handle = await session.partial_run_setup(["r1", "s"], ["a", "b"])
 
@@ -279,9 +300,10 @@ def queue() -> GraphDef:
     return b.graph_def()
 
 
-async def test_a_run_waits_for_what_another_step_brings(autojump_clock: JumpingClock) -> None:
+@on_every_deployment
+async def test_a_run_waits_for_what_another_step_brings(deployment: Deployment, autojump_clock: JumpingClock) -> None:
     """A node that is kept waiting neither holds up what else is fetched nor outlives the run."""
-    async with open_session(queue()) as session:
+    async with deployment.open(queue(), 1) as session:
         handle = await session.partial_run_setup(["d", "y"], "x")
         assert await session.partial_run(handle, "y", {"x": 1.0}) == [2.0]
         await session.run((), {"x": 7.0}, "e")

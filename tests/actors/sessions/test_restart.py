@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import trio
 
-from partita.actors import Session, open_session
+from partita.actors import Session
 from partita.errors import AbortedError, FailedPreconditionError, InvalidArgumentError
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
 from partita.graph.protos import GraphDef, RunMetadata, RunOptions
+from tests.actors.sessions.deployments import Deployment, on_every_deployment
 from tests.hangs import all_waiting
 from tests.strategies import cpu
 
@@ -38,25 +39,27 @@ async def set_both(session: Session) -> None:
     await session.run([], {"x": np.float32(3)}, ["set0", "set1"])
 
 
-async def test_a_restarted_device_has_forgotten_its_variables_and_no_other_has() -> None:
-    async with open_session(graph(), "cpu:2") as session:
+@on_every_deployment
+async def test_a_restarted_device_has_forgotten_its_variables_and_no_other_has(deployment: Deployment) -> None:
+    async with deployment.open(graph(), 2) as session:
         await set_both(session)
         (handle,) = await session.run("keep0", {"x": np.float32(5)})
         assert (await session.run("get", {"held": handle}))[0] == 5
-        session.restart_device(cpu(1))
+        session.restart_device(deployment.device(1))
         assert (await session.run("neg0"))[0] == -3
         assert (await session.run("get", {"held": handle}))[0] == 5
         with pytest.raises(FailedPreconditionError):
             await session.run("neg1")
         await set_both(session)
         assert (await session.run("neg1"))[0] == -3
-        session.restart_device(cpu(0))
+        session.restart_device(deployment.device(0))
         with pytest.raises(InvalidArgumentError, match="is not in the session store"):
             await session.run("get", {"held": handle})
 
 
-async def test_a_step_under_way_is_aborted_and_can_be_run_again() -> None:
-    async with open_session(graph(), "cpu:2") as session:
+@on_every_deployment
+async def test_a_step_under_way_is_aborted_and_can_be_run_again(deployment: Deployment) -> None:
+    async with deployment.open(graph(), 2) as session:
         failed: list[BaseException] = []
 
         async def take() -> None:
@@ -67,29 +70,33 @@ async def test_a_step_under_way_is_aborted_and_can_be_run_again() -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(take)
             await all_waiting()
-            session.restart_device(cpu(1))
+            session.restart_device(deployment.device(1))
         assert len(failed) == 1
         assert session.statistics().steps_running == 0
 
 
-async def test_the_keys_of_later_steps_carry_the_new_incarnation() -> None:
-    async with open_session(graph(), "cpu:2") as session:
+@on_every_deployment
+async def test_the_keys_of_later_steps_carry_the_new_incarnation(deployment: Deployment) -> None:
+    async with deployment.open(graph(), 2) as session:
         await set_both(session)
 
         async def incarnations() -> set[int]:
             metadata, options = RunMetadata(), RunOptions(output_partition_graphs=True)
             await session.run("neg0", options=options, metadata=metadata)
             nodes = [node for part in metadata.partition_graphs for node in part.node]
-            sent = [n.attr for n in nodes if n.op == "_Recv" and n.attr["send_device"].s == cpu(0).encode()]
+            sent = [
+                n.attr for n in nodes if n.op == "_Recv" and n.attr["send_device"].s == deployment.device(0).encode()
+            ]
             return {attr["send_device_incarnation"].i for attr in sent}
 
         assert await incarnations() == {1}
-        session.restart_device(cpu(0))
+        session.restart_device(deployment.device(0))
         await set_both(session)
         assert await incarnations() == {2}
 
 
-async def test_an_unknown_device_cannot_restart() -> None:
-    async with open_session(graph(), "cpu:2") as session:
+@on_every_deployment
+async def test_an_unknown_device_cannot_restart(deployment: Deployment) -> None:
+    async with deployment.open(graph(), 2) as session:
         with pytest.raises(InvalidArgumentError):
-            session.restart_device(cpu(7))
+            session.restart_device(deployment.device(7))

@@ -13,9 +13,10 @@ from trio.testing import MockClock
 
 from partita.actors import RunMetadata, RunOptions, Session, open_session
 from partita.actors.plans.compiler import compile_plans
-from partita.actors.sessions import preparation
+from partita.actors.sessions import graph_manager
 from partita.actors.sessions import session as session_module
 from partita.devices.kernels import registry
+from partita.devices.pipeline import Placed
 from partita.errors import (
     CancelledError,
     DeadlineExceededError,
@@ -28,7 +29,6 @@ from partita.errors import (
     UnknownError,
 )
 from partita.graph.builder import GraphBuilder
-from partita.graph.passes.client_graph import client_graph
 from partita.graph.protos import ConfigProto, GraphDef
 from tests.strategies import cpu
 
@@ -358,6 +358,7 @@ async def test_the_import_of_a_large_graph_can_be_cancelled() -> None:
 async def test_the_preparation_of_a_large_request_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     """It goes on in its thread to the next stage, and no further; the next request is prepared as ever."""
     stages: list[str] = []
+    prune = Placed.prune
     monkeypatch.setattr(session_module, "_LARGE", 0)
     async with open_session(chain(), "cpu:2") as session:
         with trio.CancelScope() as scope:
@@ -365,17 +366,17 @@ async def test_the_preparation_of_a_large_request_can_be_cancelled(monkeypatch: 
             def cut_out(*arguments: Any, **more: Any) -> Any:
                 stages.append("cut out")
                 trio.from_thread.run_sync(scope.cancel)
-                return client_graph(*arguments, **more)
+                return prune(*arguments, **more)
 
             def compiled(*arguments: Any, **more: Any) -> Any:
                 stages.append("compiled")
                 return compile_plans(*arguments, **more)
 
-            monkeypatch.setattr(preparation, "client_graph", cut_out)
-            monkeypatch.setattr(preparation, "compile_plans", compiled)
+            monkeypatch.setattr(Placed, "prune", cut_out)
+            monkeypatch.setattr(graph_manager, "compile_plans", compiled)
             await session.run("n0", {"x": 1.0})
         assert scope.cancelled_caught
         assert stages == ["cut out"]
-        monkeypatch.setattr(preparation, "client_graph", client_graph)
+        monkeypatch.setattr(Placed, "prune", prune)
         assert await session.run("n0", {"x": 1.0}) == [-1]
         assert stages == ["cut out", "compiled"]
