@@ -59,6 +59,10 @@ class PreparedRequests:
                 found = self._known[signature] = self._prepare(signature, check)
         return found
 
+    def are_forgotten(self) -> bool:
+        """Whether a worker has forgotten its share of one."""
+        return not all(request.is_registered for request in self._known.values())
+
     def clear(self) -> None:
         """Forgets all requests."""
         self._known.clear()

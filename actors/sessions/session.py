@@ -20,22 +20,16 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import trio
 
 from ...devices.pipeline import Pipeline
 from ...errors import AbortedError, CancelledError, PartitaError, UnimplementedError
 from ...graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ...graph.builder.tensor_names import tensor_names
-from ...graph.collector import collector_paused
 from ...graph.passes.pipeline import Optimisations
-from ...rendezvous import TracedRendezvous
-from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, fresh_slots, run_alone
-from ..running.interpreted_part import start_interpreted
+from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
 from ..running.ports import Feeds, split_feeds
-from ..running.step import Step
 from .config_checks import check_options, own_copy, usable_devices
-from .lateness import late
 from .lifetime import Block, Home
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, prepare
@@ -44,8 +38,7 @@ from .requests import Signature, fed_values, inputs_of, seconds
 from .session_callable import SessionCallable
 from .session_graph import GraphReader
 from .session_statistics import SessionStatistics
-from .session_traces import CostSteps, add_costs, statistics_of
-from .worker_steps import WorkerSteps, start_step
+from .steps import Steps
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -58,8 +51,6 @@ if TYPE_CHECKING:
     from ...graph.dtypes import Array
     from ...graph.graph import Graph
     from ...graph.graphdef.sources import GraphSource
-    from ..running.interpretation import Interpretation
-    from ..running.part import Part
     from .graph_manager import GraphManager
 
 _LARGE = 2000  # nodes of a graph and its functions whose requests take longer to prepare than a budget lasts
@@ -81,14 +72,12 @@ class Session:
         self._settings = settings
         self._bind_functions()
         self._requests = PreparedRequests(self._prepare)
-        self._costs = CostSteps(settings.graph_options, distributed=workers.is_distributed)
-        self._is_plain = not (settings.operation_timeout_in_ms or self._costs.are_wanted)
+        self._steps = Steps(workers, settings, self._check)
         self._num_steps = 0
         self._num_callables = 0
-        self._steps: set[Step | WorkerSteps] = set()
         self._running = 0
         self._restarts: list[str] = []
-        self._partial_runs = PartialRuns(workers.crew, self._steps, workers.tensors)
+        self._partial_runs = PartialRuns(workers.crew, self._steps.under_way, workers.tensors)
         self._closed = False
 
     @property
@@ -201,6 +190,7 @@ class Session:
             return await self._partial_runs.run(handle, fetches, feeds, seconds(self._settings.operation_timeout_in_ms))
         except PartitaError as error:
             error.located(inputs=inputs_of(self.graph, error))
+            self._learn_of_restarts(error)
             raise
 
     @trio.lowlevel.enable_ki_protection
@@ -234,8 +224,7 @@ class Session:
         self._check_entry()
         error = self._workers.restart_device(self.cluster.find(name).name)
         self._restarts.append(error.message)
-        for step in list(self._steps):
-            step.fail(AbortedError(error.message))
+        self._steps.fail(AbortedError(error.message))
         self._look_again()
 
     def _look_again(self) -> None:
@@ -255,8 +244,7 @@ class Session:
         if self._closed:
             return
         self._closed = True
-        for step in list(self._steps):
-            step.fail(_closed())
+        self._steps.fail(_closed())
         self._partial_runs.clear(_closed())
         self._workers.shut_down(_closed())
 
@@ -273,11 +261,11 @@ class Session:
         if options is not None:
             check_options(options, self._settings, distributed=self._workers.is_distributed)
 
-    def _learn_of_restarts(self, prepared: Prepared, error: PartitaError) -> None:
+    def _learn_of_restarts(self, error: PartitaError) -> None:
         """ABORTED can mean that a worker has restarted by itself: then the next step finds everything prepared anew."""
         if error.code != "ABORTED" or self._closed:
             return
-        if not prepared.is_registered or self._workers.devices_now(self.cluster) is not self.cluster:
+        if self._requests.are_forgotten() or self._workers.devices_now(self.cluster) is not self.cluster:
             self._look_again()
 
     def _check(self) -> Callable[[], None]:
@@ -305,101 +293,13 @@ class Session:
         self._num_steps += 1
         number = self._num_steps
         try:
-            if options is None and metadata is None and self._is_plain:
-                return await self._run(prepared, fed, number)
-            return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
+            return await self._steps.run(prepared, fed, number, options, metadata)
         except PartitaError as error:
             error.located(step=number, inputs=inputs_of(self.graph, error))
-            self._learn_of_restarts(prepared, error)
+            self._learn_of_restarts(error)
             raise
         finally:
             self._running -= 1
-
-    async def _run(
-        self, prepared: Prepared, fed: list[Any], number: int, waiting: list[str] | None = None
-    ) -> list[Array]:
-        if prepared.alone is not None:
-            plan, actor = prepared.alone
-            slots = fresh_slots(plan, fed)
-            with np.errstate(all="ignore"):
-                await run_alone(plan, slots, self._workers.pacer, actor.limiter, self._check())
-            return prepared.arrays({result.index: slots[result.slot] for result in plan.results}, fed)
-        if prepared.interpretation is not None:
-            return await self._interpret(prepared.interpretation, prepared, fed, number)
-        step, parts = await self._run_step(prepared, fed, number, waiting)
-        return prepared.fetched(parts, step.rendezvous, fed)
-
-    async def _interpret(self, graph: Interpretation, prepared: Prepared, fed: list[Any], number: int) -> list[Array]:
-        """Runs a graph with unusual loops in the tagged-frame interpreter, on the client's actor."""
-        step = self._workers.new_step(number)
-        assert isinstance(step, Step)  # over several tasks nothing is interpreted
-        self._steps.add(step)
-        try:
-            with np.errstate(all="ignore"):
-                part = start_interpreted(step, graph, self._workers.actors[self.cluster.client.name], fed)
-                self._workers.crew.work()
-            await step.wait()
-        finally:
-            self._steps.discard(step)
-        return prepared.arrays({port.number: part.result(port.number) for port in prepared.fetches}, fed)
-
-    async def _run_step(
-        self,
-        prepared: Prepared,
-        fed: list[Any],
-        number: int,
-        waiting: list[str] | None = None,
-        *,
-        with_trace: bool = False,
-    ) -> tuple[Step | WorkerSteps, list[Part]]:
-        """Runs a request on the actors of its workers; the step, and its parts, when it is done.
-
-        `waiting` gets the keys that were waited for when it ended otherwise.
-        """
-        work = prepared.work(with_trace=with_trace)
-        step = self._workers.new_step(number, with_trace=with_trace)
-        self._steps.add(step)
-        try:
-            with np.errstate(all="ignore"), collector_paused():
-                if prepared.feed_keys:
-                    for key, value in zip(prepared.feed_keys, fed, strict=True):
-                        step.rendezvous.send(key, value)
-                parts = start_step(step, work, fed, with_trace=with_trace)
-                self._workers.crew.work()
-            await step.wait()
-        except BaseException:
-            if waiting is not None:
-                waiting += step.rendezvous.waiting()
-            raise
-        finally:
-            self._steps.discard(step)
-        return step, parts
-
-    async def _run_with(
-        self, prepared: Prepared, fed: list[Any], number: int, options: RunOptions, metadata: RunMetadata
-    ) -> list[Array]:
-        """Runs a step with the extras that options ask for."""
-        distributed = self._workers.is_distributed
-        if options.output_partition_graphs:
-            metadata.partition_graphs.extend(prepared.partition_graphs())
-        if self._settings.experimental.HasField("session_metadata") and not distributed:
-            metadata.session_metadata.CopyFrom(self._settings.experimental.session_metadata)
-        with_costs = self._costs.begin(prepared.signature)
-        wants_trace = options.trace_level == RunOptions.FULL_TRACE or (options.trace_level and not distributed)
-        timeout_ms = options.timeout_in_ms if options.timeout_in_ms > 0 else self._settings.operation_timeout_in_ms
-        waiting: list[str] = []
-        with trio.move_on_after(seconds(timeout_ms)):
-            if not prepared.shares or not (with_costs or wants_trace):
-                return await self._run(prepared, fed, number, waiting)
-            step, parts = await self._run_step(prepared, fed, number, waiting, with_trace=True)
-            assert isinstance(step.rendezvous, TracedRendezvous)  # as every traced step has
-            stats = statistics_of(parts, step.rendezvous)
-            if wants_trace or not distributed:
-                metadata.step_stats.CopyFrom(stats)
-            if with_costs:
-                add_costs(stats, prepared, metadata)
-            return prepared.fetched(parts, step.rendezvous, fed)
-        raise late(f"the step was not done after timeout_in_ms = {timeout_ms}", waiting)
 
 
 def _closed() -> CancelledError:

@@ -76,6 +76,7 @@ class Workers:
         }
         self._worker_of = {name: worker for worker in self.by_task.values() for name in worker.actors}
         self.actors = {name: worker.actors[name] for name, worker in self._worker_of.items()}
+        self.client = self.actors[cluster.client.name]
         views = {worker.task: partial(worker.view, self._incarnation) for worker in self.by_task.values()}
         self._views = {actor: views[self._worker_of[name].task] for name, actor in self.actors.items()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
@@ -71,3 +72,18 @@ async def test_async_receives_are_recorded() -> None:
     with pytest.raises(Exception, match="closed"):
         await meeting.recv("k")
     assert kinds(meeting) == ["recv", "cancelled", "send", "recv", "received", "close", "recv", "failed"]
+
+
+def test_transfers_are_what_was_received() -> None:
+    """Asked for, then there, with the bytes of the tensor; what failed was never received."""
+    meeting = traced()
+    meeting.recv_callback(KEY, lambda _: None)
+    meeting.recv_callback("never", lambda _: None)
+    meeting.send(KEY, np.zeros(3, np.float32))
+    meeting.send("early", 1)
+    meeting.recv_callback("early", lambda _: None)
+    assert meeting.waiting() == ["never"]
+    meeting.close()
+    assert [(transfer.key, transfer.num_bytes) for transfer in meeting.transfers()] == [(str(KEY), 12), ("early", 0)]
+    assert all(transfer.asked_ns <= transfer.received_ns for transfer in meeting.transfers())
+    assert meeting.waiting() == ["never"]

@@ -1,0 +1,123 @@
+"""A device of another task that restarts by itself: who receives from its past life is told, the next step is new."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from partita.actors import Session
+from partita.errors import AbortedError, PartitaError
+from partita.graph.builder import GraphBuilder
+from partita.graph.protos import GraphDef, RunMetadata, RunOptions
+from tests.actors.sessions.deployments import Deployment
+from tests.strategies import cpu
+
+TWO = Deployment.TWO_TASKS
+CLIENT, OTHER = TWO.device(0), TWO.device(1)
+
+
+def graph() -> GraphDef:
+    """there = -x on the other task, back = -there on the client's; here = -x on the client's alone."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (), device=cpu(0))
+    b.op("Neg", b.op("Neg", x, name="there", device=cpu(1)), name="back", device=cpu(0))
+    b.op("Neg", x, name="here", device=cpu(0))
+    return b.graph_def()
+
+
+def restart(session: Session, name: str) -> None:
+    """Restarts a device without a word to the master."""
+    session.workers[name.rpartition("/device:")[0]].restart_device(name)
+
+
+@pytest.mark.parametrize("restarted", [CLIENT, OTHER])
+async def test_a_step_that_receives_from_a_past_life_is_aborted_and_can_be_run_again(restarted: str) -> None:
+    async with TWO.open(graph(), 2) as session:
+        assert await session.run("back", {"x": 3.0}) == [3]
+        restart(session, restarted)
+        words = r"^RecvTensor expects a different device incarnation: 1 vs\. 2\. Your worker job was probably restart"
+        with pytest.raises(AbortedError, match=words):
+            await session.run("back", {"x": 3.0})
+        assert await session.run("back", {"x": 3.0}) == [3]
+        assert session.cluster.incarnation(restarted) == 2
+        assert session.statistics().steps_running == 0
+
+
+async def test_a_step_within_the_task_does_not_notice() -> None:
+    async with TWO.open(graph(), 2) as session:
+        assert await session.run("here", {"x": 3.0}) == [-3]
+        restart(session, OTHER)
+        restart(session, CLIENT)
+        assert await session.run("here", {"x": 3.0}) == [-3]
+
+
+async def test_partial_runs_and_callables_notice_too() -> None:
+    async with TWO.open(graph(), 2) as session:
+        call = await session.make_callable("x", "back")
+        assert await call(3.0) == [3]
+        restart(session, OTHER)
+        with pytest.raises(AbortedError, match="a different device incarnation"):
+            await call(3.0)
+        assert await call(3.0) == [3]
+        restart(session, OTHER)
+        handle = await session.partial_run_setup("back", "x")
+        with pytest.raises(AbortedError, match="a different device incarnation"):
+            await session.partial_run(handle, "back", {"x": 3.0})
+        handle = await session.partial_run_setup("back", "x")
+        assert await session.partial_run(handle, "back", {"x": 3.0}) == [3]
+
+
+@dataclass
+class Tolerant:
+    """A policy that lets past lives send, and remembers which."""
+
+    seen: list[tuple[str, int, int]] = field(default_factory=list)
+
+    def __call__(self, device: str, expected: int, actual: int) -> PartitaError | None:
+        self.seen.append((device, expected, actual))
+        return None
+
+
+async def test_another_policy_is_a_change_in_one_place() -> None:
+    policy = Tolerant()
+    async with TWO.open(graph(), 2) as session:
+        for worker in session.workers.values():
+            worker.policy = policy
+        restart(session, OTHER)
+        assert await session.run("back", {"x": 3.0}) == [3]
+        assert set(policy.seen) == {(CLIENT, 1, 1), (OTHER, 1, 2)}
+
+
+@given(st.lists(st.sampled_from([CLIENT, OTHER]), max_size=4))
+async def test_however_often_devices_restart_one_step_is_aborted_at_most(restarts: list[str]) -> None:
+    async with TWO.open(graph(), 2) as session:
+        await session.run("back", {"x": 1.0})
+        for name in restarts:
+            restart(session, name)
+        failures = 0
+        for _ in range(2):
+            try:
+                assert await session.run("back", {"x": 2.0}) == [2]
+            except AbortedError:
+                failures += 1
+        assert failures == bool(restarts)
+
+
+async def test_a_traced_step_records_what_came_from_the_other_task() -> None:
+    """As TensorFlow does, beside the nodes that ran; in a local session nothing comes from elsewhere."""
+    for deployment in Deployment:
+        call = RunOptions(trace_level=RunOptions.FULL_TRACE)
+        async with deployment.open(graph(), 2) as session:
+            metadata = RunMetadata()
+            assert await session.run("back", {"x": 3.0}, options=call, metadata=metadata) == [3]
+        received = {
+            (device.device, stats.timeline_label.partition(" from ")[2])
+            for device in metadata.step_stats.dev_stats
+            for stats in device.node_stats
+            if stats.node_name == "RecvTensor"
+        }
+        both = {(OTHER, f"{CLIENT} to {OTHER}"), (CLIENT, f"{OTHER} to {CLIENT}")}
+        assert received == (both if deployment is TWO else set())
