@@ -1,22 +1,20 @@
 """Which ops may be computed into the buffer of an input, and by what.
 
-Flows in: the properties of a node. Flows out: a function that computes as the kernel does, bit for bit, but stores the
-result where `out` says. Always holds: the op works element by element and its output has the element type of its
-inputs, so an element is read before it is overwritten; half types, which go through float32, have no such function.
+Flows in: registrations by the modules `*_in_place` of the families; the properties of a node. Flows out: a function
+that computes as the kernel does, bit for bit, but stores the result where `out` says. Always holds: the op works
+element by element and its output has the element type of its inputs, so an element is read before it is overwritten;
+half types, which go through float32, have no such function.
 
 A fresh result of a megabyte costs two to three times what the addition itself does, most of it page faults.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ...graph.dtypes import Array, DataType, base_type
-from .nn.bias_check import check_bias
-from .nn.rectifier import rectified
+from ...graph.ops.op_table import OpTable
 
 if TYPE_CHECKING:
     from ...graph.ops.properties import NodeProperties
@@ -24,28 +22,13 @@ if TYPE_CHECKING:
 Into = Callable[..., Array]
 """takes the inputs of a node and `out`, an array of the shape and type of the result; ValueError if it does not fit"""
 
-
-def _bias_add(value: Array, bias: Array, out: Array) -> Array:
-    check_bias(value, bias, channel_first=False)
-    result: Array = np.add(value, bias, out=out)
-    return result
-
-
-_FUNCTIONS: Mapping[str, Into] = {
-    "Add": np.add,
-    "AddV2": np.add,
-    "BiasAdd": _bias_add,
-    "Sub": np.subtract,
-    "Mul": np.multiply,
-    "RealDiv": np.true_divide,
-    "Maximum": np.maximum,
-    "Minimum": np.minimum,
-    "Neg": np.negative,
-    "Sqrt": np.sqrt,
-    "Square": np.square,
-    "Relu": rectified,
-}
+_FUNCTIONS: OpTable[Into] = OpTable("a function that computes in place", __package__, "_in_place", via=__name__)
 _TYPES = frozenset({DataType.FLOAT, DataType.DOUBLE})
+
+
+def in_place(op: str, function: Into) -> None:
+    """Registers what computes an op into a given buffer; AlreadyExistsError if it has such a function."""
+    _FUNCTIONS.add(op, function)
 
 
 def into(properties: NodeProperties) -> Into | None:
