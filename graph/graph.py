@@ -15,6 +15,7 @@ from .columns import CONTROL_SLOT, REMOVED, SINK_ID, SOURCE_ID, Columns
 from .exporter import requested_inputs, to_graph_def
 from .node import Edge, Node
 from .ops.properties import NodeProperties, properties_of
+from .printer import graph_text
 from .protos import FunctionDefLibrary, GraphDef
 from .versions import Versions
 
@@ -217,6 +218,10 @@ class Graph(Columns):
     def SerializeToString(self) -> bytes:  # noqa: N802 - named by protobuf, whose messages it may stand in for
         """The GraphDef in bytes, so that a graph may be given wherever a GraphDef may."""
         return self.to_graph_def().SerializeToString()
+
+    def __str__(self) -> str:
+        """A line per node; see `printer`."""
+        return graph_text(self)
 
     def __repr__(self) -> str:
         return f"<Graph of {self.num_nodes} nodes and {self.num_edges} edges>"

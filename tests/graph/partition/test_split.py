@@ -16,7 +16,7 @@ from tests.strategies import GraphCase, placed_cases
 CPU0, CPU1, GPU0 = (f"/job:localhost/replica:0/task:0/device:{name}" for name in ("CPU:0", "CPU:1", "GPU:0"))
 
 
-def _placed(build: Callable[[GraphBuilder], object]) -> Graph:
+def placed(build: Callable[[GraphBuilder], object]) -> Graph:
     """The graph that `build` writes, every node on the device it requests."""
     b = GraphBuilder()
     build(b)
@@ -40,7 +40,7 @@ class _Always(dict[str, int]):
         return 1
 
 
-def _diamond(b: GraphBuilder) -> None:
+def diamond(b: GraphBuilder) -> None:
     """One value read twice, and waited for once, on another device."""
     with b.device(CPU0):
         x = b.placeholder("x", "float32", ())
@@ -53,7 +53,7 @@ def _diamond(b: GraphBuilder) -> None:
 
 def test_a_tensor_crosses_once_per_destination_and_control_apart_from_data() -> None:
     """Two readers share one pair; the control edge goes by an empty constant and arrives as an identity."""
-    nodes = _nodes(_placed(_diamond))
+    nodes = _nodes(placed(diamond))
     assert {name: node.op for name, node in nodes.items() if "/_" in name} == {
         "x/_0": "_Send",
         "x/_1": "_Recv",
@@ -72,9 +72,9 @@ def test_a_tensor_crosses_once_per_destination_and_control_apart_from_data() -> 
 def test_names_and_incarnations_come_from_the_options() -> None:
     """Name counter and incarnations are the caller's; unsigned incarnations are written as signed numbers."""
     options = PartitionOptions(new_name=name_counter(7), get_incarnation=lambda device: (1 << 64) - 2)
-    nodes = _nodes(_placed(_diamond), options)
+    nodes = _nodes(placed(diamond), options)
     assert nodes["x/_7"].attr["send_device_incarnation"].i == -2
-    part = split_graph(_placed(_diamond), options)[CPU0]
+    part = split_graph(placed(diamond), options)[CPU0]
     send = next(node for node in part.op_nodes() if node.is_send)
     assert transfer_of(send.properties).route.incarnation == (1 << 64) - 2
 
@@ -85,7 +85,7 @@ def test_edges_are_cast_on_the_way() -> None:
     def to_bfloat16(edge: Edge) -> DataType:
         return DataType.FLOAT if edge.is_control else DataType.BFLOAT16
 
-    nodes = _nodes(_placed(_diamond), PartitionOptions(should_cast=to_bfloat16))
+    nodes = _nodes(placed(diamond), PartitionOptions(should_cast=to_bfloat16))
     assert [nodes[f"x/_{i}"].op for i in range(4)] == ["Cast", "_Send", "_Recv", "Cast"]
     assert nodes["x/_0"].attr["Truncate"].b
     assert not nodes["x/_3"].attr["Truncate"].b
@@ -101,7 +101,7 @@ def test_host_and_device_memory_of_one_device_are_joined_by_a_pair() -> None:
             shape = b.op("Shape", x, name="shape", out_type="int64")
             b.op("Cast", shape, name="float", DstT="float32")
 
-    nodes = _nodes(_placed(build))
+    nodes = _nodes(placed(build))
     assert (nodes["shape/_0"].op, nodes["shape/_1"].op) == ("_HostSend", "_Recv")
     assert list(nodes["shape/_1"].input) == ["^shape/_0"]
     assert list(nodes["float"].input) == ["shape/_1"]
@@ -118,7 +118,7 @@ def test_reference_edges_share_nothing_and_wait() -> None:
             b.op("AddV2", v, y, name="a")
             b.op("AddV2", v, y, name="b")
 
-    nodes = _nodes(_placed(build))
+    nodes = _nodes(placed(build))
     assert [nodes[f"v/_{i}"].op for i in range(4)] == ["_Send", "_Recv", "_Send", "_Recv"]
     assert list(nodes["v/_1"].input) == list(nodes["v/_3"].input) == ["^y"]
     assert nodes["v/_1"].attr["_start_time"].i == 0
@@ -128,11 +128,11 @@ def test_start_times_are_recorded_and_a_shared_recv_takes_the_earliest() -> None
     """Nodes get their recorded time, the sending side that of the source, the recv that of its first reader."""
     times = {"x": 5, "a": 30, "b": 20, "c": 40}
     options = PartitionOptions(need_to_record_start_times=True, scheduling_for_recvs=True, start_times=times)
-    nodes = _nodes(_placed(_diamond), options)
+    nodes = _nodes(placed(diamond), options)
     found = {name: node.attr["_start_time"].i for name, node in nodes.items()}
     assert found == times | {"x/_0": 5, "x/_1": 20, "x/ctrl/_2": 5, "x/_3": 5, "x/_4": 40, "x/_5": 40}
     with pytest.raises(NotFoundError, match="_start_time"):
-        partition(_placed(_diamond), PartitionOptions(scheduling_for_recvs=True))
+        partition(placed(diamond), PartitionOptions(scheduling_for_recvs=True))
 
 
 def test_control_flow_moves_to_its_data_and_the_graph_stays() -> None:
@@ -145,7 +145,7 @@ def test_control_flow_moves_to_its_data_and_the_graph_stays() -> None:
         with b.device(CPU1):
             b.op("Switch", x, p, name="s")
 
-    graph = _placed(build)
+    graph = placed(build)
     assert list(partition(graph)) == [CPU0]
     moved = graph.find_node("s")
     assert moved is not None
@@ -154,14 +154,14 @@ def test_control_flow_moves_to_its_data_and_the_graph_stays() -> None:
 
 def test_parts_can_be_larger_than_devices() -> None:
     """With tasks as locations nothing is cut between the devices of a task."""
-    parts = partition(_placed(_diamond), PartitionOptions(node_to_loc=lambda node: "everything"))
+    parts = partition(placed(diamond), PartitionOptions(node_to_loc=lambda node: "everything"))
     assert list(parts) == ["everything"]
     assert not [node for node in parts["everything"].node if node.op == "_Send"]
 
 
 def test_an_earlier_partitioning_learns_incarnations() -> None:
     """A transfer whose incarnation nobody knew gets it when its graph is cut again."""
-    first = partition(_placed(_diamond), PartitionOptions(get_incarnation=lambda device: 0))[CPU0]
+    first = partition(placed(diamond), PartitionOptions(get_incarnation=lambda device: 0))[CPU0]
     graph = graph_def_to_graph(first, expect_device=True, allow_internal_names=True)
     again = partition(graph, PartitionOptions(get_incarnation=lambda device: 9))[CPU0]
     assert {node.attr["send_device_incarnation"].i for node in again.node if node.op == "_Send"} == {9}
@@ -169,11 +169,11 @@ def test_an_earlier_partitioning_learns_incarnations() -> None:
 
 def test_what_cannot_be_cut() -> None:
     """Missing inputs and malformed devices are refused with the node's name and TensorFlow's status codes."""
-    graph = _placed(_diamond)
+    graph = placed(diamond)
     graph.remove_edge(next(edge for edge in graph.edges() if edge.dst.name == "a" and not edge.is_control))
     with pytest.raises(InvalidArgumentError, match="Incomplete graph, missing 1 inputs for a"):
         partition(graph)
-    graph = _placed(_diamond)
+    graph = placed(diamond)
     graph.node(2).assigned_device = "/foo:bar"
     with pytest.raises(InternalError, match="Malformed assigned device '/foo:bar'"):
         partition(graph)
@@ -198,7 +198,7 @@ def test_every_transfer_has_two_ends(case: tuple[GraphCase, dict[str, str]]) -> 
 
 def test_what_a_transfer_says_survives_copies_changes_and_another_cut() -> None:
     """Transfers of one type share their properties in the column, and each has its own attrs all the same."""
-    parts = split_graph(_placed(_diamond))
+    parts = split_graph(placed(diamond))
     sent = [node for node in parts[CPU0].op_nodes() if node.is_send]
     assert len({id(parts[CPU0].shared_properties()[node.id]) for node in sent}) == 1
     texts = [node.attr("tensor_name") for node in sent]

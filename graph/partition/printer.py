@@ -1,0 +1,46 @@
+"""The graphs of a cut as text, each transfer with the node at its other end.
+
+/job:localhost/replica:0/task:0/device:CPU:0: 2 nodes
+x: float = Placeholder() {shape=[]}
+x/_0 = _Send(x) {edge_1_x to x/_1 @CPU:1}
+
+/job:localhost/replica:0/task:0/device:CPU:1: 2 nodes
+x/_1: float = _Recv() {edge_1_x from x/_0 @CPU:0}
+Neg: float = Neg(x/_1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from ..analysis.transfers import TRANSFER_OPS, Route, transfer_of
+from ..graph import Graph
+from ..printer import graph_text
+
+
+def partitions_text(partitions: Mapping[str, Graph], *, only: Callable[[str], bool] = lambda _name: True) -> str:
+    """The text of every partition under the name of its location, in the order given; `only` is as in `graph_text`."""
+    peers = _peers(partitions)
+    blocks = []
+    for location, part in partitions.items():
+        count, _, lines = graph_text(part, only=only, peers=peers[location]).partition("\n")
+        place = count.removesuffix(f" @{location}")
+        blocks.append("\n".join(filter(None, [f"{location}: {place}", lines])))
+    return "\n\n".join(blocks)
+
+
+def _peers(partitions: Mapping[str, Graph]) -> dict[str, dict[int, str]]:
+    """By location and node that transfers: the name of the node at the other end, where that is in a partition."""
+    ends: dict[tuple[Route, str, bool], list[tuple[str, int, str]]] = {}
+    for location, part in partitions.items():
+        for node in part.op_nodes():
+            if node.op in TRANSFER_OPS and not (transfer := transfer_of(node.properties)).client_terminated:
+                ends.setdefault((transfer.route, transfer.tensor_name, node.is_send), []).append(
+                    (location, node.id, node.name)
+                )
+    peers: dict[str, dict[int, str]] = {location: {} for location in partitions}
+    for (route, tensor, sends), own in ends.items():
+        for _, _, name in ends.get((route, tensor, not sends), []):
+            for location, number, _ in own:
+                peers[location][number] = name
+    return peers
