@@ -26,8 +26,8 @@ from heapq import heapify, heappop, heappush
 
 from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, Columns
 from .dtypes import dtype_name
-from .node import NodeClass, class_of_op
 from .ops.properties import NodeProperties
+from .ops.record import NodeClass
 from .ops.summaries import summarize_attr
 
 _DEVICE = "/device:"
@@ -57,7 +57,7 @@ def graph_text(
 def topological_order(graph: Columns) -> list[int]:
     """Ids of all nodes but source and sink, inputs first and lowest id first; those of a cycle come last."""
     edges = graph.edge_arrays()
-    classes = {i: class_of_op(kind.op) for i, kind in enumerate(graph.shared_properties()) if kind is not None}
+    classes = {i: kind.op_def.record.node_class for i, kind in enumerate(graph.shared_properties()) if kind is not None}
     waits = dict.fromkeys((i for i in graph.node_ids() if i > SINK_ID), 0)
     consumers: dict[int, list[int]] = {i: [] for i in waits}
     for src, dst in zip(edges.src.tolist(), edges.dst.tolist(), strict=True):

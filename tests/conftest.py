@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from inspect import iscoroutinefunction
 from textwrap import wrap
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from partita.graph.invariants import checking
 from tests.hangs import JumpingClock, never_hangs
 
 _DESELECTED = pytest.StashKey[set[str]]()
@@ -37,6 +39,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 law.inner_test = never_hangs(law.inner_test)
             elif iscoroutinefunction(item.obj):
                 item.obj = never_hangs(item.obj)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _rules_of_stages() -> Iterator[None]:
+    """Whatever a test makes of a graph keeps the rules of its stage."""
+    with checking():
+        yield
 
 
 @pytest.fixture

@@ -31,6 +31,7 @@ from ...graph.device_name import find_full_name
 from ...graph.functions.body import FunctionBody, instantiate_call
 from ...graph.graph import Graph
 from ...graph.graphdef.sources import check_graph
+from ...graph.invariants import are_checked
 from ...graph.library.calls import called_function
 from ...graph.node import Node
 from ...graph.passes.isolate_calls import calls_giving_resources, isolate_calls
@@ -39,6 +40,7 @@ from ...graph.validate import check_attrs
 from ..cluster import Cluster
 from .candidates import ANY, Constraint, DeviceSet
 from .colocation import Colocation, Group
+from .invariants import check_placed
 from .messages import debug_string, no_kernel, refusal
 from .node_kinds import Kind, kinds_of
 
@@ -70,7 +72,10 @@ def place(
         isolate_calls(rehearsal)
         _Placer(rehearsal, device_set, allow_soft_placement).run()  # raises while the graph is unchanged
         isolate_calls(graph)
+    settled = graph.assigned_device_indices()
     _Placer(graph, device_set, allow_soft_placement).run()
+    if are_checked():
+        check_placed(graph, settled, device_set, soft=allow_soft_placement)
 
 
 @dataclass(slots=True)

@@ -10,9 +10,11 @@ from collections.abc import Callable
 from ...errors import InvalidArgumentError
 from ..collector import collector_paused
 from ..graph import Graph
+from ..invariants import are_checked
 from ..library.function_library import FunctionLibrary
 from .constructor import Constructor
 from .import_options import ImportOptions
+from .invariants import check_raw
 from .sources import GraphSource
 
 
@@ -42,6 +44,8 @@ def graph_def_to_graph(
         graph.versions = constructor.versions
         if expect_device:
             _assign_requested(graph)
+        if are_checked():
+            check_raw(graph)
         return graph
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from ..analysis.transfers import TRANSFER_OPS, Route, transfer_of
+from ..analysis.transfers import Route, transfer_of
 from ..graph import Graph
 from ..printer import graph_text
 
@@ -34,7 +34,7 @@ def _peers(partitions: Mapping[str, Graph]) -> dict[str, dict[int, str]]:
     ends: dict[tuple[Route, str, bool], list[tuple[str, int, str]]] = {}
     for location, part in partitions.items():
         for node in part.op_nodes():
-            if node.op in TRANSFER_OPS and not (transfer := transfer_of(node.properties)).client_terminated:
+            if node.op_def.record.is_transfer and not (transfer := transfer_of(node.properties)).client_terminated:
                 ends.setdefault((transfer.route, transfer.tensor_name, node.is_send), []).append(
                     (location, node.id, node.name)
                 )

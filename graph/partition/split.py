@@ -24,6 +24,7 @@ from ..device_name import parse_full_name
 from ..dtypes import REF_OFFSET, DataType, base_type
 from ..graph import Graph
 from ..graphdef.sources import check_graph
+from ..invariants import are_checked
 from ..node import Edge, Node
 from ..ops.device_kinds import device_kind
 from ..ops.memory_types import memory_types
@@ -31,6 +32,7 @@ from ..ops.properties import NodeProperties
 from ..port_table import PortTable
 from ..protos import AttrValue, GraphDef
 from .colocation import colocate_control_flow
+from .invariants import check_partitioned
 from .loops import add_control_loops, has_frames, is_gate
 from .options import START_TIME, PartitionOptions, assigned_device
 from .pairs import CutEdges, Flags, Numbers, Pairs
@@ -314,7 +316,11 @@ def split_graph(graph: Graph, options: PartitionOptions | None = None) -> dict[s
     """
     check_graph(graph)
     with collector_paused():
-        return _Cut(graph, options or PartitionOptions()).run()
+        cut = _Cut(graph, options or PartitionOptions())
+        partitions = cut.run()
+        if are_checked():
+            check_partitioned(partitions, cut.graph, cut.options)
+        return partitions
 
 
 def partition(graph: Graph, options: PartitionOptions | None = None) -> dict[str, GraphDef]:

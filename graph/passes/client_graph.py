@@ -23,9 +23,11 @@ from ..dtypes import DataType, base_type
 from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource, check_graph
+from ..invariants import are_checked
 from ..node import Node
 from ..suggestions import meant
 from ..tensor_id import TensorId, parse_tensor_name
+from .pruned_invariants import check_pruned
 
 
 def feed_node_name(tensor: TensorId, position: int) -> str:
@@ -264,7 +266,10 @@ def typed_client_graph(
     types = rewrite_graph_for_execution(
         request, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation
     )
-    return request.copy(), types
+    request = request.copy()
+    if are_checked():
+        check_pruned(request, full, feeds, fetches, targets, device, by_position=use_function_convention)
+    return request, types
 
 
 def build_client_graph(

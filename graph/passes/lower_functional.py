@@ -19,6 +19,7 @@ from ..collector import collector_paused
 from ..columns import SINK_ID
 from ..functions.body import instantiate_call
 from ..graph import Graph
+from ..invariants import are_checked
 from ..library.calls import MULTI_DEVICE_ATTR, called_function, flag, function_attr, is_call, is_partitioned_call
 from ..library.function_library import FunctionLibrary
 from ..node import Node
@@ -26,6 +27,7 @@ from ..ops.properties import NodeProperties
 from ..ops.record import Calls, NodeClass
 from .conditionals import lower_case, lower_if
 from .inline import can_inline, inline_call
+from .lowered_invariants import check_lowered
 from .while_loops import lower_while
 
 LOWER_ATTR = "_lower_using_switch_merge"
@@ -50,12 +52,15 @@ def lower_functional(graph: Graph, *, inline_calls: bool = False, control_flow: 
     def is_due(kind: NodeProperties) -> bool:
         return _is_due(kind, library, inline_calls) and (control_flow or kind.op_def.record.calls not in _LOWERINGS)
 
-    kinds = _kinds(graph)
+    given, kinds = graph, _kinds(graph)
+    fetchable = not any(kind.op_def.record.node_class in _ENDS for kind in kinds)
     if any(map(is_due, kinds)):
         graph = graph.clone()
         _Lowering(graph, is_due).run()
-    if not any(kind.op_def.record.node_class in _ENDS for kind in kinds):
+    if fetchable:
         _check_calls(graph)
+    if are_checked():
+        check_lowered(graph, given, is_due, lambda kind: kind.op_def.record.calls in _LOWERINGS, fetchable=fetchable)
     return graph
 
 

@@ -1,0 +1,41 @@
+"""What holds of a graph that has just been imported from a GraphDef: the raw stage.
+
+Ids are dense: nodes are numbered from 2 in the order they were made, inputs first, so that only an edge which closes a
+loop, from a NextIteration to a Merge, runs against them. Control edges are never doubled. Nothing is placed, unless
+the GraphDef was that of a partition, whose devices are taken as assigned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..columns import SINK_ID
+from ..graph import Graph
+from ..invariants import Stage, check_loose_ends, check_structure, repeated
+from ..ops.record import NodeClass
+
+
+def check_raw(graph: Graph) -> None:
+    """Raises InternalError for the first rule of the raw stage that does not hold; ports may be open."""
+    stage = Stage("raw", graph)
+    check_structure(stage, types_fit=True)
+    check_loose_ends(stage)
+    if graph.num_nodes < graph.num_node_ids or graph.num_edges < graph.num_edge_ids:
+        raise stage.broken("ids have no holes", f"{graph!r} has {graph.num_node_ids} and {graph.num_edge_ids} ids")
+    edges = stage.edges
+    kinds, kind_of = graph.distinct_properties()
+    classes = [kind.op_def.record.node_class for kind in kinds]
+    steps = np.array([kind is NodeClass.NEXT_ITERATION for kind in classes])
+    merges = np.array([kind is NodeClass.MERGE for kind in classes])
+    inner = (edges.src > SINK_ID) & (edges.dst > SINK_ID)
+    closes = steps[kind_of[edges.src]] & merges[kind_of[edges.dst]]
+    stage.no_edge("inputs are made before what reads them", inner & (edges.src >= edges.dst) & ~closes)
+    twice = repeated(inner & ~stage.is_data, edges.src, edges.dst)
+    stage.no_edge("a node waits for another once", twice, lambda _at: "is there twice")
+    placed = graph.assigned_device_indices()
+    some_are_placed = bool(placed[SINK_ID + 1 :].any())
+    stage.no_node(
+        "all nodes are placed or none is",
+        (placed == 0) & some_are_placed & (np.arange(len(placed)) > SINK_ID),
+        lambda _node: "is not placed, others are",
+    )

@@ -1,0 +1,98 @@
+"""What holds of a graph whose conditionals, loops and calls have been lowered.
+
+Nothing is left that was due, whatever could be fetched still can be, with the same types, and frames that were well
+formed are. A call that was due may stay for three reasons: its function is not in the library, may call itself, or does
+not fit the call or forbids being inlined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ...errors import PartitaError
+from ..analysis.control_flow import FRAMED, build_control_flow_info
+from ..dtypes import base_type
+from ..functions.body import instantiate_call
+from ..graph import Graph
+from ..invariants import Stage, check_structure
+from ..library.calls import called_function
+from ..node import Node
+from ..ops.properties import NodeProperties
+from .inline import can_inline
+
+
+def check_lowered(
+    graph: Graph,
+    given: Graph,
+    is_due: Callable[[NodeProperties], bool],
+    is_lowered: Callable[[NodeProperties], bool],
+    *,
+    fetchable: bool,
+) -> None:
+    """Raises InternalError for the first rule of the lowered stage that does not hold.
+
+    `given` is the graph before. `is_due` says of the properties of a node whether it was to be replaced, `is_lowered`
+    whether it is a conditional or a loop, for which there is no reason to stay. `fetchable`: every name has to stay.
+    """
+    if graph is given:
+        return
+    stage = Stage("lowered", graph)
+    check_structure(stage, given=given)
+    _check_nothing_is_due(stage, is_due, is_lowered)
+    if fetchable:
+        _check_fetchable(stage, given)
+    if _has_frames(graph) and _mistake_in_frames(given) is None and (mistake := _mistake_in_frames(graph)) is not None:
+        raise stage.broken("frames that were well formed stay so", str(mistake)) from mistake
+
+
+def _check_nothing_is_due(
+    stage: Stage, is_due: Callable[[NodeProperties], bool], is_lowered: Callable[[NodeProperties], bool]
+) -> None:
+    rule = "what was to be lowered is"
+    kinds, kind_of = stage.graph.distinct_properties()
+    left = [number for number, kind in enumerate(kinds) if is_due(kind)]
+    for number in left:
+        node = stage.graph.node(int((kind_of == number).argmax()))
+        if is_lowered(kinds[number]) or not _may_stay(node):
+            raise stage.broken(rule, f"{node!r} is still there", node.id)
+
+
+def _may_stay(call: Node) -> bool:
+    library = call.graph.functions
+    function = called_function(call.properties, library)
+    if function is None or function.name not in library or library.may_call_itself(function.name):
+        return True
+    return not can_inline(call, instantiate_call(library, function))
+
+
+def _check_fetchable(stage: Stage, given: Graph) -> None:
+    for before in given.op_nodes():
+        after = stage.graph.find_node(before.name)
+        if after is None:
+            raise stage.broken("every name is still there", f"{before!r} is not")
+        if not _has_outputs_of(after, before):
+            rule = "what could be fetched still can be"
+            raise stage.broken(rule, f"{before!r} had {before.output_types}, has {after.output_types}", after.id)
+
+
+def _has_outputs_of(node: Node, before: Node) -> bool:
+    """Whether a node has the outputs that it had before: references may be values, and functions may give more."""
+    types = tuple(map(base_type, before.output_types))
+    return node.output_types == before.output_types or node.output_types[: len(types)] == types
+
+
+def _has_frames(graph: Graph) -> bool:
+    return bool(FRAMED & {kind.op_def.record.node_class for kind in graph.distinct_properties()[0]})
+
+
+def _mistake_in_frames(graph: Graph) -> PartitaError | None:
+    """What is wrong with the loops of a graph, whose loose ends lowering may have left loose."""
+    if not _has_frames(graph):
+        return None
+    whole = graph.clone()
+    whole.fix_source_and_sink_edges()
+    try:
+        build_control_flow_info(whole)
+    except PartitaError as error:
+        return error
+    return None
