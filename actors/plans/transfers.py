@@ -20,10 +20,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...errors import InvalidArgumentError
 from ...graph.dtypes import base_type
-from ...graph.partition import TransferProperties, transfer_of
-from ...rendezvous.key import ROOT_FRAME, Key
+from ...rendezvous.key import ROOT_FRAME
 from .columns import Flags, Ints
 from .draft import Draft
 from .keys import numbered_stems
@@ -93,21 +91,6 @@ def shares_of(graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool
         message_of = further
         groupings = [g.merged(first) for g, first in zip(groupings, ends.first_of_each(message_of), strict=True)]
     return ends.shares(groupings, message_of)
-
-
-def check_keys(graph: Graph) -> None:
-    """Raises InvalidArgumentError for a `_Send` or `_Recv` that came with a graph and whose attrs spell no key.
-
-    Transfers that partitioning made need no check.
-    """
-    for kind in graph.distinct_properties()[0]:
-        if kind.op_def.record.is_transfer and not isinstance(kind, TransferProperties):
-            try:
-                transfer = transfer_of(kind)
-                Key(*transfer.route, transfer.tensor_name)
-            except InvalidArgumentError as error:
-                node = next(node.name for node in graph.op_nodes() if node.properties is kind)
-                raise error.located(node=node, op=kind.op) from None
 
 
 def _count(message_of: Ints) -> int:

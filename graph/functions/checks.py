@@ -1,19 +1,16 @@
-"""What importing a graph says about its calls of functions, and what preparing it to run says about what they left.
+"""What importing a graph says about its calls of functions.
 
-Flows in: the properties of a node, and the library of its graph; a graph whose calls have been put into it. Flows out:
-nothing, or the error that TensorFlow raises when it imports the graph and looks into the function for the shapes of its
-results, or gets the graph ready to run. Always holds: a function that the library
-lacks is no error here, nor is one that is given values of other types: those are found when the graph is lowered or
-run; a function that calls itself is looked into once.
+Flows in: the properties of a node, and the library of its graph. Flows out: nothing, or the error that TensorFlow
+raises when it imports the graph and looks into the function for the shapes of its results. Always holds: a function
+that the library lacks is no error here, nor is one that is given values of other types: those are found when the graph
+is lowered or run; a function that calls itself is looked into once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...errors import InternalError, InvalidArgumentError
-from ..dtypes import dtype_name, types_compatible
-from ..graph import Graph
+from ...errors import InternalError
 from ..library.calls import called_function, flag
 from ..library.function_library import FunctionLibrary
 from ..ops.properties import NodeProperties
@@ -37,29 +34,6 @@ def check_call(node: NodeProperties, library: FunctionLibrary) -> None:
             inner = {properties for properties in body.graph.shared_properties() if properties is not None}
             waiting.append(_calls_among(inner, library))
     library.checked |= seen
-
-
-def check_input_types(graph: Graph) -> None:
-    """Raises InvalidArgumentError for an edge between ports of different types.
-
-    Only functions that do not fit what calls them make such edges, when they are lowered or inlined.
-    """
-    edges = graph.edge_arrays()
-    columns = edges.src.tolist(), edges.src_output.tolist(), edges.dst.tolist(), edges.dst_input.tolist()
-    kinds = graph.shared_properties()
-    for src, output, dst, port in zip(*columns, strict=True):
-        source, reader = kinds[src], kinds[dst]
-        if port < 0 or source is None or reader is None:
-            continue
-        given, wanted = source.output_types[output], reader.input_types[port]
-        if given is not wanted and not types_compatible(wanted, given):
-            name = graph.node_name(dst)
-            raise InvalidArgumentError(
-                f"Input {port} of node {name} was passed {dtype_name(given)} from {graph.node_name(src)}:{output} "
-                f"incompatible with expected {dtype_name(wanted)}.",
-                node=name,
-                op=reader.op,
-            )
 
 
 def _calls_among(nodes: Iterable[NodeProperties], library: FunctionLibrary) -> Iterator[NodeProperties]:
