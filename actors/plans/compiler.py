@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...graph.dtypes import DataType, base_type, is_ref
+from ...graph.invariants import are_checked
 from .assembler import Assembler
 from .binding import check_complete
 from .columns import Columns, Ints, columns_of
 from .deferred import End, launched
 from .distributed_loops import distributed_loop
 from .draft import Draft, draft_of
+from .invariants import check_plan
 from .layout import slots_of, template_of
 from .levels import Levels, Loop, levels_of, located, needs_levels
 from .local_loops import local_loop
@@ -79,6 +81,9 @@ def compile_plans(
     check_complete(binder for _, binder in parts)
     if any(_keeps_inputs(loop.columns) for own in levels for loop in own.loops):
         plans = [replace(plan, keeps_inputs=True) for plan in plans]
+    if are_checked():
+        for plan in plans:
+            check_plan(plan)
     return plans
 
 

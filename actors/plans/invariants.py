@@ -45,14 +45,8 @@ def _unlocked(plan: Plan) -> Iterator[tuple[int, ...]]:
     yield from (segment.unlocks for segment in plan.segments)
 
 
-def _before(plan: Plan) -> list[set[int]]:
-    """By segment: those that have ended when it begins. Raises for waits that nobody ends."""
-    needs: list[set[int]] = [set() for _ in plan.segments]
-    for number, segment in enumerate(plan.segments):
-        for after in segment.unlocks:
-            needs[after].add(number)
-    for need in needs[1:]:
-        need.add(0)  # it is posted before anybody asks for a message
+def _before(plan: Plan) -> list[int]:
+    """By segment, as bits: those that have ended when it begins. Raises for waits that nobody ends."""
     counted = Counter(after for segments in _unlocked(plan) for after in segments)
     for number, segment in enumerate(plan.segments):
         if segment.waits != counted[number]:
@@ -62,20 +56,18 @@ def _before(plan: Plan) -> list[set[int]]:
             raise _broken(plan, "segment 0 alone waits for nothing", f"segment {number} waits for {segment.waits}")
         if len(segment.origins) != sum(map(len, segment.chunks)):
             raise _broken(plan, "an instruction has a node", f"segment {number} has other numbers of them")
-    return _closure(plan, needs)
-
-
-def _closure(plan: Plan, needs: Sequence[set[int]]) -> list[set[int]]:
-    before: list[set[int] | None] = [None] * len(needs)
-    left = list(range(len(needs)))
-    while left:
-        ready = [number for number in left if all(before[need] is not None for need in needs[number])]
-        if not ready:
-            raise _broken(plan, "segments do not wait for each other in a circle", f"segments {left} do")
-        for number in ready:
-            before[number] = needs[number].union(*(before[need] or () for need in needs[number]))
-        left = [number for number in left if before[number] is None]
-    return [found or set() for found in before]
+    left = Counter(after for segment in plan.segments for after in segment.unlocks)
+    ready = [number for number in range(len(plan.segments)) if not left[number]]
+    before = [int(number > 0) for number in range(len(plan.segments))]  # 0 is posted before anybody waits for a message
+    for number in ready:
+        for after in plan.segments[number].unlocks:
+            before[after] |= before[number] | 1 << number
+            left[after] -= 1
+            if not left[after]:
+                ready.append(after)
+    if len(ready) < len(plan.segments):
+        raise _broken(plan, "segments do not wait for each other in a circle", f"{len(ready)} of them can run")
+    return before
 
 
 def _check_messages(plan: Plan) -> None:
@@ -95,16 +87,20 @@ def _held(plan: Plan) -> set[int]:
     return held | {argument.slot for argument in plan.arguments}
 
 
-def _check_slots(plan: Plan, before: Sequence[set[int]]) -> None:
-    held = _held(plan)
-    written = [set(_written(segment)) for segment in plan.segments]
-    writers = Counter(slot for slots in written for slot in slots)
+def _check_slots(plan: Plan, before: Sequence[int]) -> None:
+    held, arrived = _held(plan), _arrived(plan)
+    writers: dict[int, set[int]] = {}
     for number, segment in enumerate(plan.segments):
-        ended = {number, *before[number]}
-        there = held.union(*(slots for earlier in before[number] for slots in [written[earlier]]))
-        there = {slot for slot in there if writers[slot] <= 1}
-        there.update(held - writers.keys())
-        there.update(_arrived(plan, ended))
+        for slot in _written(segment):
+            writers.setdefault(slot, set()).add(number)
+    for number, segment in enumerate(plan.segments):
+        ended = before[number] | 1 << number
+        reads = {slot for _, instruction in instructions_of(segment) for slot in slots_read(instruction)}
+        there = {slot for slot in reads if slot in held and slot not in writers}
+        there.update(slot for slot in reads if any(ended >> after & 1 for after in arrived.get(slot, ())))
+        for slot in reads & writers.keys():
+            if len(writers[slot]) == 1 and before[number] >> min(writers[slot]) & 1:
+                there.add(slot)
         _check_order(plan, instructions_of(segment), there)
 
 
@@ -113,14 +109,14 @@ def _written(segment: Segment) -> Iterator[int]:
         yield from slots_written(instruction)
 
 
-def _arrived(plan: Plan, segments: set[int]) -> Iterator[int]:
-    """The slots of the messages and outputs that any of some segments has waited for."""
+def _arrived(plan: Plan) -> dict[int, tuple[int, ...]]:
+    """By slot of a message or of an output of a call: the segments that wait for it."""
+    found: dict[int, tuple[int, ...]] = {}
     for arrival in plan.arrivals:
-        if segments.intersection(arrival.segments):
-            yield from range(arrival.slot, arrival.slot + arrival.size)
+        found.update(dict.fromkeys(range(arrival.slot, arrival.slot + arrival.size), arrival.segments))
     for deferred in plan.deferred:
-        if segments.intersection(deferred.segments):
-            yield from (*deferred.outputs, deferred.token)
+        found.update(dict.fromkeys((*deferred.outputs, deferred.token), deferred.segments))
+    return found
 
 
 def _check_order(plan: Plan, instructions: Iterable[tuple[int, Instruction]], there: set[int]) -> None:
@@ -138,7 +134,7 @@ def _check_order(plan: Plan, instructions: Iterable[tuple[int, Instruction]], th
 
 def _check_results(plan: Plan) -> None:
     filled = _held(plan).union(*map(_written, plan.segments))
-    filled.update(_arrived(plan, set(range(len(plan.segments)))))
+    filled.update(_arrived(plan))
     for result in plan.results:
         if result.slot not in filled or result.slot < FIRST_FREE_SLOT:
             raise _broken(plan, "a result is in a slot that is filled", f"result {result.index} is not")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from partita.actors import Session, open_session
 from partita.devices.kernels import registry
 from partita.errors import CancelledError, InvalidArgumentError
 from partita.graph.builder import GraphBuilder
+from partita.graph.ops.registry import lookup_op
 from partita.graph.protos import GraphDef
 from tests.strategies import cpu
 
@@ -91,7 +93,8 @@ async def test_fast_kernels_stay_in_the_thread_of_the_loop(gate: Gate, devices: 
 async def test_kernels_that_wait_for_files_are_in_threads_from_the_first_step_on(
     gate: Gate, devices: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(registry, "_WAITING", {"Neg"})
+    neg = lookup_op("Neg")
+    monkeypatch.setattr(neg, "record", replace(neg.record, waits_for_files=True))
     async with open_session(fork(devices), f"cpu:{devices}", thread_limit_s=0) as session:
         (got,) = await session.run("y", {"x": TWO})
         assert got.tolist() == [2, 2]
