@@ -16,10 +16,10 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from ...errors import PartitaError
-from ..data_edges import Output
 from ..dtypes import Array, Shape
 from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
+from .data_edges import Output
 from .shape_functions import ShapeContext, broadcast_binary, lookup, unchanged
 
 Sizes: TypeAlias = "tuple[int, ...] | int"

@@ -18,11 +18,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from ...errors import InvalidArgumentError, NotFoundError
+from ..analysis.data_edges import Output
 from ..analysis.gradient_rules import Forward, Gradient, Gradients, IndexedSlices, is_registered, lookup, takes_none
 from ..analysis.sizes import Sizes, static
 from ..builder.handles import Tensor
 from ..builder.tensor_names import Name, Names, tensor_names
-from ..data_edges import Output
 from ..dtypes import Array, DataType, base_type, is_ref, item_size
 from ..graph import Graph
 from ..graphdef.sources import check_graph

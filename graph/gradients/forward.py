@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from ...errors import InvalidArgumentError
+from ..analysis.data_edges import DataEdges, Output
 from ..analysis.sizes import SizeFacts
 from ..builder.extension import Extension
 from ..builder.handles import Operation, Tensor
-from ..data_edges import DataEdges, Output
 from ..dtypes import Array, DataType, base_type
 from ..graph import Graph
 from ..library.calls import called_function

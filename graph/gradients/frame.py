@@ -17,8 +17,8 @@ from ..builder.handles import Operation, Tensor
 from ..dtypes import DataType
 
 if TYPE_CHECKING:
+    from ..analysis.data_edges import Output
     from ..builder.handles import Input
-    from ..data_edges import Output
     from .forward import ForwardGraph
     from .history import History
     from .liveness import Outcome

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..analysis.data_edges import DataEdges, Output
 from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
-from ..data_edges import DataEdges, Output
 from ..graph import Graph
 from ..ops.record import NodeClass
 from .loops import Loop, Loops

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 
 from ...errors import UnimplementedError
 from ..analysis.control_flow import build_control_flow_info
+from ..analysis.data_edges import DataEdges, Output
 from ..columns import SINK_ID
-from ..data_edges import DataEdges, Output
 from ..graph import Graph
 from ..ops.record import NodeClass
 

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from ...errors import InternalError
-from ..data_edges import Output
+from ..analysis.data_edges import Output
 from ..dtypes import DataType
 from ..graph import Graph
 from ..node import Node
