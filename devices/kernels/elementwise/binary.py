@@ -152,7 +152,7 @@ def shift(node: Construction) -> Kernel:
     return broadcasting_binary(lambda x, y: moved(x, y.clip(0, width - 1)))
 
 
-@kernel("AddN")
+@kernel("AddN", "AccumulateNV2")
 def add_n(node: Construction) -> Kernel:
     """The sum of tensors of one shape, in TensorFlow's order: n mod 8 (8 or 9 for 0 or 1), then eights."""
     count = len(node.input_types)
@@ -166,7 +166,7 @@ def add_n(node: Construction) -> Kernel:
         for i, value in enumerate(inputs):
             if value.shape != shape:
                 raise InvalidArgumentError(
-                    f"Inputs to operation {node.name} of type AddN must have the same size and shape. "
+                    f"Inputs to operation {node.name} of type {node.op} must have the same size and shape. "
                     f" Input 0: {shape_text(shape)} != input {i}: {shape_text(value.shape)}"
                 )
         if variants:

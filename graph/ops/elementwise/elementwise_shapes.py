@@ -51,6 +51,12 @@ def _certain(a: Sequence[int | None], b: Sequence[int | None]) -> bool:
     return all(1 in pair or None not in pair for pair in zip(reversed(a), reversed(b), strict=False))
 
 
+@shape_fn("AccumulateNV2")
+def accumulate(c: ShapeContext) -> Sequence[Shape]:
+    """The shape that the node says its inputs have."""
+    return (c.attrs["shape"],)
+
+
 @shape_fn("ApproximateEqual")
 def approximate_equal(c: ShapeContext) -> Sequence[Shape]:
     """The one shape that both operands have."""

@@ -169,6 +169,12 @@ def test_add_n_is_a_sum(count: int, dtype: np.dtype[Any], seed: int) -> None:
     np.testing.assert_allclose(actual, exact, rtol=rtol * count, atol=rtol * count)
 
 
+def test_accumulating_is_adding() -> None:
+    """AccumulateNV2 adds as AddN does; its shape is the one that it declares."""
+    x, y = np.array([1, 2], np.float32), np.array([3, 4], np.float32)
+    assert check_shapes("AccumulateNV2", [x, y], shape=(2,)).tolist() == [4, 6]
+
+
 def test_add_n_wants_one_shape() -> None:
     """It does not broadcast; the shape function merges what is known."""
     with pytest.raises(InvalidArgumentError, match=r"same size and shape.*Input 0: \[3\] != input 1: \[1\]"):

@@ -1,0 +1,74 @@
+"""Records of ops: what rows may say, and that what is attached to an op agrees with them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from partita.devices.kernels import registry as kernels
+from partita.errors import AlreadyExistsError
+from partita.graph.analysis import gradient_rules as gradients
+from partita.graph.ops import record as records
+from partita.graph.ops import registry
+from partita.graph.ops.record import NodeClass, families, record_of
+from partita.graph.ops.registry import find_op, op_names, register_op
+from partita.graph.protos import OpDef
+
+LOADED = "import sys; print(sorted(m for m in sys.modules if m.startswith('partita.devices.kernels.')))"
+
+
+def test_every_row_is_of_a_registered_op() -> None:
+    """A row for a misspelt name would say nothing to anybody."""
+    assert not [op for ops in families().values() for op in ops if find_op(op) is None]
+
+
+def test_deferred_kernels_are_those_of_ops_that_wait() -> None:
+    """The registration of a kernel and the record agree."""
+    kernels.registered_ops()
+    waiting = {op for op in kernels._DEFERRED if kernels.is_ours(op)}
+    assert waiting == {op for ops in families().values() for op in ops if record_of(op).waits}
+
+
+def test_a_flat_op_has_no_rule() -> None:
+    """What flows back is said once."""
+    assert not [op for op in gradients.table() if record_of(op).is_flat]
+
+
+def test_an_op_without_a_row_has_a_record_that_says_nothing() -> None:
+    """Names of functions are ops too."""
+    record = record_of("a_function_of_mine")
+    assert (record.family, record.node_class, record.calls, record.waits) == ("", NodeClass.OTHER, None, False)
+
+
+def test_ops_of_tensorflows_tests_are_flagged() -> None:
+    """A, B, Foo1 and their kin, and the three that tests of its executor use."""
+    flagged = {op for op in op_names() if record_of(op).is_test_only}
+    assert {"A", "B", "Foo1", "Foo2", "Foo3", "Delay", "Error", "InvalidRefType"} <= flagged
+    assert not flagged & {"Add", "NoOp", "Fact"}
+
+
+def test_looking_up_an_op_loads_its_family_alone() -> None:
+    """Whoever multiplies matrices does not wait for the kernels of strings."""
+    code = f"from partita.devices.kernels.registry import lookup; assert lookup('MatMul'); {LOADED}"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert "kernels.linalg.matmul" in loaded
+    assert "kernels.strings" not in loaded
+
+
+def test_facts_of_own_ops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`register_op` takes them; nothing else does."""
+    monkeypatch.setattr(records, "_records", dict(records._records))
+    monkeypatch.setattr(registry, "_signatures", dict(registry._signatures))
+    signature = register_op(OpDef(name="MineTakesLong"), takes_long=True, waits_for_files=True)
+    assert signature.record is record_of("MineTakesLong")
+    assert signature.record.takes_long
+    assert not signature.record.is_flat
+
+
+def test_ours_comes_before_what_a_user_registers() -> None:
+    """Also where nobody has asked for the family before: the second registration is the user's."""
+    code = "from partita.devices.kernels.registry import kernel; kernel('StringLower')(lambda node: None)"
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert f"{AlreadyExistsError.__name__}: op 'StringLower' has a kernel already" in done.stderr
