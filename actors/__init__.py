@@ -6,6 +6,9 @@ async with open_session(graph_def, "cpu:4") as session:
 with BlockingSession(graph_def, "cpu:4") as session:        scripts and notebooks
     (loss,) = session.run("loss:0", {"x:0": batch})
 
+async with open_cluster_session(graph_def, "cluster.toml") as session:      a worker for each task
+    (loss,) = await session.run("loss:0", {"x:0": batch})
+
 async with open_saved_model("model", devices="cpu:4") as model:
     scores = (await model.run({"x": batch}))["scores"]
 
@@ -21,6 +24,7 @@ from ..lazy import load_lazily
 if TYPE_CHECKING:
     from ..graph import RunMetadata, RunOptions
     from .sessions.blocking import BlockingSession
+    from .sessions.cluster_session import open_cluster_session
     from .sessions.saved_model import SavedModelSession, open_saved_model
     from .sessions.session import Session, open_session
     from .sessions.session_callable import SessionCallable
@@ -32,6 +36,7 @@ __all__ = [
     "SavedModelSession",
     "Session",
     "SessionCallable",
+    "open_cluster_session",
     "open_saved_model",
     "open_session",
 ]
@@ -42,6 +47,7 @@ load_lazily(
         ".graph": ["RunMetadata", "RunOptions"],
         "sessions.blocking": ["BlockingSession"],
         "sessions.saved_model": ["SavedModelSession", "open_saved_model"],
+        "sessions.cluster_session": ["open_cluster_session"],
         "sessions.session": ["Session", "open_session"],
         "sessions.session_callable": ["SessionCallable"],
     },

@@ -56,6 +56,11 @@ def frame_text(frame_id: int | str, iter_id: int) -> str:
     return f"{frame_id}:{iter_id}"
 
 
+def edge_of(key: str) -> str:
+    """The name of the tensor that travels under a key. The key is one that parses."""
+    return key.split(";", 4)[3]
+
+
 def source(key: str) -> tuple[str, int]:
     """The device that sends under a key, and the incarnation that is meant. The key is one that parses."""
     src_device, incarnation, _rest = key.split(";", 2)

@@ -16,6 +16,7 @@ from ...devices.state import DeviceState
 from ...errors import InternalError
 from ...graph.passes.client_graph import rewrite_graph_for_execution
 from ...rendezvous import Key
+from ...rendezvous.key import edge_of
 from ..plans.binding import Binder, check_complete
 from ..plans.instructions import DEAD, read
 from .frames import Token
@@ -41,14 +42,14 @@ class SimpleRendezvous:
         """Hands over a tensor; InternalError for a dead one, and for a second one of that name."""
         if value is DEAD:
             raise InternalError("Send of a dead tensor")
-        name = Key.parse(key).edge_name
+        name = edge_of(key)
         if name in self._table:
             raise InternalError("Send of an already sent tensor")
         self._table[name] = value
 
     def recv(self, key: str) -> Any:
         """The tensor that was sent; InternalError when there is none."""
-        name = Key.parse(key).edge_name
+        name = edge_of(key)
         if name not in self._table:
             raise InternalError(f"Did not find key {key}")
         return self._table[name]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from partita.errors import InvalidArgumentError
 from partita.rendezvous import Key
-from partita.rendezvous.key import ROOT_FRAME, frame_text, source, stem, stems
+from partita.rendezvous.key import ROOT_FRAME, edge_of, frame_text, source, stem, stems
 
 WORDS = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,5}", fullmatch=True)
 NUMBERS = st.integers(0, 10**6).map(str)
@@ -68,8 +68,9 @@ def test_the_stem_spells_other_iterations(key: Key, frame_id: int, iter_id: int)
 
 @given(KEYS)
 def test_a_key_tells_its_source(key: Key) -> None:
-    """Without being parsed."""
+    """And its tensor, without being parsed."""
     assert source(str(key)) == (key.src_device, key.src_incarnation)
+    assert edge_of(str(key)) == key.edge_name
 
 
 @pytest.mark.parametrize("odd", ["0:0:0", "x", "1:", ":1", "-1:2", " "])

@@ -11,7 +11,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from partita.actors import RunMetadata, RunOptions, Session, open_session
+from partita.actors import RunOptions, Session, open_session
 from partita.actors.plans.compiler import compile_plans
 from partita.actors.sessions import graph_manager
 from partita.actors.sessions import session as session_module
@@ -265,38 +265,7 @@ async def test_generated_names_go_on_counting_over_requests() -> None:
         assert transfers(session, "n1:0") == {"n0/_4", "n0/_5", "n1/_6", "n1/_7"}
 
 
-# Options
-
-
-async def test_partition_graphs_are_returned_when_asked_for() -> None:
-    metadata = RunMetadata()
-    await run(chain(), "n2", {"x": 1.0}, options=RunOptions(output_partition_graphs=True), metadata=metadata)
-    names = [{node.name for node in graph.node} for graph in metadata.partition_graphs]
-    assert len(names) == 2
-    assert {"_arg_x_0_0", "n0", "n2", "_retval_n2_0_0"} < names[0] | names[1]
-    assert not metadata.step_stats.dev_stats
-
-
-async def test_a_trace_has_every_node_but_transfers_and_the_same_values() -> None:
-    metadata = RunMetadata()
-    options = RunOptions(trace_level=RunOptions.SOFTWARE_TRACE)
-    (got,) = await run(chain(), "n2", {"x": 2.0}, options=options, metadata=metadata)
-    assert got == -2
-    nodes = {device.device: [s.node_name for s in device.node_stats] for device in metadata.step_stats.dev_stats}
-    assert nodes == {cpu(0): ["n0", "n2"], cpu(1): ["n1"]}
-    stats = metadata.step_stats.dev_stats[0].node_stats[0]
-    assert stats.timeline_label.endswith(" = Neg")
-    assert 0 <= stats.op_start_rel_micros <= stats.op_end_rel_micros <= stats.all_end_rel_micros
-
-
-async def test_every_traced_step_of_a_request_has_a_trace_of_its_own() -> None:
-    """Though its plans are made once."""
-    options = RunOptions(trace_level=RunOptions.FULL_TRACE)
-    async with open_session(chain(), "cpu:2") as session:
-        for value in (1.0, 2.0, 3.0):
-            metadata = RunMetadata()
-            assert await session.run("n2", {"x": value}, options=options, metadata=metadata) == [-value]
-            assert sum(len(device.node_stats) for device in metadata.step_stats.dev_stats) == 3
+# Time limits and large requests
 
 
 async def test_a_step_that_takes_longer_than_allowed_fails_and_the_session_goes_on(
