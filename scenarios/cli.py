@@ -207,6 +207,38 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: f
 
 
 @cli.command()
+@_placement_options
+@click.option(
+    "--stage",
+    type=click.Choice(["raw", "lowered", "placed", "pruned", "partitioned", "plan"]),
+    default="partitioned",
+    show_default=True,
+    help="How far the graph has come on its way to the devices.",
+)
+@click.option("--device", metavar="NAME", help='Show what is on one device, "gpu:1" or its full name.')
+@click.option("--node", "pattern", metavar="PATTERN", help='Show the nodes whose names fit, "layer1/*".')
+@_json_option
+def show(
+    stage: str, device: str | None, pattern: str | None, as_json: bool, **flags: Any
+) -> None:  # Any: flags differ in type
+    """Print GRAPH as text, at one stage of its way to the devices.
+
+    A line per node, inputs first: name, output types, op, inputs, attrs, device. The stages are the graph as its file
+    has it (raw), with loops and conditionals made of plain nodes (lowered), with a device for every node (placed),
+    reduced to the request (pruned), cut into one graph per device (partitioned), and compiled (plan).
+
+    \b
+    Examples:
+      partita show model.pb --feed x --fetch logits --devices "cpu:1,gpu:2" --device gpu:1
+      partita show model.pb --stage raw --node "layer1/*"
+    """
+    from .commands.request import Request
+    from .commands.show import show as execute
+
+    execute(Request(**flags), stage, device, pattern, as_json)
+
+
+@cli.command()
 @click.argument("graph", type=_FILE)
 @_tags_option
 @_json_option

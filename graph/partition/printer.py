@@ -11,18 +11,28 @@ Neg: float = Neg(x/_1)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from ..analysis.transfers import Route, transfer_of
 from ..graph import Graph
 from ..printer import graph_text
 
 
-def partitions_text(partitions: Mapping[str, Graph], *, only: Callable[[str], bool] = lambda _name: True) -> str:
-    """The text of every partition under the name of its location, in the order given; `only` is as in `graph_text`."""
+def partitions_text(
+    partitions: Mapping[str, Graph],
+    *,
+    only: Callable[[str], bool] = lambda _name: True,
+    shown: Collection[str] | None = None,
+) -> str:
+    """The text of every partition under the name of its location, in the order given.
+
+    `only` is as in `graph_text`; `shown` are the locations whose text is wanted, all of them unless given.
+    """
     peers = _peers(partitions)
     blocks = []
     for location, part in partitions.items():
+        if shown is not None and location not in shown:
+            continue
         count, _, lines = graph_text(part, only=only, peers=peers[location]).partition("\n")
         place = count.removesuffix(f" @{location}")
         blocks.append("\n".join(filter(None, [f"{location}: {place}", lines])))

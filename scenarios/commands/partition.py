@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ...devices.pipeline import Imported
+from ...devices.pipeline import Imported, Placed, Pruned
 from ...graph import Graph, save_graph_def, to_graph_def
 from ...graph.columns import SINK_ID
 from ...graph.device_name import parse_full_name
@@ -51,14 +51,28 @@ def place_and_cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
     Raises ConfigurationError for what cannot be lowered or placed, for names that do not exist, or when nothing is left
     to run.
     """
+    return cut_of(prune(place(loaded, screen), loaded, screen), screen)
+
+
+def place(loaded: Loaded, screen: Screen) -> Placed:
+    """The graph of the request lowered and placed; ConfigurationError for what cannot be."""
     asked = loaded.graph.device_names()
     with (
         screen.working(f"placing {of_nodes(loaded.graph)}"),
         placing(loaded.request, loaded.cluster, asked),
     ):
-        placed = Imported(loaded.pipeline, loaded.graph).lower().place()
-    with screen.working(f"cutting {of_nodes(placed.graph)}"), configuring():
-        pruned = placed.prune(tuple(loaded.feeds), loaded.fetches, loaded.targets, with_shapes=True)
+        return Imported(loaded.pipeline, loaded.graph).lower().place()
+
+
+def prune(placed: Placed, loaded: Loaded, screen: Screen) -> Pruned:
+    """What is left for the request; ConfigurationError for names that do not exist."""
+    with screen.working(f"pruning {of_nodes(placed.graph)}"), configuring():
+        return placed.prune(tuple(loaded.feeds), loaded.fetches, loaded.targets, with_shapes=True)
+
+
+def cut_of(pruned: Pruned, screen: Screen) -> dict[str, Graph]:
+    """The graph of each device, in the order of the cluster; ConfigurationError when nothing is left to run."""
+    with screen.working(f"cutting {of_nodes(pruned.graph)}"), configuring():
         parts = pruned.cut().in_order()
         if not any(part.num_nodes > SINK_ID + 1 for part in parts.values()):
             raise ConfigurationError("the request leaves no node to run; fetch or target something")

@@ -42,6 +42,10 @@ class Screen:
         """One line of the result, as it is."""
         self.out.print(Text(text))
 
+    def text(self, text: str) -> None:
+        """A text of many lines, as it is: neither wrapped nor coloured."""
+        self.out.file.write(f"{text}\n")
+
     def json(self, document: object) -> None:
         """A JSON document, without colours or wrapping, and nothing else."""
         self.out.file.write(json.dumps(document, indent=2, allow_nan=False) + "\n")

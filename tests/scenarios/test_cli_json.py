@@ -50,6 +50,7 @@ def calls(folder: Path) -> dict[str, list[object]]:
         "run": ["run", folder / "g.pb", *fed, "--out", folder / "out.npz"],
         "simulate": ["simulate", folder / "g.pb", *fed],
         "partition": ["partition", folder / "g.pb", *fed, "--out", folder / "parts"],
+        "show": ["show", folder / "g.pb", *fed],
         "inspect": ["inspect", folder / "g.pb"],
         "scenario": ["scenario"],
         "devices": ["devices"],

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.errors import InvalidArgumentError, NotFoundError
-from partita.graph import Graph, GraphDef, NodeDef, graph_def_to_graph, partition
+from partita.graph import Graph, GraphDef, NodeDef, graph_def_to_graph, partition, split_graph
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from tests.strategies import cpu
@@ -75,18 +75,20 @@ def test_a_loop_on_one_device_gets_nothing() -> None:
 
 def test_names_are_drawn_loop_by_loop_and_the_constant_last() -> None:
     """enter, merge, switch, next iteration, constant: in this order, each with the consumer's name."""
-    nodes = nodes_of(partition(a_loop([cpu(1), cpu(1)])))
-    made = sorted(
-        (n.name for n in nodes.values() if "f/body0/_" in n.name), key=lambda name: int(name.rpartition("_")[2])
-    )
-    assert [(name, nodes[name].op) for name in made[:5]] == [
-        ("_cloopf/body0/_0", "Enter"),
-        ("_cloopf/body0/_1", "Merge"),
-        ("_cloopf/body0/_2", "Switch"),
-        ("_cloopf/body0/_3", "NextIteration"),
-        ("f/body0/_4", "Const"),
-    ]
-    assert list(nodes["_cloopf/body0/_0"].input) == ["f/body0/_4"]
+    part = split_graph(a_loop([cpu(1), cpu(1)]))[cpu(1)]
+    expected = f"""\
+10 nodes @{cpu(1)}
+f/body0/_4: float = Const() {{value=[0]}}
+_cloopf/body0/_0: float = Enter(f/body0/_4) {{frame_name="f"}}
+_cloopf/body0/_1: float, int32 = Merge(_cloopf/body0/_0, _cloopf/body0/_3)
+f/switch/_11: float = _Recv(^_cloopf/body0/_1) {{edge_8_f/switch from CPU:0}}
+f/body0: float = Neg(f/switch/_11)
+f/body1: float = Neg(f/body0)
+f/body1/_12 = _Send(f/body1) {{edge_10_f/body1 to CPU:0}}
+f/cond/_15: bool = _HostRecv(^_cloopf/body0/_1) {{edge_16_f/cond from CPU:0}}
+_cloopf/body0/_2: float, float = Switch(_cloopf/body0/_1, f/cond/_15)
+_cloopf/body0/_3: float = NextIteration(_cloopf/body0/_2:1)"""
+    assert str(part) == expected
 
 
 def test_the_gate_of_the_outer_frame_starts_the_inner_control_loop() -> None:

@@ -11,6 +11,7 @@ from partita.errors import InternalError, InvalidArgumentError, NotFoundError
 from partita.graph import DataType, Edge, Graph, NodeDef, PartitionOptions, graph_def_to_graph, partition, split_graph
 from partita.graph.builder import GraphBuilder
 from partita.graph.partition import name_counter, transfer_of
+from partita.graph.partition.printer import partitions_text
 from tests.strategies import GraphCase, placed_cases
 
 CPU0, CPU1, GPU0 = (f"/job:localhost/replica:0/task:0/device:{name}" for name in ("CPU:0", "CPU:1", "GPU:0"))
@@ -53,20 +54,24 @@ def diamond(b: GraphBuilder) -> None:
 
 def test_a_tensor_crosses_once_per_destination_and_control_apart_from_data() -> None:
     """Two readers share one pair; the control edge goes by an empty constant and arrives as an identity."""
-    nodes = _nodes(placed(diamond))
-    assert {name: node.op for name, node in nodes.items() if "/_" in name} == {
-        "x/_0": "_Send",
-        "x/_1": "_Recv",
-        "x/ctrl/_2": "Const",
-        "x/_3": "_Send",
-        "x/_4": "_Recv",
-        "x/_5": "Identity",
-    }
-    assert (list(nodes["a"].input), list(nodes["b"].input), list(nodes["c"].input)) == (["x/_1"], ["x/_1"], ["^x/_5"])
-    assert list(nodes["x/ctrl/_2"].input) == ["^x"]
-    assert nodes["x/_0"].attr["tensor_name"].s == nodes["x/_1"].attr["tensor_name"].s == b"edge_1_x"
+    parts = split_graph(placed(diamond))
+    expected = f"""\
+{CPU0}: 4 nodes
+x: float = Placeholder() {{shape=[]}}
+x/_0 = _Send(x) {{edge_1_x to x/_1 @CPU:1}}
+x/ctrl/_2: float = Const(^x) {{value=[0]}}
+x/_3 = _Send(x/ctrl/_2) {{edge_3_x to x/_4 @CPU:1}}
+
+{CPU1}: 6 nodes
+x/_1: float = _Recv() {{edge_1_x from x/_0 @CPU:0}}
+a: float = Neg(x/_1)
+b: float = Abs(x/_1)
+x/_4: float = _Recv() {{edge_3_x from x/_3 @CPU:0}}
+x/_5: float = Identity(x/_4)
+c = NoOp(^x/_5)"""
+    assert partitions_text(parts) == expected
+    nodes = {node.name: node for part in parts.values() for node in part.to_graph_def().node}
     assert (nodes["x/_0"].attr["_src"].s, nodes["x/_1"].attr["_dst"].s) == (b"x", b"a")
-    assert int(nodes["x/_1"].attr["tensor_type"].type) == DataType.FLOAT
 
 
 def test_names_and_incarnations_come_from_the_options() -> None:
@@ -85,11 +90,23 @@ def test_edges_are_cast_on_the_way() -> None:
     def to_bfloat16(edge: Edge) -> DataType:
         return DataType.FLOAT if edge.is_control else DataType.BFLOAT16
 
-    nodes = _nodes(placed(diamond), PartitionOptions(should_cast=to_bfloat16))
-    assert [nodes[f"x/_{i}"].op for i in range(4)] == ["Cast", "_Send", "_Recv", "Cast"]
-    assert nodes["x/_0"].attr["Truncate"].b
-    assert not nodes["x/_3"].attr["Truncate"].b
-    assert list(nodes["a"].input) == ["x/_3"]
+    expected = f"""\
+{CPU0}: 5 nodes
+x: float = Placeholder() {{shape=[]}}
+x/_0: bfloat16 = Cast(x) {{Truncate=true}}
+x/_1 = _Send(x/_0) {{edge_1_x to x/_2 @CPU:1}}
+x/ctrl/_4: float = Const(^x) {{value=[0]}}
+x/_5 = _Send(x/ctrl/_4) {{edge_3_x to x/_6 @CPU:1}}
+
+{CPU1}: 7 nodes
+x/_2: bfloat16 = _Recv() {{edge_1_x from x/_1 @CPU:0}}
+x/_3: float = Cast(x/_2)
+a: float = Neg(x/_3)
+b: float = Abs(x/_3)
+x/_6: float = _Recv() {{edge_3_x from x/_5 @CPU:0}}
+x/_7: float = Identity(x/_6)
+c = NoOp(^x/_7)"""
+    assert partitions_text(split_graph(placed(diamond), PartitionOptions(should_cast=to_bfloat16))) == expected
 
 
 def test_host_and_device_memory_of_one_device_are_joined_by_a_pair() -> None:
@@ -101,10 +118,14 @@ def test_host_and_device_memory_of_one_device_are_joined_by_a_pair() -> None:
             shape = b.op("Shape", x, name="shape", out_type="int64")
             b.op("Cast", shape, name="float", DstT="float32")
 
-    nodes = _nodes(placed(build))
-    assert (nodes["shape/_0"].op, nodes["shape/_1"].op) == ("_HostSend", "_Recv")
-    assert list(nodes["shape/_1"].input) == ["^shape/_0"]
-    assert list(nodes["float"].input) == ["shape/_1"]
+    expected = f"""\
+{GPU0}: 5 nodes
+x: float = Placeholder() {{shape=[?]}}
+shape: int64 = Shape(x)
+shape/_0 = _HostSend(shape) {{edge_2_shape to shape/_1 @GPU:0}}
+shape/_1: int64 = _Recv(^shape/_0) {{edge_2_shape from shape/_0 @GPU:0}}
+float: float = Cast(shape/_1)"""
+    assert partitions_text(split_graph(placed(build))) == expected
 
 
 def test_reference_edges_share_nothing_and_wait() -> None:
@@ -118,10 +139,19 @@ def test_reference_edges_share_nothing_and_wait() -> None:
             b.op("AddV2", v, y, name="a")
             b.op("AddV2", v, y, name="b")
 
-    nodes = _nodes(placed(build))
-    assert [nodes[f"v/_{i}"].op for i in range(4)] == ["_Send", "_Recv", "_Send", "_Recv"]
-    assert list(nodes["v/_1"].input) == list(nodes["v/_3"].input) == ["^y"]
-    assert nodes["v/_1"].attr["_start_time"].i == 0
+    expected = f"""\
+{CPU0}: 3 nodes
+v: float_ref = VariableV2() {{shape=[]}}
+v/_0 = _Send(v) {{edge_1_v to v/_1 @CPU:1}}
+v/_2 = _Send(v) {{edge_3_v to v/_3 @CPU:1}}
+
+{CPU1}: 5 nodes
+y: float = Placeholder() {{shape=[]}}
+v/_1: float = _Recv(^y) {{edge_1_v from v/_0 @CPU:0, _start_time=0}}
+a: float = AddV2(v/_1, y)
+v/_3: float = _Recv(^y) {{edge_3_v from v/_2 @CPU:0, _start_time=0}}
+b: float = AddV2(v/_3, y)"""
+    assert partitions_text(split_graph(placed(build))) == expected
 
 
 def test_start_times_are_recorded_and_a_shared_recv_takes_the_earliest() -> None:

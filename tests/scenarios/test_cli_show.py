@@ -1,0 +1,50 @@
+"""`partita show`: the text of every stage, what is chosen of it, and what cannot be shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios.command_line import CPU, CommandLine, assert_one_clear_line
+
+STAGES = ["raw", "lowered", "placed", "pruned", "partitioned", "plan"]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_is_printed_the_same_each_time(partita: CommandLine, graph: Path, stage: str) -> None:
+    flags = ["--feed", "x", "--devices", "cpu:2", "--stage", stage]
+    text = partita.done("show", graph, *flags)
+    assert text == partita.done("show", graph, *flags)
+    assert "MatMul" in text
+
+
+def test_the_parts_are_shown_with_their_transfers(partita: CommandLine, graph: Path) -> None:
+    """Without --stage the graph of each device is printed, with --device that of one."""
+    text = partita.done("show", graph, "--feed", "x", "--devices", "cpu:2")
+    assert [line.split(": ")[0] for line in text.splitlines() if line.startswith("/job")] == [f"{CPU}0", f"{CPU}1"]
+    one = partita.done("show", graph, "--feed", "x", "--devices", "cpu:2", "--device", "cpu:1")
+    assert one in f"{text}\n"
+    assert "_Recv" in one
+    assert one == partita.done("show", graph, "--feed", "x", "--devices", "cpu:2", "--device", f"{CPU}1")
+
+
+def test_nodes_are_chosen_by_name_and_device(partita: CommandLine, graph: Path) -> None:
+    text = partita.done("show", graph, "--stage", "raw", "--node", "y*").splitlines()
+    assert len(text) == 2
+    assert text[1].startswith("y: float = ")
+    placed = partita.done("show", graph, "--stage", "placed", "--devices", "cpu:2", "--device", "cpu:1").splitlines()
+    assert all(line.endswith("@CPU:1") for line in placed[1:])
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        (["--stage", "raw", "--device", "cpu:0"], "nothing is on a device yet in a raw graph"),
+        (["--stage", "plan", "--node", "x"], "a plan has instructions, not nodes"),
+        (["--devices", "cpu:2", "--device", "gpu:0"], "there is no device 'gpu:0'; the cluster has cpu:0, cpu:1"),
+        (["--fetch", "nothing"], "nothing"),
+    ],
+)
+def test_what_cannot_be_shown(partita: CommandLine, graph: Path, flags: list[str], problem: str) -> None:
+    assert_one_clear_line(partita("show", graph, *flags), 2, problem)
