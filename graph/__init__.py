@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         rewrite_graph_for_execution,
     )
     from .passes.lower_functional import lower_functional
-    from .passes.pipeline import Optimisations, optimize
+    from .passes.optimizer import Optimisations, optimize
     from .protos import (
         AttrValue,
         ConfigProto,
@@ -156,7 +156,7 @@ load_lazily(
             "rewrite_graph_for_execution",
         ],
         "passes.lower_functional": ["lower_functional"],
-        "passes.pipeline": ["Optimisations", "optimize"],
+        "passes.optimizer": ["Optimisations", "optimize"],
         "protos": [
             "AttrValue",
             "ConfigProto",

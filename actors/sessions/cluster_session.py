@@ -19,7 +19,7 @@ from ...devices.visible import filtered
 from ...graph import ConfigProto
 from ...graph.dtypes import DataType, base_type
 from ...graph.partition import name_counter
-from ...graph.passes.pipeline import Optimisations
+from ...graph.passes.optimizer import Optimisations
 from ...graph.tasks import MASTER_SEPARATOR
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
 from .config_checks import check_config, own_copy

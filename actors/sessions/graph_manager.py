@@ -28,7 +28,7 @@ from ...graph.analysis.cost_graph import CostModels
 from ...graph.device_name import find_full_name
 from ...graph.graph import Graph
 from ...graph.graphdef.sources import parse_graph_def
-from ...graph.passes.pipeline import NO_OPTIMISATIONS, Optimisations
+from ...graph.passes.optimizer import NO_OPTIMISATIONS, Optimisations
 from ...graph.tasks import WORKER_SEPARATOR
 from ...rendezvous import WorkerRendezvous
 from ...rendezvous.incarnations import refuse_stale, stale

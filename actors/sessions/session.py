@@ -26,7 +26,7 @@ from ...devices.pipeline import Pipeline
 from ...errors import AbortedError, CancelledError, PartitaError, UnimplementedError
 from ...graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ...graph.builder.tensor_names import tensor_names
-from ...graph.passes.pipeline import Optimisations
+from ...graph.passes.optimizer import Optimisations
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
 from ..running.ports import Feeds, split_feeds
 from .config_checks import check_options, own_copy, usable_devices

@@ -44,7 +44,7 @@ from ...graph.passes.body_graph import body_graph, stateful_nodes
 from ...graph.passes.client_graph import typed_client_graph
 from ...graph.passes.constant_folding import Evaluator
 from ...graph.passes.lower_functional import lower_functional
-from ...graph.passes.pipeline import NO_OPTIMISATIONS, Optimisations, optimize
+from ...graph.passes.optimizer import NO_OPTIMISATIONS, Optimisations, optimize
 from ...graph.passes.static_shapes import shapes_of_fed
 from ...graph.tasks import partition_by_task, partition_within_task
 from ..cluster import Cluster
