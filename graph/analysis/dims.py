@@ -84,6 +84,11 @@ def shape_from(c: ShapeContext, index: int) -> Shape:
     return None if count is None else (None,) * count
 
 
+def ranked_shape_from(c: ShapeContext, index: int, rank: int) -> tuple[int | None, ...]:
+    """As `shape_from`, of that rank: sizes are unknown where the value is; InvalidArgumentError for another rank."""
+    return with_rank(shape_from(c, index), rank)
+
+
 def reshaped(shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
     """The sizes a tensor of that shape gets by Reshape; one -1 among `sizes` is inferred.
 

@@ -18,8 +18,9 @@ from ....errors import FailedPreconditionError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..carried import sum_of
+from ..checks import require
+from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel, simple
-from ..support import in_float32, require
 from .broadcasting import broadcasting_binary
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from ....errors import UnimplementedError
 from ....graph.dtypes import Array, dtype_name, numpy_dtype
+from ..half_types import BFLOAT16
 from ..registry import Construction, Kernel, kernel
-from ..support import BFLOAT16
 
 _E5M2, _E4M3 = np.dtype(ml_dtypes.float8_e5m2), np.dtype(ml_dtypes.float8_e4m3fn)
 _FLOAT8 = frozenset({_E5M2, _E4M3})

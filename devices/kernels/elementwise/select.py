@@ -13,8 +13,8 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, numpy_dtype
+from ..checks import require
 from ..registry import Construction, Kernel, kernel, simple
-from ..support import require
 
 
 def _select_broadcast(condition: Array, then: Array, otherwise: Array) -> Any:

@@ -14,8 +14,8 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType
+from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
-from ..support import in_float32
 from .broadcasting import broadcasting
 from .igamma import igamma_grad_a, random_gamma_grad, scipy_special
 

@@ -17,8 +17,8 @@ import numpy as np
 from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..carried import zeros_like
+from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel, simple
-from ..support import in_float32
 from .broadcasting import broadcasting_binary
 from .tanh import tanh_float32
 

@@ -19,8 +19,8 @@ from ....graph.formats.bundle_merge import merge_bundles
 from ....graph.formats.bundle_reader import BundleReader
 from ....graph.formats.bundle_writer import BundleWriter
 from ....graph.formats.slice_keys import decode_name
+from ..checks import require
 from ..registry import Construction, Kernel, kernel, outputs
-from ..support import require
 
 
 def _prefix_and_parts(

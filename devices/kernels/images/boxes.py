@@ -13,8 +13,9 @@ import numpy as np
 from ....errors import OutOfRangeError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..checks import require
+from ..half_types import widen
 from ..registry import Construction, Kernel, kernel
-from ..support import require, widen
 
 
 def sample_places(first: Array, last: Array, size: int, new: int) -> Array:

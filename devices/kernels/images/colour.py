@@ -11,8 +11,9 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..checks import require
+from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
-from ..support import in_float32, require
 
 
 def _check(images: Array) -> None:

@@ -15,8 +15,9 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
+from ..checks import require
+from ..half_types import is_half
 from ..registry import Construction, Kernel, kernel
-from ..support import is_half, require
 
 # (input size, output size) -> weights [output, input] of one axis
 AxisWeights = Callable[[int, int], Array]

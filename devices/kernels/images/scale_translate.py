@@ -14,8 +14,8 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from ..support import require
 
 
 def _lanczos(radius: float) -> Callable[[Array], Array]:

@@ -12,8 +12,8 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.ops.linalg.einsum_shapes import Equation, parse_equation
+from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
-from ..support import in_float32
 
 
 @kernel("Einsum")

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ....graph.dtypes import Array, DataType, numpy_dtype
-from ..support import BFLOAT16, is_half
+from ..half_types import BFLOAT16, is_half
 
 _PANEL, _REGISTER, _ROWS, _UNROLLED, _DEPTH = 16, 8, 4, 8, 320
 _LARGE = 1 << 24  # products from which on speed counts more than the last bits: they are summed in float32

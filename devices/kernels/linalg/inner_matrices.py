@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....graph.dtypes import Array
-from ..support import require
+from ..checks import require
 
 NOT_INVERTIBLE = "Input is not invertible."
 

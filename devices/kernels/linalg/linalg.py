@@ -14,8 +14,9 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, numpy_dtype
+from ..checks import require
+from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
-from ..support import in_float32, require
 from .inner_matrices import NOT_INVERTIBLE, adjoint, by_matrix, require_square, scipy_linalg
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
+from ..checks import require
+from ..half_types import in_float32, is_half, widen
 from ..registry import Construction, Kernel, kernel
-from ..support import in_float32, is_half, require, widen
 
 BinaryKernel = Callable[[Array, Array], Array]
 

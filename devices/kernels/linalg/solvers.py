@@ -12,8 +12,8 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from ..support import require
 from .inner_matrices import adjoint, by_matrix, require_matrices, require_square
 
 _NOT_INVERTIBLE = "Input matrix is not invertible."

@@ -8,8 +8,8 @@ import numpy as np
 
 from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.dtypes import Array, numpy_dtype
+from ..checks import require
 from ..registry import Construction, Kernel, kernel, simple
-from ..support import require
 from .inner_matrices import by_matrix, require_matrices, scipy_linalg
 
 

@@ -14,8 +14,8 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..elementwise.exponential import exp_float32
+from ..half_types import in_float32, is_half
 from ..registry import Construction, Kernel, kernel
-from ..support import in_float32, is_half
 from .rectifier import rectified
 
 Unary = Callable[[Array], Array]

@@ -13,8 +13,8 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
-from ..support import in_float32
 from .bias_check import check_bias
 from .column_sums import column_sums
 

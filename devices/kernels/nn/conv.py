@@ -15,9 +15,10 @@ from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.ops.nn.windows import WindowAttrs, window_attrs
+from ..checks import require
+from ..half_types import in_float32
 from ..linalg.half_products import PLAIN, arithmetic_of
 from ..registry import Construction, Kernel, kernel
-from ..support import in_float32, require
 from . import conv_arithmetic
 from .sliding import Sweep, as_laid_out, channels_last, sweep
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from ....errors import FailedPreconditionError, InvalidArgumentError
 from ....graph.dtypes import Array
+from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from ..support import require
 
 
 def _check(scores: Array, lengths: Array, error: type[FailedPreconditionError | InvalidArgumentError]) -> None:

@@ -15,8 +15,8 @@ from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ....graph.ops.nn.dilation_shapes import dilation_attrs
+from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
-from ..support import in_float32
 from .sliding import Sweep, sweep
 
 SweepOf = Callable[[Array, Array], Sweep]

@@ -17,8 +17,9 @@ from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ....graph.ops.nn.pool_shapes import PoolAttrs, pool_attrs
+from ..checks import require
+from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
-from ..support import in_float32, require
 from .sliding import Sweep, as_laid_out, channels_last, sweep
 
 _FEW_CELLS = 9  # a window so small costs little more cell by cell than axis by axis

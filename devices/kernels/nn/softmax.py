@@ -12,8 +12,8 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..elementwise.exponential import exp_float32
+from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
-from ..support import in_float32
 
 _NARROW = 32  # classes up to which numpy finds the maximum of many rows sooner one class at a time
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.dtypes import Array, numpy_dtype
+from ..checks import require
+from ..half_types import BFLOAT16, in_float32
 from ..registry import Construction, Kernel, kernel
-from ..support import BFLOAT16, in_float32, require
 
 _LARGEST = np.finfo(np.float32).max
 

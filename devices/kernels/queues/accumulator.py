@@ -15,8 +15,8 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import fits, shape_text
 from ....graph.dtypes import Array, DataType, Shape, numpy_dtype
+from ..checks import require
 from ..registry import Call
-from ..support import require
 from .waiting import Attempt, Lines
 
 

@@ -13,9 +13,9 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, DataType, dtype_name
 from ...state import Variable
+from ..checks import require
 from ..handles import handle_for, handle_value, resource_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
-from ..support import require
 from .accumulator import Accumulator, DenseAccumulator, SparseAccumulator
 
 ACCUMULATOR_TYPE = "N10tensorflow26ConditionalAccumulatorBaseE"  # what TensorFlow calls their class in messages

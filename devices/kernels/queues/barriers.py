@@ -17,9 +17,9 @@ from ....errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, dtype_name
 from ...state import Variable
+from ..checks import require
 from ..handles import handle_for, handle_value, resource_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
-from ..support import require
 from .queue import Form, PriorityQueue
 from .queue_ops import match_forms, signature
 

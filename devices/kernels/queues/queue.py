@@ -21,9 +21,9 @@ from ....errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from ....graph.analysis.dims import fits, shape_text
 from ....graph.dtypes import Array, DataType, Shape, numpy_dtype
 from ..arrays.slicing import empty_of
+from ..checks import require
 from ..random import philox
 from ..registry import Call
-from ..support import require
 from .waiting import Attempt, End, Lines
 
 Element = tuple[Array, ...]

@@ -15,10 +15,10 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, Shape, dtype_name
 from ...state import Variable, handle_of
+from ..checks import require
 from ..handles import handle_for, handle_value, reference_to, resource_of
 from ..random import philox
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
-from ..support import require
 from .queue import Form, PaddingQueue, PriorityQueue, Queue, ShuffleQueue
 
 QUEUE_TYPE = "N10tensorflow14QueueInterfaceE"  # what TensorFlow calls the class of queues in messages

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ....graph.dtypes import Array
-from ..support import BFLOAT16
+from ..half_types import BFLOAT16
 
 _MASK_32, _MASK_64, _MASK_128 = (1 << 32) - 1, (1 << 64) - 1, (1 << 128) - 1
 # The constants of the paper: two multipliers, and the Weyl sequence that bumps the key each round.

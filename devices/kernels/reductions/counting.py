@@ -13,8 +13,8 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
+from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from ..support import require
 
 
 def _count(values: Array, size: int, weights: Array | None, binary: bool, dtype: np.dtype[Any]) -> Array:

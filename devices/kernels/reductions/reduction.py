@@ -16,9 +16,10 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
+from ..checks import require
 from ..elementwise.division import cut_quotient
+from ..half_types import BFLOAT16, in_float32, is_half
 from ..registry import Construction, Kernel, kernel
-from ..support import BFLOAT16, in_float32, is_half, require
 from .limits import highest, lowest
 
 

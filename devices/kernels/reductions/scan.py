@@ -12,8 +12,9 @@ import numpy as np
 
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..checks import require
+from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
-from ..support import in_float32, require
 
 
 def _scan(x: Array, axis: int, ufunc: np.ufunc, start: Any, exclusive: bool) -> Array:

@@ -14,9 +14,9 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
+from ..checks import require
 from ..elementwise.division import cut_quotient
 from ..registry import Construction, Kernel, kernel
-from ..support import require
 from .limits import highest, lowest
 
 _UFUNCS = {"Sum": np.add, "Mean": np.add, "Prod": np.multiply, "Min": np.minimum, "Max": np.maximum}

@@ -14,9 +14,9 @@ import numpy as np
 from ....errors import InternalError, InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from ..strings.each_string import strings
-from ..support import require
 
 _OPERATIONS: dict[bytes, Callable[[set[Any], set[Any]], set[Any]]] = {  # elements of any type
     b"a-b": lambda a, b: a - b,

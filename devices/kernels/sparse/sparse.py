@@ -12,8 +12,8 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ..arrays.gather import bad_tuples, flat_places
+from ..half_types import widen
 from ..registry import Construction, Kernel, kernel, simple
-from ..support import widen
 
 
 def tuple_text(row: Array) -> str:

@@ -13,8 +13,8 @@ import numpy as np
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
+from ..half_types import widen
 from ..registry import Construction, Kernel, kernel
-from ..support import widen
 
 # From the number of rows in each segment to what their sum is divided by.
 _DIVISOR: dict[str, Callable[[Array], Array] | None] = {"Sum": None, "Mean": lambda n: n, "SqrtN": np.sqrt}

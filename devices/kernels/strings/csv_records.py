@@ -14,8 +14,8 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
+from ..checks import require
 from ..registry import Construction, Kernel, kernel, outputs
-from ..support import require
 from .each_string import strings
 
 _QUOTE, _ENDS = ord('"'), b"\r\n"

@@ -21,8 +21,8 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
 from ....graph.tensor import numpy_to_tensor, tensor_to_numpy
 from ....graph.tensor import parse_tensor as parse_tensor_proto
+from ..half_types import is_half
 from ..registry import Construction, Kernel, kernel
-from ..support import is_half
 from .each_string import strings
 
 _ESCAPES = {10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 39: "\\'", 92: "\\\\"}

@@ -21,8 +21,8 @@ import numpy as np
 
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, numpy_dtype
+from ..checks import require
 from ..registry import Construction, Kernel, kernel, simple
-from ..support import require
 from .each_string import each, strings
 
 _ILL_FORMED = 0xDFFF  # a surrogate: no decoder gives one for well-formed input

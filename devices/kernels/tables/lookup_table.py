@@ -19,7 +19,7 @@ import numpy as np
 from ....errors import AbortedError, FailedPreconditionError, InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, numpy_dtype
-from ..support import require
+from ..checks import require
 
 TABLE_TYPE = "N10tensorflow6lookup15LookupInterfaceE"  # what TensorFlow calls the class of tables in messages
 

@@ -16,9 +16,9 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, dtype_name
 from ...state import DEFAULT_CONTAINER, ResourceHandle, handle_array
 from ..carried import carrying
+from ..checks import require
 from ..handles import resource_of
 from ..registry import Construction, Kernel, kernel
-from ..support import require
 from .lookup_table import TABLE_TYPE, DenseTable, StaticTable, Table
 from .vocabulary import Vocabulary
 

@@ -14,7 +14,7 @@ from typing import Any
 from ....errors import InvalidArgumentError, OutOfRangeError
 from ....graph.dtypes import Array, DataType, dtype_name, numpy_dtype
 from ....graph.formats.storage import read_file
-from ..support import require
+from ..checks import require
 from .lookup_table import array_of
 
 _LINE_NUMBER, _WHOLE_LINE = -1, -2

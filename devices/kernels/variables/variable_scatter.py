@@ -15,8 +15,8 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array
 from ...state import Variable
+from ..half_types import BFLOAT16
 from ..registry import Construction, Kernel, kernel
-from ..support import BFLOAT16
 from .variables import updating, variable_of
 
 Index = Array | tuple[Array, ...]

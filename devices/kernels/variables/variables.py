@@ -17,8 +17,8 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, Shape, base_type, dtype_name, is_ref, numpy_dtype
 from ...state import DEFAULT_CONTAINER, VARIABLE_TYPE, ResourceHandle, Variable, handle_array, handle_of
 from ..arrays.slicing import empty_of
+from ..checks import require
 from ..registry import Construction, Kernel, kernel
-from ..support import require
 
 VariableOf = Callable[[Array], Variable]
 FindVariable = Callable[[Construction], VariableOf]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...analysis.gradient_axes import element, span
-from ...analysis.gradient_rules import Forward, Gradient, Gradients, IndexedSlices, gradient
+from ...analysis.gradient_rows import row_slices, summed_by_index
+from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...analysis.gradient_support import rank_of, shape_of
 from ...dtypes import DataType
 
@@ -17,21 +17,10 @@ if TYPE_CHECKING:
     from ...builder.handles import Tensor
 
 
-def _minus_one(op: Forward) -> Tensor:
-    return op.g.constant([-1], DataType.INT32)
-
-
-def picked_rows(op: Forward, grad: Tensor, indices: Tensor, shape: Tensor) -> Gradient:
-    """The gradient of a tensor of that shape of which `grad` holds one row per index."""
-    count = op.make("Reshape", op.make("Size", indices), op.g.constant([1], DataType.INT32))
-    values = op.make("Reshape", grad, op.make("ConcatV2", [count, span(op, shape, 1, None)], 0))
-    return IndexedSlices(values, op.make("Reshape", indices, _minus_one(op)), shape)
-
-
 @gradient("Gather")
 def gather(op: Forward, grad: Tensor) -> Gradients:
     """g is rows of the gradient."""
-    return picked_rows(op, grad, op.inputs[1], shape_of(op, 0)), None
+    return row_slices(op, grad, op.inputs[1], shape_of(op, 0)), None
 
 
 @gradient("GatherV2")
@@ -39,48 +28,12 @@ def gather_v2(op: Forward, grad: Tensor) -> Gradients:
     """g is rows of the gradient along the first axis, else added up along the axis."""
     axis, batch_dims = op.constant_input(2), op.attrs["batch_dims"]
     if axis is not None and int(axis) == 0 and batch_dims == 0:
-        return picked_rows(op, grad, op.inputs[1], shape_of(op, 0)), None, None
+        return row_slices(op, grad, op.inputs[1], shape_of(op, 0)), None, None
     along = op.make("FloorMod", op.make("Cast", op.inputs[2], DstT=DataType.INT32), rank_of(op, 0))
     batch = op.g.constant(batch_dims, DataType.INT32)
     if batch_dims < 0:
         batch = batch + rank_of(op, 1)
-    return ungathered(op, grad, shape_of(op, 0), along, batch), None, None
-
-
-def ungathered(op: Forward, grad: Tensor, shape: Tensor, axis: Tensor, batch: Tensor) -> Tensor:
-    """Adds up what was gathered along `axis` with the first `batch` axes in common.
-
-    The axes of g are (batch, outer, indices, inner); they are brought into the order (batch, indices, outer, inner) and
-    added up by index, each batch with rows of its own; then the axis goes where it was.
-    """
-    indices = op.inputs[1]
-    rank = op.make("Size", shape)
-    behind = axis + op.make("Rank", indices) - batch  # of g, the first inner axis
-    order = _ranges(op, (0, batch), (axis, behind), (batch, axis), (behind, op.make("Rank", grad)))
-    zero = op.g.constant(0, DataType.INT32)
-    rows = element(op, op.make("GatherV2", shape, op.make("Reshape", axis, _minus_one(op)), zero), 0)
-    batches = op.make("Prod", span(op, shape, 0, batch), zero)
-    outer, inner = span(op, shape, batch, axis), span(op, shape, axis + 1, None)
-    first = op.make("Reshape", op.make("Range", 0, batches, 1) * rows, [-1, 1])
-    per_batch = op.make(
-        "Reshape",
-        op.make("Cast", indices, DstT=DataType.INT32),
-        op.make("Pack", [batches, op.make("FloorDiv", op.make("Size", indices), op.make("Maximum", batches, 1))]),
-    )
-    flat_indices = op.make("Reshape", per_batch + first, _minus_one(op))
-    count = op.make("Size", flat_indices, out_type=DataType.INT32)
-    moved = op.make("Transpose", grad, order)
-    values = op.make("Reshape", moved, op.make("ConcatV2", [op.make("Reshape", count, [1]), outer, inner], 0))
-    summed = op.make("UnsortedSegmentSum", values, flat_indices, batches * rows)
-    whole = [span(op, shape, 0, batch), op.make("Reshape", rows, [1]), outer, inner]
-    summed = op.make("Reshape", summed, op.make("ConcatV2", whole, 0))
-    back = _ranges(op, (0, batch), (batch + 1, axis + 1), (batch, batch + 1), (axis + 1, rank))
-    return op.make("Transpose", summed, back)
-
-
-def _ranges(op: Forward, *ranges: tuple[int | Tensor, Tensor]) -> Tensor:
-    """Several ranges one behind the other."""
-    return op.make("ConcatV2", [op.make("Range", begin, end, 1) for begin, end in ranges], 0)
+    return summed_by_index(op, grad, shape_of(op, 0), along, batch), None, None
 
 
 @gradient("GatherNd")

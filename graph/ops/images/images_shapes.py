@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
+from ...analysis.dims import ranked_shape_from
 from ...analysis.shape_functions import ShapeContext, merge_dims, shape_fn, with_rank, with_rank_at_least
 from ...dtypes import Shape
-from ..nn.conv_shapes import spelled_out
 
 
 def _size(c: ShapeContext, index: int) -> tuple[int | None, int | None]:
@@ -55,13 +55,13 @@ def crop_and_resize(c: ShapeContext) -> Sequence[Shape]:
     images, boxes = with_rank(c.inputs[0], 4), with_rank(c.inputs[1], 2)
     merge_dims(boxes[1], 4)
     count = merge_dims(boxes[0], with_rank(c.inputs[2], 1)[0])
-    return ((count, *spelled_out(c, 3, 2), images[3]),)
+    return ((count, *ranked_shape_from(c, 3, 2), images[3]),)
 
 
 @shape_fn("CropAndResizeGradImage")
 def crop_and_resize_grad_image(c: ShapeContext) -> Sequence[Shape]:
     """The shape that input 3 holds."""
-    return (spelled_out(c, 3, 4),)
+    return (ranked_shape_from(c, 3, 4),)
 
 
 @shape_fn("CropAndResizeGradBoxes")
@@ -95,7 +95,7 @@ def non_max_suppression(c: ShapeContext) -> Sequence[Shape]:
 def extract_glimpse(c: ShapeContext) -> Sequence[Shape]:
     """[batch, glimpse height, glimpse width, channels]."""
     images, offsets = with_rank(c.inputs[0], 4), with_rank(c.inputs[2], 2)
-    return ((merge_dims(images[0], offsets[0]), *spelled_out(c, 1, 2), images[3]),)
+    return ((merge_dims(images[0], offsets[0]), *ranked_shape_from(c, 1, 2), images[3]),)
 
 
 @shape_fn("RGBToHSV", "HSVToRGB")
@@ -117,4 +117,4 @@ def adjusted(c: ShapeContext) -> Sequence[Shape]:
 def image_projective_transform(c: ShapeContext) -> Sequence[Shape]:
     """[batch, new height, new width, channels]."""
     images = with_rank(c.inputs[0], 4)
-    return ((images[0], *spelled_out(c, 2, 2), images[3]),)
+    return ((images[0], *ranked_shape_from(c, 2, 2), images[3]),)

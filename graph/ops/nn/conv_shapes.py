@@ -9,15 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
-from ...analysis.dims import shape_from
+from ...analysis.dims import ranked_shape_from
 from ...analysis.shape_functions import ShapeContext, merge_dims, shape_fn, with_rank
 from ...dtypes import Shape
 from .windows import WindowAttrs, output_size, window_attrs
-
-
-def spelled_out(c: ShapeContext, index: int, rank: int) -> tuple[int | None, ...]:
-    """The shape of that rank that input `index` spells out, unknown sizes where the value is not known."""
-    return with_rank(shape_from(c, index), rank)
 
 
 def _attrs(c: ShapeContext) -> WindowAttrs:
@@ -69,15 +64,15 @@ def backprop_input(c: ShapeContext) -> Sequence[Shape]:
     """
     attrs = _attrs(c)
     if c.op != "Conv2DBackpropInput":
-        return (spelled_out(c, 0, attrs.rank),)
+        return (ranked_shape_from(c, 0, attrs.rank),)
     value = c.constant(0)
     w, y = with_rank(c.inputs[1], 4), with_rank(c.inputs[2], 4)
     if value is None or value.size != 2:
-        return ((y[0], *spelled_out(c, 0, 4)[1:]),)
+        return ((y[0], *ranked_shape_from(c, 0, 4)[1:]),)
     return (attrs.assemble(y[0], [int(n) for n in value], w[2]),)
 
 
 @shape_fn("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter")
 def backprop_filter(c: ShapeContext) -> Sequence[Shape]:
     """The shape that the second input spells out."""
-    return (spelled_out(c, 1, _attrs(c).rank),)
+    return (ranked_shape_from(c, 1, _attrs(c).rank),)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....errors import InvalidArgumentError, UnimplementedError
+from ...analysis.dims import ranked_shape_from
 from ...analysis.shape_functions import ShapeContext, merge, merge_dims, shape_fn, with_rank
 from ...dtypes import Shape
-from .conv_shapes import spelled_out
 from .windows import WindowAttrs, output_size, window_attrs
 
 
@@ -104,4 +104,4 @@ def pool_grad_grad(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("AvgPoolGrad", "AvgPool3DGrad")
 def avg_pool_grad(c: ShapeContext) -> Sequence[Shape]:
     """The shape that the first input spells out."""
-    return (spelled_out(c, 0, 5 if "3D" in c.op else 4),)
+    return (ranked_shape_from(c, 0, 5 if "3D" in c.op else 4),)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...analysis.gradient_rows import row_slices, summed_by_index
 from ...analysis.gradient_rules import Forward, Gradients, gradient
 from ...dtypes import DataType
-from ..arrays.gather_gradients import picked_rows, ungathered
 
 if TYPE_CHECKING:
     from ...builder.handles import Tensor
@@ -20,9 +20,9 @@ def resource_gather(op: Forward, grad: Tensor) -> Gradients:
     """g is rows of the gradient of the variable."""
     shape = op.make("VariableShape", op.inputs[0])
     if not op.attrs["batch_dims"]:
-        return picked_rows(op, grad, op.inputs[1], shape), None
+        return row_slices(op, grad, op.inputs[1], shape), None
     axis = batch = op.g.constant(op.attrs["batch_dims"], DataType.INT32)
-    return ungathered(op, grad, shape, axis, batch), None
+    return summed_by_index(op, grad, shape, axis, batch), None
 
 
 @gradient("ResourceGatherNd")

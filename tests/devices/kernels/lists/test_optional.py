@@ -7,7 +7,7 @@ import pytest
 
 from partita.errors import InvalidArgumentError
 from tests.devices.kernels.harness import run
-from tests.devices.kernels.lists.made_lists import FLOAT, INT32, ROWS
+from tests.devices.kernels.lists.list_tensors import FLOAT, INT32, ROWS
 
 
 def test_optionals_give_back_what_they_are_made_of() -> None:

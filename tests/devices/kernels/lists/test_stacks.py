@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from partita.errors import InvalidArgumentError
 from tests.devices.kernels.harness import run
-from tests.devices.kernels.lists.made_lists import FLOAT
+from tests.devices.kernels.lists.list_tensors import FLOAT
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False), max_size=5))

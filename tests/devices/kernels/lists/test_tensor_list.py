@@ -13,7 +13,7 @@ from partita.devices.kernels.lists.tensor_list import list_of
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import Array
 from tests.devices.kernels.harness import run
-from tests.devices.kernels.lists.made_lists import (
+from tests.devices.kernels.lists.list_tensors import (
     FLOAT,
     INT32,
     PAIR,

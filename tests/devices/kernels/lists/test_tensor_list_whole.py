@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.devices.kernels.harness import run
-from tests.devices.kernels.lists.made_lists import FLOAT, PAIR, ROWS, UNKNOWN, reserved, stacked
+from tests.devices.kernels.lists.list_tensors import FLOAT, PAIR, ROWS, UNKNOWN, reserved, stacked
 
 
 @given(st.lists(st.integers(0, 3), max_size=4))

@@ -13,7 +13,7 @@ from partita.devices.state import DeviceState, Variable
 from partita.errors import InvalidArgumentError
 from partita.graph.dtypes import DataType
 from tests.devices.kernels.harness import run
-from tests.devices.kernels.variables.made_variables import handle, reference
+from tests.devices.kernels.variables.variable_tensors import handle, reference
 
 COMBINE: dict[str, Callable[[float, float], float]] = {
     "Update": lambda old, new: new,

@@ -11,7 +11,7 @@ from partita.devices.state import DeviceState, ResourceHandle, Variable, handle_
 from partita.errors import FailedPreconditionError, InternalError, InvalidArgumentError, NotFoundError, OutOfRangeError
 from partita.graph.dtypes import DataType
 from tests.devices.kernels.harness import run, shapes
-from tests.devices.kernels.variables.made_variables import handle, reference
+from tests.devices.kernels.variables.variable_tensors import handle, reference
 
 
 def test_a_reference_variable_is_one_object_per_name() -> None:

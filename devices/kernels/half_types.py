@@ -1,8 +1,4 @@
-"""What the numeric families share: half types computed in float32, and checks of what they are given.
-
-Flows in: kernels written for float32 and up; arrays. Flows out: kernels for every element type. Always holds: a
-result has the element type that was asked for, rounded once.
-"""
+"""The half types float16 and bfloat16, which most of TensorFlow's CPU kernels compute in float32 and round once."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from ...errors import InvalidArgumentError
 from ...graph.dtypes import Array, DataType, numpy_dtype
 from .registry import Kernel
 
@@ -46,9 +41,3 @@ def in_float32(function: Kernel, dtype: DataType) -> Kernel:
 
 def _narrow(value: Array, target: np.dtype[Any]) -> Array:
     return value.astype(target) if value.dtype == np.float32 else value
-
-
-def require(condition: bool, message: str) -> None:
-    """InvalidArgumentError with `message` unless `condition`; for checks whose message is cheap to make."""
-    if not condition:
-        raise InvalidArgumentError(message)
