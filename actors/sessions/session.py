@@ -136,6 +136,7 @@ class Session:
         await self._ready(signature)
         self._num_callables += 1
 
+        @trio.lowlevel.enable_ki_protection
         async def run(values: Sequence[Any], metadata: RunMetadata | None) -> list[Array]:
             self._check_open()
             prepared = self._requests.find(signature) or await self._ready(signature)

@@ -59,7 +59,10 @@ class WorkerSteps:
             step.fail(error)
 
     async def wait(self) -> None:
-        """Returns when the step is done on all workers; raises the first error when nobody works for it any more."""
+        """Returns when the step is done on all workers; raises the first error when nobody works for it any more.
+
+        To be called once.
+        """
         try:
             for step in self._steps:
                 await step.wait()
@@ -69,6 +72,8 @@ class WorkerSteps:
                     with suppress(PartitaError):
                         await step.wait()
             raise
+        finally:
+            self._steps.clear()  # they know this object: a circle would hold what is left at the rendezvous
 
 
 def start_step(
