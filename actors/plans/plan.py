@@ -68,7 +68,7 @@ class Segment:
     `waits` counts the receives and segments that come first, `unlocks` are the segments that wait for this one, and
     `origins` are the nodes of the instructions. `slow` has the identity of every chunk that is a single kernel and took
     so long the last time that a worker thread should run it, `reusing` that of every chunk which reuses buffers,
-    `suspects` of those that took long once: it may have been the machine.
+    `slow_once` that of every chunk that took long once, which may have been an accident.
     """
 
     chunks: tuple[Chunk, ...]
@@ -77,7 +77,7 @@ class Segment:
     unlocks: tuple[int, ...] = ()
     slow: frozenset[int] = frozenset()
     reusing: frozenset[int] = frozenset()
-    suspects: frozenset[int] = frozenset()
+    slow_once: frozenset[int] = frozenset()
 
     def set_apart(self, positions: list[int]) -> None:
         """Makes chunks of their own of some instructions, and marks them as slow before anybody has waited for them."""
@@ -128,7 +128,7 @@ class Plan:
         node = segment.origins[instruction]
         return self.names[node], self.properties[node].op
 
-    def blame(self, segment: Segment, instruction: int, error: Exception) -> PartitaError:
+    def locate_error(self, segment: Segment, instruction: int, error: Exception) -> PartitaError:
         """The error of an instruction with its place."""
         node, op = self.origin(segment, instruction)
         return of_kernel(op, error).located(node=node, op=op, device=self.device)

@@ -1,21 +1,26 @@
-"""The actor of one device, and the crew of actors of a session.
+"""The actor of a device, and the group of all actors of a session.
 
-Flows in: messages, posted by whoever starts a step and by the rendezvous callbacks of other actors. Flows out: values
-into slots, tensors into the rendezvous of each step, the news that a segment is finished or has failed. Always holds:
-a mailbox is served in the order of posting, one chunk at a time; each message and each further chunk gives its actor
-one turn, and turns come in the order they were given, so a loop that posts to itself does not run ahead of the devices
-that follow it unless they wait for threads; while there is mail, somebody is at work or about to be; whatever a kernel
-raises ends its step and never an actor. Ctrl-C never cuts a chunk in half: all work is protected from it, and the main
-task hears of it at its next checkpoint.
+An actor owns one device and a mailbox. Sessions and rendezvous callbacks post messages ("run segment 3 of this part");
+the actor serves them in the order of posting and runs the kernels. Three steps on two devices look like this:
 
-    PARKED --post--> WORKING --no mail anywhere--> PARKED          the task of an actor, as long as the session
-                      |    `--Shutdown--> ended
-                      `--slow kernel--> WAITING FOR A THREAD --done--> WORKING
+    mailbox of CPU:0   Segment(step 1, 0)  Segment(step 2, 0)  Segment(step 1, 1)
+    mailbox of CPU:1   Segment(step 1, 0)  Segment(step 3, 0)
 
-A task switch costs more than most segments. So whoever is at work, an actor's task or the task that has just started
-a step, serves all mailboxes with mail before it parks (`Crew.work`, which never awaits), and a short step over many
-devices needs no switch at all. When the budget of the event loop is used up, the task of an actor takes over and
-rests in between.
+One message is one turn; of a long segment a turn runs one chunk, and the next chunk goes back to the front of the
+mailbox. `ActorGroup.turns` has the actors in the order in which their messages were posted, so a loop that posts to
+itself cannot run ahead of the devices it exchanges tensors with, unless they wait for a worker thread.
+
+Switching trio tasks costs more than most segments. Therefore one task serves the mailboxes of all actors: that of an
+actor, or the one that has just started a step. It calls `ActorGroup.serve_mailboxes`, which never awaits, so a short
+step over many devices needs no task switch. Once the time budget of the event loop is used up, an actor's task
+continues the work and lets other tasks run in between. The task of an actor has these states:
+
+    PARKED --post--> SERVING --no mail in any mailbox--> PARKED
+                       |    `--Shutdown--> ended
+                       `--slow kernel--> WAITING FOR A THREAD --done--> SERVING
+
+Whenever a mailbox has mail, a task serves or has been scheduled to. An exception of a kernel fails its step; the actor
+goes on. Work is protected from KeyboardInterrupt, which is raised at the next checkpoint of the main task.
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ import trio
 
 from ...errors import PartitaError, of_kernel
 from ..plans.instructions import run_instructions
-from .executor import Pacer, blame, run_slow_chunk
+from .executor import Pacer, locate_error, run_slow_chunk
 from .learning import learn
 from .messages import Begin, GoOn, Message, Return, RunSegment, Shutdown, Work
 
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
     from .step import Step
 
 
-class Crew:
+class ActorGroup:
     """The actors of a session: whose turns are to come, and whether somebody is at work."""
 
     __slots__ = ("at_work", "nursery", "pacer", "turns")
@@ -57,7 +62,7 @@ class Crew:
             nursery.start_soon(actor.run, name=f"actor of {actor.name}")
 
     @trio.lowlevel.enable_ki_protection
-    def work(self) -> None:
+    def serve_mailboxes(self) -> None:
         """Serves all mailboxes until they are empty or the budget is used up; in the second case somebody takes over.
 
         To be called under `np.errstate(all="ignore")`.
@@ -86,30 +91,30 @@ class Crew:
 class DeviceActor:
     """See the module. `binder` makes the kernels of the device and holds its state."""
 
-    __slots__ = ("_crew", "_ended", "_parked", "binder", "limiter", "mailbox", "name", "put_off", "slow_work")
+    __slots__ = ("_actor_group", "_ended", "_parked", "binder", "limiter", "mailbox", "name", "put_off", "slow_work")
 
-    def __init__(self, name: str, binder: Binder, crew: Crew) -> None:
+    def __init__(self, name: str, binder: Binder, actor_group: ActorGroup) -> None:
         self.name = name
         self.binder = binder
         self.limiter = trio.CapacityLimiter(1)
         self.mailbox: deque[Message] = deque()
         self.put_off = 0  # turns that came while a thread worked for the device
         self.slow_work: RunSegment | None = None
-        self._crew = crew
+        self._actor_group = actor_group
         self._ended = False
         self._parked: trio.lowlevel.Task | None = None
 
     def post(self, message: Message) -> None:
         """Puts a message into the mailbox; it will be served."""
         self.mailbox.append(message)
-        self._crew.turns.append(self)
-        if not self._crew.at_work:
+        self._actor_group.turns.append(self)
+        if not self._actor_group.at_work:
             self.wake()
 
     def post_first(self, message: Message) -> None:
         """Puts a message before all others, for somebody who is at work."""
         self.mailbox.appendleft(message)
-        self._crew.turns.append(self)
+        self._actor_group.turns.append(self)
 
     def begin(self, step: Step, start: Callable[[], None]) -> None:
         """Will start a part of a call, before those that wait already (see `Begin`)."""
@@ -126,15 +131,15 @@ class DeviceActor:
     @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
         """Works until told to shut down. Shielded: an actor is ended by its session, after the steps are settled."""
-        crew = self._crew
+        actor_group = self._actor_group
         with trio.CancelScope(shield=True), np.errstate(all="ignore"):
             while not self._ended:
-                crew.pacer.since = crew.pacer.clock()
-                crew.work()
+                actor_group.pacer.since = actor_group.pacer.clock()
+                actor_group.serve_mailboxes()
                 if self.slow_work is not None:
                     await self._work_in_thread(self.slow_work)
-                elif crew.turns:
-                    await crew.pacer.rest()
+                elif actor_group.turns:
+                    await actor_group.pacer.yield_now()
                 elif not self._ended:
                     self._parked = trio.lowlevel.current_task()
                     await trio.lowlevel.wait_task_rescheduled(self._refuse_to_wake)
@@ -166,12 +171,12 @@ class DeviceActor:
             else:
                 part.finished(number)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything; it ends the step, not the session
-            part.fail(blame(part.plan, segment, chunks[: next_chunk + 1], rest, error))
+            part.fail(locate_error(part.plan, segment, chunks[: next_chunk + 1], rest, error))
         except BaseException as error:  # noqa: BLE001 - raised where the step is awaited, which is its user's code
             part.step.interrupt(error)
-        pacer = self._crew.pacer
+        pacer = self._actor_group.pacer
         ended = pacer.clock()
-        if ended - now > pacer.notice_s or segment.suspects:
+        if ended - now > pacer.notice_s or segment.slow_once:
             learn(part.plan, segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
 
@@ -179,14 +184,14 @@ class DeviceActor:
         if isinstance(message, Begin):
             if message.step.error is None:
                 message.step.waiting[self].pop()()
-            return self._crew.pacer.clock()
+            return self._actor_group.pacer.clock()
         if isinstance(message, Return):
             if not message.call.is_ended:
                 message.results.hand_over()
-            return self._crew.pacer.clock()
+            return self._actor_group.pacer.clock()
         if isinstance(message, GoOn):
             self.go_on(*message)
-            return self._crew.pacer.clock()
+            return self._actor_group.pacer.clock()
         self._ended = True
         self.wake()
         return now
@@ -212,17 +217,17 @@ class DeviceActor:
 
     def start_soon(self, function: Callable[..., Awaitable[None]], *arguments: object, name: str) -> None:
         """Starts a task beside the actors."""
-        assert self._crew.nursery is not None  # a plan with deferred nodes runs on actors that have been started
-        self._crew.nursery.start_soon(function, *arguments, name=name)
+        assert self._actor_group.nursery is not None  # a plan with deferred nodes runs on actors that have been started
+        self._actor_group.nursery.start_soon(function, *arguments, name=name)
 
     def deadline(self) -> float:
         """When the event loop is to have its turn again, on the clock of `perf_counter`."""
-        return self._crew.pacer.since + self._crew.pacer.budget_s
+        return self._actor_group.pacer.since + self._actor_group.pacer.budget_s
 
     async def _work_in_thread(self, work: RunSegment) -> None:
         """Runs a slow chunk while others go on; the device itself does nothing else meanwhile."""
         part, number, chunk, chunks = work
-        segment, step, pacer = part.plan.segments[number], part.step, self._crew.pacer
+        segment, step, pacer = part.plan.segments[number], part.step, self._actor_group.pacer
         assert chunks is not None  # serve_one has set it
         step.entered()
         started = pacer.clock()
@@ -240,6 +245,6 @@ class DeviceActor:
             step.interrupt(error)
         finally:
             self.slow_work = None
-            self._crew.turns.extendleft([self] * self.put_off)
+            self._actor_group.turns.extendleft([self] * self.put_off)
             self.put_off = 0
             step.left()

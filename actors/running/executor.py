@@ -43,12 +43,12 @@ class Pacer:
         self.clock = clock
         self.since = clock()
 
-    async def rest_if_due(self) -> None:
+    async def yield_if_due(self) -> None:
         """Lets other tasks run when the budget is used up; raises Cancelled only then."""
         if self.clock() - self.since > self.budget_s:
-            await self.rest()
+            await self.yield_now()
 
-    async def rest(self) -> None:
+    async def yield_now(self) -> None:
         """Lets other tasks run; a checkpoint."""
         await trio.lowlevel.checkpoint()
         self.since = self.clock()
@@ -60,15 +60,15 @@ def run_chunk(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: i
     try:
         run_instructions(rest, slots)
     except Exception as error:  # noqa: BLE001 - a kernel may raise anything; the caller learns where
-        located = blame(plan, segment, chunks[: number + 1], rest, error)
+        located = locate_error(plan, segment, chunks[: number + 1], rest, error)
         raise located from located.__cause__
 
 
-def blame(
+def locate_error(
     plan: Plan, segment: Segment, begun: tuple[Chunk, ...], rest: Iterator[Instruction], error: Exception
 ) -> PartitaError:
     """The error of the instruction that was running when `rest` of the last of the chunks `begun` was not begun."""
-    return plan.blame(segment, sum(map(len, begun)) - length_hint(rest) - 1, error)
+    return plan.locate_error(segment, sum(map(len, begun)) - length_hint(rest) - 1, error)
 
 
 async def run_slow_chunk(
@@ -100,10 +100,10 @@ async def run_alone(
             else:
                 run_chunk(plan, segment, chunks, number, slots)
             ended = clock()
-            if ended - started > notice_s or segment.slow or segment.suspects:
+            if ended - started > notice_s or segment.slow or segment.slow_once:
                 learn(plan, segment, chunks, number, ended - started, limits)
             if ended - pacer.since > budget_s:
-                await pacer.rest()
+                await pacer.yield_now()
                 check()
 
 

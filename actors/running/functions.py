@@ -73,7 +73,7 @@ class _Compilation:
             self.calls.pop()
         return None
 
-    def blame(self, error: PartitaError) -> None:
+    def add_caller(self, error: PartitaError) -> None:
         """Notes in the error of a function, compiled for the last of the calls, which node calls it."""
         kind, device = self.calls[-1]
         node = next(node.name for node in self.graph.op_nodes() if node.properties is kind)
@@ -128,7 +128,7 @@ class Functions:
                 callee = self._callees[made.called.key] = self._finished(made)
             except PartitaError as error:
                 for caller in reversed(waiting if needed is not None else waiting[:-1]):
-                    caller.blame(error)
+                    caller.add_caller(error)
                 raise
             waiting.pop()
             if not waiting:

@@ -4,7 +4,7 @@ All instructions of a segment begin in chunks of a fixed size. One that takes lo
 loop is halved, and again, until it is short or a single kernel; a kernel that is slow alone runs in a worker thread.
 Steps that are under way keep the chunks they have. The machine may be busy, so once is no proof:
 
-    fast --took too long--> SUSPECT --again, or very long at once--> halved, or slow (a single kernel)
+    fast --took too long--> SLOW ONCE --again, or very long at once--> halved, or slow (a single kernel)
       ^------------------------|--in time                              slow --fast enough again--> fast
 """
 
@@ -50,9 +50,9 @@ def learn(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, 
         segment.reusing |= {id(chunk)}
         _reuse_buffers(plan, segment, chunks, number)
     if took_s <= min(limits):
-        segment.suspects -= {id(chunk)}
-    elif (plan.repeats or took_s <= _VERY_LONG * min(limits)) and id(chunk) not in segment.suspects:
-        segment.suspects |= {id(chunk)}
+        segment.slow_once -= {id(chunk)}
+    elif (plan.repeats or took_s <= _VERY_LONG * min(limits)) and id(chunk) not in segment.slow_once:
+        segment.slow_once |= {id(chunk)}
         return
     if len(chunk) > 1:
         if took_s > limits.chunk_s:

@@ -84,5 +84,5 @@ def _run(loop: LocalLoop, segment: Segment, slots: Slots) -> None:
     try:
         run_instructions(rest, slots)
     except Exception as error:  # noqa: BLE001 - a kernel may raise anything; the caller learns where
-        located = loop.plan.blame(segment, len(segment.origins) - length_hint(rest) - 1, error)
+        located = loop.plan.locate_error(segment, len(segment.origins) - length_hint(rest) - 1, error)
         raise located from located.__cause__

@@ -139,7 +139,7 @@ class PendingCall:
             try:
                 callback()
             except Exception as error:  # noqa: BLE001 - the step has failed already, and is told of this too
-                self.step.remark(f"when {self.op!r} was cancelled, its kernel raised {error!r}")
+                self.step.add_note(f"when {self.op!r} was cancelled, its kernel raised {error!r}")
 
     def _end(self) -> bool:
         if self.is_ended:

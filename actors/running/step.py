@@ -95,7 +95,7 @@ class Step:
             self._interruption = error
         self.fail(CancelledError(f"the step was interrupted by {error!r}"))
 
-    def remark(self, text: str) -> None:
+    def add_note(self, text: str) -> None:
         """Adds a note to the error of the step."""
         if self.error is not None:
             self.error.add_note(text)

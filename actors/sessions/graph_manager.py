@@ -34,7 +34,7 @@ from ...rendezvous import WorkerRendezvous
 from ...rendezvous.incarnations import refuse_stale, stale
 from ..plans.binding import Binder
 from ..plans.compiler import compile_plans
-from ..running.device_actor import Crew, DeviceActor
+from ..running.device_actor import ActorGroup, DeviceActor
 from ..running.evaluation import ConstantEvaluator
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.functions import Functions
@@ -79,22 +79,22 @@ class GraphManager:
         seed: int | None = None,
         budget_s: float = DEFAULT_BUDGET_S,
         thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
-        crew: Crew | None = None,
+        actor_group: ActorGroup | None = None,
         tensors: SessionTensors | None = None,
         policy: Policy = refuse_stale,
     ) -> None:
         """`devices` are those of one task; `seed` and the two limits are as in `open_session`.
 
-        The workers of a session share its `crew`, which has limits of its own, and its `tensors`. `policy` decides
+        The workers of a session share its `actor_group`, whose limits count then, and its `tensors`. `policy` decides
         whether the worker receives from a past life of a device of another task.
         """
         self.cluster = devices if isinstance(devices, Cluster) else Cluster(list(devices))
         self.task = self.cluster.client.task_name
         self.policy = policy
-        self._crew = Crew(Pacer(budget_s, thread_limit_s)) if crew is None else crew
+        self._actor_group = ActorGroup(Pacer(budget_s, thread_limit_s)) if actor_group is None else actor_group
         self._tensors = SessionTensors() if tensors is None else tensors  # an empty one is false
         self.actors = {
-            name: DeviceActor(name, Binder(name, DeviceState(seed, self._tensors)), self._crew)
+            name: DeviceActor(name, Binder(name, DeviceState(seed, self._tensors)), self._actor_group)
             for name in self.cluster.names
         }
         self._items: dict[str, _Item] = {}
@@ -114,7 +114,7 @@ class GraphManager:
     def start_actors(self, nursery: trio.Nursery) -> None:
         """Starts the actors for somebody who shuts the worker down before the nursery is left."""
         self._home = Home()
-        self._crew.start(self.actors.values(), nursery)
+        self._actor_group.start(self.actors.values(), nursery)
 
     @trio.lowlevel.enable_ki_protection
     async def _end_with_nursery(self) -> None:
@@ -281,7 +281,7 @@ class GraphManager:
         with np.errstate(all="ignore"):
             for key, value in inputs.items():
                 rendezvous.send(key, value)
-            self._crew.work()
+            self._actor_group.serve_mailboxes()
 
     async def recv_outputs(self, rendezvous: Rendezvous, keys: Iterable[str]) -> Outputs:
         """Waits for tensors by key: read-only arrays.
@@ -310,7 +310,7 @@ class GraphManager:
             for key, value in inputs.items():
                 step.rendezvous.send(key, value)  # before anything is started: it raises once there was an abort
             parts = start_parts(step, list(work), [], with_trace=trace)
-            self._crew.work()
+            self._actor_group.serve_mailboxes()
         return parts
 
     def _item(self, handle: str) -> _Item:

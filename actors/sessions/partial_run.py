@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ...devices.state import SessionTensors
     from ...graph.dtypes import Array
     from ...graph.graph import Graph
-    from ..running.device_actor import Crew
+    from ..running.device_actor import ActorGroup
     from ..running.part import Part
     from ..running.step import Step
     from .preparation import Prepared
@@ -145,10 +145,12 @@ class PartialRun:
 class PartialRuns:
     """The partial runs of one session, by handle."""
 
-    def __init__(self, crew: Crew, steps: set[Step | WorkerSteps], session_tensors: SessionTensors) -> None:
+    def __init__(
+        self, actor_group: ActorGroup, steps: set[Step | WorkerSteps], session_tensors: SessionTensors
+    ) -> None:
         """`steps` are those of the session that are under way, kept up to date."""
         self._session_tensors = session_tensors
-        self._crew = crew
+        self._actor_group = actor_group
         self._steps = steps
         self._runs: dict[str, PartialRun] = {}
         self._num_begun = 0
@@ -166,7 +168,7 @@ class PartialRuns:
         self._steps.add(step)
         with np.errstate(all="ignore"):
             run.parts = start_step(step, prepared.work(), [])
-            self._crew.work()
+            self._actor_group.serve_mailboxes()
         return handle
 
     async def run(self, handle: str, fetches: Names, feeds: Feeds | None, timeout_s: float) -> list[Array]:
@@ -203,7 +205,7 @@ class PartialRuns:
         with trio.move_on_after(timeout_s):
             with np.errstate(all="ignore"):
                 run.send(tensors)
-                self._crew.work()
+                self._actor_group.serve_mailboxes()
             return {port.name: await run.receive(port) for port in ports}
         raise late("Timed out waiting for notification", run.step.rendezvous.waiting())
 

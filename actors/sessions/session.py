@@ -77,7 +77,7 @@ class Session:
         self._num_callables = 0
         self._running = 0
         self._restarts: list[str] = []
-        self._partial_runs = PartialRuns(workers.crew, self._steps.under_way, workers.tensors)
+        self._partial_runs = PartialRuns(workers.actor_group, self._steps.under_way, workers.tensors)
         self._closed = False
 
     @property
@@ -186,7 +186,7 @@ class Session:
         """
         self._check_entry()
         await trio.lowlevel.checkpoint_if_cancelled()
-        await self._workers.pacer.rest_if_due()
+        await self._workers.pacer.yield_if_due()
         try:
             return await self._partial_runs.run(handle, fetches, feeds, seconds(self._settings.operation_timeout_in_ms))
         except PartitaError as error:
@@ -286,7 +286,7 @@ class Session:
         """Runs one step of a request on the values of its feeds."""
         self._home.check()
         await trio.lowlevel.checkpoint_if_cancelled()
-        await self._workers.pacer.rest_if_due()
+        await self._workers.pacer.yield_if_due()
         self._check_open()  # after the last chance to close it: no step may begin once the actors have been told to end
         self._check_options(options)
         fed = fed_values(prepared.feeds, values, self._workers.tensors, copy=prepared.keeps_feeds)

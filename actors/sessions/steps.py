@@ -85,7 +85,7 @@ class Steps:
         try:
             with np.errstate(all="ignore"):
                 part = start_interpreted(step, graph, self._workers.client, fed)
-                self._workers.crew.work()
+                self._workers.actor_group.serve_mailboxes()
             await step.wait()
         finally:
             self.under_way.discard(step)
@@ -113,7 +113,7 @@ class Steps:
                     for key, value in zip(prepared.feed_keys, fed, strict=True):
                         step.rendezvous.send(key, value)
                 parts = start_step(step, work, fed, with_trace=with_trace)
-                self._workers.crew.work()
+                self._workers.actor_group.serve_mailboxes()
             await step.wait()
         except BaseException:
             if waiting is not None:

@@ -15,7 +15,7 @@ from ...devices.cluster import Cluster
 from ...devices.state import SessionTensors
 from ...rendezvous import LocalRendezvous, TracedRendezvous
 from ..plans.levels import Unfoldable
-from ..running.device_actor import Crew
+from ..running.device_actor import ActorGroup
 from ..running.evaluation import ConstantEvaluator
 from ..running.executor import Pacer
 from ..running.interpretation import interpret
@@ -68,10 +68,10 @@ class Workers:
         """Unless the session `is_distributed`, one worker has all devices, whatever tasks they are of."""
         self.is_distributed = is_distributed
         self.pacer = Pacer(budget_s, thread_limit_s)
-        self.crew = Crew(self.pacer)
+        self.actor_group = ActorGroup(self.pacer)
         self.tensors = SessionTensors()
         self.by_task = {
-            task: GraphManager(devices, seed=seed, crew=self.crew, tensors=self.tensors)
+            task: GraphManager(devices, seed=seed, actor_group=self.actor_group, tensors=self.tensors)
             for task, devices in (_by_task(cluster) if is_distributed else {cluster.client.task_name: cluster}).items()
         }
         self._worker_of = {name: worker for worker in self.by_task.values() for name in worker.actors}
