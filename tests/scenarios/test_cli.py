@@ -23,7 +23,7 @@ def test_every_command_explains_itself(command: str, partita: CommandLine) -> No
     text = partita.done(command, "--help")
     flags = [flag for parameter in cli.commands[command].params for flag in parameter.opts if flag.startswith("--")]
     assert [flag for flag in flags if flag not in text] == []
-    assert command in {"inspect", "scenario", "devices"} or set(FLAGS) <= set(flags)
+    assert command in {"inspect", "scenario", "devices", "ops"} or set(FLAGS) <= set(flags)
 
 
 def test_the_overview_lists_commands_and_exit_codes(partita: CommandLine) -> None:
@@ -54,12 +54,12 @@ def test_the_module_is_the_command() -> None:
 def test_ctrl_c_ends_the_process_with_130(graph: Path, x: str) -> None:
     """One SIGINT in the tenth of a million steps over two devices: one line on stderr, and the exit code of a shell."""
     script = (
-        "import signal, sys; from partita.actors.sessions import session; from partita.scenarios.cli import main\n"
-        "run = session.Session._run\n"
-        "async def interrupted(self, prepared, fed, number):\n"
+        "import signal, sys; from partita.actors.sessions.steps import Steps; from partita.scenarios.cli import main\n"
+        "run = Steps.run\n"
+        "async def interrupted(self, prepared, fed, number, *rest):\n"
         "    if number == 10: signal.raise_signal(signal.SIGINT)\n"
-        "    return await run(self, prepared, fed, number)\n"
-        "session.Session._run = interrupted; main(sys.argv[1:])"
+        "    return await run(self, prepared, fed, number, *rest)\n"
+        "Steps.run = interrupted; main(sys.argv[1:])"
     )
     flags = ["run", str(graph), "--feed", x, "--fetch", "y", "--devices", "cpu:2", "--steps", "1000000"]
     done = subprocess.run([sys.executable, "-c", script, *flags], capture_output=True, text=True, check=False)

@@ -34,6 +34,7 @@ def keys(value: Any) -> set[str]:
     if not isinstance(value, dict):
         return set()
     by_name = {"streams", "sources", "peak_flops_per_s", "ops", "devices", "ops_without_kernel"}
+    by_name |= {"attrs", "facts", "device_types", "families"}
     inner = [keys(list(v.values()) if k in by_name and isinstance(v, dict) else v) for k, v in value.items()]
     return set(value).union(*inner)
 
@@ -54,6 +55,7 @@ def calls(folder: Path) -> dict[str, list[object]]:
         "inspect": ["inspect", folder / "g.pb"],
         "scenario": ["scenario"],
         "devices": ["devices"],
+        "ops": ["ops", "MatMul"],
     }
 
 
