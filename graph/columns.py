@@ -56,14 +56,6 @@ class Details(Protocol):
         """All properties of a node that shares `shared`; the same object every time."""
 
 
-def by_consumer(dst: Ids, dst_input: Ids) -> Numbers:
-    """The order of edges by consumer: data inputs by port, then control inputs as they came.
-
-    `sorted(range(len(dst)), key=lambda e: (dst[e], dst_input[e] == CONTROL_SLOT, dst_input[e]))`, as nodes list inputs.
-    """
-    return np.lexsort((dst_input, dst_input == CONTROL_SLOT, dst))
-
-
 def _column(values: npt.ArrayLike) -> array[int]:
     column = array("i")
     column.frombytes(np.asarray(values, np.int32).tobytes())

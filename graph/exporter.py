@@ -12,7 +12,8 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from ..errors import InvalidArgumentError
-from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, Columns, by_consumer
+from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, Columns
+from .edge_ends import by_consumer
 from .protos import GraphDef, LazyGraphDef, LazyNodeDef
 
 

@@ -36,7 +36,7 @@ INNER_FLOORS = {
         "dtypes attrs tensor tensor_id device_name suggestions collector message_fields arrays protos",
         "ops",
         "library",
-        "columns adjacency port_table versions exporter node printer graph invariants validate",
+        "columns edge_ends adjacency port_table versions exporter node printer graph invariants validate",
         "graphdef",
         "builder",
         "structured",

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import starts_of
-from ..columns import SINK_ID, SOURCE_ID, EdgeArrays, Ids, by_consumer
+from ..columns import SINK_ID, SOURCE_ID, EdgeArrays, Ids
+from ..edge_ends import by_consumer
 from ..graph import Graph
 
 Output = tuple[int, int]

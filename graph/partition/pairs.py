@@ -1,65 +1,71 @@
-"""The transfers a cut needs, in columns: which cut edges share one, and which nodes each is made of.
+"""The transfers a cut needs, in columns: which nodes each is made of, and how they are joined.
 
 Flows in: all cut edges in the order consumers ask for them. Flows out: generated nodes and the edges that join them.
-Always holds: edges share a pair when they carry the same output to the same location into the same memory; reference
-edges never share. The nodes of a pair are, in the order their names are drawn: for a control edge an empty constant,
-for a changed element type a cast, send, recv, and behind the recv a cast back or, for a control edge, an identity.
+The nodes of a pair are, in the order their names are drawn: for a control edge an empty constant, for a changed element
+type a cast, send, recv, and behind the recv a cast back or, for a control edge, an identity.
+
+A pair is a row of `PairNodes`, and its nodes have consecutive numbers. Two pairs whose first number is 10, one for a
+tensor and one for a control edge:
+
+    >>> nodes = number_nodes(control=np.array([False, True]), casts=np.array([False, False]), begin=10)
+    >>> for name, numbers in nodes._asdict().items():
+    ...     print(f"{name:8}{numbers}")
+    const   [10 12]
+    cast    [10 13]
+    send    [10 13]
+    recv    [11 14]
+    arrival [11 15]
+    counts  [2 4]
+
+A node that a pair does not have gets the number of the next that it has (there is no cast above), and `arrival`, what
+consumers read, is the recv itself where nothing stands behind it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import cast
+from typing import NamedTuple, NewType, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from ..analysis.transfers import Route, TransferTable, transfer_kind
+from ..arrays import Flags, Numbers, owners
 from ..columns import CONTROL_SLOT, Ids
 from ..dtypes import DataType, is_ref
+from ..edge_ends import EdgeEnds, all_edges
 from ..graph import Graph
 from ..ops.properties import NodeProperties, properties_of
+from .cut_edges import CutEdges, CutPositions, PairNumbers
 
-Flags = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int64]
+NodeNumbers = NewType("NodeNumbers", Numbers)
+"""ids of the graph that is cut and, past them, numbers of generated nodes"""
 _NUM_TYPES = 1 + max(dtype for dtype in DataType if not is_ref(dtype))
 
 
-@dataclass(slots=True)
-class CutEdges:
-    """Cut edges by consumer: data inputs by port, then control inputs. All columns are equally long.
+class PairNodes(NamedTuple):
+    """The nodes of each pair, and `counts`, how many it has; see the example above."""
 
-    `from_host`, `to_host`: the memory at both ends; `shared_host`: the memory as far as sharing goes; `is_ref`:
-    whether the source port is a reference; `local`: both ends in one location; `dtype`: element type that the
-    consumer reads.
-    """
+    const: NodeNumbers
+    cast: NodeNumbers
+    send: NodeNumbers
+    recv: NodeNumbers
+    arrival: NodeNumbers
+    counts: Numbers
 
-    id: Ids
-    src: Ids
-    output: Ids
-    dst: Ids
-    port: Ids
-    location: Ids
-    from_host: Flags
-    to_host: Flags
-    shared_host: Flags
-    is_ref: Flags
-    local: Flags
-    dtype: Numbers
 
-    def groups(self) -> tuple[Numbers, Numbers]:
-        """Position of the first edge of every pair, ascending, and the pair of each edge."""
-        ports = np.int64(self.output.max(initial=0) + 2)
-        locations = np.int64(self.location.max(initial=0) + 1)
-        key = (self.src.astype(np.int64) * ports + self.output + 1) * locations + self.location
-        key = key * 2 + self.shared_host
-        key[self.is_ref] = -1 - np.flatnonzero(self.is_ref)
-        _, first, pair = np.unique(key, return_index=True, return_inverse=True)
-        rank = np.empty(len(first), np.int64)
-        rank[np.argsort(first)] = np.arange(len(first))
-        return np.sort(first), rank[pair.reshape(-1)]
+def number_nodes(control: Flags, casts: Flags, begin: int) -> PairNodes:
+    """Numbers the nodes of pairs from `begin` on; `control`: of control edges, `casts`: those that change type."""
+    # The loop: every pair begins where the one before it ends, and a node that it has pushes the next ones on by one.
+    has_end = casts | control
+    counts = control.astype(np.int64) + casts + 2 + has_end
+    const = begin + np.cumsum(counts) - counts
+    cast_in = const + control
+    send = cast_in + casts
+    recv = send + 1
+    arrival = recv + has_end
+    numbers = NodeNumbers  # what the columns hold
+    return PairNodes(numbers(const), numbers(cast_in), numbers(send), numbers(recv), numbers(arrival), counts)
 
 
 @cache
@@ -88,118 +94,114 @@ def _recv(dtype: int, on_host: bool) -> NodeProperties:
 
 
 class Pairs:
-    """One row a pair: its first edge, the element type it is sent as, and the numbers of its nodes."""
+    """One row a pair: its first edge, the element type it is sent as, and its nodes."""
 
-    def __init__(self, edges: CutEdges, first: Numbers, sent: Numbers, first_number: int) -> None:
-        """`sent` is the element type per pair, `first_number` the number of the first generated node."""
+    def __init__(self, edges: CutEdges, first: CutPositions, sent: Numbers, begin: int) -> None:
+        """`sent` is the element type per pair, `begin` the number of the first generated node."""
         self.edges = edges
         self.first = first
-        self.sent = sent
-        self.control = edges.output[first] == CONTROL_SLOT
-        self.casts = sent != edges.dtype[first]
-        counts = self.control.astype(np.int64) + self.casts + 2 + (self.casts | self.control)
-        start = first_number + np.cumsum(counts) - counts
-        self.const = start
-        self.cast = start + self.control
-        self.send = self.cast + self.casts
-        self.recv = self.send + 1
-        self.arrival = self.recv + (self.casts | self.control)
-        self.counts = counts
-        self.begin = first_number
-        self.end = first_number + int(counts.sum())
+        self._sent = sent
+        self._ends = EdgeEnds(edges.edges.src, edges.edges.src_output, edges.edges.dst, edges.edges.dst_input).at(first)
+        self._control = self._ends.src_output == CONTROL_SLOT
+        self._casts = sent != edges.dtype[first]
+        self._begin = begin
+        self.nodes = number_nodes(self._control, self._casts, begin)
+        self._behind = self.nodes.arrival > self.nodes.recv
+        self._pair_of_node = owners(self.nodes.counts)
 
     def sides(self) -> tuple[Ids, Ids]:
         """Per generated node: the original node it stands beside, and the consumer that made it necessary."""
-        total = int(self.counts.sum())
-        pair = np.repeat(np.arange(len(self.counts)), self.counts)
-        number = np.arange(total) + (self.end - total)
-        src, dst = self.edges.src[self.first][pair], self.edges.dst[self.first][pair]
-        return np.where(number <= self.send[pair], src, dst).astype(np.int32), dst
+        pair = self._pair_of_node
+        number = self._begin + np.arange(len(pair))
+        src, dst = self.edges.edges.src[self.first][pair], self.edges.edges.dst[self.first][pair]
+        return np.where(number <= self.nodes.send[pair], src, dst).astype(np.int32), dst
 
-    def joining_edges(self, pair_of: Numbers) -> npt.NDArray[np.int32]:
-        """Rows (src, src_output, dst, dst_input) within pairs, and from each pair to its consumers."""
-        edges, c, k = self.edges, self.control, self.casts
-        src, output = edges.src[self.first], edges.output[self.first]
-        source, source_port = np.where(c, self.const, src), np.where(c, 0, output)
-        read, read_port = np.where(k, self.cast, source), np.where(k, 0, source_port)
-        local, behind = edges.local[self.first], self.arrival > self.recv
-        zeros, order = np.zeros(len(c), np.int64), np.full(len(c), CONTROL_SLOT)
-        consumer_port = np.where(edges.output == CONTROL_SLOT, CONTROL_SLOT, 0)
-        return np.concatenate(
+    def joining_edges(self, pair_of: PairNumbers) -> EdgeEnds:
+        """The edges within pairs, and from each pair to its consumers."""
+        nodes, cut = self.nodes, self.edges.edges
+        src, output, _, _ = self._ends
+        zeros, control = np.zeros(len(src), np.int64), np.full(len(src), CONTROL_SLOT)
+        # What a cast or else the send reads: the constant that stands for a control edge, or the output that is sent;
+        # and what the send reads: the cast, if there is one.
+        source, source_port = np.where(self._control, nodes.const, src), np.where(self._control, 0, output)
+        sent, sent_port = np.where(self._casts, nodes.cast, source), np.where(self._casts, 0, source_port)
+        consumer_port = np.where(cut.src_output == CONTROL_SLOT, CONTROL_SLOT, 0)
+        return all_edges(
             [
-                _rows(c, src, order, self.const, order),
-                _rows(k, source, source_port, self.cast, zeros),
-                _rows(np.ones(len(c), np.bool_), read, read_port, self.send, zeros),
-                _rows(local, self.send, order, self.recv, order),
-                _rows(behind, self.recv, zeros, self.arrival, zeros),
-                np.stack([self.arrival[pair_of], consumer_port, edges.dst, edges.port], axis=1),
+                EdgeEnds(src, control, nodes.const, control).at(self._control),
+                EdgeEnds(source, source_port, nodes.cast, zeros).at(self._casts),
+                EdgeEnds(sent, sent_port, nodes.send, zeros),
+                EdgeEnds(nodes.send, control, nodes.recv, control).at(self.edges.local[self.first]),
+                EdgeEnds(nodes.recv, zeros, nodes.arrival, zeros).at(self._behind),
+                EdgeEnds(nodes.arrival[pair_of], consumer_port, cut.dst, cut.dst_input),
             ]
-        ).astype(np.int32)
+        )
 
     def names(self, graph: Graph, new_name: Callable[[str], str]) -> list[str]:
         """Names of all generated nodes, by number: each has that of the source in front."""
-        sources = np.repeat(self.edges.src[self.first], self.counts).tolist()
+        sources = self._ends.src[self._pair_of_node].tolist()
         prefixes = cast("list[str]", list(map(graph.names().__getitem__, sources)))  # live, or they had no edges
-        for number in (self.const[self.control] - self.begin).tolist():
+        for number in (self.nodes.const[self._control] - self._begin).tolist():
             prefixes[number] += "/ctrl"
         return list(map(new_name, prefixes))
 
     def kinds(self) -> tuple[list[NodeProperties], Numbers]:
         """The kinds of generated nodes, and by number which of them each has."""
-        edges, at = self.edges, self.first
-        from_host, to_host, read = edges.from_host[at], edges.to_host[at], edges.dtype[at]
-        behind = self.arrival > self.recv
-        kinds = _Kinds(self.end - self.begin)
-        begin = self.begin
-        kinds.put(self.const[self.control] - begin, empty_constant)
-        kinds.put(self.cast[self.casts] - begin, _cast, *(c[self.casts] for c in (read, self.sent, from_host)))
-        kinds.put(self.send - begin, _send, self.sent, from_host)
-        kinds.put(self.recv - begin, _recv, self.sent, to_host)
-        back, same = behind & self.casts, behind & ~self.casts
-        kinds.put(self.arrival[back] - begin, _cast, *(c[back] for c in (self.sent, read, to_host)))
-        kinds.put(self.arrival[same] - begin, _identity, read[same])
+        edges, sent, nodes = self.edges, self._sent, self.nodes
+        from_host, to_host, read = edges.from_host[self.first], edges.to_host[self.first], edges.dtype[self.first]
+        control, casts = self._control, self._casts
+        kinds = _Kinds(len(self._pair_of_node), self._begin)
+        kinds.put(nodes.const, control, empty_constant)
+        kinds.put(nodes.cast, casts, _cast, read, sent, from_host)
+        kinds.put(nodes.send, None, _send, sent, from_host)
+        kinds.put(nodes.recv, None, _recv, sent, to_host)
+        kinds.put(nodes.arrival, self._behind & casts, _cast, sent, read, to_host)
+        kinds.put(nodes.arrival, self._behind & ~casts, _identity, read)
         return kinds.kinds, kinds.kind_of
 
-    def rows(self) -> npt.NDArray[np.int32]:
+    def rows(self) -> Ids:
         """By number of a generated node: the row of its transfer, -1 for nodes that transfer nothing."""
-        rows = np.full(self.end - self.begin, -1, np.int32)
-        rows[self.send - self.begin] = rows[self.recv - self.begin] = np.arange(len(self.first))
+        rows = np.full(len(self._pair_of_node), -1, np.int32)
+        rows[self.nodes.send - self._begin] = rows[self.nodes.recv - self._begin] = np.arange(len(self.first))
         return rows
 
     def transfers(self, graph: Graph, incarnations: Sequence[int]) -> TransferTable:
         """The table of transfers, one row a pair; `incarnations` by interned device."""
-        src, dst = self.edges.src[self.first], self.edges.dst[self.first]
+        src, _, dst, _ = self._ends
         names, devices, device_names = graph.names(), graph.assigned_device_indices(), graph.device_names()
-        ends = devices[src].astype(np.int64) * len(device_names) + devices[dst]
-        found, taken = np.unique(ends, return_inverse=True)
-        pairs = (divmod(end, len(device_names)) for end in found.tolist())
+        # One route per pair of devices, not per transfer: the texts that all its keys begin with are made once.
+        both = devices[src].astype(np.int64) * len(device_names) + devices[dst]
+        ends, route_of = np.unique(both, return_inverse=True)
+        routes = (divmod(end, len(device_names)) for end in ends.tolist())
         return TransferTable(
-            self.edges.id[self.first].tolist(),
-            cast("list[str]", list(map(names.__getitem__, src.tolist()))),
-            cast("list[str]", list(map(names.__getitem__, dst.tolist()))),
-            taken.reshape(-1).tolist(),
-            [Route(device_names[send], incarnations[send], device_names[recv]) for send, recv in pairs],
-            self.sent.tolist(),
+            edge=self.edges.edges.id[self.first].tolist(),
+            src=cast("list[str]", list(map(names.__getitem__, src.tolist()))),
+            dst=cast("list[str]", list(map(names.__getitem__, dst.tolist()))),
+            route=route_of.reshape(-1).tolist(),
+            routes=[Route(device_names[send], incarnations[send], device_names[recv]) for send, recv in routes],
+            dtype=self._sent.tolist(),
         )
 
 
 class _Kinds:
     """Kinds of generated nodes, filled in column by column."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, begin: int) -> None:
+        self._begin = begin
         self.kinds: list[NodeProperties] = []
         self.kind_of = np.zeros(count, np.int64)
 
-    def put(self, numbers: Numbers, make: Callable[..., NodeProperties], *facts: Numbers | Flags) -> None:
-        """Gives node `numbers[k]` the properties that `make` makes of its facts, made once for equal facts."""
-        if len(numbers):
-            code = np.zeros(len(numbers), np.int64)
-            for fact in facts:
-                code = code * _NUM_TYPES + fact
-            _, first, kind = np.unique(code, return_index=True, return_inverse=True)
-            self.kind_of[numbers] = kind.reshape(-1) + len(self.kinds)
-            self.kinds += [make(*(fact[i].item() for fact in facts)) for i in first.tolist()]
-
-
-def _rows(chosen: Flags, *columns: Ids | Numbers) -> Numbers:
-    return np.stack([column[chosen] for column in columns], axis=1).astype(np.int64)
+    def put(
+        self, numbers: NodeNumbers, chosen: Flags | None, make: Callable[..., NodeProperties], *facts: Numbers | Flags
+    ) -> None:
+        """Gives the chosen ones of nodes `numbers` (None: all) the properties that `make` makes of their facts."""
+        # for n, *row in zip(numbers, *facts): kind_of[n] = make(*row), but made once for equal rows, which are a few
+        # element types and two memories: a row is packed into one integer, and the distinct ones are made.
+        code = np.zeros(len(numbers), np.int64)
+        for fact in facts:
+            code = code * _NUM_TYPES + fact
+        at = np.arange(len(numbers)) if chosen is None else np.flatnonzero(chosen)
+        if len(at):
+            _, first, kind = np.unique(code[at], return_index=True, return_inverse=True)
+            self.kind_of[numbers[at] - self._begin] = kind.reshape(-1) + len(self.kinds)
+            self.kinds += [make(*(fact[i].item() for fact in facts)) for i in at[first].tolist()]

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 
-from ..columns import CONTROL_SLOT, SINK_ID, Details, Ids
+from ..arrays import Numbers, inverse, starts_of
+from ..columns import SINK_ID, Details, Ids
+from ..edge_ends import EdgeEnds, by_consumer
 from ..graph import Graph
 from ..library.calls import functions_named_by
 from ..ops.properties import NodeProperties
 
-Numbers = npt.NDArray[np.int64]
 
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
     """All nodes of all parts by number: names, kind, index of device and location, and the sort key in a part.
 
-    `kind_of` is an index into `kinds`; `row` is the row of `details` that a node has, -1 for none.
+    `kind_of` is an index into `kinds`; `row` is the row of `details` that a node has, -1 for none; `locations` is -1
+    for source, sink and removed nodes, which are in no part.
     """
 
     names: list[str | None]
@@ -38,42 +38,32 @@ class Members:
     keys: Numbers
 
 
-def _starts(groups: Ids, count: int) -> list[int]:
-    """Where each of `count` groups begins in a sorted column of group indices, and where the last ends."""
-    return [int(start) for start in np.searchsorted(groups, np.arange(count + 1))]
-
-
-def assemble(whole: Graph, locations: list[str], members: Members, edges: npt.NDArray[np.int32]) -> dict[str, Graph]:
-    """The graph of every location that has a node; rows of `edges` are (src, src_output, dst, dst_input) by number."""
-    order = np.lexsort((members.keys, members.locations))
-    order = order[members.locations[order] >= 0]
-    starts = _starts(members.locations[order], len(locations))
-    position = np.zeros(len(members.locations), np.int64)
-    position[order] = np.arange(len(order))
-    edges = _by_consumer(edges, position)
-    edge_starts = _starts(members.locations[edges[:, 2]], len(locations))
+def assemble(whole: Graph, locations: list[str], members: Members, edges: EdgeEnds) -> dict[str, Graph]:
+    """The graph of every location that has a node; the ends of `edges` are numbers of members."""
+    order = np.lexsort((members.keys, members.locations))  # all parts one after the other, as they will be
+    removed = np.count_nonzero(members.locations < 0)
+    position = inverse(order) - removed
+    order = order[removed:]
+    starts = starts_of(members.locations[order], len(locations)).tolist()
+    edges = EdgeEnds(position[edges.src], edges.src_output, position[edges.dst], edges.dst_input)
+    edges = edges.at(by_consumer(edges.dst, edges.dst_input))
+    # Sorted by consumer, the edges of a part follow each other as its nodes do.
+    edge_starts = np.searchsorted(edges.dst, starts).tolist()
     parts = {}
     for i, location in enumerate(locations):
         chosen = order[starts[i] : starts[i + 1]]
         if len(chosen):
-            rows = edges[edge_starts[i] : edge_starts[i + 1]]
-            first = starts[i] - (SINK_ID + 1)
-            columns = position[rows[:, 0]] - first, rows[:, 1], position[rows[:, 2]] - first, rows[:, 3]
-            parts[location] = _part(whole, members, chosen, columns)
+            first = starts[i] - (SINK_ID + 1)  # of this part, whose nodes come after its source and sink
+            src, src_output, dst, dst_input = edges.at(np.s_[edge_starts[i] : edge_starts[i + 1]])
+            parts[location] = _part(whole, members, chosen, EdgeEnds(src - first, src_output, dst - first, dst_input))
     return parts
-
-
-def _by_consumer(edges: npt.NDArray[np.int32], position: Numbers) -> npt.NDArray[np.int32]:
-    """Edges by part and consumer: data inputs by port, then control inputs as they came."""
-    port = edges[:, 3]
-    return edges[np.lexsort((np.where(port == CONTROL_SLOT, 0, port), port == CONTROL_SLOT, position[edges[:, 2]]))]
 
 
 def _part(
     whole: Graph,
     members: Members,
     chosen: Numbers,
-    columns: tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike, npt.ArrayLike],
+    edges: EdgeEnds,
 ) -> Graph:
     part = Graph()
     part.versions, part.fed_shapes = whole.versions, whole.fed_shapes
@@ -90,6 +80,6 @@ def _part(
     )
     part.set_details(members.details, np.concatenate([np.full(SINK_ID + 1, -1, np.int32), members.row[chosen]]))
     part.assign_devices(part.requested_device_indices())
-    part.extend_edges(*columns)
+    part.extend_edges(*edges)
     part.fix_source_and_sink_edges()
     return part

@@ -7,6 +7,37 @@ drawn in the order constant, cast, send, recv, cast or identity, so that all nam
 
 A pair is shared by all consumers of one output in one location that want it in the same memory. Reference edges share
 nothing: each has its own pair, and its recv waits for the consumer's other inputs.
+
+    >>> b = GraphBuilder()
+    >>> with b.device("/job:a/replica:0/task:0/device:CPU:0"):
+    ...     x = b.constant([1.0, 2.0], name="x")
+    ...     a = b.op("Neg", x, name="a")
+    >>> with b.device("/job:a/replica:0/task:0/device:GPU:0"):
+    ...     y = b.op("Exp", x, name="y")
+    ...     with b.control_dependencies(a):
+    ...         z = b.op("Add", x, y, name="z")
+    >>> graph = b.graph()
+    >>> for node in graph.op_nodes():  # as the placer does
+    ...     node.assigned_device = node.requested_device
+    >>> for device, part in partition(graph).items():
+    ...     print(device)
+    ...     for node in part.node:
+    ...         print(f"  {node.name:11}{node.op:9}", *node.input)
+    /job:a/replica:0/task:0/device:CPU:0
+      x          Const
+      a          Neg       x
+      x/_0       _Send     x
+      a/ctrl/_2  Const     ^a
+      a/_3       _Send     a/ctrl/_2
+    /job:a/replica:0/task:0/device:GPU:0
+      y          Exp       x/_1
+      x/_1       _Recv
+      z          Add       x/_1 y ^a/_5
+      a/_4       _Recv
+      a/_5       Identity  a/_4
+
+The tensor of x crosses once, though y and z both read it; it is y, which comes first, that asks for it. That z waits
+for a on the other device is an empty tensor: a constant that waits for a there, and an identity that z waits for here.
 """
 
 from __future__ import annotations
@@ -14,47 +45,44 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-import numpy.typing as npt
 
-from ...errors import InternalError, InvalidArgumentError, NotFoundError
-from ..analysis.transfers import TransferTable
+from ...errors import InvalidArgumentError
+from ..arrays import Flags, Numbers
 from ..collector import collector_paused
 from ..columns import CONTROL_SLOT, SINK_ID, EdgeArrays, Ids
-from ..device_name import parse_full_name
 from ..dtypes import REF_OFFSET, DataType, base_type
+from ..edge_ends import EdgeEnds, all_edges, by_consumer
 from ..graph import Graph
 from ..graphdef.sources import check_graph
 from ..invariants import are_checked
 from ..node import Edge, Node
-from ..ops.device_kinds import device_kind
-from ..ops.memory_types import memory_types
-from ..ops.properties import NodeProperties
 from ..port_table import PortTable
 from ..protos import AttrValue, GraphDef
 from .colocation import colocate_control_flow
+from .cut_edges import CutEdges, CutPositions, PairNumbers
 from .invariants import check_partitioned
+from .kind_column import KindColumn
 from .loops import add_control_loops, has_frames, is_gate
-from .options import START_TIME, PartitionOptions, assigned_device
-from .pairs import CutEdges, Flags, Numbers, Pairs
+from .memories import Memories
+from .options import PartitionOptions, assigned_device
+from .pairs import Pairs
 from .parts import Members, assemble
+from .start_times import StartTimes
 
 
 class _Cut:
     """One partitioning in progress."""
 
     def __init__(self, graph: Graph, options: PartitionOptions) -> None:
-        self.num_given = graph.num_node_ids
+        num_given = graph.num_node_ids
         graph = self.graph = _with_loops(graph, options)
         self.options = options
         self.edges: EdgeArrays = graph.edge_arrays()
         self.devices = graph.assigned_device_indices()
-        self.device_types = [_device_type(name) for name in graph.device_names()]
-        self.host_only = np.array([not device_kind(name).own_memory for name in self.device_types])[self.devices]
+        self.kinds = KindColumn(graph)
+        self.memories = Memories(self.kinds, self.devices, graph.device_names())
+        self.start_times = StartTimes(graph, options, num_given)
         self.locations, self.location_of = self._locate()
-        kinds, kind_of = graph.distinct_properties()
-        self.kinds, self.kind_of = list(kinds), kind_of.copy()
-        for i in np.flatnonzero(graph.details()[1] >= 0).tolist():  # transfers of an earlier partitioning
-            self._replace(i, graph.node_properties(i))
         self._check_complete()
 
     def _locate(self) -> tuple[list[str], Ids]:
@@ -64,141 +92,121 @@ class _Cut:
         if self.options.node_to_loc is assigned_device:
             location_of[live] = self.devices[live]
             return list(self.graph.device_names()), location_of
-        found: dict[str, int] = {}
+        locations: dict[str, int] = {}
         for i in live:
             name = self.options.node_to_loc(Node(self.graph, i))
-            location_of[i] = found.setdefault(name, len(found))
-        return list(found), location_of
+            location_of[i] = locations.setdefault(name, len(locations))
+        return list(locations), location_of
 
     def _check_complete(self) -> None:
+        """InvalidArgumentError for the first node with an input port that no edge enters."""
         data = self.edges.dst[self.edges.dst_input != CONTROL_SLOT]
         connected = np.bincount(data, minlength=self.graph.num_node_ids)
-        declared = np.array([len(kind.input_types) for kind in self.kinds], np.int64)[self.kind_of]
-        for i in np.flatnonzero((connected != declared) & (self.kind_of >= 0)).tolist():
+        declared = np.array([len(kind.input_types) for kind in self.kinds.kinds], np.int64)[self.kinds.of]
+        for i in np.flatnonzero((connected != declared) & (self.kinds.of >= 0)).tolist():
             name, missing = self.graph.node_name(i), int(declared[i] - connected[i])
             raise InvalidArgumentError(f"Incomplete graph, missing {missing} inputs for {name}", node=name)
-
-    def _properties(self, number: int) -> NodeProperties:
-        return self.kinds[int(self.kind_of[number])]
-
-    def _replace(self, number: int, properties: NodeProperties) -> None:
-        """Gives one node properties of its own."""
-        self.kind_of[number] = len(self.kinds)
-        self.kinds.append(properties)
 
     def run(self) -> dict[str, Graph]:
         """Cuts, and returns the graph of each location."""
         inner = (self.edges.src > SINK_ID) & (self.edges.dst > SINK_ID)
         crosses = inner & (self.location_of[self.edges.src] != self.location_of[self.edges.dst])
-        cut = crosses | self._changes_memory(inner & ~crosses)
+        cut = crosses | self.memories.changes(self.edges, inner & ~crosses)
         rewritten = self._fill_in_incarnations() or self.options.need_to_record_start_times
         used = np.unique(self.location_of[self.location_of >= 0])
         if len(used) == 1 and not cut.any() and not rewritten:
             return {self.locations[int(used[0])]: self.graph}
         gating = self._gating(inner & ~cut)
         edges = self._cut_edges(np.flatnonzero(cut), crosses)
-        first, pair_of = edges.groups()
+        first, pair_of = edges.pairs()
         pairs = Pairs(edges, first, self._sent_types(edges, first), self.graph.num_node_ids)
-        names = pairs.names(self.graph, self.options.new_name)
-        transfers = pairs.transfers(self.graph, self._incarnations())
-        generated, generated_kind = pairs.kinds()
-        self.kind_of = np.concatenate([self.kind_of, generated_kind + len(self.kinds)])
-        self.kinds += generated
-        beside, consumer = pairs.sides()
+        members = self._members(pairs, pair_of)
         joining = [
             pairs.joining_edges(pair_of),
             self._kept(inner & ~cut & ~gating),
             self._ref_order(pairs, pair_of),
             self._gates(pairs, np.flatnonzero(gating)),
         ]
-        self._write_start_times(pairs, pair_of, transfers)
-        members = Members(
-            [*self.graph.names(), *names],
-            self.kinds,
-            self.kind_of,
-            transfers,
-            np.concatenate([np.full(self.graph.num_node_ids, -1, np.int32), pairs.rows()]),
-            np.concatenate([self.devices, self.devices[beside]]),
-            np.concatenate([self.location_of, self.location_of[beside]]),
-            np.concatenate([np.arange(len(self.devices)) * 2, consumer.astype(np.int64) * 2 + 1]),
+        return assemble(self.graph, self.locations, members, all_edges(joining))
+
+    def _members(self, pairs: Pairs, pair_of: PairNumbers) -> Members:
+        """All nodes of all parts: those of the graph by id, and past them those of the pairs by number."""
+        given = self.graph.num_node_ids
+        names = pairs.names(self.graph, self.options.new_name)
+        transfers = pairs.transfers(self.graph, self._incarnations())
+        self.kinds.extend(*pairs.kinds())
+        self.start_times.write(self.kinds, transfers, pairs, pair_of)
+        beside, consumer = pairs.sides()
+        # In its part a node comes by its id, and what is made for a consumer right after the consumer.
+        keys = np.concatenate([np.arange(given) * 2, consumer.astype(np.int64) * 2 + 1])
+        return Members(
+            names=[*self.graph.names(), *names],
+            kinds=self.kinds.kinds,
+            kind_of=self.kinds.of,
+            details=transfers,
+            row=np.concatenate([np.full(given, -1, np.int32), pairs.rows()]),
+            devices=np.concatenate([self.devices, self.devices[beside]]),
+            locations=np.concatenate([self.location_of, self.location_of[beside]]),
+            keys=keys,
         )
-        return assemble(self.graph, self.locations, members, np.concatenate(joining))
 
     def _incarnations(self) -> list[int]:
         return [self.options.get_incarnation(name) if name else 0 for name in self.graph.device_names()]
 
-    def _kept(self, kept: Flags) -> npt.NDArray[np.int32]:
+    def _kept(self, kept: Flags) -> EdgeEnds:
         edges = self.edges
-        return np.stack([c[kept] for c in (edges.src, edges.src_output, edges.dst, edges.dst_input)], axis=1)
-
-    def _on_host(self, node: Ids, port: Ids, *, outputs: bool) -> Flags:
-        """Whether port `port[k]` of node `node[k]` is in host memory, for all k; control ports are not."""
-        if not len(node):
-            return np.zeros(0, np.bool_)
-        code = self.kind_of[node] * len(self.device_types) + self.devices[node]
-        codes, index = np.unique(code, return_inverse=True)
-        facts = []
-        for kind, device in (divmod(c, len(self.device_types)) for c in codes.tolist()):
-            facts.append(memory_types(self.kinds[kind], self.device_types[device])[1 if outputs else 0])
-        return PortTable(facts).at(index.reshape(-1), port).astype(np.bool_)
-
-    def _changes_memory(self, local: Flags) -> Flags:
-        """Which local data edges join host to device memory of one device, and so need a transfer."""
-        same_device = self.devices[self.edges.src] == self.devices[self.edges.dst]
-        candidates = local & (self.edges.dst_input != CONTROL_SLOT) & ~self.host_only[self.edges.src] & same_device
-        at = np.flatnonzero(candidates)
-        from_host = self._on_host(self.edges.src[at], self.edges.src_output[at], outputs=True)
-        to_host = self._on_host(self.edges.dst[at], self.edges.dst_input[at], outputs=False)
-        changes = np.zeros_like(local)
-        changes[at] = from_host != to_host
-        return changes
+        return EdgeEnds(edges.src, edges.src_output, edges.dst, edges.dst_input).at(kept)
 
     def _cut_edges(self, cut: Numbers, crosses: Flags) -> CutEdges:
-        """The cut edges by consumer: data inputs by port, then control inputs."""
-        port, dst = self.edges.dst_input[cut], self.edges.dst[cut]
-        at = cut[np.lexsort((np.where(port == CONTROL_SLOT, 0, port), port == CONTROL_SLOT, dst))]
+        """The cut edges, given by position among all edges, in the order of `CutEdges`."""
+        at = cut[by_consumer(self.edges.dst[cut], self.edges.dst_input[cut])]
         src, output = self.edges.src[at], self.edges.src_output[at]
         dst, port = self.edges.dst[at], self.edges.dst_input[at]
-        sent = PortTable([kind.output_types for kind in self.kinds]).at(self.kind_of[src], output)
-        read = PortTable([kind.input_types for kind in self.kinds]).at(self.kind_of[dst], port)
+        sent = PortTable([kind.output_types for kind in self.kinds.kinds]).at(self.kinds.of[src], output)
+        read = PortTable([kind.input_types for kind in self.kinds.kinds]).at(self.kinds.of[dst], port)
         read = np.where(read > REF_OFFSET, read - REF_OFFSET, read)
-        from_host = self._on_host(src, output, outputs=True)
-        to_host = self._on_host(dst, port, outputs=False)
+        to_host = self.memories.inputs_on_host(dst, port)
         return CutEdges(
-            self.edges.id[at],
-            src,
-            output,
-            dst,
-            port,
-            self.location_of[dst],
-            from_host,
-            to_host,
-            to_host | self.host_only[dst],
-            sent > REF_OFFSET,
-            ~crosses[at],
-            np.where(output == CONTROL_SLOT, int(DataType.FLOAT), read),
+            edges=EdgeArrays(self.edges.id[at], src, output, dst, port),
+            location=self.location_of[dst],
+            from_host=self.memories.outputs_on_host(src, output),
+            to_host=to_host,
+            shared_host=to_host | self.memories.host_only[dst],
+            is_ref=sent > REF_OFFSET,
+            local=~crosses[at],
+            dtype=np.where(output == CONTROL_SLOT, int(DataType.FLOAT), read),
         )
 
-    def _sent_types(self, edges: CutEdges, first: Numbers) -> Numbers:
+    def _sent_types(self, edges: CutEdges, first: CutPositions) -> Numbers:
         """Element type each pair is sent as; transfers within a device are never cast."""
         sent = edges.dtype[first]
         should_cast = self.options.should_cast
         if should_cast is not None:
             for pair in np.flatnonzero(~edges.local[first]).tolist():
-                wanted = should_cast(Edge(self.graph, int(edges.id[first[pair]])))
+                wanted = should_cast(Edge(self.graph, int(edges.edges.id[first[pair]])))
                 sent[pair] = base_type(wanted) if wanted else sent[pair]
         return sent
 
-    def _ref_order(self, pairs: Pairs, pair_of: Numbers) -> npt.NDArray[np.int32]:
+    def _ref_order(self, pairs: Pairs, pair_of: PairNumbers) -> EdgeEnds:
         """Control edges that make the recv of a reference edge wait for the other inputs of its consumer."""
-        edges = pairs.edges
-        rows: list[tuple[int, int, int, int]] = []
-        for at in np.flatnonzero(edges.is_ref).tolist():
-            consumer, recv = int(edges.dst[at]), int(pairs.recv[pair_of[at]])
-            others = pairs.arrival[pair_of[(edges.dst == consumer) & ~edges.is_ref]].tolist()
+        cut, nodes = pairs.edges, pairs.nodes
+        rows: list[tuple[int, int]] = []
+        for at in np.flatnonzero(cut.is_ref).tolist():
+            consumer, recv = int(cut.edges.dst[at]), int(nodes.recv[pair_of[at]])
+            others = nodes.arrival[pair_of[(cut.edges.dst == consumer) & ~cut.is_ref]].tolist()
             others += self._plain_inputs(consumer)
-            rows += [(other, CONTROL_SLOT, recv, CONTROL_SLOT) for other in dict.fromkeys(others)]
-        return np.array(rows, np.int32).reshape(-1, 4)
+            rows += [(other, recv) for other in dict.fromkeys(others)]
+        return _control_edges(rows)
+
+    def _plain_inputs(self, consumer: int) -> list[int]:
+        """Sources of a node in its own location, except of references."""
+        sources = []
+        for at in np.flatnonzero((self.edges.dst == consumer) & (self.edges.src > SINK_ID)).tolist():
+            src, output = int(self.edges.src[at]), int(self.edges.src_output[at])
+            is_ref = output != CONTROL_SLOT and self.graph.node_properties(src).output_types[output] > REF_OFFSET
+            if self.location_of[src] == self.location_of[consumer] and not is_ref:
+                sources.append(src)
+        return sources
 
     def _gating(self, kept: Flags) -> Flags:
         """Which edges tell a node that an iteration of its control loop has begun."""
@@ -209,92 +217,42 @@ class _Cut:
         gating &= np.isin(self.edges.src, gates)
         return gating
 
-    def _gates(self, pairs: Pairs, gating: Numbers) -> npt.NDArray[np.int32]:
+    def _gates(self, pairs: Pairs, gating: Numbers) -> EdgeEnds:
         """Gating edges, moved from a consumer to the receives made for it, each of which gets one.
 
         A consumer has as many as receives, but for a worker, whose import has dropped all but the first.
         """
-        if not len(gating):
-            return np.zeros((0, 4), np.int32)
-        rows: list[tuple[int, int, int, int]] = []
-        edges = pairs.edges
+        rows: list[tuple[int, int]] = []
         gated = self.edges.dst[gating].tolist()
         gate_of, left = dict(zip(gated, self.edges.src[gating].tolist(), strict=True)), Counter(gated)
-        remote = ~edges.local[pairs.first]
-        for consumer, recv in zip(edges.dst[pairs.first][remote].tolist(), pairs.recv[remote].tolist(), strict=True):
-            if consumer in gate_of:
-                left[consumer] -= 1
-                rows.append((gate_of[consumer], CONTROL_SLOT, recv, CONTROL_SLOT))
-        rows += [(gate_of[node], CONTROL_SLOT, node, CONTROL_SLOT) for node in left.elements()]
-        return np.array(rows, np.int32).reshape(-1, 4)
-
-    def _plain_inputs(self, consumer: int) -> list[int]:
-        """Sources of a node in its own location, except of references."""
-        found = []
-        for at in np.flatnonzero((self.edges.dst == consumer) & (self.edges.src > SINK_ID)).tolist():
-            src, output = int(self.edges.src[at]), int(self.edges.src_output[at])
-            is_ref = output != CONTROL_SLOT and self.graph.node_properties(src).output_types[output] > REF_OFFSET
-            if self.location_of[src] == self.location_of[consumer] and not is_ref:
-                found.append(src)
-        return found
-
-    def _write_start_times(self, pairs: Pairs, pair_of: Numbers, transfers: TransferTable) -> None:
-        """Start times of the nodes themselves, and of transfers: a shared recv starts with its earliest consumer."""
-        edges = pairs.edges
-        if self.options.need_to_record_start_times:
-            for node in self.graph.op_nodes():
-                if START_TIME not in node.attrs:
-                    self._replace(node.id, _started_at(self._properties(node.id), self._start_time(node.id)))
-        scheduled = self.options.scheduling_for_recvs
-        arrives = np.zeros(len(pairs.first), np.int64)
-        if scheduled:
-            arrives[:] = np.iinfo(np.int64).max
-            np.minimum.at(arrives, pair_of, np.array([self._start_time(i) for i in edges.dst.tolist()], np.int64))
-        for pair in np.flatnonzero(edges.is_ref[pairs.first] | scheduled).tolist():
-            leaves = self._start_time(int(edges.src[pairs.first[pair]])) if scheduled else None
-            for number in range(int(pairs.const[pair]), int(pairs.arrival[pair]) + 1):
-                time = leaves if number <= pairs.send[pair] else int(arrives[pair])
-                if time is None:
-                    continue
-                if pairs.send[pair] <= number <= pairs.recv[pair]:
-                    transfers.starts[pair, number == pairs.recv[pair]] = time
-                else:
-                    self._replace(number, _started_at(self._properties(number), time))
-
-    def _start_time(self, node_id: int) -> int:
-        attrs = self.graph.node_properties(node_id).attrs
-        if START_TIME in attrs:
-            return int(attrs[START_TIME])
-        name = self.graph.node_name(node_id)
-        if self.options.need_to_record_start_times:
-            if node_id >= self.num_given:
-                return self.options.start_time_of_loop_nodes
-            if name in self.options.start_times:
-                return self.options.start_times[name]
-        raise NotFoundError(f"No attr named {START_TIME!r} in NodeDef: {{{{node {name}}}}}", node=name)
+        if gate_of:
+            remote = ~pairs.edges.local[pairs.first]
+            consumers = pairs.edges.edges.dst[pairs.first][remote].tolist()
+            for consumer, recv in zip(consumers, pairs.nodes.recv[remote].tolist(), strict=True):
+                if consumer in gate_of:
+                    left[consumer] -= 1
+                    rows.append((gate_of[consumer], recv))
+        rows += [(gate_of[node], node) for node in left.elements()]
+        return _control_edges(rows)
 
     def _fill_in_incarnations(self) -> bool:
         """Transfers of an earlier partitioning learn the incarnations nobody knew then; whether there were any."""
         changed = False
-        transfers = [i for i, kind in enumerate(self.kinds) if kind.op_def.record.is_transfer]
-        for i in np.flatnonzero(np.isin(self.kind_of, transfers)).tolist():
+        transfers = [i for i, kind in enumerate(self.kinds.kinds) if kind.op_def.record.is_transfer]
+        for i in np.flatnonzero(np.isin(self.kinds.of, transfers)).tolist():
             attrs = self.graph.node_properties(i).attrs
             if "send_device" in attrs and not attrs.get("send_device_incarnation"):
                 value = AttrValue(i=self.options.get_incarnation(attrs["send_device"].decode()))
-                self._replace(i, self._properties(i).with_attr("send_device_incarnation", value))
+                self.kinds.replace(i, self.kinds[i].with_attr("send_device_incarnation", value))
                 changed = True
         return changed
 
 
-def _started_at(properties: NodeProperties, microseconds: int) -> NodeProperties:
-    return properties.with_attr(START_TIME, AttrValue(i=microseconds))
-
-
-def _device_type(name: str) -> str:
-    try:
-        return parse_full_name(name).type or ""
-    except InvalidArgumentError as error:
-        raise InternalError(f"Malformed assigned device '{name}'", device=name) from error
+def _control_edges(rows: list[tuple[int, int]]) -> EdgeEnds:
+    """Control edges from (source, consumer)."""
+    src, dst = np.array(rows, np.int64).reshape(-1, 2).T
+    control = np.full(len(rows), CONTROL_SLOT)
+    return EdgeEnds(src, control, dst, control)
 
 
 def _with_loops(graph: Graph, options: PartitionOptions) -> Graph:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.graph.arrays import first_seen, grouped, inverse, owners, ready_order, starts_of
-from partita.graph.columns import CONTROL_SLOT, by_consumer
+from partita.graph.columns import CONTROL_SLOT
+from partita.graph.edge_ends import by_consumer
 
 COLUMNS = st.lists(st.integers(0, 9), max_size=30)
 
