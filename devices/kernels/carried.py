@@ -38,10 +38,10 @@ def carrying(thing: object) -> Array:
 
 def carried(value: Array, kind: type[Thing], what: str) -> Thing:
     """The object of class `kind` that a tensor carries; InvalidArgumentError unless it carries exactly one of these."""
-    found = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
-    if not isinstance(found, kind):
-        raise InvalidArgumentError(f"Input handle is not {what}. Saw: {type(found).__name__!r}")
-    return found
+    thing = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
+    if not isinstance(thing, kind):
+        raise InvalidArgumentError(f"Input handle is not {what}. Saw: {type(thing).__name__!r}")
+    return thing
 
 
 def sum_of(a: Array, b: Array, dtype: DataType) -> Array:
@@ -60,15 +60,15 @@ def zeros_like(value: Array, dtype: DataType) -> Array:
 
 def _each(function: Callable[..., object], *arrays: Array) -> Array:
     """`function` of the objects that tensors of one shape carry, place by place."""
-    made = np.empty(arrays[0].shape, object)
-    for place in np.ndindex(made.shape):
-        made[place] = function(*[array[place] for array in arrays])
-    return made
+    result = np.empty(arrays[0].shape, object)
+    for place in np.ndindex(result.shape):
+        result[place] = function(*[array[place] for array in arrays])
+    return result
 
 
-def _summable(found: Any) -> Summable:  # whatever a variant carries
-    return found if isinstance(found, Summable) else _refuse(found)
+def _summable(thing: Any) -> Summable:  # whatever a variant carries
+    return thing if isinstance(thing, Summable) else _refuse(thing)
 
 
-def _refuse(found: object) -> Summable:
-    raise UnimplementedError(f"a variant of {type(found).__name__} cannot be added up; only lists and optionals can")
+def _refuse(thing: object) -> Summable:
+    raise UnimplementedError(f"a variant of {type(thing).__name__} cannot be added up; only lists and optionals can")

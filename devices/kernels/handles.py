@@ -59,10 +59,10 @@ def resource_of(
                 "Trying to access a handle's resource using the wrong type. The handle points to a resource "
                 f"(name '{handle.name}') of type '{handle.type_name}' but you are trying to access it as {what}"
             )
-        found: Any = state.resource(handle.key)
-        if not isinstance(found, kind):
-            raise InvalidArgumentError(f"Resource {handle.name} is a {type(found).__name__}, not {what}")
-        return found
+        resource: Any = state.resource(handle.key)
+        if not isinstance(resource, kind):
+            raise InvalidArgumentError(f"Resource {handle.name} is a {type(resource).__name__}, not {what}")
+        return resource
 
     return find
 

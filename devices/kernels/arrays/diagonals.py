@@ -31,18 +31,18 @@ def _check_matrix(x: Array) -> None:
 def _read(x: Array, band: Band, align: str, padding: Array) -> Array:
     rows, columns, valid = band.coordinates(x.shape[-2], x.shape[-1], align)
     if x.size == 0:
-        made = np.broadcast_to(np.asarray(padding, x.dtype), (*x.shape[:-2], *valid.shape))
+        diagonals = np.broadcast_to(np.asarray(padding, x.dtype), (*x.shape[:-2], *valid.shape))
     else:
-        made = np.where(valid, x[..., np.where(valid, rows, 0), np.where(valid, columns, 0)], padding)
-    return made if band.count > 1 else made[..., 0, :]
+        diagonals = np.where(valid, x[..., np.where(valid, rows, 0), np.where(valid, columns, 0)], padding)
+    return diagonals if band.count > 1 else diagonals[..., 0, :]
 
 
-def _write(made: Array, diagonals: Array, band: Band, align: str) -> Array:
-    rows, columns, valid = band.coordinates(made.shape[-2], made.shape[-1], align)
+def _write(matrices: Array, diagonals: Array, band: Band, align: str) -> Array:
+    rows, columns, valid = band.coordinates(matrices.shape[-2], matrices.shape[-1], align)
     if band.count == 1:
         diagonals = diagonals[..., None, :]
-    made[..., rows[valid], columns[valid]] = diagonals[..., valid]
-    return made
+    matrices[..., rows[valid], columns[valid]] = diagonals[..., valid]
+    return matrices
 
 
 @kernel("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
@@ -65,8 +65,8 @@ def matrix_diag(node: Construction) -> Kernel:
     def run(diagonals: Array) -> Array:
         if diagonals.ndim == 0:
             raise InvalidArgumentError(f"diagonal must be at least 1-dim, received shape: {shape_text(())}")
-        made = np.zeros((*diagonals.shape, diagonals.shape[-1]), diagonals.dtype)
-        return _write(made, diagonals, Band(0, 0), "LEFT_LEFT")
+        matrices = np.zeros((*diagonals.shape, diagonals.shape[-1]), diagonals.dtype)
+        return _write(matrices, diagonals, Band(0, 0), "LEFT_LEFT")
 
     return run
 
@@ -87,9 +87,9 @@ def matrix_diag_band(node: Construction) -> Kernel:
             )
         size = matrix_size(band, diagonals.shape[-1], int(num_rows), int(num_cols))
         outer = diagonals.shape[: -2 if band.count > 1 else -1]
-        made = np.empty((*outer, *size), diagonals.dtype)
-        made.fill(padding)
-        return _write(made, diagonals, band, align)
+        matrices = np.empty((*outer, *size), diagonals.dtype)
+        matrices.fill(padding)
+        return _write(matrices, diagonals, band, align)
 
     return run
 
@@ -158,9 +158,9 @@ def diag(x: Array) -> Array:
     """An array of twice the rank with the input on its diagonal, zero elsewhere."""
     if x.ndim == 0:
         raise InvalidArgumentError("Input must be at least rank 1, got 0")
-    made = np.zeros((x.size, x.size), x.dtype)
-    np.fill_diagonal(made, x.reshape(-1))
-    return made.reshape(x.shape + x.shape)
+    matrix = np.zeros((x.size, x.size), x.dtype)
+    np.fill_diagonal(matrix, x.reshape(-1))
+    return matrix.reshape(x.shape + x.shape)
 
 
 def diag_part(x: Array) -> Array:

@@ -161,10 +161,10 @@ def _picked(params: Array, indices: Array, bad: Array, result: tuple[int, ...]) 
     if 0 in result:
         return np.empty(result, params.dtype)
     places = np.where(bad, 0, flat_places(indices, params.shape[:depth])).reshape(-1)
-    made = params.reshape(-1, *params.shape[depth:]).take(places, axis=0)
+    rows = params.reshape(-1, *params.shape[depth:]).take(places, axis=0)
     if bad.any():
-        made[bad.reshape(-1)] = b"" if params.dtype.kind == "O" else params.dtype.type(0)
-    return np.reshape(made, result)
+        rows[bad.reshape(-1)] = b"" if params.dtype.kind == "O" else params.dtype.type(0)
+    return np.reshape(rows, result)
 
 
 @kernel("OneHot")
@@ -177,13 +177,13 @@ def one_hot(node: Construction) -> Kernel:
         _check_one_hot(indices.ndim, axis, (depth, on_value, off_value))
         count = int(depth)
         on, off = (v.item() if dtype.kind == "O" else v for v in (on_value, off_value))
-        made = np.empty((indices.size, count), dtype)
-        made.fill(off)
+        result = np.empty((indices.size, count), dtype)
+        result.fill(off)
         flat = np.asarray(indices.reshape(-1), np.int64)
         rows = np.flatnonzero((flat >= 0) & (flat < count))
-        made[rows, flat[rows]] = on
-        made = made.reshape(*indices.shape, count)
-        return made if axis in (-1, indices.ndim) else np.moveaxis(made, -1, axis)
+        result[rows, flat[rows]] = on
+        result = result.reshape(*indices.shape, count)
+        return result if axis in (-1, indices.ndim) else np.moveaxis(result, -1, axis)
 
     return run
 

@@ -73,11 +73,11 @@ def batch_to_space_nd(x: Array, block_shape: Array, crops: Array) -> Array:
             raise InvalidArgumentError(f"cropped_shape[{i}]={size - before - after} must be non-negative")
     pairs = [axis for i in range(count) for axis in (count + 1 + i, i)]
     axes = [count, *pairs, *range(2 * count + 1, 2 * count + 1 + len(rest))]
-    made = x.reshape(*blocks, batch, *outer, *rest).transpose(axes).reshape(batch, *sizes, *rest)
+    whole = x.reshape(*blocks, batch, *outer, *rest).transpose(axes).reshape(batch, *sizes, *rest)
     places = zip(widths, sizes, strict=True)
     inside: list[IndexEntry] = [slice(before, size - after) for (before, after), size in places]
-    kept: Array = made[(slice(None), *inside, ...)]
-    return kept
+    cropped: Array = whole[(slice(None), *inside, ...)]
+    return cropped
 
 
 simple("SpaceToBatchND", space_to_batch_nd)
@@ -90,8 +90,8 @@ def _square(node: Construction, rearrange: Kernel) -> Kernel:
     def run(x: Array, widths: Array) -> Array:
         if x.ndim != 4:
             raise InvalidArgumentError(f"Input rank should be: 4instead of: {x.ndim}")
-        made: Array = rearrange(x, block, widths)
-        return made
+        result: Array = rearrange(x, block, widths)
+        return result
 
     return run
 
@@ -171,15 +171,15 @@ def _patches(
     )
     inside: list[IndexEntry] = [slice(w.before, w.before + s) for s, w in zip(x.shape[1:-1], walks, strict=True)]
     padded[(slice(None), *inside, ...)] = x
-    made = padded
+    windows = padded
     count = len(sizes)
     for i, (w, size, stride, rate) in enumerate(zip(walks, sizes, strides, rates, strict=True)):
-        left = made.shape[1 + i] - (w.output - 1) * stride - (size - 1) * rate - 1
-        first = left // 2 if centred and left > 0 else 0
+        uncovered = windows.shape[1 + i] - (w.output - 1) * stride - (size - 1) * rate - 1
+        first = uncovered // 2 if centred and uncovered > 0 else 0
         places = first + np.arange(w.output)[:, None] * stride + np.arange(size) * rate
-        made = np.moveaxis(made.take(places, axis=1 + i), 2 + i, -2)
+        windows = np.moveaxis(windows.take(places, axis=1 + i), 2 + i, -2)
     positions = [w.output for w in walks]
-    return made.reshape(x.shape[0], *positions, prod(sizes[:count]) * x.shape[-1])
+    return windows.reshape(x.shape[0], *positions, prod(sizes[:count]) * x.shape[-1])
 
 
 @kernel("ExtractImagePatches", "ExtractVolumePatches")

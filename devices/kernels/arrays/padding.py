@@ -33,12 +33,12 @@ def _padded(x: Array, paddings: Array, filler: object) -> Array:
         if before < 0 or after < 0:
             raise InvalidArgumentError(f"Paddings must be non-negative: {before} {after}")
     sizes = zip(x.shape, widths, strict=True)
-    made = np.empty([before + size + after for size, (before, after) in sizes], x.dtype)
-    made.fill(filler)
+    result = np.empty([before + size + after for size, (before, after) in sizes], x.dtype)
+    result.fill(filler)
     places = zip(x.shape, widths, strict=True)
     inside: list[IndexEntry] = [slice(before, before + size) for size, (before, _) in places]
-    made[(*inside, ...)] = x
-    return made
+    result[(*inside, ...)] = x
+    return result
 
 
 def pad(x: Array, paddings: Array) -> Array:
@@ -73,7 +73,7 @@ def mirror_pad(node: Construction) -> Kernel:
     how, not_how = ("less than", "not less than") if offset else ("no greater than", "greater than")
 
     def run(x: Array, paddings: Array) -> Array:
-        made = x
+        result = x
         for axis, (before, after) in enumerate(_widths(x, paddings, ",")):
             size = x.shape[axis]
             if before < 0 or after < 0:
@@ -83,8 +83,8 @@ def mirror_pad(node: Construction) -> Kernel:
                     f"paddings must be {how} the dimension size: {before}, {after} {not_how} {size}"
                 )
             if before or after:
-                made = made.take(_mirror_places(size, before, after, offset), axis=axis)
-        return made
+                result = result.take(_mirror_places(size, before, after, offset), axis=axis)
+        return result
 
     return run
 
@@ -95,13 +95,13 @@ def mirror_pad_grad(node: Construction) -> Kernel:
     offset = 1 if node.attrs["mode"] == b"REFLECT" else 0
 
     def run(dy: Array, paddings: Array) -> Array:
-        made = dy
+        result = dy
         for axis, (before, after) in enumerate(_widths(dy, paddings, ",")):
             size = dy.shape[axis] - before - after
             _check_fold(dy.shape[axis], size, before, after, offset)
             if before or after:
-                made = _folded(made.swapaxes(0, axis), size, before, after, offset).swapaxes(0, axis)
-        return made
+                result = _folded(result.swapaxes(0, axis), size, before, after, offset).swapaxes(0, axis)
+        return result
 
     return run
 
@@ -121,8 +121,8 @@ def _check_fold(total: int, size: int, before: int, after: int, offset: int) -> 
 
 
 def _folded(x: Array, size: int, before: int, after: int, offset: int) -> Array:
-    made = x[before : before + size].copy()
-    made[offset : offset + before] += x[:before][::-1]
+    result = x[before : before + size].copy()
+    result[offset : offset + before] += x[:before][::-1]
     if after:
-        made[size - after - offset : size - offset] += x[before + size :][::-1]
-    return made
+        result[size - after - offset : size - offset] += x[before + size :][::-1]
+    return result

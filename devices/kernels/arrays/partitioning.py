@@ -63,12 +63,12 @@ def dynamic_stitch(node: Construction) -> Kernel:
         indices, data = inputs[:count], inputs[count:]
         _check_stitch(indices, data)
         rows = 1 + max((int(places.max()) for places in indices if places.size), default=-1)
-        made = empty_of((max(rows, 0), *data[0].shape[indices[0].ndim :]), data[0].dtype)
+        result = empty_of((max(rows, 0), *data[0].shape[indices[0].ndim :]), data[0].dtype)
         for places, x in zip(indices, data, strict=True):
             flat = places.reshape(-1)
             if flat.size and flat.min() < 0:
                 raise InvalidArgumentError(f"indices[{int(np.flatnonzero(flat < 0)[0])}] is out of range")
-            made[flat] = x.reshape(flat.size, *made.shape[1:])
-        return made
+            result[flat] = x.reshape(flat.size, *result.shape[1:])
+        return result
 
     return run

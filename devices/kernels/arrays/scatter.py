@@ -27,39 +27,39 @@ _COMBINE: dict[str, np.ufunc | None] = {
 }
 
 
-def combine_at(made: Array, places: Array, updates: Array, combine: np.ufunc | None) -> None:
+def combine_at(target: Array, places: Array, updates: Array, combine: np.ufunc | None) -> None:
     """Combines rows of `updates` into rows `places` of `made` in place, in order; None for `combine` overwrites."""
     if combine is None:
-        made[places] = updates
+        target[places] = updates
     elif places.size > 1 and np.unique(places).size == places.size:
-        made[places] = combine(made[places], updates)  # far faster than one row after the other
+        target[places] = combine(target[places], updates)  # far faster than one row after the other
     else:
-        combine.at(made, places, updates)
+        combine.at(target, places, updates)
 
 
-def _scattered(made: Array, indices: Array, updates: Array, combine: np.ufunc | None, ignore: bool) -> Array:
+def _scattered(target: Array, indices: Array, updates: Array, combine: np.ufunc | None, ignore: bool) -> Array:
     """`made`, which is written to, with the slices put in; index tuples outside are refused or left out.
 
     Of a vector of indices, which no op documents, TensorFlow takes the first as a place on the first axis.
     """
-    _check_listed(made.shape, indices, updates)
+    _check_listed(target.shape, indices, updates)
     if indices.ndim == 1:
         indices, updates = indices[:1, None], updates[:1]
     depth = indices.shape[-1]
-    sizes = made.shape[:depth]
+    sizes = target.shape[:depth]
     bad = bad_tuples(indices, sizes)
     if not ignore:
-        shape = shape_text(made.shape)
+        shape = shape_text(target.shape)
         refuse_tuple(indices, bad, lambda t: f"{t} does not index into shape {shape}")
     if updates.size == 0:
-        return made
-    rows = (prod(sizes), *made.shape[depth:])
+        return target
+    rows = (prod(sizes), *target.shape[depth:])
     places = flat_places(indices, sizes).reshape(-1)
     slices = updates.reshape(places.size, *rows[1:])
     if ignore and bad.any():
         places, slices = places[~bad.reshape(-1)], slices[~bad.reshape(-1)]
-    combine_at(made.reshape(rows), places, slices, combine)
-    return made
+    combine_at(target.reshape(rows), places, slices, combine)
+    return target
 
 
 def _check_ranks(indices: Array, updates: Array) -> None:
@@ -77,16 +77,16 @@ def _check_filled(room: int, indices: Array, updates: Array, what: str) -> None:
 def _check_slices(shape: tuple[int, ...], indices: Array, updates: Array) -> None:
     """InvalidArgumentError unless `updates` has one slice of a tensor of `shape` for each index tuple."""
     batch, depth = indices.ndim - 1, indices.shape[-1]
-    given = f"of updates[shape={shape_text(updates.shape)}]"
+    shape_of_updates = f"of updates[shape={shape_text(updates.shape)}]"
     if updates.shape[:batch] != indices.shape[:-1]:
         raise InvalidArgumentError(
             f"Dimensions [0,{batch}) of indices[shape={shape_text(indices.shape)}] must match "
-            f"dimensions [0,{batch}) {given}"
+            f"dimensions [0,{batch}) {shape_of_updates}"
         )
     if depth > len(shape) or updates.shape[batch:] != shape[depth:]:
         raise InvalidArgumentError(
             f"Dimensions [{depth},{len(shape)}) of input[shape={shape_text(shape)}] must match "
-            f"dimensions [{batch},{updates.ndim}) {given}"
+            f"dimensions [{batch},{updates.ndim}) {shape_of_updates}"
         )
 
 

@@ -48,10 +48,10 @@ def top_k(node: Construction) -> Kernel:
     fixed = int(node.attrs.get("k", 0))  # TopKV2 and InTopKV2 get it as an input instead
     places_type = numpy_dtype(node.output_types[1])
 
-    def run(x: Array, *given: Array) -> tuple[Array, Array]:
-        if given and given[0].ndim:
-            raise InvalidArgumentError(f"k must be scalar, got shape {shape_text(given[0].shape)}")
-        k = int(given[0]) if given else fixed
+    def run(x: Array, *k_input: Array) -> tuple[Array, Array]:
+        if k_input and k_input[0].ndim:
+            raise InvalidArgumentError(f"k must be scalar, got shape {shape_text(k_input[0].shape)}")
+        k = int(k_input[0]) if k_input else fixed
         if k < 0:
             raise InvalidArgumentError(f"Need k >= 0, got {k}")
         if x.ndim == 0:
@@ -99,16 +99,16 @@ def _bound(node: Construction, side: Literal["left", "right"]) -> Kernel:
                 raise InvalidArgumentError(f"Shape must be rank 2 but is rank {x.ndim} for `{name}` argument")
         if rows.shape[0] != values.shape[0]:
             raise InvalidArgumentError("Leading dim_size of both tensors must match.")
-        made = np.empty(values.shape, dtype)
+        result = np.empty(values.shape, dtype)
         unordered = (rows != rows).any() or (
             values != values
         ).any()  # numpy sorts not-a-numbers last, a search does not
         for i, row in enumerate(rows):
             if unordered:
-                made[i] = [_place(row, value, side) for value in values[i]]
+                result[i] = [_place(row, value, side) for value in values[i]]
             else:
-                made[i] = row.searchsorted(values[i], side=side)
-        return made
+                result[i] = row.searchsorted(values[i], side=side)
+        return result
 
     return run
 
@@ -142,10 +142,10 @@ def in_top_k(node: Construction) -> Kernel:
     """Whether fewer than k predictions of a row beat that of its target; False where anything there is not finite."""
     fixed = int(node.attrs.get("k", 0))  # TopKV2 and InTopKV2 get it as an input instead
 
-    def run(predictions: Array, targets: Array, *given: Array) -> Array:
-        if given and given[0].ndim:
-            raise InvalidArgumentError(f"k must be 0-D, got shape {shape_text(given[0].shape)}")
-        k = int(given[0]) if given else fixed
+    def run(predictions: Array, targets: Array, *k_input: Array) -> Array:
+        if k_input and k_input[0].ndim:
+            raise InvalidArgumentError(f"k must be 0-D, got shape {shape_text(k_input[0].shape)}")
+        k = int(k_input[0]) if k_input else fixed
         if predictions.ndim != 2:
             raise InvalidArgumentError("predictions must be 2-dimensional")
         if targets.ndim != 1:

@@ -78,15 +78,15 @@ def broadcast_to(x: Array, sizes: Array) -> Array:
     try:
         return np.broadcast_to(x, wanted)
     except ValueError:
-        found = shape_text(x.shape)
+        source = shape_text(x.shape)
     if x.ndim > len(wanted):
         raise InvalidArgumentError(
             f"Rank of input ({x.ndim}) must be no greater than rank of output shape ({len(wanted)})."
         )
     padded = (1,) * (len(wanted) - x.ndim) + x.shape
     if any(s != w and 1 not in (s, w) for s, w in zip(padded, wanted, strict=True)):
-        raise InvalidArgumentError(f"Incompatible shapes: {found} vs. {shape_text(wanted)}")
-    raise InvalidArgumentError(f"Unable to broadcast tensor of shape {found} to tensor of shape {shape_text(wanted)}")
+        raise InvalidArgumentError(f"Incompatible shapes: {source} vs. {shape_text(wanted)}")
+    raise InvalidArgumentError(f"Unable to broadcast tensor of shape {source} to tensor of shape {shape_text(wanted)}")
 
 
 simple("BroadcastTo", broadcast_to)
@@ -116,9 +116,9 @@ def fill(node: Construction) -> Kernel:
     def run(sizes: Array, value: Array) -> Array:
         if value.shape not in ((), (1,)):
             raise InvalidArgumentError(f"value must represent a scalar, got shape {shape_text(value.shape)}")
-        made = np.empty(sizes_of(sizes.reshape(1) if sizes.ndim == 0 else sizes), dtype)
-        made.fill(value.item() if dtype.kind == "O" else value.reshape(()))
-        return made
+        result = np.empty(sizes_of(sizes.reshape(1) if sizes.ndim == 0 else sizes), dtype)
+        result.fill(value.item() if dtype.kind == "O" else value.reshape(()))
+        return result
 
     return run
 
@@ -137,8 +137,8 @@ def make_range(node: Construction) -> Kernel:
         steps = range_length(first, range_value(limit), step)
         if whole:
             return np.arange(first, first + steps * step, step, dtype=dtype)
-        made: Array = first + np.arange(steps).astype(dtype) * step
-        return made
+        result: Array = first + np.arange(steps).astype(dtype) * step
+        return result
 
     return run
 
@@ -158,9 +158,9 @@ def linspace(node: Construction) -> Kernel:
         first, last = dtype.type(start), dtype.type(stop)
         if count == 1:
             return np.array([first], dtype)
-        made = first + (last - first) / dtype.type(count - 1) * np.arange(count).astype(dtype)
-        made[-1] = last
-        return np.asarray(made, dtype)
+        result = first + (last - first) / dtype.type(count - 1) * np.arange(count).astype(dtype)
+        result[-1] = last
+        return np.asarray(result, dtype)
 
     return run
 
@@ -183,9 +183,9 @@ def tile(x: Array, multiples: Array) -> Array:
         blocks += (count, length)
         singles += (1, length)
         final.append(count * length)
-    made = np.empty(blocks, x.dtype)
-    made[...] = x.reshape(singles)
-    return made.reshape(final)
+    result = np.empty(blocks, x.dtype)
+    result[...] = x.reshape(singles)
+    return result.reshape(final)
 
 
 simple("Tile", tile)

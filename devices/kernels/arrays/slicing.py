@@ -28,14 +28,14 @@ def take_slice(x: Array, begin: Array, size: Array) -> Array:
         )
     index: list[IndexEntry] = [Ellipsis]
     for axis, (first, count, length) in enumerate(zip(starts, sizes, x.shape, strict=True)):
-        taken = length - first if count == -1 else count
+        size_taken = length - first if count == -1 else count
         if not 0 <= first <= length:
             raise InvalidArgumentError(f"Expected begin[{axis}] in [0, {length}], but got {first}")
-        if not 0 <= taken <= length - first:
-            raise InvalidArgumentError(f"Expected size[{axis}] in [0, {length - first}], but got {taken}")
-        index.append(slice(first, first + taken))
-    made: Array = x[tuple(index)]
-    return made
+        if not 0 <= size_taken <= length - first:
+            raise InvalidArgumentError(f"Expected size[{axis}] in [0, {length - first}], but got {size_taken}")
+        index.append(slice(first, first + size_taken))
+    result: Array = x[tuple(index)]
+    return result
 
 
 simple("Slice", take_slice)
@@ -96,13 +96,13 @@ def strided_slice_grad(node: Construction) -> Kernel:
     dtype = numpy_dtype(node.output_types[0])
 
     def run(shape: Array, begin: Array, end: Array, strides: Array, dy: Array) -> Array:
-        made = empty_of(shape.tolist(), dtype)
-        index = locate(made.shape, begin, end, strides)
-        expected = made[index].shape
+        result = empty_of(shape.tolist(), dtype)
+        index = locate(result.shape, begin, end, strides)
+        expected = result[index].shape
         if dy.shape != expected:
             raise InvalidArgumentError(f"shape of dy was {shape_text(dy.shape)} instead of {shape_text(expected)}")
-        made[index] = dy
-        return made
+        result[index] = dy
+        return result
 
     return run
 
@@ -113,16 +113,16 @@ def tensor_strided_slice_update(node: Construction) -> Kernel:
     locate = _locate(Masks.of(node.attrs))
 
     def run(x: Array, begin: Array, end: Array, strides: Array, value: Array) -> Array:
-        made = np.array(x)
-        index = locate(made.shape, begin, end, strides)
+        result = np.array(x)
+        index = locate(result.shape, begin, end, strides)
         try:
-            made[index] = value
+            result[index] = value
         except ValueError:
             raise InvalidArgumentError(
                 f"Cannot broadcast input shape {shape_text(value.shape)} into final shape "
-                f"{shape_text(made[index].shape)}"
+                f"{shape_text(result[index].shape)}"
             ) from None
-        return made
+        return result
 
     return run
 
@@ -167,12 +167,12 @@ def _split_axis(split_dim: Array, rank: int) -> int:
 
 def _pieces(x: Array, axis: int, sizes: Sequence[int]) -> object:
     before: tuple[slice, ...] = (slice(None),) * axis
-    made = []
+    pieces = []
     first = 0
     for size in sizes:
-        made.append(x[(*before, slice(first, first + size))])
+        pieces.append(x[(*before, slice(first, first + size))])
         first += size
-    return outputs(made)
+    return outputs(pieces)
 
 
 @kernel("Split")

@@ -32,12 +32,12 @@ def _first_seen(keys: list[Any]) -> tuple[list[int], list[int], list[int]]:  # k
     numbers: list[int] = []
     counts: list[int] = []
     for place, key in enumerate(keys):
-        found = number.setdefault(key, len(number))
-        if found == len(first):
+        class_number = number.setdefault(key, len(number))
+        if class_number == len(first):
             first.append(place)
             counts.append(0)
-        counts[found] += 1
-        numbers.append(found)
+        counts[class_number] += 1
+        numbers.append(class_number)
     return first, numbers, counts
 
 
@@ -84,9 +84,9 @@ def unique(node: Construction) -> Kernel:
             first, numbers, counts = _distinct(x)
         else:
             rows = [tuple(row.reshape(-1).tolist()) for row in np.moveaxis(x, place, 0)]
-            first, numbers, counts = (np.array(found, np.int64) for found in _first_seen(rows))
-        made = (x.take(first, axis=place), numbers.astype(dtype))
-        return (*made, counts.astype(dtype)) if counted else made
+            first, numbers, counts = (np.array(listed, np.int64) for listed in _first_seen(rows))
+        result = (x.take(first, axis=place), numbers.astype(dtype))
+        return (*result, counts.astype(dtype)) if counted else result
 
     return run
 

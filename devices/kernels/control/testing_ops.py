@@ -30,11 +30,11 @@ def error(node: Construction) -> Kernel:
 @kernel("InvalidRefType")
 def invalid_ref_type(node: Construction) -> Kernel:
     """Fails as the executor does when a kernel gives a reference of another type than its node declares."""
-    given, declared = (dtype_name(make_ref(node.attrs[name])) for name in ("TOut", "TIn"))
+    actual, declared = (dtype_name(make_ref(node.attrs[name])) for name in ("TOut", "TIn"))
 
     def fail() -> NoReturn:
         raise InternalError(
-            f"Output 0 of type {given} does not match declared output type {declared} for node {node.name}"
+            f"Output 0 of type {actual} does not match declared output type {declared} for node {node.name}"
         )
 
     return fail

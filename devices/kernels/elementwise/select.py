@@ -107,8 +107,8 @@ def check_numerics(node: Construction) -> Kernel:
         if np.isfinite(x).all():
             return x
         kinds = [("-Inf", x == -np.inf), ("+Inf", x == np.inf)] if signed else [("Inf", np.isinf(x))]
-        found = [kind for kind, where in (*kinds, ("NaN", np.isnan(x))) if where.any()]
-        listed = " and ".join(found) if len(found) < 3 else f"{', '.join(found[:-1])}, and {found[-1]}"
+        bad = [kind for kind, where in (*kinds, ("NaN", np.isnan(x))) if where.any()]
+        listed = " and ".join(bad) if len(bad) < 3 else f"{', '.join(bad[:-1])}, and {bad[-1]}"
         raise InvalidArgumentError(f"{message} : Tensor had {listed} values")
 
     return checked

@@ -87,9 +87,9 @@ def _check_types(reader: BundleReader, names: list[str], dtypes: tuple[DataType,
     """NotFoundError for the first tensor that is missing, InvalidArgumentError for all of another type."""
     stored = [reader.dtype(name) for name in names]
     wrong = [
-        f"tensor_name = {name}; expected dtype {dtype_name(wanted)} does not equal original dtype {dtype_name(found)}"
-        for name, wanted, found in zip(names, dtypes, stored, strict=True)
-        if wanted != found
+        f"tensor_name = {name}; expected dtype {dtype_name(expected)} does not equal original dtype {dtype_name(own)}"
+        for name, expected, own in zip(names, dtypes, stored, strict=True)
+        if expected != own
     ]
     if wrong:
         raise InvalidArgumentError("\n".join(wrong))

@@ -45,8 +45,8 @@ class Optional:
 
 
 def _optional_of(value: Array, op: str) -> Optional:
-    found = value.item() if value.size == 1 else None
-    if not isinstance(found, Optional):
+    optional = value.item() if value.size == 1 else None
+    if not isinstance(optional, Optional):
         raise InvalidArgumentError(f"Input to {op} must be an OptionalVariant object.")
     return carried(value, Optional, "an optional")
 
@@ -77,23 +77,23 @@ def optional_get_value(node: Construction) -> Kernel:
     types, asked = node.output_types, node.attrs["output_shapes"]
 
     def get(value: Array) -> object:
-        found = _optional_of(value, "OptionalGetValue")
-        if found.values is None:
+        source = _optional_of(value, "OptionalGetValue")
+        if source.values is None:
             raise InvalidArgumentError("The given optional does not have a value.")
-        if len(found.values) != len(types):
-            raise InvalidArgumentError(f"The given optional has {len(found.values)} components, expected {len(types)}")
-        for index, tensor in enumerate(found.values):
+        if len(source.values) != len(types):
+            raise InvalidArgumentError(f"The given optional has {len(source.values)} components, expected {len(types)}")
+        for index, tensor in enumerate(source.values):
             where = f"for component {index}. Expected:"
-            if found.dtypes[index] != types[index]:
+            if source.dtypes[index] != types[index]:
                 raise InvalidArgumentError(
                     f"The given optional does not match the expected type {where} "
-                    f"{dtype_name(types[index])}. Actual: {dtype_name(found.dtypes[index])}."
+                    f"{dtype_name(types[index])}. Actual: {dtype_name(source.dtypes[index])}."
                 )
             if not compatible(asked[index], tensor.shape):
                 raise InvalidArgumentError(
                     f"The given optional does not match the expected shape {where} "
                     f"{shape_text(asked[index])}. Actual: {shape_text(tensor.shape)}."
                 )
-        return outputs(found.values)
+        return outputs(source.values)
 
     return get

@@ -58,12 +58,12 @@ def stack_push(node: Construction) -> Kernel:
     dtype = node.input_types[1]
 
     def push(handle: Array, value: Array) -> Array:
-        found = _stack_of(handle)
-        found.check(dtype)
-        found.check_open()
-        if 0 <= found.limit <= len(found.items):
-            raise InvalidArgumentError(f"Stack[{found.name}] overflowed its max_size ({found.limit})")
-        found.items.append(value)
+        stack = _stack_of(handle)
+        stack.check(dtype)
+        stack.check_open()
+        if 0 <= stack.limit <= len(stack.items):
+            raise InvalidArgumentError(f"Stack[{stack.name}] overflowed its max_size ({stack.limit})")
+        stack.items.append(value)
         return value
 
     return push
@@ -75,12 +75,12 @@ def stack_pop(node: Construction) -> Kernel:
     dtype = node.output_types[0]
 
     def pop(handle: Array) -> Array:
-        found = _stack_of(handle)
-        found.check_open()
-        if not found.items:
-            raise InvalidArgumentError(f"Stack[{found.name}] is empty when calling Pop().")
-        found.check(dtype)
-        return found.items.pop()
+        stack = _stack_of(handle)
+        stack.check_open()
+        if not stack.items:
+            raise InvalidArgumentError(f"Stack[{stack.name}] is empty when calling Pop().")
+        stack.check(dtype)
+        return stack.items.pop()
 
     return pop
 
@@ -90,8 +90,8 @@ def stack_close(node: Construction) -> Kernel:
     """Forgets all elements; from then on nothing can be pushed or popped."""
 
     def close(handle: Array) -> None:
-        found = _stack_of(handle)
-        found.closed = True
-        found.items.clear()
+        stack = _stack_of(handle)
+        stack.closed = True
+        stack.items.clear()
 
     return close

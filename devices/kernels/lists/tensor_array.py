@@ -155,11 +155,11 @@ class TensorArray:
         """The gradient array of that name, made on first use: as large as this one, which stops growing."""
         self.check_open()
         self.dynamic = False
-        found = self.gradients.get(source)
-        if found is None:
+        array = self.gradients.get(source)
+        if array is None:
             places = [Place(shape=None if p.shape is None else prepended + p.shape) for p in self.places]
             element = None if self.element_shape is None else prepended + self.element_shape
             name = f"{self.name}@{source.decode()}"
-            found = TensorArray(name, self.dtype, element, places, identical=self.identical, sums=True)
-            self.gradients[source] = found
-        return found
+            array = TensorArray(name, self.dtype, element, places, identical=self.identical, sums=True)
+            self.gradients[source] = array
+        return array

@@ -68,8 +68,8 @@ class TensorList:
                 "Trying to add two lists of tensors with different lengths. "
                 f"One is {self.length} and the other is {other.length}"
             )
-        made = self.holding(self._sum(a, b) for a, b in zip(self.items, other.items, strict=True))
-        return replace(made, shape=merge(self.shape, other.shape))
+        result = self.holding(self._sum(a, b) for a, b in zip(self.items, other.items, strict=True))
+        return replace(result, shape=merge(self.shape, other.shape))
 
     def _sum(self, a: Item, b: Item) -> Item:
         if a is None or b is None:
@@ -90,12 +90,12 @@ class TensorList:
 
 def list_of(value: Array, dtype: DataType | None = None) -> TensorList:
     """The list that a variant carries; InvalidArgumentError for others, and for one of another element type."""
-    found = carried(value, TensorList, "a list")
-    if dtype is not None and found.dtype != dtype:
+    carried_list = carried(value, TensorList, "a list")
+    if dtype is not None and carried_list.dtype != dtype:
         raise InvalidArgumentError(
-            f"Invalid data types; op elements {dtype_name(dtype)} but list elements {dtype_name(found.dtype)}"
+            f"Invalid data types; op elements {dtype_name(dtype)} but list elements {dtype_name(carried_list.dtype)}"
         )
-    return found
+    return carried_list
 
 
 def shape_of(value: Array) -> Shape:
@@ -193,27 +193,27 @@ def tensor_list_resize(node: Construction) -> Kernel:
     """The first elements, and behind them as many that are not set as it takes."""
 
     def resize(value: Array, size: Array) -> Array:
-        found, count = list_of(value), int(size)
+        items, count = list_of(value), int(size)
         if count < 0:
             raise InvalidArgumentError(f"TensorListSlice expects size to be non-negative. Got: {count}")
-        return carrying(resized(found, count))
+        return carrying(resized(items, count))
 
     return resize
 
 
-def resized(found: TensorList, count: int) -> TensorList:
+def resized(tensors: TensorList, count: int) -> TensorList:
     """The list with `count` elements."""
-    return found.holding([*found.items[:count], *[None] * (count - found.length)])
+    return tensors.holding([*tensors.items[:count], *[None] * (count - tensors.length)])
 
 
-def _check_set(found: TensorList, item: Array, dtype: DataType, doing: str) -> None:
-    if dtype != found.dtype:
+def _check_set(tensors: TensorList, item: Array, dtype: DataType, doing: str) -> None:
+    if dtype != tensors.dtype:
         raise InvalidArgumentError(
-            f"Invalid data types; op elements {dtype_name(dtype)} but list elements {dtype_name(found.dtype)}"
+            f"Invalid data types; op elements {dtype_name(dtype)} but list elements {dtype_name(tensors.dtype)}"
         )
-    if not compatible(found.shape, item.shape):
+    if not compatible(tensors.shape, item.shape):
         raise InvalidArgumentError(
-            f"Tried to {doing}. Op element shape: {shape_text(item.shape)} list shape: {shape_text(found.shape)}"
+            f"Tried to {doing}. Op element shape: {shape_text(item.shape)} list shape: {shape_text(tensors.shape)}"
         )
 
 
@@ -223,13 +223,13 @@ def tensor_list_push_back(node: Construction) -> Kernel:
     dtype = node.input_types[1]
 
     def push(value: Array, item: Array) -> Array:
-        found = list_of(value)
-        _check_set(found, item, dtype, "append a tensor with incompatible shape to a list")
-        if 0 <= found.limit <= found.length:
+        tensors = list_of(value)
+        _check_set(tensors, item, dtype, "append a tensor with incompatible shape to a list")
+        if 0 <= tensors.limit <= tensors.length:
             raise InvalidArgumentError(
-                f"Tried to push item into a full list list size: {found.length} max_num_elements: {found.limit}"
+                f"Tried to push item into a full list list size: {tensors.length} max_num_elements: {tensors.limit}"
             )
-        return carrying(found.pushed(np.asarray(item)))
+        return carrying(tensors.pushed(np.asarray(item)))
 
     return push
 
@@ -245,12 +245,12 @@ def tensor_list_push_back_batch(node: Construction) -> Kernel:
                 f"Expected tensor.shape[:{values.ndim}] to be {shape_text(values.shape)}, the shape of the lists, "
                 f"but got {shape_text(rows.shape)}"
             )
-        made = np.empty(values.shape, object)
+        result = np.empty(values.shape, object)
         for number, place in enumerate(np.ndindex(values.shape)):
-            found, row = list_of(values[place]), np.asarray(rows[place])
-            _check_set(found, row, dtype, f"append a tensor with incompatible shape to a list at index {number}")
-            made[place] = found.pushed(row)
-        return made
+            tensors, row = list_of(values[place]), np.asarray(rows[place])
+            _check_set(tensors, row, dtype, f"append a tensor with incompatible shape to a list at index {number}")
+            result[place] = tensors.pushed(row)
+        return result
 
     return push
 
@@ -261,18 +261,18 @@ def tensor_list_pop_back(node: Construction) -> Kernel:
     dtype = node.output_types[1]
 
     def pop(value: Array, shape: Array) -> tuple[Array, Array]:
-        found = list_of(value, dtype)
-        if not found.length:
+        tensors = list_of(value, dtype)
+        if not tensors.length:
             raise InvalidArgumentError("Trying to pop from an empty list.")
-        last = found.storage[found.length - 1]
+        last = tensors.storage[tensors.length - 1]
         if last is None:
-            known = merged(found.shape, shape_of(shape))
+            known = merged(tensors.shape, shape_of(shape))
             if not is_complete(known):
                 raise InvalidArgumentError(
                     f"Trying to read an uninitialized tensor but element_shape is not fully defined.{shape_text(known)}"
                 )
             last = zeros_of(known, dtype)
-        return carrying(replace(found, length=found.length - 1)), last
+        return carrying(replace(tensors, length=tensors.length - 1)), last
 
     return pop
 
@@ -283,26 +283,26 @@ def tensor_list_get_item(node: Construction) -> Kernel:
     dtype = node.output_types[0]
 
     def get(value: Array, index: Array, shape: Array) -> Array:
-        found, place = list_of(value, dtype), int(index)
-        if not 0 <= place < found.length:
-            raise InvalidArgumentError(f"Trying to access element {place} in a list with {found.length} elements.")
-        item = found.storage[place]
-        return _unset(found, shape_of(shape)) if item is None else item
+        tensors, place = list_of(value, dtype), int(index)
+        if not 0 <= place < tensors.length:
+            raise InvalidArgumentError(f"Trying to access element {place} in a list with {tensors.length} elements.")
+        item = tensors.storage[place]
+        return _unset(tensors, shape_of(shape)) if item is None else item
 
     return get
 
 
-def _unset(found: TensorList, asked: Shape) -> Array:
+def _unset(tensors: TensorList, asked: Shape) -> Array:
     """The zeros that an element which is not set reads as; the other elements may have to tell the shape."""
-    shape = merged(found.shape, asked)
+    shape = merged(tensors.shape, asked)
     if not is_complete(shape):
-        shape = common_shape(shape, found.items)
+        shape = common_shape(shape, tensors.items)
     if not is_complete(shape):
         raise InvalidArgumentError(
             "Trying to read an uninitialized tensor but element_shape is not fully defined: "
             f"{shape_text(shape)} and no list element is set."
         )
-    return zeros_of(shape, found.dtype)
+    return zeros_of(shape, tensors.dtype)
 
 
 @kernel("TensorListSetItem")
@@ -311,16 +311,16 @@ def tensor_list_set_item(node: Construction) -> Kernel:
     dtype, grows = node.input_types[2], bool(node.attrs["resize_if_index_out_of_bounds"])
 
     def set_item(value: Array, index: Array, item: Array) -> Array:
-        found, place = list_of(value), int(index)
-        if dtype != found.dtype:
-            _check_set(found, item, dtype, "")
-        if grows and place >= found.length:
-            found = resized(found, place + 1)
-        if not 0 <= place < found.length:
-            raise InvalidArgumentError(f"Trying to modify element {place} in a list with {found.length} elements.")
-        _check_set(found, item, dtype, "set a tensor with incompatible shape at a list index")
-        items = found.items
+        tensors, place = list_of(value), int(index)
+        if dtype != tensors.dtype:
+            _check_set(tensors, item, dtype, "")
+        if grows and place >= tensors.length:
+            tensors = resized(tensors, place + 1)
+        if not 0 <= place < tensors.length:
+            raise InvalidArgumentError(f"Trying to modify element {place} in a list with {tensors.length} elements.")
+        _check_set(tensors, item, dtype, "set a tensor with incompatible shape at a list index")
+        items = tensors.items
         items[place] = np.asarray(item)
-        return carrying(found.holding(items))
+        return carrying(tensors.holding(items))
 
     return set_item

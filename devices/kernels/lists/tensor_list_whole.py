@@ -64,17 +64,17 @@ def tensor_list_stack(node: Construction) -> Kernel:
     dtype, expected = node.output_types[0], int(node.attrs["num_elements"])
 
     def stack(value: Array, asked: Array) -> Array:
-        found = list_of(value, dtype)
-        shape = merged(shape_of(asked), found.shape)
-        if expected not in (-1, found.length):
+        tensors = list_of(value, dtype)
+        shape = merged(shape_of(asked), tensors.shape)
+        if expected not in (-1, tensors.length):
             raise InvalidArgumentError(
-                f"Operation expected a list with {expected} elements but got a list with {found.length} elements."
+                f"Operation expected a list with {expected} elements but got a list with {tensors.length} elements."
             )
-        if not is_complete(shape) and not found.length:
+        if not is_complete(shape) and not tensors.length:
             raise InvalidArgumentError(
                 f"Tried to stack elements of an empty list with non-fully-defined element_shape: {shape_text(shape)}"
             )
-        return _stacked(found.items, shape, dtype, "stack list which only contains uninitialized tensors and has a")
+        return _stacked(tensors.items, shape, dtype, "stack list which only contains uninitialized tensors and has a")
 
     return stack
 
@@ -94,18 +94,18 @@ def tensor_list_gather(node: Construction) -> Kernel:
     dtype = node.output_types[0]
 
     def gather(value: Array, indices: Array, asked: Array) -> Array:
-        found = list_of(value, dtype)
-        shape = merged(shape_of(asked), found.shape)
+        items = list_of(value, dtype)
+        shape = merged(shape_of(asked), items.shape)
         wanted = indices.reshape(-1).tolist()
         if not wanted and not is_complete(shape):
             raise InvalidArgumentError(
                 f"Tried to gather 0-elements from a list with non-fully-defined shape: {shape_text(shape)}"
             )
         for index in wanted:
-            if not 0 <= index < found.length:
-                raise InvalidArgumentError(f"Trying to gather element {index} in a list with {found.length} elements.")
+            if not 0 <= index < items.length:
+                raise InvalidArgumentError(f"Trying to gather element {index} in a list with {items.length} elements.")
         doing = "gather uninitialized tensors from a list with"
-        return _stacked([found.storage[index] for index in wanted], shape, dtype, doing)
+        return _stacked([items.storage[index] for index in wanted], shape, dtype, doing)
 
     return gather
 
@@ -143,11 +143,11 @@ def _check_scattered(value: Array, indices: Array) -> None:
         )
 
 
-def _scattered(found: TensorList, value: Array, indices: Array) -> TensorList:
-    items = found.items
+def _scattered(tensors: TensorList, value: Array, indices: Array) -> TensorList:
+    items = tensors.items
     for index, row in zip(indices.reshape(-1).tolist(), _rows(value), strict=True):
         items[index] = row
-    return found.holding(items)
+    return tensors.holding(items)
 
 
 @kernel("TensorListScatterIntoExistingList")
@@ -156,11 +156,11 @@ def tensor_list_scatter_into(node: Construction) -> Kernel:
     dtype = node.input_types[1]
 
     def scatter(value: Array, rows: Array, indices: Array) -> Array:
-        found = list_of(value, dtype)
+        tensors = list_of(value, dtype)
         _check_scattered(rows, indices)
-        merged(found.shape, rows.shape[1:])
-        count = max(found.length, int(indices.max(initial=-1)) + 1)
-        return carrying(_scattered(resized(found, count), rows, indices))
+        merged(tensors.shape, rows.shape[1:])
+        count = max(tensors.length, int(indices.max(initial=-1)) + 1)
+        return carrying(_scattered(resized(tensors, count), rows, indices))
 
     return scatter
 
@@ -171,20 +171,20 @@ def tensor_list_concat(node: Construction) -> Kernel:
     dtype, declared = node.output_types[0], node.attrs.get("element_shape")
 
     def concat(value: Array, asked: Array | None = None, leading: Array | Sequence[int] = ()) -> tuple[Array, Array]:
-        found = list_of(value, dtype)
-        shape = merged(declared if asked is None else shape_of(asked), found.shape)
+        tensors = list_of(value, dtype)
+        shape = merged(declared if asked is None else shape_of(asked), tensors.shape)
         if shape == ():
             raise InvalidArgumentError("Concat requires elements to be at least vectors, found scalars instead.")
         rest = None if shape is None else shape[1:]
-        if asked is None and not found.length:
+        if asked is None and not tensors.length:
             rest = None if declared is None else declared[1:]
-        if not found.length and not is_complete(rest):
+        if not tensors.length and not is_complete(rest):
             raise InvalidArgumentError(
                 "All except the first dimension must be fully defined when concating an empty tensor list. "
                 f"element_shape: {shape_text(shape)}"
             )
         first = None if shape is None else shape[0]
-        items = _joinable(found.items, first, rest, [int(size) for size in leading], dtype)
+        items = _joinable(tensors.items, first, rest, [int(size) for size in leading], dtype)
         lengths = np.array([len(item) for item in items], np.int64)
         return np.concatenate(items) if items else zeros_of((0, *(rest or ())), dtype), lengths
 
@@ -266,10 +266,10 @@ def tensor_list_concat_lists(node: Construction) -> Kernel:
             raise InvalidArgumentError(
                 f"input_a and input_b must have the same shape.  Saw: {shape_text(a.shape)} vs. {shape_text(b.shape)}"
             )
-        made = np.empty(a.shape, object)
+        result = np.empty(a.shape, object)
         for number, place in enumerate(np.ndindex(a.shape)):
-            made[place] = _joined(list_of(a[place]), list_of(b[place]), number, dtype)
-        return made
+            result[place] = _joined(list_of(a[place]), list_of(b[place]), number, dtype)
+        return result
 
     return concat
 
@@ -280,9 +280,9 @@ def _joined(a: TensorList, b: TensorList, number: int, dtype: DataType) -> Tenso
             f"input_a and input_b TensorList element shapes are not identical at index {number}.  "
             f"Saw {shape_text(a.shape)} vs. {shape_text(b.shape)}"
         )
-    for name, found in (("a", a), ("b", b)):
-        if found.dtype != dtype:
+    for name, items in (("a", a), ("b", b)):
+        if items.dtype != dtype:
             raise InvalidArgumentError(
-                f"input_{name}[{number}].dtype != element_dtype. Saw: {dtype_name(found.dtype)} vs. {dtype_name(dtype)}"
+                f"input_{name}[{number}].dtype != element_dtype. Saw: {dtype_name(items.dtype)} vs. {dtype_name(dtype)}"
             )
     return a.holding([*a.items, *b.items])

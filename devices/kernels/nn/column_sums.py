@@ -59,10 +59,10 @@ def inverse_roots(values: Array) -> Array:
     whole = len(values) - len(values) % _LANES
     if whole == 0:
         return np.asarray(exact)
-    some = values[:whole]
-    middle = (some.view(np.uint32) & np.uint32(0xFFFFE000) | np.uint32(0x1000)).view(np.float32)
+    registers = values[:whole]
+    middle = (registers.view(np.uint32) & np.uint32(0xFFFFE000) | np.uint32(0x1000)).view(np.float32)
     digits, exponent = np.frexp(1 / np.sqrt(middle.astype(np.float64)))
     estimate = np.ldexp(np.rint(digits * 2**13), exponent - 13).astype(np.float32)
-    refined = estimate + np.float32(0.5) * estimate * (np.float32(1) - some * estimate * estimate)
-    usual = (some >= np.finfo(np.float32).tiny) & (some < np.inf)
+    refined = estimate + np.float32(0.5) * estimate * (np.float32(1) - registers * estimate * estimate)
+    usual = (registers >= np.finfo(np.float32).tiny) & (registers < np.inf)
     return np.concatenate([np.where(usual, refined, exact[:whole]), exact[whole:]])

@@ -79,9 +79,9 @@ def conv(node: Construction) -> Kernel:
     return in_float32(convolve, node.output_types[0])
 
 
-def _full_sizes(given: Array, y: Array, attrs: WindowAttrs, channels: int, op: str) -> tuple[int, ...]:
+def _full_sizes(sizes: Array, y: Array, attrs: WindowAttrs, channels: int, op: str) -> tuple[int, ...]:
     """The input's sizes, channels last; two given sizes are the spatial ones."""
-    values = tuple(int(n) for n in np.ravel(given))
+    values = tuple(int(n) for n in np.ravel(sizes))
     if len(values) == attrs.rank - 2 and attrs.rank == 4:
         return (y.shape[0], *values, channels)
     if len(values) != attrs.rank:
@@ -118,10 +118,10 @@ def conv_backprop_input(node: Construction) -> Kernel:
     arithmetic = arithmetic_of(node.output_types[0])
     label = "Conv2DCustomBackpropInput" if "2D" in node.op else "Conv3DBackpropInputOp"
 
-    def gradient(given: Array, w: Array, y: Array) -> Array:
+    def gradient(input_sizes: Array, w: Array, y: Array) -> Array:
         require(y.ndim == w.ndim == attrs.rank, f"{label}: filter and out_backprop must be {attrs.rank}-dimensional")
         y = channels_last(y, attrs)
-        sizes = _full_sizes(given, y, attrs, w.shape[-2], node.op)
+        sizes = _full_sizes(input_sizes, y, attrs, w.shape[-2], node.op)
         walked = sweep_of(sizes[1:-1], w.shape[:-2])
         _check_gradient(sizes, w.shape, y, walked, label)
         return as_laid_out(conv_arithmetic.input_gradient(y, w, sizes[1:-1], sizes[-1], walked, arithmetic), attrs)
@@ -136,9 +136,9 @@ def conv_backprop_filter(node: Construction) -> Kernel:
     arithmetic = arithmetic_of(node.output_types[0])
     label = "Conv2DCustomBackpropFilter" if "2D" in node.op else "Conv3DBackpropFilterOp"
 
-    def gradient(x: Array, given: Array, y: Array) -> Array:
+    def gradient(x: Array, filter_sizes: Array, y: Array) -> Array:
         require(x.ndim == y.ndim == attrs.rank, f"{label}: input and out_backprop must be {attrs.rank}-dimensional")
-        window_shape = tuple(int(n) for n in np.ravel(given))
+        window_shape = tuple(int(n) for n in np.ravel(filter_sizes))
         require(len(window_shape) == attrs.rank, f"{label}: filter_sizes must have {attrs.rank} values")
         x, y = channels_last(x, attrs), channels_last(y, attrs)
         walked = sweep_of(x.shape[1:-1], window_shape[:-2])
@@ -197,12 +197,12 @@ def depthwise_backprop_input(node: Construction) -> Kernel:
     arithmetic = arithmetic_of(node.output_types[0])
     label = "DepthwiseConv2DBackpropInput"
 
-    def gradient(given: Array, w: Array, y: Array) -> Array:
-        require(given.size == 4, f"{label}: input must be 4-dimensional")
+    def gradient(input_sizes: Array, w: Array, y: Array) -> Array:
+        require(input_sizes.size == 4, f"{label}: input must be 4-dimensional")
         require(w.ndim == 4, f"{label}: filter must be 4-dimensional")
         require(y.ndim == 4, f"{label}: out_backprop must be 4-dimensional")
         y = channels_last(y, attrs)
-        sizes = _full_sizes(given, y, attrs, w.shape[2], node.op)
+        sizes = _full_sizes(input_sizes, y, attrs, w.shape[2], node.op)
         walked = sweep_of(sizes[1:-1], w.shape[:2])
         _check_depthwise(sizes, w.shape, y, walked, label)
         return as_laid_out(conv_arithmetic.depthwise_input_gradient(y, w, sizes[1:-1], walked, arithmetic), attrs)
@@ -217,12 +217,12 @@ def depthwise_backprop_filter(node: Construction) -> Kernel:
     arithmetic = arithmetic_of(node.output_types[0])
     label = "DepthwiseConv2DBackpropFilter"
 
-    def gradient(x: Array, given: Array, y: Array) -> Array:
+    def gradient(x: Array, filter_sizes: Array, y: Array) -> Array:
         require(x.ndim == 4, f"{label}: input must be 4-dimensional")
-        require(given.size == 4, f"{label}: filter must be 4-dimensional")
+        require(filter_sizes.size == 4, f"{label}: filter must be 4-dimensional")
         require(y.ndim == 4, f"{label}: out_backprop must be 4-dimensional")
         x, y = channels_last(x, attrs), channels_last(y, attrs)
-        window_shape = tuple(int(n) for n in given)
+        window_shape = tuple(int(n) for n in filter_sizes)
         walked = sweep_of(x.shape[1:-1], window_shape[:2])
         _check_depthwise(x.shape, window_shape, y, walked, label)
         return conv_arithmetic.depthwise_filter_gradient(x, y, window_shape, walked, arithmetic)

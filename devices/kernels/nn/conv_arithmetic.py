@@ -81,9 +81,9 @@ def input_gradient(
     padded = np.zeros((y.shape[0], *grown, channels), y.dtype)
     taps = list(sweep.taps())
     for images in _batches(y, prod(sweep.output) * filters.shape[1]):
-        some, target = y[images], padded[images]
-        rows = some.reshape(prod(some.shape[:-1]), some.shape[-1])
-        shares = arithmetic.product(rows, filters).reshape(*some.shape[:-1], *w.shape[:-1])
+        y_part, target = y[images], padded[images]
+        rows = y_part.reshape(prod(y_part.shape[:-1]), y_part.shape[-1])
+        shares = arithmetic.product(rows, filters).reshape(*y_part.shape[:-1], *w.shape[:-1])
         for tap, seen in reversed(taps):
             arithmetic.add(target[seen], shares[(..., *tap, slice(None))])
     return padded[sweep.inside(sizes)]

@@ -94,9 +94,9 @@ def _loss_of_one(scores: Array, labels: list[int], merge: bool) -> tuple[float, 
     beta = _forward(log_p[::-1, ::-1], after[::-1], merge)[::-1, ::-1] - log_p
     likelihood = np.logaddexp.reduce(alpha[-1, -2:])
     share = np.exp(alpha + beta - likelihood) if np.isfinite(likelihood) else np.zeros_like(alpha)
-    taken = np.zeros_like(log_y)
-    np.add.at(taken.T, path, share.T)
-    return -float(likelihood), np.exp(log_y) - taken
+    occupancy = np.zeros_like(log_y)
+    np.add.at(occupancy.T, path, share.T)
+    return -float(likelihood), np.exp(log_y) - occupancy
 
 
 @kernel("CTCLoss")

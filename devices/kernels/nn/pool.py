@@ -337,12 +337,12 @@ def avg_pool_grad(node: Construction) -> Kernel:
     pooling = _pooling(node)
     windows = pooling.attrs.windows
 
-    def gradient(given: Array, grad: Array) -> Array:
+    def gradient(input_shape: Array, grad: Array) -> Array:
         require(
-            given.ndim == 1 and given.size == pooling.rank,
+            input_shape.ndim == 1 and input_shape.size == pooling.rank,
             f"out_backprop must be 1-dimensional and {pooling.rank} elements",
         )
-        shape = tuple(int(n) for n in given)
+        shape = tuple(int(n) for n in input_shape)
         sizes = windows.spatial(shape)
         grad = pooling.enter(grad, "out_backprop")
         walked = pooling.sweep(sizes)

@@ -153,7 +153,7 @@ def dequantize(node: Construction) -> Kernel:
 def quantize_and_dequantize(node: Construction) -> Kernel:
     """Floats rounded to whole multiples of a step, as if they had been integers of `num_bits` in between."""
     attrs = node.attrs
-    signed, given, axis = bool(attrs["signed_input"]), bool(attrs["range_given"]), int(attrs["axis"])
+    signed, range_given, axis = bool(attrs["signed_input"]), bool(attrs["range_given"]), int(attrs["axis"])
     narrow, half_up = bool(attrs["narrow_range"]), attrs.get("round_mode") == b"HALF_UP"
     scalars_only = node.op == "QuantizeAndDequantizeV2"
 
@@ -165,7 +165,7 @@ def quantize_and_dequantize(node: Construction) -> Kernel:
     def rounded(x: Array, low: Array, high: Array, bits: Array | None = None) -> Array:
         steps = steps_for(int(attrs["num_bits"] if bits is None else bits))
         scalar = x.dtype.type
-        if not given:
+        if not range_given:
             axes = tuple(a for a in range(x.ndim) if a != axis) if axis >= 0 else None
             low, high = (np.asarray(f(x, axis=axes)) for f in (np.min, np.max)) if x.size else (low, high)
         elif scalars_only and (low.ndim or high.ndim):
@@ -173,7 +173,7 @@ def quantize_and_dequantize(node: Construction) -> Kernel:
         elif np.any(low > high):
             raise InvalidArgumentError(f"Invalid range: input_min {low.item(0):g} > input_max {high.item(0):g}")
         scale = _along(np.asarray(_scale(low, high, steps), x.dtype), x.ndim, axis)
-        if given:
+        if range_given:
             x = np.clip(x, scalar(steps.lowest) / scale, scalar(steps.highest) / scale)
         whole = np.floor(x * scale + scalar(0.5)) if half_up else np.rint(x * scale)
         return np.asarray(whole / scale, x.dtype)

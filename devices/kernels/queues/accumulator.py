@@ -131,45 +131,45 @@ class SparseAccumulator(Accumulator):
                 )
 
     def result(self) -> tuple[Array, ...]:
-        """As of any accumulator: indices, values, and the shape, with -1 for sizes that nobody has told."""
+        """As of any accumulator: indices, values, and the shape, with -1 for unknown sizes."""
         dtype = numpy_dtype(self.dtype)
         values = np.zeros((len(self._slices), *self._row), dtype)
         for row, (_, total, count) in enumerate(self._slices):
             values[row] = _divided(total, count) if self.is_mean else total
-        told = self._sizes or self.shape
-        sizes = (None, *self._row) if told is None else told
+        known = self._sizes or self.shape
+        sizes = (None, *self._row) if known is None else known
         shape = np.array([-1 if size is None else size for size in sizes], np.int64)
         return np.array([index for index, _, _ in self._slices], np.int64), values, shape
 
 
 def merged(first: list[tuple[int, Array, int]], second: list[tuple[int, Array, int]]) -> list[tuple[int, Array, int]]:
     """Two ascending lists of slices as one; slices of one index are added up."""
-    found: list[tuple[int, Array, int]] = []
+    slices: list[tuple[int, Array, int]] = []
     i = j = 0
     while i < len(first) and j < len(second):
         (a, x, m), (b, y, n) = first[i], second[j]
         if a == b:
-            found.append((a, np.asarray(x + y), m + n))
+            slices.append((a, np.asarray(x + y), m + n))
             i, j = i + 1, j + 1
         elif a < b:
-            found.append(first[i])
+            slices.append(first[i])
             i += 1
         else:
-            found.append(second[j])
+            slices.append(second[j])
             j += 1
-    return found + first[i:] + second[j:]
+    return slices + first[i:] + second[j:]
 
 
 def _divided(total: Array, count: int) -> Array:
     return np.asarray(total / np.asarray(count).astype(total.dtype))
 
 
-def _check_sizes(what: str, found: tuple[int, ...], expected: tuple[int | None, ...], start: int) -> None:
+def _check_sizes(what: str, actual: tuple[int, ...], expected: tuple[int | None, ...], start: int) -> None:
     require(
-        len(found) == len(expected), f"Shape mismatch: expected {what} rank to be {len(expected)}, got {len(found)}"
+        len(actual) == len(expected), f"Shape mismatch: expected {what} rank to be {len(expected)}, got {len(actual)}"
     )
-    for axis in range(start, len(found)):
+    for axis in range(start, len(actual)):
         require(
-            expected[axis] in (None, found[axis]),
-            f"Shape mismatch: expected {what} dim {axis} to be {expected[axis]}, got {found[axis]}",
+            expected[axis] in (None, actual[axis]),
+            f"Shape mismatch: expected {what} dim {axis} to be {expected[axis]}, got {actual[axis]}",
         )

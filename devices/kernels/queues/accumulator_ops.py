@@ -31,8 +31,8 @@ def accumulator(node: Construction) -> Kernel:
     value, is_mean = handle_value(node, handle), attrs["reduction_type"] == b"MEAN"
 
     def put_out() -> Handle:
-        found = state.resource(handle.key, lambda: kind(DataType(attrs["dtype"]), attrs["shape"], is_mean=is_mean))
-        require(type(found) is kind, f"Expected a {kind.__name__}, found a {type(found).__name__}")
+        resource = state.resource(handle.key, lambda: kind(DataType(attrs["dtype"]), attrs["shape"], is_mean=is_mean))
+        require(type(resource) is kind, f"Expected a {kind.__name__}, found a {type(resource).__name__}")
         return value
 
     return put_out
@@ -47,13 +47,13 @@ def _checked(node: Construction, kind: type[Accumulator]) -> Callable[[Handle], 
     find, dtype = _accumulator_of(node), DataType(node.attrs["dtype"])
 
     def checked(handle: Handle) -> Accumulator:
-        found = find(handle)
-        require(isinstance(found, kind), f"Expected a {kind.__name__}, found a {type(found).__name__}")
-        if found.dtype != dtype:
+        resource = find(handle)
+        require(isinstance(resource, kind), f"Expected a {kind.__name__}, found a {type(resource).__name__}")
+        if resource.dtype != dtype:
             raise InvalidArgumentError(
-                f"Expected gradients of type {dtype_name(found.dtype)}, but the node has {dtype_name(dtype)}"
+                f"Expected gradients of type {dtype_name(resource.dtype)}, but the node has {dtype_name(dtype)}"
             )
-        return found
+        return resource
 
     return checked
 

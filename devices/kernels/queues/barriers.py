@@ -150,8 +150,8 @@ def barrier(node: Construction) -> Kernel:
     value = handle_value(node, handle)
 
     def put_out() -> Variable | Array:
-        found: Barrier = state.resource(handle.key, lambda: Barrier(handle.name, form))
-        match_forms("barrier", found.name, found.form, form)
+        resource: Barrier = state.resource(handle.key, lambda: Barrier(handle.name, form))
+        match_forms("barrier", resource.name, resource.form, form)
         return value
 
     return put_out
@@ -167,8 +167,8 @@ def insert_many(node: Construction) -> Start:
     barrier_of, component, dtype = _barrier_of(node), int(node.attrs["component_index"]), node.input_types[2]
 
     def start(call: Call, handle: Variable, keys: Array, values: Array) -> None:
-        found = barrier_of(handle)
-        types = found.form.types
+        resource = barrier_of(handle)
+        types = resource.form.types
         require(
             0 <= component < len(types),
             f"The component ID is out of range {component} > num_components (= {len(types)})",
@@ -183,7 +183,7 @@ def insert_many(node: Construction) -> Start:
             values.ndim > 0 and len(values) == len(names),
             f"There must be one value per key, but the shape of {len(names)} values is {shape_text(values.shape)}",
         )
-        found.insert(names, values, component)
+        resource.insert(names, values, component)
         call.done()
 
     return start
@@ -197,13 +197,13 @@ def take_many(node: Construction) -> Start:
     fewer, wait = bool(attrs["allow_small_batch"]), bool(attrs["wait_for_incomplete"])
 
     def start(call: Call, handle: Variable, count: Array) -> None:
-        found = barrier_of(handle)
-        expected = found.ready.form.types
+        resource = barrier_of(handle)
+        expected = resource.ready.form.types
         if types != expected:
             have, wanted = (signature(node.input_types, outputs) for outputs in (types, expected))
             raise InvalidArgumentError(f"Signature mismatch, have: {have} expected: {wanted}")
         require(bool(count >= 0), f"num_elements must be >= 0, but is {count}")
-        found.take_many(call, int(count), fewer_if_closed=fewer, wait_for_incomplete=wait)
+        resource.take_many(call, int(count), fewer_if_closed=fewer, wait_for_incomplete=wait)
 
     return start
 

@@ -82,11 +82,11 @@ class Queue:
         rows = len(batch[0]) if batch[0].ndim else None
         self._check(batch, [None if shape is None else (rows, *shape) for shape in self.form.shapes])
         for i, component in enumerate(batch):
-            found = component.shape[0] if component.ndim else None
-            if rows is None or found != rows:
+            length = component.shape[0] if component.ndim else None
+            if rows is None or length != rows:
                 raise InvalidArgumentError(
                     "All input tensors must have the same size in the 0th dimension. "
-                    f"Component {i} has {found}, and should have {rows}"
+                    f"Component {i} has {length}, and should have {rows}"
                 )
         if rows:
             # Copies: a row that is a view would keep the whole batch for as long as it is in the queue.
@@ -97,7 +97,7 @@ class Queue:
 
     def dequeue(self, call: Call) -> None:
         """Takes one element, as soon as there is one; OutOfRangeError once there can be none any more."""
-        self.lines.join(_TAKING, _Taking(call, self, 1, lambda taken: taken[0], self.kind))
+        self.lines.join(_TAKING, _Taking(call, self, 1, lambda elements: elements[0], self.kind))
 
     def dequeue_many(self, call: Call, count: int, *, fewer_if_closed: bool) -> None:
         """Takes a batch of `count` elements, of what is left where they may be fewer and the queue is closed."""

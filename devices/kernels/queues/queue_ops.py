@@ -69,11 +69,11 @@ def _making(node: Construction, kind: type[Queue], form: Form, make: Make, check
     value, state, name = handle_value(node, handle), node.state, handle.name
 
     def put_out() -> Handle:
-        found = state.resource(handle.key, lambda: make(name))
-        require(type(found) is kind, f"Expected {kind.kind_of_batches}, found {type(found).kind_of_batches}")
-        _match("queue", name, "capacity", str(found.form.capacity), str(form.capacity))
-        check(found)
-        match_forms("queue", name, found.form, form)
+        queue = state.resource(handle.key, lambda: make(name))
+        require(type(queue) is kind, f"Expected {kind.kind_of_batches}, found {type(queue).kind_of_batches}")
+        _match("queue", name, "capacity", str(queue.form.capacity), str(form.capacity))
+        check(queue)
+        match_forms("queue", name, queue.form, form)
         return value
 
     return put_out
@@ -110,11 +110,11 @@ def random_shuffle_queue(node: Construction) -> Kernel:
     require(least < form.capacity, f"min_after_dequeue {least} must be < capacity {form.capacity}")
     start = philox.seeded(*(seeds if any(seeds) else node.state.random_words(node.name)))
 
-    def check(found: ShuffleQueue) -> None:
-        _match("queue", found.name, "min_after_dequeue", str(found.least), str(least), ".")
+    def check(queue: ShuffleQueue) -> None:
+        _match("queue", queue.name, "min_after_dequeue", str(queue.least), str(least), ".")
         require(
-            found.seeds == seeds,
-            f"Shared queue '{found.name}' has random seeds {found.seeds} but requested seeds are {seeds}.",
+            queue.seeds == seeds,
+            f"Shared queue '{queue.name}' has random seeds {queue.seeds} but requested seeds are {seeds}.",
         )
 
     return _making(node, ShuffleQueue, form, lambda name: ShuffleQueue(name, form, least, seeds, start), check)

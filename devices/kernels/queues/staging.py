@@ -76,10 +76,10 @@ class _When(Attempt):
         self._act = act
 
     def advance(self) -> bool:
-        found = self._act()
-        if found is None:
+        result = self._act()
+        if result is None:
             return False
-        self.end = partial(self.call.done, *found)
+        self.end = partial(self.call.done, *result)
         return True
 
 
@@ -90,8 +90,8 @@ def _area_of(node: Construction) -> Callable[[], Area]:
     key: ResourceKey = (container, _AREA_TYPE, name)
 
     def area() -> Area:
-        found: Area = state.resource(key, lambda: Area(int(attrs["capacity"]), int(attrs["memory_limit"])))
-        return found
+        area_of_node: Area = state.resource(key, lambda: Area(int(attrs["capacity"]), int(attrs["memory_limit"])))
+        return area_of_node
 
     return area
 
@@ -211,8 +211,8 @@ def mutex_lock(node: Construction) -> Start:
     mutex_of = resource_of(node, Mutex, _MUTEX_TYPE, "a mutex")
 
     def start(call: Call, handle: Array) -> None:
-        found = mutex_of(handle)
-        found.lines.join(0, _When(call, found.lock))
+        mutex = mutex_of(handle)
+        mutex.lines.join(0, _When(call, mutex.lock))
 
     return start
 

@@ -35,9 +35,9 @@ class Generator:
 
     def reserve(self, blocks: int) -> Position:
         """Where to draw `blocks` blocks; the next call gets the place after them."""
-        here = self.position
-        self.position = here.skipped(blocks)
-        return here
+        start = self.position
+        self.position = start.skipped(blocks)
+        return start
 
 
 def generator_of(node: Construction) -> Callable[[], Generator]:

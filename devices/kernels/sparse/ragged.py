@@ -54,8 +54,8 @@ def _row_lengths(kind: bytes, partition: Array, rows: int | None) -> list[int]:
     if kind == b"ROW_SPLITS":
         lengths = np.diff(partition)
         require(bool((lengths >= 0).all()) and (not partition.size or partition[0] == 0), "Invalid row split size.")
-        found: list[int] = lengths.tolist()
-        return found
+        result: list[int] = lengths.tolist()
+        return result
     if kind != b"VALUE_ROWIDS":
         raise InvalidArgumentError(f"Unsupported row partition type {kind.decode()}")
     ids = partition.tolist()

@@ -26,8 +26,8 @@ _OPERATIONS: dict[bytes, Callable[[set[Any], set[Any]], set[Any]]] = {  # elemen
 }
 
 
-def _values(found: list[Any], like: Array) -> Array:  # elements of any type
-    return strings(found, (len(found),)) if like.dtype == object else np.array(found, like.dtype)
+def _values(elements: list[Any], like: Array) -> Array:  # elements of any type
+    return strings(elements, (len(elements),)) if like.dtype == object else np.array(elements, like.dtype)
 
 
 @kernel("DenseToDenseSetOperation")
@@ -47,10 +47,10 @@ def dense_to_dense_set_operation(node: Construction) -> Kernel:
         elements: list[Any] = []  # of the inputs' type
         longest = 0
         for group in np.ndindex(*groups):
-            found = sorted(operation(set(a[group].tolist()), set(b[group].tolist())))
-            places += [(*group, i) for i in range(len(found))]
-            elements += found
-            longest = max(longest, len(found))
+            members = sorted(operation(set(a[group].tolist()), set(b[group].tolist())))
+            places += [(*group, i) for i in range(len(members))]
+            elements += members
+            longest = max(longest, len(members))
         indices = np.array(places, np.int64).reshape(len(places), len(groups) + 1)
         return indices, _values(elements, a), np.array([*groups, longest], np.int64)
 
@@ -75,10 +75,10 @@ def _check_sparse(name: str, indices: Array, values: Array, shape: Array) -> Non
 
 
 def _sequences(indices: Array, values: Array) -> dict[tuple[int, ...], list[Any]]:  # elements of any type
-    found: dict[tuple[int, ...], list[Any]] = {}
+    sequences: dict[tuple[int, ...], list[Any]] = {}
     for place, value in zip(indices[:, :-1].tolist(), values.tolist(), strict=True):
-        found.setdefault(tuple(place), []).append(value)
-    return found
+        sequences.setdefault(tuple(place), []).append(value)
+    return sequences
 
 
 @kernel("EditDistance")

@@ -59,10 +59,10 @@ def sparse_to_dense(node: Construction) -> Kernel:
             check_ordered(indices, shape)
         elif bad_tuples(indices, shape).any():
             raise InvalidArgumentError(f"Indices are not valid (out of bounds).  Shape: {shape_text(shape)}")
-        made = np.empty(shape, values.dtype)
-        made.fill(default.item() if made.dtype.kind == "O" else default)
-        made.reshape(-1)[flat_places(indices, shape)] = values
-        return made
+        result = np.empty(shape, values.dtype)
+        result.fill(default.item() if result.dtype.kind == "O" else default)
+        result.reshape(-1)[flat_places(indices, shape)] = values
+        return result
 
     return run
 
@@ -100,9 +100,9 @@ def sparse_tensor_dense_mat_mul(node: Construction) -> Kernel:
         _check_entries(column, columns, "k", 0 if adjoint_a else 1)
         _check_entries(row, rows, "m", 1 if adjoint_a else 0)
         factors = values.conj() if adjoint_a and values.dtype.kind == "c" else values
-        made = widen(np.zeros((rows, right.shape[1]), b.dtype))
-        np.add.at(made, row, widen(factors)[:, None] * widen(right)[column])
-        return made.astype(b.dtype, copy=False)
+        result = widen(np.zeros((rows, right.shape[1]), b.dtype))
+        np.add.at(result, row, widen(factors)[:, None] * widen(right)[column])
+        return result.astype(b.dtype, copy=False)
 
     return run
 
@@ -127,10 +127,10 @@ def sparse_reduce_sum(node: Construction) -> Kernel:
                 raise InvalidArgumentError(f"Invalid reduction dimension {axis}, for input with {rank} dimensions.")
         dropped = {axis % rank for axis in axes.reshape(-1).tolist()}
         kept = [axis for axis in range(rank) if axis not in dropped]
-        made = np.zeros([sizes[axis] for axis in kept], values.dtype)
-        places = flat_places(indices[:, kept], made.shape)
-        np.add.at(made.reshape(-1), places, values)
-        return made.reshape([1 if axis in dropped else size for axis, size in enumerate(sizes)]) if keep else made
+        result = np.zeros([sizes[axis] for axis in kept], values.dtype)
+        places = flat_places(indices[:, kept], result.shape)
+        np.add.at(result.reshape(-1), places, values)
+        return result.reshape([1 if axis in dropped else size for axis, size in enumerate(sizes)]) if keep else result
 
     return run
 

@@ -79,13 +79,13 @@ def sparse_segment(node: Construction) -> Kernel:
     """The picked rows combined by segment; as many rows as the last segment says, or as asked for."""
     kind = _kind(node.op)
 
-    def run(data: Array, indices: Array, segment_ids: Array, *given: Array) -> Array:
+    def run(data: Array, indices: Array, segment_ids: Array, *counts: Array) -> Array:
         if data.ndim == 0:
             raise InvalidArgumentError("input must have at least rank 1")
         _check(indices, segment_ids)
-        if given and given[0].ndim:
-            raise InvalidArgumentError(f"num_segments should be a scalar, not shape {shape_text(given[0].shape)}")
-        asked = int(given[0]) if given else None
+        if counts and counts[0].ndim:
+            raise InvalidArgumentError(f"num_segments should be a scalar, not shape {shape_text(counts[0].shape)}")
+        asked = int(counts[0]) if counts else None
         if asked is not None and asked < 0:
             raise InvalidArgumentError(f"segment ids must be >= 0: num_segments is {asked}")
         _check_segments(segment_ids, asked)
@@ -94,12 +94,12 @@ def sparse_segment(node: Construction) -> Kernel:
         if bad is not None:
             raise InvalidArgumentError(f"Bad: indices[{bad}] == {indices[bad]} out of range [0, {data.shape[0]})")
         wide = widen(data)
-        made = np.zeros((rows, *data.shape[1:]), wide.dtype)
-        np.add.at(made, segment_ids, wide[indices])
+        result = np.zeros((rows, *data.shape[1:]), wide.dtype)
+        np.add.at(result, segment_ids, wide[indices])
         scale = _scale(kind, segment_ids, rows)
         if scale is not None and rows:
-            made /= _per_row(scale, made)
-        return made.astype(data.dtype, copy=False)
+            result /= _per_row(scale, result)
+        return result.astype(data.dtype, copy=False)
 
     return run
 
@@ -122,8 +122,8 @@ def sparse_segment_grad(node: Construction) -> Kernel:
         picked = wide[segment_ids]
         if scale is not None:
             picked = picked / _per_row(scale, wide)[segment_ids]
-        made = np.zeros((rows, *grad.shape[1:]), wide.dtype)
-        np.add.at(made, indices, picked)
-        return made.astype(grad.dtype, copy=False)
+        result = np.zeros((rows, *grad.shape[1:]), wide.dtype)
+        np.add.at(result, indices, picked)
+        return result.astype(grad.dtype, copy=False)
 
     return run

@@ -22,10 +22,10 @@ Parts = tuple[Array, Array, Array]
 
 def _tuples(places: Array, shape: Sequence[int]) -> Array:
     """Index tuples of row-major places; the inverse of `flat_places`."""
-    made = np.empty((places.size, len(shape)), np.int64)
+    result = np.empty((places.size, len(shape)), np.int64)
     for axis in range(len(shape) - 1, -1, -1):
-        places, made[:, axis] = np.divmod(places, max(shape[axis], 1))
-    return made
+        places, result[:, axis] = np.divmod(places, max(shape[axis], 1))
+    return result
 
 
 def sparse_reorder(indices: Array, values: Array, shape: Array) -> tuple[Array, Array]:
@@ -73,11 +73,11 @@ def sparse_add_grad(grad: Array, a_indices: Array, b_indices: Array, sum_indices
 
     def back(indices: Array) -> Array:
         wanted = flat_places(indices, sizes)
-        found = np.searchsorted(places, wanted)
+        positions = np.searchsorted(places, wanted)
         there = np.isin(wanted, places)
-        made = np.zeros(wanted.size, grad.dtype)
-        made[there] = grad[found[there]]
-        return made
+        result = np.zeros(wanted.size, grad.dtype)
+        result[there] = grad[positions[there]]
+        return result
 
     return back(a_indices), back(b_indices)
 
@@ -130,9 +130,9 @@ def sparse_slice_grad(grad: Array, indices: Array, start: Array, out_indices: Ar
     """To each element what it got where it was cut out, 0 where not; both lists of tuples are in one order."""
     kept = out_indices + start
     sizes = _bounds(indices, kept)
-    made = np.zeros(len(indices), grad.dtype)
-    made[np.isin(flat_places(indices, sizes), flat_places(kept, sizes))] = grad
-    return made
+    result = np.zeros(len(indices), grad.dtype)
+    result[np.isin(flat_places(indices, sizes), flat_places(kept, sizes))] = grad
+    return result
 
 
 simple("SparseSliceGrad", sparse_slice_grad)
@@ -168,10 +168,10 @@ def _check_concat(shapes: Sequence[Array], place: int) -> None:
                 f"Ranks of all input tensors must match: expected {shapes[0].size} but got {shape.size} "
                 f"at position {position}"
             )
-        for axis, (expected, found) in enumerate(zip(shapes[0].tolist(), shape.tolist(), strict=True)):
-            if axis != place and expected != found:
+        for axis, (expected, actual) in enumerate(zip(shapes[0].tolist(), shape.tolist(), strict=True)):
+            if axis != place and expected != actual:
                 raise InvalidArgumentError(
-                    f"Input shapes must match: expected {expected} for dimension {axis} but got {found} "
+                    f"Input shapes must match: expected {expected} for dimension {axis} but got {actual} "
                     f"at position {position}"
                 )
 
@@ -229,9 +229,11 @@ def sparse_fill_empty_rows(node: Construction) -> Kernel:
 
 
 def _check_rows(indices: Array, rows: int) -> None:
-    found = indices[:, 0]
-    if rows == 0 and found.size:
-        raise InvalidArgumentError(f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {found.size}")
-    outside = np.flatnonzero((found < 0) | (found >= rows))
+    numbers = indices[:, 0]
+    if rows == 0 and numbers.size:
+        raise InvalidArgumentError(
+            f"Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {numbers.size}"
+        )
+    outside = np.flatnonzero((numbers < 0) | (numbers >= rows))
     if outside.size:
-        raise InvalidArgumentError(f"indices({outside[0]}, 0) is invalid: {found[outside[0]]} >= {rows}")
+        raise InvalidArgumentError(f"indices({outside[0]}, 0) is invalid: {numbers[outside[0]]} >= {rows}")

@@ -16,9 +16,9 @@ from ....graph.dtypes import Array
 
 def strings(values: Iterable[bytes], shape: Sequence[int]) -> Array:
     """A string tensor of that shape with these elements in row-major order."""
-    made = np.empty(tuple(shape), object)
-    made.reshape(-1)[:] = list(values)
-    return made
+    result = np.empty(tuple(shape), object)
+    result.reshape(-1)[:] = list(values)
+    return result
 
 
 def each(function: Callable[[bytes], bytes], x: Array) -> Array:

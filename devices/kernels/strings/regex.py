@@ -44,7 +44,7 @@ _TOKEN = re.compile(
 
 def _translated(pattern: str) -> str:
     """The pattern in the syntax of Python's `re`, where the two differ."""
-    made: list[str] = []
+    pieces: list[str] = []
     in_class, flags = False, ""
     for token in _TOKEN.findall(pattern):
         if token.startswith("(?"):
@@ -53,12 +53,12 @@ def _translated(pattern: str) -> str:
             raise UnimplementedError(f"Pattern {pattern!r} uses RE2's ungreedy mode, which Partita does not have")
         if token[:2] in ("\\p", "\\P", "\\C"):
             raise UnimplementedError(f"Pattern {pattern!r} uses {token[:2]}, which Partita does not have")
-        made.append(_inside(token) if in_class else _outside(token, flags))
+        pieces.append(_inside(token) if in_class else _outside(token, flags))
         if not in_class and token.startswith("[") and not token.startswith("[:"):
             in_class = True
         elif in_class and token == "]":
             in_class = False
-    return "".join(made)
+    return "".join(pieces)
 
 
 def _inside(token: str) -> str:
@@ -108,40 +108,40 @@ def _rewritten(match: re.Match[str], parts: Sequence[str | int]) -> str:
 
 def _parts(rewrite: str) -> tuple[list[str | int], bool]:
     """The rewrite as texts and group numbers, up to its first wrong escape, and whether there is none."""
-    made: list[str | int] = []
+    parts: list[str | int] = []
     for text, escape in re.findall(r"([^\\]*)(\\.?|$)", rewrite, flags=re.DOTALL):
-        made.append(text)
+        parts.append(text)
         if escape == "\\\\":
-            made.append("\\")
+            parts.append("\\")
         elif escape[1:].isdigit():
-            made.append(int(escape[1:]))
+            parts.append(int(escape[1:]))
         elif escape:
-            return made, False
-    return made, True
+            return parts, False
+    return parts, True
 
 
 def replaced(value: bytes, pattern: re.Pattern[str], rewrite: Sequence[str | int], everywhere: bool) -> bytes:
     """`value` with matches rewritten; an empty match right behind the last match does not count, as in RE2."""
     text = decoded(value)
-    made: list[str] = []
+    pieces: list[str] = []
     done, last_end = 0, -1
     for match in pattern.finditer(text):
         if match.end() == match.start() == last_end:
             continue
-        made += (text[done : match.start()], _rewritten(match, rewrite))
+        pieces += (text[done : match.start()], _rewritten(match, rewrite))
         done = last_end = match.end()
         if not everywhere:
             break
-    return encoded("".join(made) + text[done:])
+    return encoded("".join(pieces) + text[done:])
 
 
 def _replacer(pattern: bytes, rewrite: bytes, everywhere: bool) -> Kernel:
-    found = compiled(pattern)
+    regex = compiled(pattern)
     parts, sound = _parts(decoded(rewrite))
     groups = max((part for part in parts if isinstance(part, int)), default=0)
-    if groups > found.groups or not (sound or everywhere):
+    if groups > regex.groups or not (sound or everywhere):
         return lambda x: x  # RE2 leaves the strings alone
-    return lambda x: each(lambda value: replaced(value, found, parts, everywhere), x)
+    return lambda x: each(lambda value: replaced(value, regex, parts, everywhere), x)
 
 
 def _scalar(x: Array, name: str) -> bytes:
@@ -158,8 +158,8 @@ def regex_replace(node: Construction) -> Kernel:
 
     def run(x: Array, pattern: Array, rewrite: Array) -> Array:
         change = _replacer(_scalar(pattern, "Pattern"), _scalar(rewrite, "Rewrite"), everywhere)
-        made: Array = change(x)
-        return made
+        result: Array = change(x)
+        return result
 
     return run
 

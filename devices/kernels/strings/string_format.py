@@ -123,9 +123,9 @@ def parse_tensor(node: Construction) -> Kernel:
                 f"Expected `serialized` to be a scalar, got shape: {shape_text(np.shape(serialized))}"
             )
         message = parse_tensor_proto(np.asarray(serialized).item())
-        found = DataType(message.dtype)
-        if found != dtype:
-            names = f"({dtype_name(found)}) and dtype ({dtype_name(dtype)})"
+        actual = DataType(message.dtype)
+        if actual != dtype:
+            names = f"({dtype_name(actual)}) and dtype ({dtype_name(dtype)})"
             raise InvalidArgumentError(f"Type mismatch between parsed tensor {names}")
         return tensor_to_numpy(message)
 

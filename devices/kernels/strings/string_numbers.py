@@ -167,8 +167,8 @@ def decode_raw(node: Construction) -> Kernel:
                 f"Input to DecodeRaw has length {size} that is not a multiple of {dtype.itemsize}, "
                 f"the size of {dtype_name(node.output_types[0])}"
             )
-        made = np.frombuffer(b"".join(values), dtype).reshape(*x.shape, size // dtype.itemsize)
-        return made.byteswap() if swapped else made
+        result = np.frombuffer(b"".join(values), dtype).reshape(*x.shape, size // dtype.itemsize)
+        return result.byteswap() if swapped else result
 
     return run
 
@@ -188,7 +188,7 @@ def decode_padded_raw(node: Construction) -> Kernel:
                 f"fixed_length ({size}) must be a multiple of the size of out_type ({dtype.itemsize})"
             )
         values = b"".join(value[:size].ljust(size, b"\0") for value in x.reshape(-1).tolist())
-        made = np.frombuffer(values, dtype).reshape(*x.shape, size // dtype.itemsize)
-        return made.byteswap() if swapped else made
+        result = np.frombuffer(values, dtype).reshape(*x.shape, size // dtype.itemsize)
+        return result.byteswap() if swapped else result
 
     return run

@@ -85,14 +85,14 @@ def substr(node: Construction) -> Kernel:
                 f"Incompatible shapes: {shape_text(x.shape)} vs. {shape_text(pos.shape)}"
             ) from None
         rows = zip(*(a.reshape(-1).tolist() for a in (values, positions, lengths)), strict=True)
-        made: list[bytes] = []
+        pieces: list[bytes] = []
         for i, (value, first, count) in enumerate(rows):
-            found = part(value, first, count)
-            if found is None:
+            piece = part(value, first, count)
+            if piece is None:
                 shown = "" if in_characters else f" b'{value.decode('utf-8', 'backslashreplace')}'"
                 raise InvalidArgumentError(f"pos {first} out of range for string{shown} at index {i}")
-            made.append(found)
-        return strings(made, values.shape)
+            pieces.append(piece)
+        return strings(pieces, values.shape)
 
     return run
 
@@ -214,14 +214,14 @@ def string_ngrams(node: Construction) -> Kernel:
         return [separator.join(padded[i : i + width]) for i in range(len(padded) - width + 1)]
 
     def of_row(tokens: Sequence[bytes]) -> list[bytes]:
-        made: list[bytes] = []
+        result: list[bytes] = []
         for width in attrs["ngram_widths"]:
             pad = width - 1 if attrs["pad_width"] < 0 else min(attrs["pad_width"], width - 1)
-            made += grams(tokens, width, pad)
-        if not made and tokens and attrs["preserve_short_sequences"]:
+            result += grams(tokens, width, pad)
+        if not result and tokens and attrs["preserve_short_sequences"]:
             pad = max(attrs["pad_width"], 0)
-            made = grams(tokens, len(tokens) + 2 * pad, pad)
-        return made
+            result = grams(tokens, len(tokens) + 2 * pad, pad)
+        return result
 
     def run(data: Array, splits: Array) -> tuple[Array, Array]:
         tokens, bounds = data.tolist(), splits.tolist()

@@ -43,14 +43,14 @@ def _codec(name: bytes) -> str:
 def _mended(points: Iterable[int], is_wrong: Callable[[int], bool], node: Construction, message: str) -> list[int]:
     """`points` with wrong ones replaced, left out or refused, as the attr `errors` says."""
     errors, replacement = node.attrs["errors"], node.attrs["replacement_char"]
-    given = list(points)
-    if not any(map(is_wrong, given)):
-        return given
+    code_points = list(points)
+    if not any(map(is_wrong, code_points)):
+        return code_points
     if errors == b"strict":
         raise InvalidArgumentError(message)
     if errors == b"ignore":
-        return [point for point in given if not is_wrong(point)]
-    return [replacement if is_wrong(point) else point for point in given]
+        return [point for point in code_points if not is_wrong(point)]
+    return [replacement if is_wrong(point) else point for point in code_points]
 
 
 def _decoder(node: Construction) -> Callable[[bytes], list[int]]:
@@ -137,8 +137,8 @@ def unicode_script(x: Any) -> Any:  # arrays or scalars of int32
     """The script of each code point, -1 for what is none."""
     starts, scripts = _scripts()
     points = np.asarray(x)
-    found = scripts[np.searchsorted(starts, points, "right") - 1]
-    return np.where((points < 0) | (points > 0x10FFFF), np.int32(_UNKNOWN_SCRIPT), found)
+    script = scripts[np.searchsorted(starts, points, "right") - 1]
+    return np.where((points < 0) | (points > 0x10FFFF), np.int32(_UNKNOWN_SCRIPT), script)
 
 
 simple("UnicodeScript", unicode_script)

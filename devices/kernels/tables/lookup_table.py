@@ -138,14 +138,14 @@ class StaticTable(Table):
             if keys.size != len(self):
                 raise FailedPreconditionError("Table was already initialized with different data.")
             return
-        found: dict[Key, Any] = {}
+        entries: dict[Key, Any] = {}
         for key, value in self._pairs(keys, values):
-            if found.setdefault(key, value) != value:
+            if entries.setdefault(key, value) != value:
                 raise FailedPreconditionError(
                     "HashTable has different value for same key. "
-                    f"Key {_text(key)} has {_text(found[key])} and trying to add value {_text(value)}"
+                    f"Key {_text(key)} has {_text(entries[key])} and trying to add value {_text(value)}"
                 )
-        self._values, self.is_initialised = found, True
+        self._values, self.is_initialised = entries, True
 
     def replace(self, keys: Array, values: Array) -> None:
         """Importing into such a table initialises it."""

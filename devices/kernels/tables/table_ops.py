@@ -111,8 +111,8 @@ def _table_of(node: Construction) -> Callable[[Array], Table]:
     named = resource_of(node, Table, TABLE_TYPE, "a table")
 
     def find(value: Array) -> Table:
-        found = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
-        return found if isinstance(found, Table) else named(value)
+        carried_value = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
+        return carried_value if isinstance(carried_value, Table) else named(value)
 
     return find
 
@@ -120,12 +120,12 @@ def _table_of(node: Construction) -> Callable[[Array], Table]:
 def _checked_table_of(node: Construction) -> Callable[[Array], Table]:
     """As `_table_of`; InvalidArgumentError unless keys and values of the node are of the table's types."""
     find, inputs, outputs = _table_of(node), node.input_types[1:], node.output_types
-    told = inputs or outputs
+    node_types = inputs or outputs
 
     def checked(handle: Array) -> Table:
         table = find(handle)
         types = table.key_type, table.value_type
-        if told != types[: len(told)]:
+        if node_types != types[: len(node_types)]:
             wanted = types[: len(inputs)], types if not inputs else types[1:] * len(outputs)
             have, expected = _signature(inputs, outputs), _signature(*wanted)
             raise InvalidArgumentError(f"Signature mismatch, have: {have} expected: {expected}")

@@ -106,12 +106,12 @@ def apply_optimizer(node: Construction) -> Kernel:
     formula = optimizer.formula(node.attrs)
 
     def step(variables: Sequence[Variable], others: Sequence[Array]) -> None:
-        given = [*(variable.read() for variable in variables), *map(np.asarray, others)]
-        values = dict(zip(optimizer.inputs, given, strict=True))
+        inputs = [*(variable.read() for variable in variables), *map(np.asarray, others)]
+        values = dict(zip(optimizer.inputs, inputs, strict=True))
         _check_shapes(optimizer, values)
-        _check_same(given[0], optimizer.gradient, values[optimizer.gradient].shape)
+        _check_same(inputs[0], optimizer.gradient, values[optimizer.gradient].shape)
         for variable, new in zip(variables, formula(values), strict=True):
-            variable.value = np.asarray(new, given[0].dtype)
+            variable.value = np.asarray(new, inputs[0].dtype)
 
     return updating(node, step, count=optimizer.variables, find=initialised_variable_of)
 

@@ -44,8 +44,8 @@ def get_session_handle_v2(node: Construction) -> Kernel:
 
 def _text(handle: Array) -> str:
     require(handle.ndim == 0, "handle must be scalar")
-    found: bytes = handle.item()
-    return found.decode(errors="replace")
+    text: bytes = handle.item()
+    return text.decode(errors="replace")
 
 
 @kernel("GetSessionTensor")

@@ -161,10 +161,10 @@ def variable_of(node: Construction) -> VariableOf:
             raise InvalidArgumentError(
                 f"Trying to access resource {handle.name} located in device {handle.device} from device {device}"
             )
-        found = state.resource(handle.key)
-        if not isinstance(found, Variable):
-            raise InvalidArgumentError(f"resource {handle.name!r} is a {type(found).__name__}, not a variable")
-        return found
+        resource = state.resource(handle.key)
+        if not isinstance(resource, Variable):
+            raise InvalidArgumentError(f"resource {handle.name!r} is a {type(resource).__name__}, not a variable")
+        return resource
 
     return find
 
@@ -173,7 +173,7 @@ def initialised_variable_of(node: Construction) -> VariableOf:
     """As `variable_of`, but a missing variable is a FailedPreconditionError: it was deleted or never assigned to."""
     find = variable_of(node)
 
-    def found(value: Array) -> Variable:
+    def initialised(value: Array) -> Variable:
         try:
             return find(value)
         except NotFoundError as error:
@@ -184,7 +184,7 @@ def initialised_variable_of(node: Construction) -> VariableOf:
                 f"Debug info: container={handle.container}, status error message={error.message}"
             ) from None
 
-    return found
+    return initialised
 
 
 def updating(node: Construction, update: Update, *, count: int = 1, find: FindVariable | None = None) -> Kernel:
@@ -246,8 +246,8 @@ def assign_variable(node: Construction) -> Kernel:
     validate = bool(node.attrs["validate_shape"])
 
     def store(handle: Array, value: Array) -> None:
-        found = handle_of(handle)
-        variable = state.resource(found.key, lambda: Variable(found.name, dtype))
+        resource_handle = handle_of(handle)
+        variable = state.resource(resource_handle.key, lambda: Variable(resource_handle.name, dtype))
         if variable.dtype != dtype:
             raise InvalidArgumentError(
                 "Trying to assign variable with wrong dtype. "

@@ -56,8 +56,8 @@ class Band:
         longest = self.longest(rows, columns)
         number = np.arange(self.upper, self.lower - 1, -1)[:, None]
         lengths = np.minimum(rows + np.minimum(number, 0), columns - np.maximum(number, 0))
-        left = ((number >= 0) & (above == "LEFT")) | ((number <= 0) & (below == "LEFT"))
-        step = np.arange(longest) - np.where(left, 0, longest - lengths)
+        pushed_left = ((number >= 0) & (above == "LEFT")) | ((number <= 0) & (below == "LEFT"))
+        step = np.arange(longest) - np.where(pushed_left, 0, longest - lengths)
         valid = (step >= 0) & (step < lengths)
         return step - np.minimum(number, 0), step + np.maximum(number, 0), valid
 

@@ -19,8 +19,8 @@ def dynamic_partition(op: Forward, *grads: Tensor) -> Gradients:
     places = op.make("Range", 0, op.make("Size", partitions), 1)
     places = op.make("Reshape", places, op.make("Shape", partitions))
     count = op.attrs["num_partitions"]
-    taken = op.make_all("DynamicPartition", places, partitions, num_partitions=count)
-    stitched = op.make("ParallelDynamicStitch", list(taken), list(grads))
+    places_of_parts = op.make_all("DynamicPartition", places, partitions, num_partitions=count)
+    stitched = op.make("ParallelDynamicStitch", list(places_of_parts), list(grads))
     return reshape_like(op, stitched, 0), None
 
 

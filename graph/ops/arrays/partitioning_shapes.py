@@ -27,21 +27,21 @@ def _slice_shape(data: Shape, places: Shape) -> Shape:
 @shape_fn("DynamicPartition")
 def dynamic_partition(c: ShapeContext) -> Sequence[Shape]:
     """An unknown number of slices for each partition."""
-    rest = _slice_shape(c.inputs[0], c.inputs[1])
-    return (None if rest is None else (None, *rest),) * len(c.output_types)
+    slice_shape = _slice_shape(c.inputs[0], c.inputs[1])
+    return (None if slice_shape is None else (None, *slice_shape),) * len(c.output_types)
 
 
 @shape_fn("DynamicStitch", "ParallelDynamicStitch")
 def dynamic_stitch(c: ShapeContext) -> Sequence[Shape]:
     """As many slices as the largest index says."""
     count = c.attrs["N"]
-    rest: Shape = None
+    slice_shape: Shape = None
     for places, data in zip(c.inputs[:count], c.inputs[count:], strict=True):
-        rest = merge(rest, _slice_shape(data, places))
-    if rest is None:
+        slice_shape = merge(slice_shape, _slice_shape(data, places))
+    if slice_shape is None:
         return (None,)
     values = [c.constant(i) for i in range(count)]
     if any(value is None for value in values):
-        return ((None, *rest),)
+        return ((None, *slice_shape),)
     largest = max((int(value.max()) for value in values if value is not None and value.size), default=-1)
-    return ((largest + 1, *rest),)
+    return ((largest + 1, *slice_shape),)

@@ -55,7 +55,7 @@ def reverse_sequence(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("Roll")
 def roll(c: ShapeContext) -> Sequence[Shape]:
     """The input's shape, of one axis at least; shifts and axes are scalars or vectors."""
-    for given in c.inputs[1:]:
-        if given is not None and len(given) > 1:
-            raise InvalidArgumentError(f"Shape must be at most rank 1 but is rank {len(given)}")
+    for shape in c.inputs[1:]:
+        if shape is not None and len(shape) > 1:
+            raise InvalidArgumentError(f"Shape must be at most rank 1 but is rank {len(shape)}")
     return (with_rank_at_least(c.inputs[0], 1),)

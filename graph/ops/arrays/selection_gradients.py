@@ -23,9 +23,9 @@ def top_k(op: Forward, grad: Tensor | None, _indices: None) -> Gradients:
     size, zero = element(op, shape, -1), g.constant(0, DataType.INT32)
     rows = op.make("Prod", span(op, shape, 0, -1), zero)
     first = op.make("Reshape", op.make("Range", 0, rows, 1) * size, [-1, 1])
-    found = op.make("Cast", op.outputs[1], DstT=DataType.INT32)
-    k = element(op, op.make("Shape", found), -1)
-    flat_indices = op.make("Reshape", op.make("Reshape", found, op.make("Pack", [rows, k])) + first, [-1, 1])
+    indices = op.make("Cast", op.outputs[1], DstT=DataType.INT32)
+    k = element(op, op.make("Shape", indices), -1)
+    flat_indices = op.make("Reshape", op.make("Reshape", indices, op.make("Pack", [rows, k])) + first, [-1, 1])
     flat_grad = op.make("Reshape", grad, op.g.constant([-1], DataType.INT32))
     scattered = op.make("ScatterNd", flat_indices, flat_grad, op.make("Reshape", rows * size, [1]))
     return op.make("Reshape", scattered, shape), *nothing

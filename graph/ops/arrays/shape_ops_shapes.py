@@ -46,13 +46,13 @@ def shape(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("Reshape")
 def reshape(c: ShapeContext) -> Sequence[Shape]:
     """The wanted sizes; one of -1 is inferred where all of the input's sizes are known."""
-    wanted = shape_from(c, 1)
+    target = shape_from(c, 1)
     source = tuple(size for size in c.inputs[0] or (None,) if size is not None)
     if c.inputs[0] is None or len(source) < len(c.inputs[0]):
-        return (wanted,)  # without all sizes of the input nothing can be inferred
-    if wanted is None or wanted.count(None) > 1:
-        return (wanted,)
-    return (reshaped(source, [-1 if size is None else size for size in wanted]),)
+        return (target,)  # without all sizes of the input nothing can be inferred
+    if target is None or target.count(None) > 1:
+        return (target,)
+    return (reshaped(source, [-1 if size is None else size for size in target]),)
 
 
 @shape_fn("Squeeze")
@@ -75,16 +75,16 @@ def expand_dims(c: ShapeContext) -> Sequence[Shape]:
 def broadcast_to(c: ShapeContext) -> Sequence[Shape]:
     """The wanted sizes, with which the input must be compatible."""
     with_rank(c.inputs[1], 1)
-    wanted, source = shape_from(c, 1), c.inputs[0]
-    if wanted is None or source is None:
-        return (wanted,)
-    if len(source) > len(wanted):
+    target, source = shape_from(c, 1), c.inputs[0]
+    if target is None or source is None:
+        return (target,)
+    if len(source) > len(target):
         raise InvalidArgumentError(
-            f"Rank of input ({len(source)}) must be no greater than rank of output shape ({len(wanted)})."
+            f"Rank of input ({len(source)}) must be no greater than rank of output shape ({len(target)})."
         )
-    broadcast(source, wanted)
-    padded = (1,) * (len(wanted) - len(source)) + source
-    return (tuple(have if size is None and have != 1 else size for have, size in zip(padded, wanted, strict=True)),)
+    broadcast(source, target)
+    padded = (1,) * (len(target) - len(source)) + source
+    return (tuple(have if size is None and have != 1 else size for have, size in zip(padded, target, strict=True)),)
 
 
 @shape_fn("BroadcastArgs")

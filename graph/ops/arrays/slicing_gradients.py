@@ -107,5 +107,5 @@ def strided_slice_update(op: Forward, grad: Tensor) -> Gradients:
     """Zeros where it was overwritten to the tensor, the slice to what was written."""
     _, *bounds, _ = op.inputs
     masks = op.own_attrs(*_MASKS)
-    rest = op.make("TensorStridedSliceUpdate", grad, *bounds, zeros_like(op, 4), **masks)
-    return rest, None, None, None, op.make("StridedSlice", grad, *bounds, **masks)
+    outside = op.make("TensorStridedSliceUpdate", grad, *bounds, zeros_like(op, 4), **masks)
+    return outside, None, None, None, op.make("StridedSlice", grad, *bounds, **masks)

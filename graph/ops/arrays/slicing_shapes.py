@@ -43,20 +43,20 @@ def take_slice(c: ShapeContext) -> Sequence[Shape]:
     begin, sizes = partly(c, 1), partly(c, 2)
     if sizes is None:
         return ((None,) * rank,)
-    taken: list[int | None] = []
+    result: list[int | None] = []
     for axis, (known, count) in enumerate(zip(source, sizes, strict=True)):
         first = None if begin is None else begin[axis]
         if count != -1:
             if count is not None and count < -1:
                 raise InvalidArgumentError(f"Invalid value in tensor used for shape: {count}")
-            taken.append(count)  # the run says whether the input has that many
+            result.append(count)  # the run says whether the input has that many
         elif known is None or first is None:
-            taken.append(None)
+            result.append(None)
         elif first > known:
             raise InvalidArgumentError(f"Negative dimension size caused by subtracting {first} from {known}")
         else:
-            taken.append(known - first)
-    return (tuple(taken),)
+            result.append(known - first)
+    return (tuple(result),)
 
 
 @shape_fn("StridedSlice")
@@ -97,10 +97,10 @@ def _concatenated(values: Sequence[Shape], axis: int | None) -> Shape:
     around: Shape = (None,) * (rank - 1)
     for x in known:
         around = merge(around, x[:place] + x[place + 1 :])
-        here = x[place]
-        total = None if total is None or here is None else total + here
-    rest = with_rank(around, rank - 1)
-    return (*rest[:place], total, *rest[place:])
+        length = x[place]
+        total = None if total is None or length is None else total + length
+    other_sizes = with_rank(around, rank - 1)
+    return (*other_sizes[:place], total, *other_sizes[place:])
 
 
 @shape_fn("ConcatV2")
@@ -162,16 +162,16 @@ def split_v(c: ShapeContext) -> Sequence[Shape]:
     if sizes is None:
         return (_with_size(source, axis, source[axis] if count == 1 else None),) * count
     whole = source[axis]
-    left = None if whole is None else whole - sum(size for size in sizes if size != -1)
-    if left is not None and (left < 0 or (left and -1 not in sizes)):
+    remaining = None if whole is None else whole - sum(size for size in sizes if size != -1)
+    if remaining is not None and (remaining < 0 or (remaining and -1 not in sizes)):
         raise InvalidArgumentError(
             "Determined shape must either match input shape along split_dim exactly if fully specified, or be less "
-            f"than the size of the input along split_dim if not fully specified.  Got: {(whole or 0) - left}"
+            f"than the size of the input along split_dim if not fully specified.  Got: {(whole or 0) - remaining}"
         )
     for i, size in enumerate(sizes):
         if size < -1:
             raise InvalidArgumentError(f"Split size at index {i} must be >= 0. Got: {size}")
-    return tuple(_with_size(source, axis, left if size == -1 else size) for size in sizes)
+    return tuple(_with_size(source, axis, remaining if size == -1 else size) for size in sizes)
 
 
 @shape_fn("Pack")

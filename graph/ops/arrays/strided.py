@@ -77,18 +77,18 @@ def parts(rank: int, count: int, masks: Masks) -> list[Part]:
         raise InvalidArgumentError("Attempting to slice scalar input.")
     if used > rank:
         raise InvalidArgumentError(f"Index out of range using input dim {rank}; input has only {rank} dims")
-    found: list[Part] = []
+    result: list[Part] = []
     axis = 0
     for i in range(count):
         if inside >> i & 1:
-            found += [Part(a, None, False) for a in range(axis, axis + rank - used)]
+            result += [Part(a, None, False) for a in range(axis, axis + rank - used)]
             axis += rank - used
         elif masks.new_axis >> i & 1:
-            found.append(Part(None, i, False))
+            result.append(Part(None, i, False))
         else:
-            found.append(Part(axis, i, bool(masks.shrink >> i & 1)))
+            result.append(Part(axis, i, bool(masks.shrink >> i & 1)))
             axis += 1
-    return found + [Part(a, None, False) for a in range(axis, rank)]
+    return result + [Part(a, None, False) for a in range(axis, rank)]
 
 
 def sliced_shape(

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 @gradient("Switch", "RefSwitch", "_SwitchN", takes_none=True)
 def switch(op: Forward, *grads: Tensor | None) -> Gradients:
     """From the branch that was taken; zeros where that one does not lead to y."""
-    found = next(grad for grad in grads if grad is not None)
-    parts = [_zeros(op, port, found) if grad is None else grad for port, grad in enumerate(grads)]
+    present = next(grad for grad in grads if grad is not None)
+    parts = [_zeros(op, port, present) if grad is None else grad for port, grad in enumerate(grads)]
     return op.make("Merge", parts), None
 
 

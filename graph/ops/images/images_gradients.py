@@ -65,8 +65,8 @@ def projective_transform(op: Forward, grad: Tensor) -> Gradients:
     inverse = op.make("Slice", flat / op.make("Slice", flat, [0, 8], [-1, 1]), [0, 0], [-1, 8])
     size = span(op, shape_of(op, 0), 1, 3)
     attrs = op.own_attrs("interpolation", "fill_mode")
-    rest = op.inputs[3:]
-    return op.make(op.op, grad, inverse, size, *rest, **attrs), *[None] * (len(op.input_types) - 1)
+    other_inputs = op.inputs[3:]
+    return op.make(op.op, grad, inverse, size, *other_inputs, **attrs), *[None] * (len(op.input_types) - 1)
 
 
 @gradient("RGBToHSV")
@@ -96,14 +96,14 @@ def rgb_to_hsv(op: Forward, grad: Tensor) -> Gradients:
     channels = []
     for place, largest in enumerate((red, green, blue)):
         is_a, is_b = behind[1][place], behind[0][place]
-        made = where(op, largest, to_top, zero) + where(op, least[place], to_low, zero)
-        channels.append(made + where(op, is_a, turn, zero) - where(op, is_b, turn, zero))
+        gradient = where(op, largest, to_top, zero) + where(op, least[place], to_low, zero)
+        channels.append(gradient + where(op, is_a, turn, zero) - where(op, is_b, turn, zero))
     return (op.make("Pack", channels, axis=-1),)
 
 
 def _first_least(op: Forward, channels: tuple[Tensor, ...], low: Tensor) -> list[Tensor]:
     """Which channel is the smallest: the last of equal ones."""
     blue = op.make("Equal", channels[2], low)
-    rest = op.make("LogicalNot", blue)
-    green = op.make("LogicalAnd", rest, op.make("Equal", channels[1], low))
+    not_blue = op.make("LogicalNot", blue)
+    green = op.make("LogicalAnd", not_blue, op.make("Equal", channels[1], low))
     return [op.make("LogicalNot", op.make("LogicalOr", blue, green)), green, blue]

@@ -65,13 +65,13 @@ def _weights(op: Forward, length: Tensor, dtype: DataType) -> Tensor:
     return op.make("Cast", twice, DstT=dtype) + 1
 
 
-def _fitted(op: Forward, tensor: Tensor, shape: Tensor, wanted: Tensor, dims: int) -> Tensor:
+def _fitted(op: Forward, tensor: Tensor, shape: Tensor, target: Tensor, dims: int) -> Tensor:
     """The last `dims` axes cut off, or padded with zeros at their ends, to the sizes wanted."""
     outer = span(op, shape, 0, -dims)
     sizes = span(op, shape, -dims, None)
-    kept = op.make("ConcatV2", [outer, op.make("Minimum", sizes, wanted)], 0)
-    cut = op.make("Slice", tensor, op.make("ZerosLike", kept), kept)
-    missing = op.make("Maximum", wanted - sizes, 0)
+    common = op.make("ConcatV2", [outer, op.make("Minimum", sizes, target)], 0)
+    cut = op.make("Slice", tensor, op.make("ZerosLike", common), common)
+    missing = op.make("Maximum", target - sizes, 0)
     behind = op.make("ConcatV2", [op.make("ZerosLike", outer), missing], 0)
     return op.make("Pad", cut, op.make("Pack", [op.make("ZerosLike", behind), behind], axis=1))
 

@@ -55,5 +55,5 @@ def solution(op: Forward, grad: Tensor) -> Gradients:
     turned = op.make("Pack", swapped, axis=-2)
     db = op.make("TridiagonalSolve", turned, grad, **op.own_attrs("partial_pivoting", "perturb_singular"))
     x = conjugate(op, op.outputs[0])
-    found = [-_row_sums(op, db * near) for near in (_moved(op, x, -2, -1), x, _moved(op, x, -2, 1))]
-    return op.make("Pack", found, axis=-2), db
+    diagonals = [-_row_sums(op, db * near) for near in (_moved(op, x, -2, -1), x, _moved(op, x, -2, 1))]
+    return op.make("Pack", diagonals, axis=-2), db

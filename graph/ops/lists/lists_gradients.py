@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 def push_back(op: Forward, grad: Tensor) -> Gradients:
     """Popped."""
     element = op.inputs[1]
-    rest, popped = op.make_all("TensorListPopBack", grad, op.make("Shape", element), element_dtype=element.dtype)
-    return rest, popped
+    remaining, popped = op.make_all("TensorListPopBack", grad, op.make("Shape", element), element_dtype=element.dtype)
+    return remaining, popped
 
 
 @gradient("TensorListPopBack", takes_none=True)
 def pop_back(op: Forward, list_grad: Tensor | None, grad: Tensor | None) -> Gradients:
     """Pushed; to an empty list if nothing flows back into the rest."""
-    rest, popped = op.outputs
+    remaining, popped = op.outputs
     if list_grad is None:
-        list_grad = op.make("ZerosLike", rest)
+        list_grad = op.make("ZerosLike", remaining)
     if grad is None:
         grad = op.make("ZerosLike", popped)
     return op.make("TensorListPushBack", list_grad, grad), None
@@ -45,8 +45,8 @@ def stack(op: Forward, grad: Tensor) -> Gradients:
 def from_tensor(op: Forward, grad: Tensor) -> Gradients:
     """Stacked."""
     tensor = op.inputs[0]
-    made = op.make("TensorListStack", grad, _element_shape(op, tensor), element_dtype=tensor.dtype)
-    return made, None
+    rows = op.make("TensorListStack", grad, _element_shape(op, tensor), element_dtype=tensor.dtype)
+    return rows, None
 
 
 def _element_shape(op: Forward, stacked: Tensor) -> Tensor:
@@ -73,8 +73,8 @@ def _zeros(op: Forward, tensors: Tensor, dtype: DataType) -> Tensor:
 def set_item(op: Forward, grad: Tensor) -> Gradients:
     """Read at that index, where the list that was given gets zeros."""
     _, index, item = op.inputs
-    found = op.make("TensorListGetItem", grad, index, op.make("Shape", item), element_dtype=item.dtype)
-    return op.make("TensorListSetItem", grad, index, op.make("ZerosLike", item)), None, found
+    item_grad = op.make("TensorListGetItem", grad, index, op.make("Shape", item), element_dtype=item.dtype)
+    return op.make("TensorListSetItem", grad, index, op.make("ZerosLike", item)), None, item_grad
 
 
 @gradient("TensorListResize")
@@ -113,9 +113,9 @@ def _gathered(op: Forward, grad: Tensor) -> Tensor:
 def scatter_into(op: Forward, grad: Tensor) -> Gradients:
     """Gathered, where the list that was given gets zeros."""
     _, tensor, indices = op.inputs
-    found = op.make("TensorListGather", grad, indices, _element_shape(op, tensor), element_dtype=tensor.dtype)
+    rows = op.make("TensorListGather", grad, indices, _element_shape(op, tensor), element_dtype=tensor.dtype)
     zeros = op.make("ZerosLike", tensor)
-    return op.make("TensorListScatterIntoExistingList", grad, zeros, indices), found, None
+    return op.make("TensorListScatterIntoExistingList", grad, zeros, indices), rows, None
 
 
 @gradient("TensorListConcat", takes_none=True)
@@ -138,8 +138,8 @@ def _split(op: Forward, grad: Tensor) -> Tensor:
 def split(op: Forward, grad: Tensor) -> Gradients:
     """Put together again."""
     tensor, _, lengths = op.inputs
-    made = op.make("TensorListConcatV2", grad, _any_length(op, tensor), lengths, element_dtype=tensor.dtype)
-    return made, None, None
+    joined = op.make("TensorListConcatV2", grad, _any_length(op, tensor), lengths, element_dtype=tensor.dtype)
+    return joined, None, None
 
 
 def _any_length(op: Forward, tensor: Tensor) -> Tensor:

@@ -27,8 +27,8 @@ def fused_batch_norm(op: Forward, grad: Tensor | None, *_statistics: None) -> Gr
     _, _, _, *saved = op.outputs
     if not op.attrs["is_training"]:
         saved[:2] = mean, variance
-    made = op.make_all(f"FusedBatchNormGrad{version}", grad, x, scale, *saved, **op.own_attrs(*_ATTRS))
-    return *made[:3], None, None
+    gradients = op.make_all(f"FusedBatchNormGrad{version}", grad, x, scale, *saved, **op.own_attrs(*_ATTRS))
+    return *gradients[:3], None, None
 
 
 class _Channels:
@@ -72,9 +72,9 @@ def fused_batch_norm_grad(op: Forward, a: Tensor, b: Tensor, c: Tensor, *_reserv
         mean, variance = first, second
     r = op.make("Rsqrt", variance + op.attrs["epsilon"])
     n = (x - per.spread(mean)) * per.spread(r)
-    found = (_training if op.attrs["is_training"] else _inference)(per, g, n, r, scale, a, b, c)
-    dg, dx = (op.make("Cast", tensor, DstT=kind) for tensor in found[:2])
-    return dg, dx, found[2], *[None] * (len(op.input_types) - 3)
+    gradients = (_training if op.attrs["is_training"] else _inference)(per, g, n, r, scale, a, b, c)
+    dg, dx = (op.make("Cast", tensor, DstT=kind) for tensor in gradients[:2])
+    return dg, dx, gradients[2], *[None] * (len(op.input_types) - 3)
 
 
 def _training(
@@ -82,14 +82,14 @@ def _training(
 ) -> tuple[Tensor, Tensor, Tensor]:
     of_a, of_g = per.mean(a), per.mean(g)
     of_an, of_gn = per.mean(a * n), per.mean(g * n)
-    left = per.mean(a * g) - of_a * of_g - of_an * of_gn
+    residual = per.mean(a * g) - of_a * of_g - of_an * of_gn
     slope = per.spread(scale * r)
     dg = slope * (a - per.spread(of_a) - n * per.spread(of_an)) + per.spread(b) * n + per.spread(c)
     h = per.spread(b) * g - slope * (a * per.spread(of_gn) + g * per.spread(of_an))
-    along = n * per.spread(per.mean(h * n) + scale * r * left)
+    along = n * per.spread(per.mean(h * n) + scale * r * residual)
     dx = per.spread(r) * (h - per.spread(per.mean(h)) - along)
     count = per.sum(per.op.make("OnesLike", g))
-    return dg, dx, count * r * left
+    return dg, dx, count * r * residual
 
 
 def _inference(

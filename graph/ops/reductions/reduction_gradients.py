@@ -61,13 +61,13 @@ def product(op: Forward, grad: Tensor) -> Gradients:
     axes = known_axes(op, 1)
     if axes is None:
         return _product_over_open_axes(op, grad), None
-    others, rest = None, op.inputs[0]
+    others, remaining = None, op.inputs[0]
     for number, axis in enumerate(axes, 1):
         along = op.g.constant(axis, DataType.INT32)
-        found = _others(op, rest, along)
-        others = found if others is None else others * found
+        factor = _others(op, remaining, along)
+        others = factor if others is None else others * factor
         if number < len(axes):
-            rest = op.make("Prod", rest, along, keep_dims=True)
+            remaining = op.make("Prod", remaining, along, keep_dims=True)
     grad = stretched(op, grad)
     return grad if others is None else grad * conjugate(op, others), None
 

@@ -67,16 +67,16 @@ def _of_any_segments(op: Forward, per_segment: Tensor) -> tuple[Tensor, Tensor]:
     segments = op.inputs[1]
     inside = op.make("GreaterEqual", segments, op.g.constant(0, segments.dtype))
     numbers = op.make("Maximum", segments, op.g.constant(0, segments.dtype))
-    found = op.make("GatherV2", per_segment, numbers, op.g.constant(0, DataType.INT32))
+    values = op.make("GatherV2", per_segment, numbers, op.g.constant(0, DataType.INT32))
     # `inside` gets axes of size 1 up to the rank of the elements.
-    missing = op.make("Rank", found) - op.make("Rank", inside)
+    missing = op.make("Rank", values) - op.make("Rank", inside)
     shape = op.make("ConcatV2", [op.make("Shape", inside), _ones(op, missing)], 0)
-    return found, op.make("Reshape", inside, shape)
+    return values, op.make("Reshape", inside, shape)
 
 
 def _spread(op: Forward, per_segment: Tensor) -> Tensor:
-    found, inside = _of_any_segments(op, per_segment)
-    return masked(op, inside, found)
+    values, inside = _of_any_segments(op, per_segment)
+    return masked(op, inside, values)
 
 
 @gradient("UnsortedSegmentSum")
@@ -89,8 +89,8 @@ def unsorted_segment_sum(op: Forward, grad: Tensor) -> Gradients:
 def unsorted_segment_extremum(op: Forward, grad: Tensor) -> Gradients:
     """To the elements that are the extremum, in equal parts."""
     x, segments, count = op.inputs
-    found, inside = _of_any_segments(op, op.outputs[0])
-    reached = op.make("LogicalAnd", op.make("Equal", x, found), inside)
+    extremum, inside = _of_any_segments(op, op.outputs[0])
+    reached = op.make("LogicalAnd", op.make("Equal", x, extremum), inside)
     counts = op.make("UnsortedSegmentSum", op.make("Cast", reached, DstT=grad.dtype), segments, count)
     return masked(op, reached, _spread(op, grad / counts)), None, None
 

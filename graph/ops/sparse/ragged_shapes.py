@@ -28,13 +28,13 @@ def ragged_range(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("RaggedTensorToTensor")
 def ragged_tensor_to_tensor(c: ShapeContext) -> Sequence[Shape]:
     """The sizes asked for; the inner ones are those of the values."""
-    kinds, wanted = c.attrs["row_partition_types"], partly(c, 0)
+    kinds, sizes = c.attrs["row_partition_types"], partly(c, 0)
     values = with_rank_at_least(c.inputs[1], 1)
     levels = len(kinds) - (kinds[:1] == (b"FIRST_DIM_SIZE",)) + 1
     natural = None if values is None else (None,) * levels + values[1:]
-    if c.inputs[0] == () or (wanted is None and c.inputs[0] in (None, (None,))):
+    if c.inputs[0] == () or (sizes is None and c.inputs[0] in (None, (None,))):
         return (natural,)
-    if wanted is None:
-        wanted = [-1] * (length(c, 0) or 0)
-    given = tuple(None if size == -1 else size for size in wanted)
-    return (merge(given, natural),)
+    if sizes is None:
+        sizes = [-1] * (length(c, 0) or 0)
+    asked = tuple(None if size == -1 else size for size in sizes)
+    return (merge(asked, natural),)

@@ -30,11 +30,11 @@ def reorder(op: Forward, _indices: None, grad: Tensor) -> Gradients:
 def to_dense(op: Forward, grad: Tensor) -> Gradients:
     """To each value what its element got, to the default the rest."""
     indices = op.inputs[0]
-    taken = op.make("GatherNd", grad, indices)
-    rest = _sum(op, grad) - _sum(op, taken)
+    gathered = op.make("GatherNd", grad, indices)
+    remainder = _sum(op, grad) - _sum(op, gathered)
     shape = shape_of(op, 2)  # one value may stand for all
-    stretched = op.make("BroadcastGradientArgs", shape, op.make("Shape", taken))
-    return None, None, op.make("Reshape", op.make("Sum", taken, stretched), shape), rest
+    stretched = op.make("BroadcastGradientArgs", shape, op.make("Shape", gathered))
+    return None, None, op.make("Reshape", op.make("Sum", gathered, stretched), shape), remainder
 
 
 def _sum(op: Forward, tensor: Tensor) -> Tensor:
@@ -65,10 +65,10 @@ def reduce_sum(op: Forward, grad: Tensor) -> Gradients:
     ones = op.make("OnesLike", named)
     every = op.make("Range", 0, rank, 1)
     sizes = op.make("Cast", shape, DstT=DataType.INT32)
-    kept = op.make("DynamicStitch", [every, named], [sizes, ones])
-    per_size = op.make("Cast", op.make("FloorDiv", sizes, op.make("Maximum", kept, 1)), DstT=DataType.INT64)
+    reduced_shape = op.make("DynamicStitch", [every, named], [sizes, ones])
+    per_size = op.make("Cast", op.make("FloorDiv", sizes, op.make("Maximum", reduced_shape, 1)), DstT=DataType.INT64)
     places = op.make("FloorDiv", indices, per_size)
-    return None, op.make("GatherNd", op.make("Reshape", grad, kept), places), None, None
+    return None, op.make("GatherNd", op.make("Reshape", grad, reduced_shape), places), None, None
 
 
 @gradient("SparseFillEmptyRows", takes_none=True)

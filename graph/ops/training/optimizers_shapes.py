@@ -36,14 +36,14 @@ _DENSE = {
 }
 
 
-def _merged(c: ShapeContext, letters: str, wanted: str) -> Shape:
+def _merged(c: ShapeContext, letters: str, kinds: str) -> Shape:
     """What the inputs marked with one of `wanted` tell of their one shape; the other scalars are checked."""
     shape: Shape = None
-    for letter, given in zip(letters, c.inputs, strict=True):
-        if letter in wanted:
-            shape = merge(shape, given)
+    for letter, shape_of_input in zip(letters, c.inputs, strict=True):
+        if letter in kinds:
+            shape = merge(shape, shape_of_input)
         elif letter == "s":
-            check_scalar(given)
+            check_scalar(shape_of_input)
     return shape
 
 
