@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from partita.graph.invariants import checking
+from tests.goldens import write_texts
 from tests.hangs import JumpingClock, never_hangs
 
 _DESELECTED = pytest.StashKey[set[str]]()
@@ -61,7 +62,8 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker of xdist sends its notes."""
+    """A worker of xdist sends its notes; golden texts are written if that was asked for."""
+    write_texts()
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["deselected"] = sorted(session.config.stash.get(_DESELECTED, ()))
 

@@ -1,7 +1,4 @@
-"""What tests of passes share: an evaluator that counts, and the text of a graph.
-
-Flows in: graphs. Flows out: node name -> op and inputs, as tests compare them.
-"""
+"""What tests of passes share: an evaluator that remembers what it computed, and graphs as they are compared."""
 
 from __future__ import annotations
 
@@ -16,13 +13,12 @@ _FOLD_NUMBER = re.compile(r"(__cf__)\d+")
 
 
 class CountingEvaluator(ConstantEvaluator):
-    """Remembers what it was asked to compute."""
+    """An evaluator that remembers which tensors it was asked for."""
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
 
     def run(self, graph: Graph, fetches: Sequence[str]) -> list[Array]:
-        """As the session's evaluator."""
         self.asked.append(list(fetches))
         return super().run(graph, fetches)
 
@@ -32,12 +28,17 @@ def without_number(name: str) -> str:
     return _FOLD_NUMBER.sub(r"\1", name)
 
 
+def text_of(graph: Graph) -> str:
+    """The text of a graph, without the numbers of folded constants."""
+    return without_number(str(graph))
+
+
 def nodes_of(graph: Graph) -> dict[str, list[str]]:
-    """Node name -> op, data inputs by port, control inputs by name."""
-    found = {}
+    """Node name -> op, data inputs by port, control inputs by name; the answers of TensorFlow are kept so."""
+    nodes = {}
     for node in graph.to_graph_def().node:
         inputs = [without_number(text.removesuffix(":0")) for text in node.input]
         data = [text for text in inputs if not text.startswith("^")]
         control = sorted({text for text in inputs if text.startswith("^")})
-        found[without_number(node.name)] = [node.op, *data, *control]
-    return found
+        nodes[without_number(node.name)] = [node.op, *data, *control]
+    return nodes

@@ -9,14 +9,15 @@ from partita.graph.graph import Graph
 from partita.graph.passes.isolate_calls import calls_giving_resources, isolate_calls
 from partita.graph.protos import NameAttrList
 from tests.function_defs import function_of
+from tests.goldens import assert_text
 
 
 def graph_of(gives_resource: bool, op: str = "PartitionedCall") -> Graph:
-    """A call `c` of a handle and a float, what it gives read twice."""
+    """A call `c` that takes a handle and a float; two nodes read its first result, one its second."""
     c = GraphBuilder()
     handle, x = c.placeholder("h", "resource", ()), c.placeholder("x", "float32", ())
-    made = c.identity(handle) if gives_resource else c.op("ReadVariableOp", handle, dtype="float32")[0]
-    function = function_of("f", c.graph_def(), ["h:0", "x:0"], [made.name, x.name])
+    result = c.identity(handle) if gives_resource else c.op("ReadVariableOp", handle, dtype="float32")[0]
+    function = function_of("f", c.graph_def(), ["h:0", "x:0"], [result.name, x.name])
     b = GraphBuilder()
     b.function(function)
     v = b.op("VarHandleOp", name="v", dtype="float32", shape=())[0]
@@ -31,28 +32,38 @@ def graph_of(gives_resource: bool, op: str = "PartitionedCall") -> Graph:
     return b.graph()
 
 
-def inputs_of(graph: Graph) -> dict[str, list[str]]:
-    return {node.name: list(node.requested_inputs) for node in graph.op_nodes()}
-
-
 def test_identities_are_named_as_in_tensorflow() -> None:
     """One for each input, one for each edge that leaves; control edges stay."""
     graph = graph_of(gives_resource=True)
     isolate_calls(graph)
-    found = inputs_of(graph)
-    assert found["c"] == ["v_c:0", "k_c:0"]
-    assert (found["v_c"], found["k_c"]) == (["v"], ["k"])
-    assert (found["a"], found["b"], found["n"]) == (["c_a:0"], ["c_b:0"], ["c_n:0", "^c"])
-    assert (found["c_a"], found["c_b"], found["c_n"]) == (["c"], ["c"], ["c:1"])
+    assert_text(
+        graph,
+        """
+        11 nodes
+        v: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[]}
+        k: float = Const() {value=1}
+        v_c: resource = Identity(v)
+        k_c: float = Identity(k)
+        c: resource, float = PartitionedCall(v_c, k_c) {f=f[]}
+        c_a: resource = Identity(c)
+        a: resource = Identity(c_a)
+        c_b: resource = Identity(c)
+        b: resource = Identity(c_b)
+        c_n: float = Identity(c:1)
+        n: float = Neg(c_n, ^c)
+        functions: f
+        """,
+    )
+    assert [list(node.requested_inputs) for node in graph.op_nodes() if node.name == "c"] == [["v_c:0", "k_c:0"]]
 
 
 def test_isolating_twice_changes_nothing() -> None:
-    """A session that is extended reads its graph anew."""
+    """A session that is extended isolates the calls of its graph again."""
     graph = graph_of(gives_resource=True)
     isolate_calls(graph)
-    once = graph.to_graph_def()
+    before = graph.to_graph_def()
     isolate_calls(graph)
-    assert graph.to_graph_def() == once
+    assert graph.to_graph_def() == before
 
 
 def test_other_calls_stay_as_they_are() -> None:
