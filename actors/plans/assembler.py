@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...graph.arrays import Flags, Numbers
 from ...graph.dtypes import is_ref
 from . import instructions as form
 from .binding import is_shared
-from .columns import Flags, Ints
 from .deferred import End
 from .draft import Draft
 from .roles import Role
@@ -38,7 +38,7 @@ class Assembler:
         self, draft: Draft, slots: list[int], binder: Binder, outgoing: Messages, run_when_dead: Collection[str] = ()
     ) -> None:
         """`run_when_dead` are the frames of loops that run even when nothing alive goes in."""
-        self._message = np.full(draft.columns.num_nodes, -1, np.intp)
+        self._message = np.full(draft.columns.num_nodes, -1, np.int64)
         self._message[outgoing.last] = np.arange(len(outgoing.keys))
         self.outgoing = outgoing
         self.draft = draft
@@ -48,7 +48,7 @@ class Assembler:
         launches = np.flatnonzero(draft.codes == Role.LAUNCH).tolist()
         self._launch_number = {node: number for number, node in enumerate(launches)}
 
-    def assemble(self, program: Ints) -> list[Instruction]:
+    def assemble(self, program: Numbers) -> list[Instruction]:
         """The instructions of the nodes of `program`, in its order."""
         simple = self._simple()[program]
         bulk = self._bulk(program[simple])
@@ -69,16 +69,16 @@ class Assembler:
         computes = (draft.codes == Role.COMPUTE) & (outputs == 1) & (inputs >= 1) & (inputs <= 2)
         simple: Flags = (computes | (draft.codes == Role.SEND)) & ~draft.may_die
         if draft.may_refer is not None:
-            simple[columns.data_dst[draft.may_refer[columns.data_value]]] = False
+            simple[columns.data.dst[draft.may_refer[columns.data_value]]] = False
         simple[self.outgoing.last[self.outgoing.sizes > 1]] = False
         return simple
 
-    def _bulk(self, nodes: Ints) -> list[Instruction]:
+    def _bulk(self, nodes: Numbers) -> list[Instruction]:
         """Instructions of sends, and of nodes that compute one output from one or two inputs."""
         draft, columns = self.draft, self.draft.columns
         if not len(nodes):
             return []
-        slots = np.array([*self.slots, 0], np.intp)  # the first value of a last node without outputs does not exist
+        slots = np.array([*self.slots, 0], np.int64)  # the first value of a last node without outputs does not exist
         starts = columns.input_starts
         taken = np.append(slots[draft.source[columns.data_value]], 0)
         first, sends = taken[starts[nodes]], draft.codes[nodes] == Role.SEND
@@ -87,7 +87,7 @@ class Assembler:
         stored = np.where(sends, 0, slots[columns.first_value[nodes]])
         return list(zip(self._kernels(nodes), first.tolist(), second.tolist(), stored.tolist(), strict=True))
 
-    def _kernels(self, nodes: Ints) -> list[Kernel]:
+    def _kernels(self, nodes: Numbers) -> list[Kernel]:
         """The kernels of nodes that are made in bulk, looked up once per kind where nodes of a kind share them."""
         columns, sends = self.draft.columns, self.draft.codes[nodes] == Role.SEND
         kind = columns.kind[nodes]

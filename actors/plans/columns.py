@@ -1,21 +1,29 @@
 """A partition graph as columns: the form in which plans and the reference executor read it.
 
-Flows in: a `Graph`. Flows out: `Columns`, dense node indices in a deterministic topological order (back edges into
-Merge nodes aside), edges as int arrays over them, and a number for every output. Always holds: source and sink are
-gone; an edge's source stands before its destination unless the source is a NextIteration; same graph, same columns.
+Nodes are numbered densely in topological order, without source and sink, and so are the outputs of nodes. Of
+y = -x + 1, where x is fed, these are the columns:
+
+    node                      0 _arg_x   1 one   2 neg   3 y   4 _retval_y
+    first_value               1          2       3       4     5    (and 5, one past the last)
+    data.src -> data.dst      0 -> 2, 2 -> 3, 1 -> 3, 3 -> 4
+    data_value                1       3       2       4
+    inputs[3]                 [3, 2]
+
+An edge's source stands before its destination, unless the source is a NextIteration: those edges lead back to a Merge.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import InternalError, InvalidArgumentError
+from ...graph.arrays import Flags, Numbers, grouped, inverse, ready_order, starts_of
 from ...graph.columns import CONTROL_SLOT, SINK_ID
 from ...graph.ops.record import NodeClass
 
@@ -23,8 +31,6 @@ if TYPE_CHECKING:
     from ...graph.graph import Graph
     from ...graph.ops.properties import NodeProperties
 
-Ints = NDArray[np.intp]
-Flags = NDArray[np.bool_]
 Kinds: TypeAlias = "Callable[[NodeProperties], NodeProperties]"
 
 
@@ -39,27 +45,56 @@ class Rows:
         return self.items[self.starts[row] : self.starts[row + 1]]
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Nodes 0..n-1 in topological order. Edge arrays are sorted by (destination, input port), control edges apart.
+class Nodes(NamedTuple):
+    """Nodes in any order: their ids in the graph (-1 for those that it does not have), names and properties.
 
-    `ids` are those in the graph; `kinds[kind[n]]` are the properties of node n, of a transfer those it shares with
-    others (what it transfers, the graph knows). `first_value[n]` is the number of output 0 of node n; numbers start at
-    1, so that 0 can mean "none".
+    `kinds[kind[n]]` are the properties of node n, of a transfer those it shares with others (the graph has the rest).
     """
 
     ids: list[int]
     names: list[str]
-    properties: list[NodeProperties]
     kinds: list[NodeProperties]
-    kind: Ints
-    first_value: Ints
-    data_src: Ints
-    data_src_output: Ints
-    data_dst: Ints
-    data_dst_input: Ints
-    control_src: Ints
-    control_dst: Ints
+    kind: Numbers
+
+    def reordered(self, order: Numbers) -> Nodes:
+        """Those nodes that `order` lists, in its order."""
+        chosen = order.tolist()
+        ids, names = list(map(self.ids.__getitem__, chosen)), list(map(self.names.__getitem__, chosen))
+        return Nodes(ids, names, self.kinds, self.kind[order])
+
+
+class Edges(NamedTuple):
+    """Edges over numbered nodes, in any order; a control edge has CONTROL_SLOT as output and port."""
+
+    src: Numbers
+    output: Numbers
+    dst: Numbers
+    port: Numbers
+
+
+class ControlEdges(NamedTuple):
+    """Control edges over numbered nodes, sorted by destination."""
+
+    src: Numbers
+    dst: Numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """A graph with its nodes in topological order. Data edges are sorted by (destination, port), control edges apart.
+
+    Node columns are as in `Nodes`; `properties[n]` is `kinds[kind[n]]`. `first_value[n]` is the number of output 0 of
+    node n. Numbers of outputs start at 1, so that 0 can mean "none".
+    """
+
+    ids: list[int]
+    names: list[str]
+    kinds: list[NodeProperties]
+    kind: Numbers
+    properties: list[NodeProperties]
+    first_value: Numbers
+    data: Edges
+    control: ControlEdges
 
     @property
     def num_nodes(self) -> int:
@@ -72,37 +107,30 @@ class Columns:
         return int(self.first_value[-1])
 
     @cached_property
-    def data_value(self) -> Ints:
-        """Number of the output that each data edge carries."""
-        return self.first_value[self.data_src] + self.data_src_output
+    def data_value(self) -> Numbers:
+        """By data edge: the number of the output that it carries."""
+        return self.first_value[self.data.src] + self.data.output
 
     @cached_property
-    def input_starts(self) -> Ints:
-        """Where the data edges into each node begin, and where all end."""
-        return starts_of(self.data_dst, self.num_nodes)
+    def input_starts(self) -> Numbers:
+        """By node: where the data edges into it begin; then where all end."""
+        return starts_of(self.data.dst, self.num_nodes)
 
     @cached_property
     def inputs(self) -> Rows:
-        """Per node: the numbers of the outputs it takes in, by port."""
-        return _rows(self.data_dst, self.data_value, self.num_nodes)
+        """By node: the numbers of the outputs that it takes in, by port."""
+        return Rows(self.input_starts.tolist(), self.data_value.tolist())
 
     @cached_property
     def control_inputs(self) -> Rows:
-        """Per node: the nodes it waits for."""
-        return _rows(self.control_dst, self.control_src, self.num_nodes)
+        """By node: the nodes that it waits for by control edges."""
+        return Rows(starts_of(self.control.dst, self.num_nodes).tolist(), self.control.src.tolist())
 
-    def producers(self) -> tuple[Ints, Ints]:
+    def producers(self) -> tuple[Numbers, Numbers]:
         """The nodes that a node takes values from or waits for: where those of each begin, and all in a row."""
-        dst = np.concatenate([self.data_dst, self.control_dst])
-        by_dst = np.argsort(dst, kind="stable")
-        return starts_of(dst, self.num_nodes), np.concatenate([self.data_src, self.control_src])[by_dst]
-
-
-def starts_of(owner: Ints, count: int) -> Ints:
-    """Where the rows of each of `count` owners begin once they are sorted, and where the last ends."""
-    starts = np.zeros(count + 1, np.intp)
-    np.cumsum(np.bincount(owner, minlength=count), out=starts[1:])
-    return starts
+        src = np.concatenate([self.data.src, self.control.src])
+        starts, edges = grouped(np.concatenate([self.data.dst, self.control.dst]), self.num_nodes)
+        return starts, src[edges]
 
 
 def columns_of(graph: Graph) -> Columns:
@@ -111,37 +139,27 @@ def columns_of(graph: Graph) -> Columns:
     Raises InvalidArgumentError when an input is not connected, InternalError for a cycle that is no loop.
     """
     all_names, (kinds, kind_of) = graph.names(), graph.distinct_properties()
-    ids = graph.live_nodes()[SINK_ID + 1 :].astype(np.intp)
+    ids = graph.live_nodes()[SINK_ID + 1 :].astype(np.int64)
+    names = cast("list[str]", list(map(all_names.__getitem__, ids.tolist())))
+    number = np.full(max(graph.num_node_ids, 1), -1, np.int64)  # by id; source and sink keep -1
+    number[ids] = np.arange(len(ids))
     edges = graph.edge_arrays()
-    dense = np.full(max(graph.num_node_ids, 1), -1, np.intp)
-    dense[ids] = np.arange(len(ids))
-    src, dst = dense[edges.src], dense[edges.dst]
-    kept = (src >= 0) & (dst >= 0)
-    names = list(map(all_names.__getitem__, ids.tolist()))
-    edges_between = src[kept], edges.src_output[kept].astype(np.intp), dst[kept], edges.dst_input[kept].astype(np.intp)
-    return ordered_columns(ids.tolist(), cast("list[str]", names), kinds, kind_of[ids], *edges_between)
+    src, dst = number[edges.src], number[edges.dst]
+    inside = (src >= 0) & (dst >= 0)
+    output, port = edges.src_output[inside].astype(np.int64), edges.dst_input[inside].astype(np.int64)
+    return ordered_columns(
+        Nodes(ids.tolist(), names, kinds, kind_of[ids]), Edges(src[inside], output, dst[inside], port)
+    )
 
 
-def ordered_columns(
-    ids: list[int],
-    names: list[str],
-    kinds: list[NodeProperties],
-    kind: Ints,
-    src: Ints,
-    src_output: Ints,
-    dst: Ints,
-    dst_input: Ints,
-) -> Columns:
+def ordered_columns(nodes: Nodes, edges: Edges) -> Columns:
     """The columns of nodes in any order, and of edges over them; raises as `columns_of`."""
-    order = _order(kinds, kind, src, dst)
+    order = _topological_order(nodes, edges)
     if order is not None:
-        position = np.empty(len(ids), np.intp)
-        position[order] = np.arange(len(ids))
-        kind, src, dst = kind[order], position[src], position[dst]
-        in_order = order.tolist()
-        ids, names = list(map(ids.__getitem__, in_order)), list(map(names.__getitem__, in_order))
-    properties = list(map(kinds.__getitem__, kind.tolist()))
-    return _assemble(ids, names, properties, kinds, kind, src, dst, src_output, dst_input)
+        position = inverse(order)
+        nodes = nodes.reordered(order)
+        edges = edges._replace(src=position[edges.src], dst=position[edges.dst])
+    return _sorted_columns(nodes, edges)
 
 
 def with_launches(columns: Columns, is_deferred: Flags, launch: Kinds, arrival: Kinds) -> Columns:
@@ -149,99 +167,75 @@ def with_launches(columns: Columns, is_deferred: Flags, launch: Kinds, arrival: 
 
     `launch` and `arrival` make the properties of these from those of the node.
     """
-    count = columns.num_nodes
-    shift = np.cumsum(is_deferred)
-    first = np.arange(count) + shift - is_deferred  # where a node stands now, of two the first
-    last = np.arange(count) + shift
-    repeats = 1 + is_deferred.astype(np.intp)
-    old = np.repeat(np.arange(count), repeats)
+    old = np.repeat(np.arange(columns.num_nodes), 1 + is_deferred)  # by new number the old one
+    # By old number: where the node now stands; of two the launch, which is first, or the arrival behind it.
+    arrival_at = np.arange(columns.num_nodes) + np.cumsum(is_deferred)
+    launch_at = arrival_at - is_deferred
     kinds, kind = list(columns.kinds), columns.kind[old]
     for node in np.flatnonzero(is_deferred).tolist():
-        kind[first[node]], kind[last[node]] = len(kinds), len(kinds) + 1
+        kind[launch_at[node]], kind[arrival_at[node]] = len(kinds), len(kinds) + 1
         kinds += [launch(columns.properties[node]), arrival(columns.properties[node])]
+    data, control = columns.data, columns.control
+    none = np.full(len(control.src), CONTROL_SLOT)
     return ordered_columns(
-        [columns.ids[n] for n in old.tolist()],
-        [columns.names[n] for n in old.tolist()],
-        kinds,
-        kind,
-        np.concatenate([last[columns.data_src], last[columns.control_src]]),
-        np.concatenate([columns.data_src_output, np.full(len(columns.control_src), CONTROL_SLOT)]),
-        np.concatenate([first[columns.data_dst], first[columns.control_dst]]),
-        np.concatenate([columns.data_dst_input, np.full(len(columns.control_dst), CONTROL_SLOT)]),
+        Nodes(columns.ids, columns.names, columns.kinds, columns.kind).reordered(old)._replace(kinds=kinds, kind=kind),
+        Edges(
+            arrival_at[np.concatenate([data.src, control.src])],
+            np.concatenate([data.output, none]),
+            launch_at[np.concatenate([data.dst, control.dst])],
+            np.concatenate([data.port, none]),
+        ),
     )
 
 
-def _assemble(
-    ids: list[int],
-    names: list[str],
-    properties: list[NodeProperties],
-    kinds: list[NodeProperties],
-    kind: Ints,
-    src: Ints,
-    dst: Ints,
-    src_output: Ints,
-    dst_input: Ints,
-) -> Columns:
+def _sorted_columns(nodes: Nodes, edges: Edges) -> Columns:
     """Sorts the edges, numbers the outputs, and makes sure that every input port has its edge."""
-    num_outputs = np.array([len(p.output_types) for p in kinds], np.intp)[kind]
-    num_inputs = np.array([len(p.input_types) for p in kinds], np.intp)[kind]
-    first_value = np.concatenate([[0], np.cumsum(num_outputs)]) + 1
-    data = np.flatnonzero(src_output >= 0)
-    data = data[np.lexsort((dst_input[data], dst[data]))]
-    found = np.bincount(dst[data], minlength=len(names))
-    if (found != num_inputs).any():
-        node = int(np.flatnonzero(found != num_inputs)[0])
-        missing = int(num_inputs[node] - found[node])
-        raise InvalidArgumentError(f"Incomplete graph, missing {missing} inputs for {names[node]}", node=names[node])
-    control = np.flatnonzero(src_output < 0)
-    control = control[np.argsort(dst[control], kind="stable")]
-    edges = src[data], src_output[data], dst[data], dst_input[data], src[control], dst[control]
-    return Columns(ids, names, properties, kinds, kind, first_value, *edges)
+    kinds, kind = nodes.kinds, nodes.kind
+    # Counted once per kind, then looked up for all nodes: a graph of a million nodes has some hundred kinds.
+    num_outputs = np.array([len(p.output_types) for p in kinds], np.int64)[kind]
+    num_inputs = np.array([len(p.input_types) for p in kinds], np.int64)[kind]
+    data = np.flatnonzero(edges.output >= 0)
+    data = data[np.lexsort((edges.port[data], edges.dst[data]))]
+    connected = np.bincount(edges.dst[data], minlength=len(kind))
+    if (connected != num_inputs).any():
+        node = int(np.flatnonzero(connected != num_inputs)[0])
+        name, missing = nodes.names[node], int(num_inputs[node] - connected[node])
+        raise InvalidArgumentError(f"Incomplete graph, missing {missing} inputs for {name}", node=name)
+    control = np.flatnonzero(edges.output < 0)
+    control = control[np.argsort(edges.dst[control], kind="stable")]
+    return Columns(
+        ids=nodes.ids,
+        names=nodes.names,
+        kinds=kinds,
+        kind=kind,
+        properties=list(map(kinds.__getitem__, kind.tolist())),
+        first_value=np.concatenate([[0], np.cumsum(num_outputs)]) + 1,
+        data=Edges(edges.src[data], edges.output[data], edges.dst[data], edges.port[data]),
+        control=ControlEdges(edges.src[control], edges.dst[control]),
+    )
 
 
-def _rows(owner: Ints, items: Ints, count: int) -> Rows:
-    """Groups `items` by their sorted `owner`."""
-    return Rows(starts_of(owner, count).tolist(), items.tolist())
+def _topological_order(nodes: Nodes, edges: Edges) -> Numbers | None:
+    """The nodes sorted topologically; None when they are sorted already.
 
-
-def _order(kinds: Sequence[NodeProperties], kind: Ints, src: Ints, dst: Ints) -> Ints | None:
-    """The permutation that sorts the nodes topologically; None when they are sorted already."""
-    if (src < dst).all():
+    Most graphs are sorted as they come, or once nodes without inputs stand first (feeds are added last, with the
+    highest ids), which costs a few comparisons of columns. Only the rest is sorted node by node: of those whose inputs
+    have come the one that stands first among them.
+    """
+    if (edges.src < edges.dst).all():
         return None
-    is_root = np.bincount(dst, minlength=len(kind)) == 0
-    roots_first = np.concatenate([np.flatnonzero(is_root), np.flatnonzero(~is_root)])
-    position = np.empty(len(kind), np.intp)
-    position[roots_first] = np.arange(len(kind))
-    src, dst = position[src], position[dst]
-    forward = src < dst
-    if forward.all():
-        return roots_first
-    advances = np.array([p.op_def.record.node_class is NodeClass.NEXT_ITERATION for p in kinds], bool)
-    onward = ~advances[kind[roots_first[src]]]
-    if forward[onward].all():
-        return roots_first
-    src, dst = src[onward], dst[onward]
-    by_dst = np.argsort(dst, kind="stable")
-    return roots_first[_depth_first(_rows(dst[by_dst], src[by_dst], len(kind)), len(kind))]
-
-
-def _depth_first(inputs: Rows, count: int) -> list[int]:
-    """Nodes in ascending order, each preceded by those of its inputs that had not come yet."""
-    done, opened = bytearray(count), bytearray(count)
-    order: list[int] = []
-    for root in range(count):
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            waiting = [] if done[node] else [source for source in inputs[node] if not done[source]]
-            if not waiting:
-                stack.pop()
-                if not done[node]:
-                    done[node] = 1
-                    order.append(node)
-            elif opened[node]:
-                raise InternalError("a partition has a cycle outside of loops; validate graphs before compiling them")
-            else:
-                opened[node] = 1
-                stack.extend(reversed(waiting))
-    return order
+    count = len(nodes.kind)
+    order = np.argsort(np.bincount(edges.dst, minlength=count) > 0, kind="stable")
+    position = inverse(order)
+    leads_back = np.array([p.op_def.record.node_class is NodeClass.NEXT_ITERATION for p in nodes.kinds], bool)
+    onward = ~leads_back[nodes.kind[edges.src]]
+    src, dst = position[edges.src[onward]], position[edges.dst[onward]]
+    if (src < dst).all():
+        return order
+    starts, members = grouped(src, count)
+    consumer = dst[members].tolist()
+    consumers = [consumer[start:end] for start, end in pairwise(starts.tolist())]
+    sorted_positions = ready_order(consumers, np.bincount(dst, minlength=count).tolist(), lowest_first=True)
+    if len(sorted_positions) < count:
+        raise InternalError("a partition has a cycle outside of loops; validate graphs before compiling them")
+    return order[sorted_positions]

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...graph.arrays import Numbers
 from ...graph.dtypes import DataType, base_type, is_ref
 from ...graph.invariants import are_checked
 from .assembler import Assembler
 from .binding import check_complete
-from .columns import Columns, Ints, columns_of
+from .columns import Columns, columns_of
 from .deferred import End, launched
 from .distributed_loops import distributed_loop
 from .draft import Draft, draft_of
@@ -213,7 +214,7 @@ def _plan(draft: Draft, binder: Binder, share: Share, loops: Loops) -> Plan:
     )
 
 
-def _program(draft: Draft, share: Share) -> tuple[Ints, Ints]:
+def _program(draft: Draft, share: Share) -> tuple[Numbers, Numbers]:
     """The nodes that need an instruction, segment by segment, and the segment at each position.
 
     Of the sends of a message the last one hands over all.
@@ -223,19 +224,19 @@ def _program(draft: Draft, share: Share) -> tuple[Ints, Ints]:
     emits[share.outgoing.last] = True
     program = np.flatnonzero(emits)
     if len(share.grouping.needs) == 1:
-        return program, np.zeros(len(program), np.intp)
+        return program, np.zeros(len(program), np.int64)
     segment_at = share.grouping.segment_of[program]
     by_segment = np.argsort(segment_at, kind="stable")
     return program[by_segment], segment_at[by_segment]
 
 
-def _slots(draft: Draft, share: Share, program: Ints, segment_at: Ints) -> tuple[list[int], int]:
+def _slots(draft: Draft, share: Share, program: Numbers, segment_at: Numbers) -> tuple[list[int], int]:
     """The slot of every value, identities included, and the number of slots; tensors of a message are neighbours."""
     outgoing = share.outgoing
-    position = np.full(draft.columns.num_nodes, -1, np.intp)
+    position = np.full(draft.columns.num_nodes, -1, np.int64)
     position[program] = np.arange(len(program))
     position[outgoing.nodes] = np.repeat(position[outgoing.last], outgoing.sizes)
-    rank = np.zeros(draft.num_values, np.intp)
+    rank = np.zeros(draft.num_values, np.int64)
     rank[draft.arrivals[share.incoming.nodes]] = np.arange(1, len(share.incoming.nodes) + 1)
     return slots_of(draft, position, segment_at, rank)
 
@@ -299,8 +300,8 @@ def _doubtful(draft: Draft, share: Share, slots: list[int]) -> dict[int, tuple[E
 def _segments(
     all_needs: Sequence[Collection[Need]],
     unlocks: list[tuple[int, ...]],
-    program: Ints,
-    segment_at: Ints,
+    program: Numbers,
+    segment_at: Numbers,
     instructions: list[Instruction],
 ) -> tuple[Segment, ...]:
     """Cuts the program into segments and chunks and says who waits for whom."""

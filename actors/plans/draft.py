@@ -16,8 +16,9 @@ from functools import cached_property
 
 import numpy as np
 
+from ...graph.arrays import Flags, Numbers
 from ...graph.dtypes import REF_OFFSET
-from .columns import Columns, Flags, Ints, Rows
+from .columns import Columns, Rows
 from .liveness import Mortality, mortality
 from .roles import Role, roles_of
 
@@ -42,11 +43,11 @@ class Draft:
     every_node: bool = False
     may_refer: Flags | None = field(init=False)
     aliased: Flags = field(init=False)
-    source: Ints = field(init=False)
+    source: Numbers = field(init=False)
     emits: Flags = field(init=False)
 
     def __post_init__(self) -> None:
-        self.codes = np.array(self.roles, np.intp)
+        self.codes = np.array(self.roles, np.int64)
         count = self.columns.num_nodes
         self.may_die: Flags = np.frombuffer(self.mortal.nodes, bool) if self.mortal else np.zeros(count, bool)
         self.may_refer = self._may_refer()
@@ -61,11 +62,11 @@ class Draft:
         return self.columns.num_values + (2 * self.columns.num_nodes if extra else 0)
 
     @cached_property
-    def arrivals(self) -> Ints:
+    def arrivals(self) -> Numbers:
         """Per node the value that what is received for it is stored in: an output, or one of its own if it emits."""
         count = self.columns.num_nodes
         apart = self.columns.num_values + count + np.arange(count)
-        arrivals: Ints = np.where(self.emits, apart, self.columns.first_value[:-1])
+        arrivals: Numbers = np.where(self.emits, apart, self.columns.first_value[:-1])
         return arrivals
 
     def witness(self, node: int) -> int:
@@ -98,7 +99,7 @@ class Draft:
         if self.mortal is None:
             return found
         columns = self.columns
-        for source, node in zip(columns.control_src.tolist(), columns.control_dst.tolist(), strict=True):
+        for source, node in zip(columns.control.src.tolist(), columns.control.dst.tolist(), strict=True):
             if self.may_die[source] and self.roles[source] is not Role.SEND:
                 found.setdefault(node, []).append(self.witness(source))
         return found
@@ -108,17 +109,17 @@ class Draft:
         """The tokens that somebody reads."""
         return {v for witnesses in self.watched.values() for v in witnesses if v >= self.columns.num_values}
 
-    def first_input(self, nodes: Ints) -> Ints:
+    def first_input(self, nodes: Numbers) -> Numbers:
         """The value on input 0 of each of `nodes`, identities not seen through."""
-        return self.columns.data_value[np.searchsorted(self.columns.data_dst, nodes)]
+        return self.columns.data_value[np.searchsorted(self.columns.data.dst, nodes)]
 
     def _aliased(self) -> Flags:
         """Which nodes need nothing but that their output shares the slot of their input, dead or alive."""
         aliased: Flags = self.codes == Role.ALIAS
         if self.mortal is not None:
             columns = self.columns
-            by_control = self.may_die[columns.control_src] & (self.codes[columns.control_src] != Role.SEND)
-            aliased[columns.control_dst[by_control]] = False
+            by_control = self.may_die[columns.control.src] & (self.codes[columns.control.src] != Role.SEND)
+            aliased[columns.control.dst[by_control]] = False
         if self.every_node:
             aliased[:] = False
         elif self.is_reference is not None:
@@ -140,7 +141,7 @@ class Draft:
             found[outputs] = passed
         return found
 
-    def _sources(self) -> Ints:
+    def _sources(self) -> Numbers:
         source = np.arange(self.num_values)
         nodes = np.flatnonzero(self.aliased)
         source[self.columns.first_value[nodes]] = self.first_input(nodes)

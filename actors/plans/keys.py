@@ -15,9 +15,9 @@ from ...graph.partition import TransferTable, transfer_of
 from ...rendezvous.key import stem, stems
 
 if TYPE_CHECKING:
+    from ...graph.arrays import Numbers
     from ...graph.graph import Graph
     from ...graph.partition import Transfer
-    from .columns import Ints
 
 
 def stem_of(transfer: Transfer) -> str:
@@ -25,18 +25,18 @@ def stem_of(transfer: Transfer) -> str:
     return stem(*transfer.route, transfer.tensor_name)
 
 
-def numbered_stems(ends: Sequence[tuple[Graph, Ints]]) -> tuple[Ints, list[str]]:
+def numbered_stems(ends: Sequence[tuple[Graph, Numbers]]) -> tuple[Numbers, list[str]]:
     """Numbers of the transfers that sends and receives, given as ids in graphs, are ends of; per number the stem.
 
     Ends have the same number if they meet at the rendezvous. Numbers are in the order of a partitioning's rows.
     """
     tables = {id(table): table for graph, _ in ends for table in [graph.details()[0]]}
     table = next(iter(tables.values()), None)
-    rows = np.concatenate([np.zeros(0, np.intp), *(graph.details()[1][nodes] for graph, nodes in ends)])
+    rows = np.concatenate([np.zeros(0, np.int64), *(graph.details()[1][nodes] for graph, nodes in ends)])
     if len(tables) == 1 and isinstance(table, TransferTable) and (rows >= 0).all():
         taken, numbers = np.unique(rows, return_inverse=True)
         tensors = [(table.route[row], table.tensor_name(row)) for row in taken.tolist()]
         return numbers.reshape(-1), stems(table.routes, tensors)
     known: dict[str, int] = {}
     texts = [stem_of(transfer_of(graph.node_properties(node))) for graph, nodes in ends for node in nodes.tolist()]
-    return np.array([known.setdefault(text, len(known)) for text in texts], np.intp), list(known)
+    return np.array([known.setdefault(text, len(known)) for text in texts], np.int64), list(known)

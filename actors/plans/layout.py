@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .columns import Flags, Ints
+from ...graph.arrays import Flags, Numbers
 from .draft import Draft
 from .roles import Role
 from .slots import Lifetimes, allocate, lifetimes
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def slots_of(
-    draft: Draft, position: Ints, segment_at: Ints, rank: Ints | None = None, kept: Iterable[int] = ()
+    draft: Draft, position: Numbers, segment_at: Numbers, rank: Numbers | None = None, kept: Iterable[int] = ()
 ) -> tuple[list[int], int]:
     """The slot of every value, identities included, and the number of slots.
 
@@ -29,21 +29,21 @@ def slots_of(
     that must be there when the program has ended, besides those that are fetched.
     """
     columns = draft.columns
-    made = np.full(draft.num_values, -1, np.intp)
+    made = np.full(draft.num_values, -1, np.int64)
     made[1 : columns.num_values] = np.repeat(position, np.diff(columns.first_value))
     if draft.num_values > columns.num_values:
         made[columns.num_values : columns.num_values + columns.num_nodes] = position
-    used, at = draft.source[columns.data_value], position[columns.data_dst]
+    used, at = draft.source[columns.data_value], position[columns.data.dst]
     read = at >= 0
     watched, watched_at = _control_uses(draft, position)
     lives = lifetimes(made, np.concatenate([used[read], watched]), np.concatenate([at[read], watched_at]), segment_at)
     results = [draft.result(node) for node in np.flatnonzero(draft.codes == Role.RETVAL).tolist()]
     lives.pinned[[0, *results, *kept]] = True
-    rank = np.zeros(draft.num_values, np.intp) if rank is None else rank
+    rank = np.zeros(draft.num_values, np.int64) if rank is None else rank
     placed = np.flatnonzero(_has_slot(draft, results))
     compact = Lifetimes(lives.made[placed], lives.last_use[placed], lives.pinned[placed])
     found, num_slots = allocate(compact, rank[placed])
-    slots = np.zeros(draft.num_values, np.intp)
+    slots = np.zeros(draft.num_values, np.int64)
     slots[placed] = found
     return slots[draft.source].tolist(), num_slots
 
@@ -59,10 +59,10 @@ def _has_slot(draft: Draft, results: list[int]) -> Flags:
     return has_slot
 
 
-def _control_uses(draft: Draft, position: Ints) -> tuple[Ints, Ints]:
+def _control_uses(draft: Draft, position: Numbers) -> tuple[Numbers, Numbers]:
     """Which witnesses are read at which positions."""
     pairs = [(v, position[node]) for node, witnesses in draft.watched.items() for v in witnesses if position[node] >= 0]
-    uses = np.array(pairs, np.intp).reshape(-1, 2)
+    uses = np.array(pairs, np.int64).reshape(-1, 2)
     return uses[:, 0], uses[:, 1]
 
 

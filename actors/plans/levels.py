@@ -28,7 +28,7 @@ from ...graph.analysis.control_flow import ControlFlowInfo, build_control_flow_i
 from ...graph.columns import SINK_ID
 from ...graph.ops.properties import NodeProperties, properties_of
 from ...graph.ops.registry import lookup_op, unlisted
-from .columns import Columns, ordered_columns
+from .columns import Columns, Edges, Nodes, ordered_columns
 from .roles import Role, role_of
 
 if TYPE_CHECKING:
@@ -157,8 +157,8 @@ class _Level:
         """The columns, nodes in topological order."""
         distinct: dict[NodeProperties, int] = {}
         kind = [distinct.setdefault(properties, len(distinct)) for properties in self.kinds]
-        edges = np.array(self.edges, np.intp).reshape(-1, 4).T
-        return ordered_columns(self.ids, self.names, list(distinct), np.array(kind, np.intp), *edges)
+        nodes = Nodes(self.ids, self.names, list(distinct), np.array(kind, np.int64))
+        return ordered_columns(nodes, Edges(*np.array(self.edges, np.int64).reshape(-1, 4).T))
 
 
 class _Folding:

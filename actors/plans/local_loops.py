@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...graph.arrays import Numbers
 from .assembler import Assembler
-from .columns import Columns, Ints, ordered_columns
+from .columns import Columns, Edges, Nodes, ordered_columns
 from .draft import Draft, draft_of
 from .layout import slots_of, template_of
 from .levels import Deferred, Loop
@@ -110,8 +111,8 @@ def _without_switches(columns: Columns, sides: _Sides) -> tuple[Columns, list[bo
     place = {node: position for position, node in enumerate(kept)}
     source = dict(
         zip(
-            zip(columns.data_dst.tolist(), columns.data_dst_input.tolist(), strict=True),
-            zip(columns.data_src.tolist(), columns.data_src_output.tolist(), strict=True),
+            zip(columns.data.dst.tolist(), columns.data.port.tolist(), strict=True),
+            zip(columns.data.src.tolist(), columns.data.output.tolist(), strict=True),
             strict=True,
         )
     )
@@ -121,18 +122,13 @@ def _without_switches(columns: Columns, sides: _Sides) -> tuple[Columns, list[bo
             while src in sides.switches:
                 src, output = source[src, 0]
             edges.append((place[src], output, place[dst], port))
-    for src, dst in zip(columns.control_src.tolist(), columns.control_dst.tolist(), strict=True):
+    for src, dst in zip(columns.control.src.tolist(), columns.control.dst.tolist(), strict=True):
         if dst in place:
             before = place[src] if src in place else place[sides.condition]
             edges.append((before, -1, place[dst], -1))
-    made = ordered_columns(
-        [columns.ids[node] for node in kept],
-        [columns.names[node] for node in kept],
-        columns.kinds,
-        columns.kind[kept],
-        *np.array(edges, np.intp).reshape(-1, 4).T,
-    )
-    return made, [sides.of_node[node] == _TRUE for node in kept]
+    nodes = Nodes(columns.ids, columns.names, columns.kinds, columns.kind).reordered(np.array(kept, np.int64))
+    without = ordered_columns(nodes, Edges(*np.array(edges, np.int64).reshape(-1, 4).T))
+    return without, [sides.of_node[node] == _TRUE for node in kept]
 
 
 class _Compiler:
@@ -153,12 +149,12 @@ class _Compiler:
         self.is_body = is_body
         self.inner = inner
         self.draft: Draft = draft_of(columns, every_node=every_node)
-        self.program: Ints = np.flatnonzero(self.draft.emits)
+        self.program: Numbers = np.flatnonzero(self.draft.emits)
         (condition,) = [node for node, kind in enumerate(columns.properties) if kind.op_def.name == "LoopCond"]
-        position = np.full(columns.num_nodes, -1, np.intp)
+        position = np.full(columns.num_nodes, -1, np.int64)
         position[self.program] = np.arange(len(self.program))
         predicate = int(self.draft.source[columns.first_value[condition]])
-        every_time = np.zeros(len(self.program), np.intp)
+        every_time = np.zeros(len(self.program), np.int64)
         self.slots, self.num_slots = slots_of(self.draft, position, every_time, kept=[predicate])
         self.predicate = self.slots[predicate]
         self.assembler = Assembler(self.draft, self.slots, binder, NO_MESSAGES)

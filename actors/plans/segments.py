@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .columns import Columns, Flags, Ints
+from ...graph.arrays import Flags, Numbers
+from .columns import Columns
 
 _WINDOW = 512  # how far back implications are remembered, in segments
 _MASK = (1 << _WINDOW) - 1
@@ -34,7 +35,7 @@ Need = int
 class Grouping:
     """The segment of each node, and per segment what it waits for."""
 
-    segment_of: Ints
+    segment_of: Numbers
     needs: list[frozenset[Need]]
 
     def receives(self, segment: int) -> list[int]:
@@ -55,7 +56,7 @@ class Grouping:
         number = [0] * len(self.needs)
         for segment, needs in enumerate(self.needs[1:], 1):
             number[segment] = made.segment([number[n] if n >= 0 else ~message_of[~n] for n in needs])
-        return Grouping(np.array(number, np.intp)[self.segment_of], made.needs)
+        return Grouping(np.array(number, np.int64)[self.segment_of], made.needs)
 
 
 class _Combinations:
@@ -146,11 +147,11 @@ def group(columns: Columns, is_receive: Flags, emits: Flags) -> Grouping:
     `segment_of` means something for nodes that `emits` marks.
     """
     if not is_receive.any():
-        return Grouping(np.zeros(columns.num_nodes, np.intp), [_NOTHING])
+        return Grouping(np.zeros(columns.num_nodes, np.int64), [_NOTHING])
     starts, producers = columns.producers()
     last = _last_of_one(starts, producers, emits, ~is_receive)
     receives = np.flatnonzero(is_receive)
-    need_of = np.zeros(columns.num_nodes, np.intp)  # complements of receives are gone from it when a node emits
+    need_of = np.zeros(columns.num_nodes, np.int64)  # complements of receives are gone from it when a node emits
     need_of[receives] = ~receives
     waits = ((np.diff(starts) > 0) & (last < 0)) | (is_receive & emits)
     needs = need_of.tolist()
@@ -158,25 +159,25 @@ def group(columns: Columns, is_receive: Flags, emits: Flags) -> Grouping:
     for need in (~receives).tolist():
         if need not in made.first_to_await:
             made.combine(frozenset((need,)))
-    need_of = np.array(needs, np.intp)
+    need_of = np.array(needs, np.int64)
     return Grouping(np.maximum(np.where(last < 0, need_of, need_of[last]), 0), made.needs)
 
 
-def _last_of_one(starts: Ints, producers: Ints, emits: Flags, eligible: Flags) -> Ints:
+def _last_of_one(starts: Numbers, producers: Numbers, emits: Flags, eligible: Flags) -> Numbers:
     """Of eligible nodes that come after one instruction and before nothing, as most sends do: that one; of others -1.
 
     They are in its segment, without further ado.
     """
     count = len(emits)
     is_last = eligible & (np.diff(starts) == 1) & (np.bincount(producers, minlength=count) == 0)
-    last = np.full(count, -1, np.intp)
+    last = np.full(count, -1, np.int64)
     before = producers[starts[:-1][is_last]]
     last[is_last] = np.where(emits[before], before, -1)
     return last
 
 
 def _combine(
-    need_of: list[Need], nodes: Ints, starts: Ints, producers: list[int], is_receive: Flags, emits: Flags
+    need_of: list[Need], nodes: Numbers, starts: Numbers, producers: list[int], is_receive: Flags, emits: Flags
 ) -> _Combinations:
     """Fills in what each of `nodes` waits for, given the receives; returns the segments that this makes."""
     made = _Combinations()

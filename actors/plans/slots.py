@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .columns import Ints
+from ...graph.arrays import Numbers
 from .instructions import FIRST_FREE_SLOT
 
 
@@ -23,12 +23,12 @@ class Lifetimes:
     `last_use` is the position of the last instruction that reads the value, `pinned` marks those that must be kept.
     """
 
-    made: Ints
-    last_use: Ints
+    made: Numbers
+    last_use: Numbers
     pinned: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
-def lifetimes(made: Ints, used_value: Ints, used_at: Ints, segment_at: Ints) -> Lifetimes:
+def lifetimes(made: Numbers, used_value: Numbers, used_at: Numbers, segment_at: Numbers) -> Lifetimes:
     """Lifetimes from uses (`used_value[k]` is read at position `used_at[k]`) and the segment of each position."""
     last_use = made + 1  # an output that nobody reads is free for the next instruction
     np.maximum.at(last_use, used_value, used_at)
@@ -40,11 +40,11 @@ def lifetimes(made: Ints, used_value: Ints, used_at: Ints, segment_at: Ints) -> 
     return Lifetimes(made, last_use, pinned)
 
 
-def allocate(lives: Lifetimes, rank: Ints) -> tuple[list[int], int]:
+def allocate(lives: Lifetimes, rank: Numbers) -> tuple[list[int], int]:
     """The slot of every value, and the number of slots; slots of pinned values ascend with their `rank`."""
     kept = np.flatnonzero(lives.pinned)
     kept = kept[np.argsort(rank[kept], kind="stable")]
-    slots = np.zeros(len(lives.made), np.intp)
+    slots = np.zeros(len(lives.made), np.int64)
     slots[kept] = np.arange(len(kept)) + FIRST_FREE_SLOT
     result, next_slot = slots.tolist(), FIRST_FREE_SLOT + len(kept)
     local = np.flatnonzero(~lives.pinned)

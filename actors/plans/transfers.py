@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...graph.arrays import Flags, Numbers
 from ...graph.dtypes import base_type
 from ...rendezvous.key import ROOT_FRAME
-from .columns import Flags, Ints
 from .draft import Draft
 from .keys import numbered_stems
 from .roles import Role, role_of
@@ -42,22 +42,22 @@ class Messages:
     """The messages at one end: message k goes by `keys[k]` and has the tensors of `nodes[starts[k]:starts[k + 1]]`."""
 
     keys: list[str]
-    starts: Ints
-    nodes: Ints
+    starts: Numbers
+    nodes: Numbers
 
     @property
-    def sizes(self) -> Ints:
+    def sizes(self) -> Numbers:
         """The number of tensors of each message."""
         return np.diff(self.starts)
 
     @property
-    def last(self) -> Ints:
+    def last(self) -> Numbers:
         """The last node of each message."""
-        found: Ints = np.maximum.reduceat(self.nodes, self.starts[:-1]) if len(self.nodes) else self.nodes
+        found: Numbers = np.maximum.reduceat(self.nodes, self.starts[:-1]) if len(self.nodes) else self.nodes
         return found
 
 
-NO_MESSAGES = Messages([], np.zeros(1, np.intp), np.zeros(0, np.intp))
+NO_MESSAGES = Messages([], np.zeros(1, np.int64), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def shares_of(graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool
     return ends.shares(groupings, message_of)
 
 
-def _count(message_of: Ints) -> int:
+def _count(message_of: Numbers) -> int:
     """The number of messages: each goes by the number of one of its transfers."""
     return int(np.count_nonzero(message_of == np.arange(len(message_of))))
 
@@ -107,7 +107,7 @@ class _Ends:
     def __init__(self, graphs: Sequence[Graph], drafts: Sequence[Draft], framed: bool) -> None:
         self.drafts = drafts
         found = [[np.flatnonzero(d.codes == role) for d in drafts] for role in (Role.SEND, Role.RECV)]
-        ids = [np.array(d.columns.ids, np.intp) for d in drafts]
+        ids = [np.array(d.columns.ids, np.int64) for d in drafts]
         self.num_sends = sum(map(len, found[0]))
         self.part = np.concatenate([np.repeat(np.arange(len(drafts)), list(map(len, nodes))) for nodes in found])
         self.node = np.concatenate([column for nodes in found for column in nodes])
@@ -121,31 +121,31 @@ class _Ends:
         self.keys = [*keys, *(keys[number] for number in numbers[lonely].tolist())]
         self.number = numbers.copy()
         self.number[lonely] = np.arange(len(lonely)) + len(keys)
-        self.send = np.full(len(self.keys), -1, np.intp)
+        self.send = np.full(len(self.keys), -1, np.int64)
         self.send[self.number[: self.num_sends]] = np.arange(self.num_sends)
-        self.receive = np.full(len(self.keys), -1, np.intp)
+        self.receive = np.full(len(self.keys), -1, np.int64)
         self.receive[self.number[self.num_sends :]] = np.arange(self.num_sends, len(self.node))
         self.block = self._blocks()
 
-    def _blocks(self) -> Ints:
+    def _blocks(self) -> Numbers:
         """Per send: a number that is equal for those of a partition that may travel together."""
         blocks = [_blocks(d) for d in self.drafts]
         starts = np.cumsum([0, *map(len, blocks)])
-        block: Ints = np.concatenate(blocks)[(starts[self.part] + self.node)[: self.num_sends]]
+        block: Numbers = np.concatenate(blocks)[(starts[self.part] + self.node)[: self.num_sends]]
         return block
 
-    def bundles(self, groupings: Sequence[Grouping], message_of: Ints) -> Ints:
+    def bundles(self, groupings: Sequence[Grouping], message_of: Numbers) -> Numbers:
         """The message of each transfer, a number, when what segments send to one partition goes together."""
         both = np.flatnonzero((self.send >= 0) & (self.receive >= 0))
         sends = self.send[both]
         starts = np.cumsum([0, *(len(g.segment_of) for g in groupings)])
         segment = np.concatenate([g.segment_of for g in groupings])[starts[self.part[sends]] + self.node[sends]]
         facts = np.stack([self.part[sends], segment, self.block[sends], self.part[self.receive[both]]])
-        bundled: Ints = message_of.copy()
+        bundled: Numbers = message_of.copy()
         bundled[both] = both[_first_alike(facts)]
         return bundled
 
-    def first_of_each(self, message_of: Ints) -> list[list[int]]:
+    def first_of_each(self, message_of: Numbers) -> list[list[int]]:
         """Per partition, by node: the first node of the message that is received with that node's."""
         received = np.flatnonzero(self.receive >= 0)
         first = self.node[self.receive[message_of[received]]]
@@ -156,7 +156,7 @@ class _Ends:
             column[self.node[ends[here]]] = first[here]
         return [column.tolist() for column in found]
 
-    def shares(self, groupings: Sequence[Grouping], message_of: Ints) -> list[Share]:
+    def shares(self, groupings: Sequence[Grouping], message_of: Numbers) -> list[Share]:
         """What every partition sends and receives."""
         sends = np.arange(len(self.node)) < self.num_sends
         doubtful = self._doubtful()
@@ -174,7 +174,7 @@ class _Ends:
     def _doubtful(self) -> Flags:
         """Which ends are receives without a send of the same type."""
         dtypes = np.concatenate(
-            [np.array(list(map(_dtype, d.columns.kinds)), np.intp)[d.columns.kind] for d in self.drafts]
+            [np.array(list(map(_dtype, d.columns.kinds)), np.int64)[d.columns.kind] for d in self.drafts]
         )
         starts = np.cumsum([0, *(d.columns.num_nodes for d in self.drafts)])
         dtype = dtypes[starts[self.part] + self.node]
@@ -183,7 +183,7 @@ class _Ends:
         doubtful[: self.num_sends] = False
         return doubtful
 
-    def _messages(self, message_of: Ints, chosen: Flags) -> Messages:
+    def _messages(self, message_of: Numbers, chosen: Flags) -> Messages:
         """The messages at the chosen ends, tensors in the order of their numbers."""
         ends = np.flatnonzero(chosen)
         message = message_of[self.number[ends]]
@@ -202,12 +202,12 @@ def _dtype(kind: NodeProperties) -> int:
     return base_type(kind.output_types[0]) if role is Role.RECV else 0
 
 
-def _first_alike(facts: Ints) -> Ints:
+def _first_alike(facts: Numbers) -> Numbers:
     """Per column of `facts`: the first column that equals it."""
     order = np.lexsort(facts)  # stable: of equal columns the first comes first
     facts = facts[:, order]
     begins = np.append(True, (facts[:, 1:] != facts[:, :-1]).any(axis=0))[: len(order)]
-    first = np.empty(len(order), np.intp)
+    first = np.empty(len(order), np.int64)
     first[order] = order[begins][np.cumsum(begins) - 1]
     return first
 
@@ -217,12 +217,12 @@ def is_long(record: OpRecord) -> bool:
     return record.takes_long or record.waits_for_files
 
 
-def _blocks(draft: Draft) -> Ints:
+def _blocks(draft: Draft) -> Numbers:
     """Per node: a number that is equal for sends that may travel together."""
     takes_long = np.array([is_long(p.op_def.record) for p in draft.columns.kinds], bool)
     instruction = np.cumsum(draft.emits)
     long_before = np.cumsum(takes_long[draft.columns.kind])
-    block: Ints = instruction // _BLOCK + long_before * (len(instruction) // _BLOCK + 1)
+    block: Numbers = instruction // _BLOCK + long_before * (len(instruction) // _BLOCK + 1)
     if draft.is_reference is not None:
         sends = np.flatnonzero(draft.codes == Role.SEND)
         alone = sends[draft.is_reference[draft.first_input(sends)]]

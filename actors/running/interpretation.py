@@ -46,16 +46,10 @@ class Interpretation:
         enters = [node for node, op in self.frame_ops.items() if op == "Enter"]
         self.num_enters = Counter(self.frame_name(node) for node in enters)
         self.consumers: list[list[tuple[int, int, int]]] = [[] for _ in self.names]
-        for src, output, dst, port in zip(
-            columns.data_src.tolist(),
-            columns.data_src_output.tolist(),
-            columns.data_dst.tolist(),
-            columns.data_dst_input.tolist(),
-            strict=True,
-        ):
+        for src, output, dst, port in zip(*(column.tolist() for column in columns.data), strict=True):
             self.consumers[src].append((dst, port, output))
         num_controls = [0] * len(self.names)
-        for src, dst in zip(columns.control_src.tolist(), columns.control_dst.tolist(), strict=True):
+        for src, dst in zip(columns.control.src.tolist(), columns.control.dst.tolist(), strict=True):
             self.consumers[src].append((dst, -1, -1))
             num_controls[dst] += 1
         self.initial_count = [

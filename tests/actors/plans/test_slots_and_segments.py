@@ -6,11 +6,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.actors.plans.columns import Columns
+from partita.actors.plans.columns import Columns, ControlEdges, Edges
 from partita.actors.plans.segments import _Combinations, group
 from partita.actors.plans.slots import allocate, lifetimes
 
-NO_INTS = np.zeros(0, np.intp)
+NO_EDGES = np.zeros(0, np.int64)
 
 
 @st.composite
@@ -32,9 +32,9 @@ def test_a_value_stays_in_its_slot_until_its_last_use(
     program: tuple[list[int], list[tuple[int, int]], list[int]],
 ) -> None:
     made, uses, segment_at = program
-    used = np.array(uses, np.intp).reshape(-1, 2)
-    lives = lifetimes(np.array(made, np.intp), used[:, 0], used[:, 1], np.array(segment_at, np.intp))
-    slots, num_slots = allocate(lives, np.zeros(len(made), np.intp))
+    used = np.array(uses, np.int64).reshape(-1, 2)
+    lives = lifetimes(np.array(made, np.int64), used[:, 0], used[:, 1], np.array(segment_at, np.int64))
+    slots, num_slots = allocate(lives, np.zeros(len(made), np.int64))
     assert max(slots) < num_slots
     holds: dict[int, int] = {slots[value]: value for value in range(len(made)) if made[value] < 0}
     assert len(holds) == sum(m < 0 for m in made)  # what is there before the program shares nothing
@@ -53,9 +53,9 @@ def test_values_that_outlive_their_segment_share_no_slot(
     program: tuple[list[int], list[tuple[int, int]], list[int]],
 ) -> None:
     made, uses, segment_at = program
-    used = np.array(uses, np.intp).reshape(-1, 2)
-    lives = lifetimes(np.array(made, np.intp), used[:, 0], used[:, 1], np.array(segment_at, np.intp))
-    slots, _ = allocate(lives, np.zeros(len(made), np.intp))
+    used = np.array(uses, np.int64).reshape(-1, 2)
+    lives = lifetimes(np.array(made, np.int64), used[:, 0], used[:, 1], np.array(segment_at, np.int64))
+    slots, _ = allocate(lives, np.zeros(len(made), np.int64))
     for value, at in uses:
         if made[value] < 0 or segment_at[made[value]] != segment_at[at]:
             assert slots.count(slots[value]) == 1
@@ -74,10 +74,17 @@ def _columns(producers: list[list[int]]) -> Columns:
     """Columns with control edges only."""
     count = len(producers)
     edges = [(source, node) for node, before in enumerate(producers) for source in before]
-    ends = np.array(edges, np.intp).reshape(-1, 2)
-    ones, none = np.ones(count + 1, np.intp), np.zeros(count, np.intp)
-    names = [str(node) for node in range(count)]
-    return Columns(list(range(count)), names, [], [], none, ones, *(NO_INTS,) * 4, ends[:, 0], ends[:, 1])
+    src, dst = np.array(edges, np.int64).reshape(-1, 2).T
+    return Columns(
+        ids=list(range(count)),
+        names=[str(node) for node in range(count)],
+        kinds=[],
+        kind=np.zeros(count, np.int64),
+        properties=[],
+        first_value=np.ones(count + 1, np.int64),
+        data=Edges(NO_EDGES, NO_EDGES, NO_EDGES, NO_EDGES),
+        control=ControlEdges(src, dst),
+    )
 
 
 @given(dags())
