@@ -1,4 +1,4 @@
-"""Where and at what cost: devices, kernels, placement, the way from a graph to the graph of each device, timing.
+"""Models of hardware, kernels, placement, the pipeline from a GraphDef to partitions, and timing.
 
 cluster = local_cluster("cpu:1,gpu:2")
 partitions = cut(graph_def, cluster, feeds=["x"], fetches=["y"])

@@ -1,8 +1,7 @@
-"""The machines of a run: devices, the links between them, and the client device that the session talks through.
+"""The machines of a run: devices, the links between them, and the client device, which feeds come from.
 
-Flows in: devices in order and the rules of their links, or a text such as "cpu:2,gpu:4". Flows out: devices by any of
-their names, and routes. Always holds: names are unique; the first device is the client's; a cluster never changes, a
-restart gives a new one.
+Names of devices are unique, and the first device is the client's. A cluster does not change: `with_restarted` returns
+another one.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from .topology import LinkRules, Topology
 
 _EXAMPLE = 'write "cpu:4" or "cpu:2,gpu:4"'
 _ITEM = re.compile(r"(?P<kind>[A-Za-z][A-Za-z0-9_]*)(?::(?P<count>[0-9]{1,99}))?")
-MOST_DEVICES = 1 << 16  # of a cluster: more than any that was built; a session has an actor for each
-_LISTED = 8  # names that an error shows; the rest is counted
+MOST_DEVICES = 1 << 16  # larger than any real cluster; a session has an actor for each device
+_LISTED = 8  # names that an error shows; it gives the number of the others
 
 
 class Cluster:
@@ -78,7 +77,7 @@ class Cluster:
         return len(self.devices)
 
     def find(self, name: str) -> Device:
-        """The device of a full, legacy full, local or short name; what a name leaves open is the client device's.
+        """The device of a full, legacy full, local or short name; missing parts are those of the client device.
 
         Raises InvalidArgumentError, listing what exists, when there is none.
         """
@@ -124,8 +123,8 @@ def local_cluster(
 ) -> Cluster:
     """One task "/job:localhost/replica:0/task:0" with the devices of a text: "cpu:4", "gpu", "cpu:2,gpu:4".
 
-    `specs` are specs or names of the catalog by kind: `cpu="Xeon 8280"`, `gpu=...`; a kind that is not among them has
-    the default of its registration. CPUs come first, so the client device is CPU:0; a text without "cpu" gets one, as
+    `specs` are specs or names of the catalog by kind: `cpu="Xeon 8280"`, `gpu=...`; the other kinds have the default
+    spec of their registration. CPUs come first, so the client device is CPU:0; a text without "cpu" gets one CPU, as
     every task has a host. Raises InvalidArgumentError for any other text, and for a spec of a kind that is not
     registered.
     """
@@ -136,10 +135,10 @@ def local_cluster(
                 f"{kind}={specs[kind]!r}: no kind of device is called {kind!r}; {_known(counts)}"
             )
     for item in _items(text):
-        found = _ITEM.fullmatch(item)
-        if found is None or found["kind"].upper() not in counts:
+        match = _ITEM.fullmatch(item)
+        if match is None or match["kind"].upper() not in counts:
             raise InvalidArgumentError(f"cluster {text!r}: {item!r} is not {_known(counts)}; {_EXAMPLE}")
-        kind, count = found["kind"].upper(), int(found["count"] or 1)
+        kind, count = match["kind"].upper(), int(match["count"] or 1)
         if counts[kind]:
             raise InvalidArgumentError(f"cluster {text!r}: {kind.lower()} is given twice; {_EXAMPLE}")
         if not count:
@@ -168,11 +167,11 @@ def _items(text: str) -> list[str]:
 
 
 def default_spec(kind: str) -> DeviceSpec:
-    """The spec of the devices of a kind of which a cluster says no more; InvalidArgumentError if there is none."""
+    """The default spec of a kind of device; InvalidArgumentError if the kind has none."""
     name = defaults_of(kind).spec
     if name is None:
         raise InvalidArgumentError(
-            f"nobody says which model a {kind} is: give {kind.lower()}=SPEC, write a cluster file with a spec of it, "
+            f"there is no default model of a {kind}: give {kind.lower()}=SPEC, write a cluster file with a spec of it, "
             "or register the kind with KindDefaults(spec=NAME)"
         )
     return device_spec(name)
@@ -185,7 +184,7 @@ def _known(kinds: Iterable[str]) -> str:
 def _spec(spec: str | DeviceSpec | None, kind: str) -> DeviceSpec:
     if spec is None:
         return default_spec(kind)
-    found = device_spec(spec) if isinstance(spec, str) else spec
-    if found.kind != kind:
-        raise InvalidArgumentError(f"{found.name!r} is a {found.kind}, not a {kind}; choose another model")
-    return found
+    model = device_spec(spec) if isinstance(spec, str) else spec
+    if model.kind != kind:
+        raise InvalidArgumentError(f"{model.name!r} is a {model.kind}, not a {kind}; choose another model")
+    return model

@@ -1,8 +1,7 @@
 """A cluster as a file: TOML -> Cluster.
 
-Flows in: the path or content of a TOML file. Flows out: a `Cluster`. Always holds: every quantity carries its unit,
-unknown keys are refused with the key that was probably meant, and the order of the file is the order of the devices.
-The module lives here, not with the scenarios, because `partita.devices.load_cluster` is the name programs use.
+Every quantity has a unit, an unknown key is an error that suggests the nearest known key, and devices keep the order
+of the file.
 
     [[device]]                      # the first device is the client's
     job = "worker"                  # "localhost" unless given
@@ -55,7 +54,7 @@ _LINK_KEYS = ["between", "link", "bandwidth", "latency"]
 
 @frozen
 class _Entry:
-    """One [[device]] table, its spec read already."""
+    """One [[device]] table, its spec already read."""
 
     spec: DeviceSpec
     count: int = 1
@@ -70,9 +69,9 @@ class _Entry:
 
 
 def as_cluster(devices: Cluster | str | Path) -> Cluster:
-    """What may stand where a cluster is wanted: a `Cluster`, "cpu:2,gpu:4", or the path of a .toml file.
+    """A cluster given in one of three ways: a `Cluster`, a text "cpu:2,gpu:4", or the path of a .toml file.
 
-    Raises what `local_cluster` and `load_cluster` raise, and InvalidArgumentError for anything else.
+    Raises whatever `local_cluster` and `load_cluster` raise, and InvalidArgumentError for anything else.
     """
     if isinstance(devices, Cluster):
         return devices
@@ -97,7 +96,7 @@ def load_cluster(path: str | Path) -> Cluster:
     except OSError as error:
         raise NotFoundError(f"cluster file {str(file)!r} cannot be read: {error.strerror}; check the path") from None
     except UnicodeDecodeError:
-        raise InvalidArgumentError(f"cluster file {str(file)!r} is no text; a cluster file is TOML in UTF-8") from None
+        raise InvalidArgumentError(f"cluster file {str(file)!r} is not text; a cluster file is TOML in UTF-8") from None
     return parse_cluster(text, name=str(file))
 
 
@@ -123,14 +122,14 @@ def _parse_toml(text: str, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise InvalidArgumentError(f"{name}: this is no TOML: {error}") from None
+        raise InvalidArgumentError(f"{name}: this is not TOML: {error}") from None
 
 
 def _tables(table: Mapping[str, Any], key: str, name: str) -> Sequence[Mapping[str, Any]]:
-    found = table.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(item, Mapping) for item in found):
+    tables = table.get(key, [])
+    if not isinstance(tables, list) or not all(isinstance(item, Mapping) for item in tables):
         raise InvalidArgumentError(f"{name}: {key!r} must be a list of tables; write [[{key}]] with double brackets")
-    return found
+    return tables
 
 
 def _entry(table: Mapping[str, Any], where: str) -> _Entry:
@@ -154,15 +153,15 @@ def _entry(table: Mapping[str, Any], where: str) -> _Entry:
         raise InvalidArgumentError(f"{where}: job = {texts['job']!r} must be letters, digits and _, a letter first")
     spec = table["spec"]
     if isinstance(spec, str):
-        read = _located(device_spec, spec, where)
+        device = _located(device_spec, spec, where)
     elif isinstance(spec, Mapping):
-        read = device_spec_from(spec, f"{where}: spec")
+        device = device_spec_from(spec, f"{where}: spec")
     else:
         raise InvalidArgumentError(f"{where}: spec = {spec!r} must be a name of the catalog or a table")
-    return _Entry(read, **numbers, **texts)
+    return _Entry(device, **numbers, **texts)
 
 
-def _located(read: Any, name: str, where: str) -> Any:  # a device or a link: the caller knows which it asked for
+def _located(read: Any, name: str, where: str) -> Any:  # Any: a spec of a device or of a link, as `read` returns it
     try:
         return read(name)
     except NotFoundError as error:
@@ -207,7 +206,7 @@ def _with_link(rules: LinkRules, table: Mapping[str, Any], cluster: Cluster, whe
     if isinstance(between, str):
         if between not in joins:
             raise InvalidArgumentError(
-                f"{where}: between = {between!r} is nothing to join{suggestion(between, list(joins))}"
+                f"{where}: between = {between!r} is not a known pair of ends{suggestion(between, list(joins))}"
             )
         return joins[between](rules, spec)
     if not isinstance(between, list) or len(between) != 2 or not all(isinstance(name, str) for name in between):
@@ -225,5 +224,5 @@ def _link(table: Mapping[str, Any], where: str) -> LinkSpec:
         return link_spec_from({key: table[key] for key in table if key != "between"}, where)
     if len(table.keys() & {"bandwidth", "latency"}):
         raise InvalidArgumentError(f"{where}: give either link (a model of the catalog) or bandwidth and latency")
-    found: LinkSpec = _located(link_spec, table["link"], where)
-    return found
+    spec: LinkSpec = _located(link_spec, table["link"], where)
+    return spec

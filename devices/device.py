@@ -1,8 +1,7 @@
-"""A placed device: one model of device with a name in a cluster.
+"""A device of a cluster: a model of device, with a name and an incarnation.
 
-Flows in: where it stands (job, replica, task, type, index) and its spec. Flows out: its full name, by which graphs
-refer to it, its incarnation and the attributes that a session lists. Always holds: a device never changes; the
-incarnation is never 0 and grows when the device restarts, so that no key of the old life matches one of the new.
+The incarnation is never 0 and grows when the device restarts, so a key made before the restart differs from all keys
+made after it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ ILLEGAL_INCARNATION = 0
 
 @frozen
 class DeviceAttributes:
-    """What a session tells about a device: the fields of TensorFlow's DeviceAttributes message, memory in bytes."""
+    """What a session lists about a device: the fields of TensorFlow's DeviceAttributes message, memory in bytes."""
 
     name: str
     device_type: str

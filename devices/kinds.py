@@ -1,8 +1,8 @@
-"""Kinds of devices as a cluster has them: the model that "gpu:2" stands for, and what a spec of the kind leaves out.
+"""Defaults of a kind of device: the model that "gpu:2" means, its links, and numbers that a spec may leave out.
 
-What placement and partitioning have to know of a kind is its `DeviceKind`, in the graph's part of the program. Here are
-the numbers beside it. Both are registered together, and then "npu:4" is a cluster, `kind = "NPU"` may stand in a
-cluster file, and "host-npu" and "npus" are links of it:
+What placement and partitioning know of a kind is its `DeviceKind` (graph/ops/device_kinds.py). Once both are
+registered, "npu:4" is a cluster, a cluster file may have `kind = "NPU"`, and "host-npu" and "npus" are links that it
+may define:
 
     register_device_kind(
         DeviceKind("NPU", priority=220),
@@ -23,13 +23,13 @@ from ..graph.ops.device_kinds import DeviceKind
 
 @frozen
 class KindDefaults:
-    """What stands where a cluster says nothing about a device of a kind. All of it may be left out.
+    """The defaults of one kind of device; every field is optional.
 
-    `spec` is the model of the catalog that "npu:4" makes four of; without one a cluster names a spec. `assumed` holds
-    the numbers that a spec written as a table may leave out, as texts with units under their keys in a cluster file; a
-    number that is not there has to be given. `host_link` and `peer_link` are the models of the links to its host and to
-    others of its kind in the same host, where the spec names none: a device without any link to its host has no route.
-    A kind without memory of its own needs neither.
+    `spec` is the model of the catalog that "npu:4" means; without it a cluster must name a spec. `assumed` holds the
+    numbers that a spec written as a table may leave out, as texts with units under the keys of a cluster file.
+    `host_link` and `peer_link` are the models of the links to the host and to devices of the same kind in the same
+    host, for specs that name none; a device without a link to its host has no route. A kind that computes in the memory
+    of its host needs neither link.
     """
 
     spec: str | None = None
@@ -44,16 +44,16 @@ _defaults: dict[str, KindDefaults] = {}
 def register_device_kind(kind: DeviceKind, defaults: KindDefaults | None = None) -> None:
     """Makes a kind of device known to graphs and clusters; the very same registration may be repeated.
 
-    Raises AlreadyExistsError where the name stands for something else.
+    Raises AlreadyExistsError when the name is registered with other facts or defaults.
     """
-    wanted = defaults or KindDefaults()
+    new = defaults or KindDefaults()
     device_kinds.register_device_kind(kind)
-    if _defaults.setdefault(kind.name, wanted) != wanted:
+    if _defaults.setdefault(kind.name, new) != new:
         raise AlreadyExistsError(f"device kind {kind.name!r} is registered with other defaults: {_defaults[kind.name]}")
 
 
 def unregister_device_kind(name: str) -> None:
-    """Takes a registration back, as a test does; NotFoundError when there is none."""
+    """Removes a registration (for tests); NotFoundError when there is none."""
     defaults_of(name)
     del _defaults[name]
     device_kinds.unregister_device_kind(name)
@@ -71,8 +71,8 @@ def cluster_kinds() -> list[str]:
     return list(_defaults)
 
 
-# Where nothing was measured: at the peaks of a datasheet and without a price for a launch, a device would be faster
-# than any that exists.
+# For specs without measurements: with the peak rates of a datasheet and launches that cost nothing, a device would be
+# faster than any that exists.
 register_device_kind(
     device_kinds.CPU,
     KindDefaults(

@@ -1,8 +1,7 @@
-"""What a model of link can do: bandwidth of one direction and latency.
+"""A model of link: the bandwidth of one direction, and the latency.
 
-Flows in: numbers from the catalog or a cluster file. Flows out: how long a number of bytes takes. Always holds: more
-bandwidth, less latency or fewer bytes never take longer; latency occupies nothing: it is how much later the bytes
-arrive, and the link sends the next ones meanwhile.
+More bandwidth, less latency or fewer bytes never take longer. Latency does not occupy the link: the bytes arrive that
+much later, and meanwhile the link sends the next ones.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""What memory a step needs: buffers with a life span -> bytes in use over time and their peak, per device.
+"""Peak memory of a step, per device, from the life spans of its buffers.
 
-Flows in: buffers, each with the device and the memory (its own or the host's) it lies in, from the start of the op that
-makes it to the end of the last op that reads it. Flows out: the peak, or the whole course. Always holds: at one instant
-what ends is given back before what begins is taken, as an executor frees inputs before it starts the next op; a buffer
-that lives for no time at all needs no memory.
+Of two changes at one instant the release comes first, as an executor frees inputs before it starts the next op. A
+buffer that lives for 0 ns needs no memory.
 """
 
 from __future__ import annotations
@@ -16,7 +14,9 @@ Place = Literal["device", "host"]
 
 
 class Buffer(NamedTuple):
-    """Bytes in one memory of a device from `start_ns` up to `end_ns`; "host" is the host memory beside a GPU's own."""
+    """Bytes in one memory of a device from `start_ns` to `end_ns`: its own memory, or "host", the host memory beside
+    it.
+    """
 
     device: str
     place: Place
@@ -26,14 +26,14 @@ class Buffer(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """From `time_ns` on `in_use_bytes` are taken, until the next one."""
+    """From `time_ns` until the next entry, `in_use_bytes` are in use."""
 
     time_ns: int
     in_use_bytes: int
 
 
 def courses(buffers: Iterable[Buffer]) -> dict[tuple[str, Place], list[Usage]]:
-    """Bytes in use over time for every memory that any buffer lies in, one entry an instant, times ascending."""
+    """Bytes in use over time for every memory that has a buffer: an entry per change, times ascending."""
     changes: dict[tuple[str, Place], dict[int, int]] = defaultdict(lambda: defaultdict(int))
     for device, place, start_ns, end_ns, size_bytes in buffers:
         if end_ns > start_ns and size_bytes:
@@ -52,5 +52,5 @@ def _course(change: dict[int, int]) -> list[Usage]:
 
 
 def peaks(buffers: Iterable[Buffer]) -> dict[tuple[str, Place], int]:
-    """The most bytes in use at any instant for every memory that any buffer lies in."""
+    """The most bytes in use at any instant, for every memory that has a buffer."""
     return {memory: max(usage.in_use_bytes for usage in course) for memory, course in courses(buffers).items()}

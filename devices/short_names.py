@@ -1,12 +1,8 @@
-"""Short names of devices: what people read and type where the full name adds nothing.
+"""Short names of the devices of a cluster: unique, without the parts (job, replica, task) that all of them share.
 
-Flows in: the full names of a cluster's devices. Flows out: a short name for each, and texts with the short names put
-in. Always holds: two devices never share a short name; a part (job, replica, task) is left out when it is the same for
-all devices.
-
-    one task               cpu:0                gpu:1
-    several tasks          task 0 cpu:0         task 1 gpu:0
-    several jobs as well   ps task 0 cpu:0      worker task 1 gpu:0
+one task               cpu:0                gpu:1
+several tasks          task 0 cpu:0         task 1 gpu:0
+several jobs as well   ps task 0 cpu:0      worker task 1 gpu:0
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from ..graph.device_name import ParsedName, parse_full_name
 
 _FULL = re.compile(r"/job:[A-Za-z0-9_]+/replica:[0-9]+/task:[0-9]+(?:/device:[A-Za-z0-9_]+:[0-9]+)?")
-_HOST = "host"  # the only task, where it stands for the memory of its machine
+_HOST = "host"  # the task, if there is only one: its name is also that of the memory of its machine
 
 
 class ShortNames:
@@ -33,12 +29,12 @@ class ShortNames:
         self._all = {p.task_name(): tasks[name] or _HOST for name, p in parsed.items()} | dict(self.by_device)
 
     def shorten(self, text: str) -> str:
-        """The text with the short name for each full name of a device or a task in it; other names stay."""
+        """Replaces the full names of these devices and their tasks in a text by short ones."""
         return _FULL.sub(lambda found: self._all.get(found[0], found[0]), text)
 
 
 def _task(name: ParsedName, job: bool, replica: bool, task: bool) -> str:
-    """What tells the task of a device from the others, "" where there is only one."""
+    """The parts in which tasks differ; "" for the only task."""
     parts = [
         *([str(name.job)] if job else []),
         *([f"replica {name.replica}"] if replica else []),

@@ -1,11 +1,8 @@
-"""What a model of device can do, in numbers: compute rates, memory, overhead. No names of placed devices here.
+"""The numbers of a model of device: compute rates, memory, overhead.
 
-Flows in: numbers from the catalog, a cluster file or the caller. Flows out: `DeviceSpec` and the rates that the
-roofline divides by. Always holds: rates and sizes are positive integers in the unit their name says; a spec never
-changes.
-
-Peak rates are what the datasheet promises, per family of element types. Achieved rates are peak times efficiency:
-nobody reaches the peak (large bf16 products reach 51-97 % of it), so nothing is ever planned with it.
+Peak rates are those of the datasheet, per family of element types. Achieved rates are peak times efficiency, and
+simulation uses only these: large bf16 products reach 51-97 % of the peak. Rates and sizes are positive integers in the
+unit that their name has.
 """
 
 from __future__ import annotations
@@ -37,12 +34,12 @@ _FAMILY_OF = {
     DataType.FLOAT8_E4M3B11FNUZ: "fp8",
     DataType.FLOAT8_E5M2FNUZ: "fp8",
 }
-# What computes a family on hardware that has no units for it: the next wider one.
+# The family whose units compute on elements of a narrower one, on hardware without units for the narrow one.
 _WIDER = {"fp8": "fp16", "bf16": "fp32", "fp16": "fp32", "tf32": "fp32", "int8": "fp32", "fp64": "fp32"}
 
 
 def whole(attribute: Attribute[Any], value: object, most: int = MOST_BYTES) -> None:
-    """InvalidArgumentError unless a field holds a whole number that some hardware may have; NaN is none."""
+    """InvalidArgumentError unless `value` is an integer, at most `most`."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InvalidArgumentError(f"{attribute.name} = {value!r} must be a whole number")
     if value > most:
@@ -85,10 +82,10 @@ class DeviceSpec:
     `peak_flops_per_s` maps families (`FAMILIES`) to datasheet rates, "fp32" at least. `matrix_efficiency` is the share
     of a peak that large products and convolutions reach, `vector_efficiency` the share that other ops reach,
     `memory_efficiency` the share of `memory_bandwidth_bytes_per_s` that streaming ops reach. `launch_overhead_ns` is
-    paid by every op that computes anything. `host_memory_bytes` is the memory of the host beside a GPU's own (0 for a
+    added to every op that computes anything. `host_memory_bytes` is the memory of the host beside a GPU's own (0 for a
     CPU, whose memory is the host's). `host_link` and `peer_link` name catalog links to the host and to GPUs of the same
-    host. Unless given, the overhead is 0 and the efficiencies are 1, an ideal device. `assumed` says what a table of
-    numbers left out and a default of its kind was taken for, as the table would have it: {"launch_overhead": "5 us"}.
+    host. Without them the overhead is 0 and the efficiencies are 1, an ideal device. `assumed` lists the numbers that a
+    table of a cluster file left out, with the default that was used instead: {"launch_overhead": "5 us"}.
     """
 
     name: str
@@ -111,14 +108,14 @@ class DeviceSpec:
         `matrix` ops (products, convolutions) run narrow types on the units made for them, and float32 as tf32 where the
         device has it, which is TensorFlow's default. Other ops run narrow types at the fp32 rate.
         """
-        named = _FAMILY_OF.get(base_type(dtype), "fp32")
+        family = _FAMILY_OF.get(base_type(dtype), "fp32")
         if not matrix:
-            return named if named == "fp64" and "fp64" in self.peak_flops_per_s else "fp32"
-        if named == "fp32" and "tf32" in self.peak_flops_per_s and base_type(dtype) is DataType.FLOAT:
+            return family if family == "fp64" and "fp64" in self.peak_flops_per_s else "fp32"
+        if family == "fp32" and "tf32" in self.peak_flops_per_s and base_type(dtype) is DataType.FLOAT:
             return "tf32"
-        while named not in self.peak_flops_per_s:
-            named = _WIDER[named]
-        return named
+        while family not in self.peak_flops_per_s:
+            family = _WIDER[family]
+        return family
 
     def achieved_flops_per_s(self, dtype: int, *, matrix: bool) -> int:
         """Operations/s that an op on `dtype` reaches: the family's peak times the efficiency of the kind of op."""
@@ -132,5 +129,5 @@ class DeviceSpec:
 
 
 def _times(rate: int, share: float) -> int:
-    """`rate * share` without a second rounding: the share is taken as the decimal that it prints as."""
+    """`rate * share`, rounded once: 0.1 is one tenth, not the float next to it."""
     return int(rate * Fraction(repr(share)))

@@ -1,13 +1,12 @@
 """What a device keeps from step to step: variables, other resources, and the random generators of its nodes.
 
-Flows in: look-ups by kernels while they are built and while they run. Flows out: the one object of that name on this
-device. What lives for one step only (stacks, tensor arrays) is not here: the tensors of the step carry it, see
-`kernels/carried.py`. Always holds: one object per (container, type, name); a variable's array is replaced, never
-written into, so that whoever read it earlier keeps what was read; `reset` leaves a state equal to a new one.
+There is one object per (container, type, name). An assignment replaces the array of a variable and does not write into
+it, so a value read before stays as it was. Objects that live for one step (stacks, tensor arrays) are not here: tensors
+of the step carry them (`kernels/carried.py`).
 
     Variable, as both reference and resource variables use it:
         value None --assign--> value Array --assign--> value Array ...
-        (uninitialised: `read` raises)     --destroy--> forgotten by the state (resource variables only)
+        (uninitialised: `read` raises)     --destroy--> removed from the state (resource variables only)
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ..errors import FailedPreconditionError, InternalError, InvalidArgumentErro
 from ..graph.dtypes import Array, DataType, Shape, dtype_name, make_ref
 
 DEFAULT_CONTAINER = "localhost"
-VARIABLE_TYPE = "N10tensorflow3VarE"  # what TensorFlow calls the class of resource variables in messages
+VARIABLE_TYPE = "N10tensorflow3VarE"  # TensorFlow's name for the class of resource variables, used in messages
 REFERENCE_VARIABLE_TYPE = "LegacyVar"
 
 ResourceKey = tuple[str, str, str]
@@ -31,7 +30,7 @@ ResourceKey = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class ResourceHandle:
-    """The value of a resource-typed tensor: where a resource lives and what it is called, not the resource itself."""
+    """The value of a resource tensor: device and name of a resource, not the resource itself."""
 
     device: str
     container: str
@@ -52,16 +51,16 @@ def handle_array(handle: ResourceHandle) -> Array:
 
 def handle_of(value: Array | ResourceHandle) -> ResourceHandle:
     """The handle that a resource tensor carries; InvalidArgumentError unless it carries exactly one."""
-    found = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
-    if not isinstance(found, ResourceHandle):
-        raise InvalidArgumentError(f"{value!r} is no resource handle; feed the output of an op that makes one")
-    return found
+    handle = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
+    if not isinstance(handle, ResourceHandle):
+        raise InvalidArgumentError(f"{value!r} is not a resource handle; feed the output of an op that makes one")
+    return handle
 
 
 class Variable:
     """A named array that kernels replace.
 
-    `value` is None until the first assignment; `shape` is the declared one, which an assignment may overrule.
+    `value` is None until the first assignment; `shape` is the declared shape, which an assignment may change.
     """
 
     __slots__ = ("dtype", "name", "shape", "value")
@@ -83,7 +82,7 @@ class Variable:
 
 
 class SessionTensors:
-    """Tensors that a session keeps from step to step under handles; its devices share them."""
+    """Tensors that a session keeps from step to step, by handle; all its devices share them."""
 
     __slots__ = ("_count", "_tensors")
 
@@ -95,34 +94,34 @@ class SessionTensors:
         return len(self._tensors)
 
     def add(self, name: str, device: str, value: Array) -> str:
-        """Keeps a tensor, and gives its handle: name, number and device."""
+        """Keeps a tensor and returns its handle: name, number and device."""
         handle = f"{name};{self._count};{device}"
         self._count += 1
         self._tensors[handle] = value
         return handle
 
     def get(self, handle: str) -> Array:
-        """The tensor of a handle; InvalidArgumentError where there is none."""
-        found = self._tensors.get(handle)
-        if found is None:
+        """The tensor of a handle; InvalidArgumentError for an unknown handle."""
+        value = self._tensors.get(handle)
+        if value is None:
             raise InvalidArgumentError(f"The tensor with handle '{handle}' is not in the session store.")
-        return found
+        return value
 
     def delete(self, handle: str) -> None:
-        """Forgets the tensor of a handle; InvalidArgumentError where there is none."""
+        """Removes the tensor of a handle; InvalidArgumentError for an unknown handle."""
         self.get(handle)
         del self._tensors[handle]
 
     def forget(self, device: str) -> None:
-        """Forgets all tensors of a device."""
+        """Removes all tensors of a device."""
         self._tensors = {handle: value for handle, value in self._tensors.items() if not handle.endswith(f";{device}")}
 
 
 class DeviceState:
     """The resources and generators of one device, and the tensors that the session keeps for all devices.
 
-    `seed` makes the ops that ask for no seed of their own repeatable: what they draw then depends on it and on the name
-    of the node, not on the device or on who comes first. None takes one from the operating system.
+    `seed` makes random ops without a seed of their own repeatable: what they draw then depends on `seed` and on the
+    name of the node, not on the device or on the order of execution. None draws a seed from the operating system.
     """
 
     __slots__ = ("_private", "containers", "generators", "resources", "seed", "session_tensors")
@@ -131,22 +130,22 @@ class DeviceState:
         self.seed = secrets.randbits(63) if seed is None else seed
         self.session_tensors = SessionTensors() if session_tensors is None else session_tensors
         self.resources: dict[ResourceKey, object] = {}
-        self.containers: set[str] = set()  # those that ever held something: only messages tell the difference
+        self.containers: set[str] = set()  # all that ever held something: a message about an unknown one differs
         self.generators: dict[str, object] = {}
         self._private: dict[str, str] = {}
 
     def random_words(self, name: str) -> tuple[int, int]:
-        """Two numbers of 63 bits that a node of that name may seed a generator with."""
+        """Two 63-bit seeds for the generator of the node of that name."""
         words = np.random.SeedSequence([self.seed, *name.encode()]).generate_state(2, np.uint64)
         first, second = (int(word) >> 1 for word in words)
         return first, second
 
     def private_name(self, node: str) -> str:
-        """What the resource is called that only the node of that name asks for: its name with a number before it."""
+        """The name of a resource that only this node uses: a number and the name of the node."""
         return self._private.setdefault(node, f"_{len(self._private)}_{node}")
 
     def reset(self, container: str | None = None) -> None:
-        """Forgets what `container` holds, or, without one, everything including the random generators."""
+        """Removes the resources of `container`, or, without one, everything including the random generators."""
         if container is None:
             self.resources.clear()
             self.containers.clear()
@@ -161,23 +160,23 @@ class DeviceState:
         Raises InternalError, as TensorFlow does, when it exists with another element type.
         """
         key = (container or DEFAULT_CONTAINER, REFERENCE_VARIABLE_TYPE, name)
-        found = cast(Variable, self.resource(key, lambda: Variable(name, dtype, shape=shape)))
-        if found.dtype != dtype:
+        variable = cast(Variable, self.resource(key, lambda: Variable(name, dtype, shape=shape)))
+        if variable.dtype != dtype:
             raise InternalError(
-                f"Output 0 of type {dtype_name(make_ref(found.dtype))} does not match declared output type "
+                f"Output 0 of type {dtype_name(make_ref(variable.dtype))} does not match declared output type "
                 f"{dtype_name(make_ref(dtype))}; give variables of different types different names"
             )
-        return found
+        return variable
 
     def resource(self, key: ResourceKey, make: Callable[[], object] | None = None) -> Any:  # the caller knows the type
-        """The resource under `key`; one that is missing is made by `make`, or NotFoundError without one."""
-        found = self.resources.get(key)
-        if found is None:
+        """The resource under `key`; a missing one is made by `make`, or is a NotFoundError without `make`."""
+        resource = self.resources.get(key)
+        if resource is None:
             if make is None:
                 raise NotFoundError(self._missing(key))
             self.containers.add(key[0])
-            found = self.resources.setdefault(key, make())
-        return found
+            resource = self.resources.setdefault(key, make())
+        return resource
 
     def _missing(self, key: ResourceKey) -> str:
         container, type_name, name = key
@@ -187,7 +186,7 @@ class DeviceState:
 
     def generator(self, node: str, make: Callable[[], object]) -> Any:  # the caller knows the generator's type
         """The random generator of `node`, made by `make` on first use."""
-        found = self.generators.get(node)
-        if found is None:
-            found = self.generators.setdefault(node, make())
-        return found
+        generator = self.generators.get(node)
+        if generator is None:
+            generator = self.generators.setdefault(node, make())
+        return generator

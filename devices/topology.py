@@ -1,9 +1,7 @@
-"""How bytes get from one device to another: links, and the route between any two devices of a cluster.
+"""The links of a cluster, and the route between any two of its devices.
 
-Flows in: devices and the models of links that join them. Flows out: `Route`, the links a transfer occupies, with their
-common bandwidth and summed latency. Always holds: a link is one direction of one port, so both ways of a link work at
-the same time; the route between two devices is always the same one; a device of a kind that is not registered is
-refused when the topology is made.
+A link is one direction of one port, so both directions work at the same time. A transfer occupies all links of its
+route; it runs at the rate of the slowest, and their latencies add up.
 
     same device           nothing moves: the empty route
     CPU  -> CPU, one host  loopback
@@ -11,10 +9,9 @@ refused when the topology is made.
     GPU  -> GPU, one host  out of one peer port, into the other (NVLink) if both have one; else over both host links
     across hosts          [out of the GPU] out of the host's network port, into the other host's [into the GPU]
 
-CPU stands for every kind of device that computes in the memory of its host, GPU for every kind with memory of its own.
-The link of such a device is the rule for its kind, else that of its spec, else the default of its kind; a device for
-which all three say nothing has no route. A pair of devices may be given a link of its own, which then carries
-everything between the two.
+Here CPU means every kind of device that computes in the memory of its host, GPU every kind with memory of its own. The
+link of a GPU is the first of: the rule for its kind, the link of its spec, the default of its kind; without any of
+them it has no route. A rule for a pair of devices replaces the whole route between the two.
 """
 
 from __future__ import annotations
@@ -39,7 +36,7 @@ _DEFAULT_NETWORK = "25 Gb Ethernet"
 class Link:
     """One direction of one port: `source` and `destination` are device or host names, "network" between hosts.
 
-    `latency_ns` is that of a whole hop at its sending end, 0 at the receiving end of the same hop.
+    A hop through a switch or a network is two links: the sending one has the latency of the hop, the receiving one 0.
     """
 
     source: str
@@ -61,7 +58,7 @@ class Link:
 
 @frozen
 class Route:
-    """The links between two devices, in order; empty when nothing has to move."""
+    """The links between two devices, in order; empty when no bytes move."""
 
     links: tuple[Link, ...] = ()
 
@@ -72,26 +69,26 @@ class Route:
 
     @property
     def bandwidth_bytes_per_s(self) -> int | None:
-        """Bytes/s of the slowest link; None when nothing has to move."""
+        """Bytes/s of the slowest link; None when no bytes move."""
         return min((link.bandwidth_bytes_per_s for link in self.links), default=None)
 
     def occupied_ns(self, size_bytes: int) -> int:
-        """Nanoseconds for which a transfer occupies the links: bytes stream at the slowest one's rate."""
+        """Nanoseconds for which a transfer occupies the links: bytes / rate of the slowest."""
         bandwidth = self.bandwidth_bytes_per_s
         return 0 if bandwidth is None else transfer_ns(size_bytes, bandwidth)
 
     def transfer_ns(self, size_bytes: int) -> int:
-        """Nanoseconds until the last byte arrives, of a transfer that has the route to itself."""
+        """Nanoseconds until the last byte arrives, without other transfers on the route."""
         return self.occupied_ns(size_bytes) + self.latency_ns
 
 
 @frozen
 class LinkRules:
-    """Which model of link joins what.
+    """The models of the links of a cluster.
 
     `network` joins hosts, `loopback` devices of one host that compute in its memory. `hosts` and `peers` map kinds of
-    devices ("GPU") to what joins them to their host and to each other; a kind that is not there leaves the choice to
-    the spec of the device. `pairs` maps (device name, device name) to the link of just that pair, in both directions.
+    devices ("GPU") to the link to their host and to the link between them; for other kinds the spec of the device
+    decides. `pairs` maps (device name, device name) to the link of that pair, in both directions.
     """
 
     network: LinkSpec = Factory(lambda: link_spec(_DEFAULT_NETWORK))
@@ -102,7 +99,7 @@ class LinkRules:
 
 
 def joinable() -> dict[str, Callable[[LinkRules, LinkSpec], LinkRules]]:
-    """What a rule may join, as cluster files write it, and how a link for it enters the rules.
+    """The values of `between` in a cluster file -> a function that adds a link to rules.
 
     {"hosts": ..., "cpus": ..., "host-gpu": ..., "gpus": ...}, and so for every registered kind of device.
     """
@@ -133,10 +130,10 @@ def _peer_rule(kind: str) -> str:
 
 
 class Topology:
-    """The links of a cluster, made when first used, and the routes over them."""
+    """The links of a cluster and the routes over them; both are made at first use."""
 
     def __init__(self, devices: Iterable[Device], rules: LinkRules | None = None) -> None:
-        """Raises InvalidArgumentError for a device of an unknown kind, and for the link of a device that is missing."""
+        """Raises InvalidArgumentError for a device of an unknown kind, and for a rule for a device that is missing."""
         self.rules = rules or LinkRules()
         self._devices = {device.name: device for device in devices}
         for device in self._devices.values():
@@ -148,9 +145,9 @@ class Topology:
                 self._device(name)
 
     def route(self, src: str, dst: str, *, src_on_host: bool = False, dst_on_host: bool = False) -> Route:
-        """The route between two devices by full name; `..._on_host` when that end of a transfer is host memory.
+        """The route between two devices by full name; `..._on_host` when that end of a transfer is in host memory.
 
-        Raises InvalidArgumentError for a device that the cluster does not have, and for two devices that nothing joins.
+        Raises InvalidArgumentError for an unknown device, and for two devices that no links join.
         """
         key = src, dst, src_on_host, dst_on_host
         if key not in self._routes:
@@ -163,7 +160,7 @@ class Topology:
 
     def _device(self, name: str) -> Device:
         if name not in self._devices:
-            raise InvalidArgumentError(f"{name!r} is no device of this topology; it has {', '.join(self._devices)}")
+            raise InvalidArgumentError(f"{name!r} is not a device of this topology; it has {', '.join(self._devices)}")
         return self._devices[name]
 
     def _find(self, src: Device, dst: Device, src_on_host: bool, dst_on_host: bool) -> tuple[Link, ...]:
@@ -184,7 +181,7 @@ class Topology:
         return self._within_host(src, dst, leaves, enters)
 
     def _within_host(self, src: Device, dst: Device, leaves: bool, enters: bool) -> tuple[Link, ...]:
-        """The route in one machine; whether it `leaves` memory of the source's own, and `enters` such memory."""
+        """The route in one machine; does it leave own memory of the source, and enter own memory of the destination?"""
         if leaves and enters:
             out_port, in_port = self._peer(src), self._peer(dst)
             if out_port is not None and out_port == in_port:
@@ -218,7 +215,7 @@ class Topology:
 
 
 def _no_route(src: Device, dst: Device, stranded: Device) -> NoReturn:
-    """The error of two devices one of which has no link to its host."""
+    """Raises the error for two devices of which `stranded` has no link to its host."""
     pair = f'["{src.name}", "{dst.name}"]'
     raise InvalidArgumentError(
         f"there is no route from {src.name!r} to {dst.name!r}: nothing says how a {stranded.type} is linked to its "
@@ -229,11 +226,11 @@ def _no_route(src: Device, dst: Device, stranded: Device) -> NoReturn:
 
 
 def _check_kind(device: Device) -> None:
-    """InvalidArgumentError for a device of which nobody knows what links it has."""
+    """InvalidArgumentError for a device of a kind that is not registered, as its links are unknown."""
     kinds = cluster_kinds()
     if device.type not in kinds:
         raise InvalidArgumentError(
-            f"device {device.name!r} is of kind {device.type!r}, of which it is not known how it is linked to others; "
-            f"kinds are {' and '.join(kinds)}: give its spec the one that is linked as it is, or register the kind",
+            f"device {device.name!r} is of kind {device.type!r}, whose links to others are not known; "
+            f"known kinds are {' and '.join(kinds)}: give its spec the kind with such links, or register the kind",
             device=device.name,
         )

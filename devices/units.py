@@ -1,9 +1,8 @@
-"""Quantities as people write them -> plain integers in the one unit that the program uses for each dimension.
+"""Quantities with units as text -> integers in the one unit that the program uses for each dimension.
 
-Flows in: text such as "900 GB/s", "40 GiB", "5 us", "312 TFLOP/s", "85 %". Flows out: bytes, bytes/s, ns, FLOP/s as
-integers, a share as a float. Always holds: a quantity without a unit, with a unit of another dimension or with a unit
-spelled in another case is an error; nothing is rounded: what does not come out whole (half a byte) is an error too;
-so is what is far beyond any hardware, since it can only be a slip of the pen.
+"900 GB/s", "40 GiB", "5 us" and "312 TFLOP/s" become bytes/s, bytes, ns and FLOP/s; "85 %" becomes the float 0.85. A
+quantity without a unit, with a unit of another dimension or in another case is an error. Nothing is rounded: a result
+that is not whole (half a byte) is an error, and so is a value beyond any hardware, as it must be a typing error.
 
 Prefixes: k M G T P are powers of 1000, Ki Mi Gi Ti powers of 1024; B is a byte, b or bit is a bit (eight to a byte).
 """
@@ -37,10 +36,10 @@ def _parse(text: str, units: Mapping[str, Fraction], what: str, example: str) ->
         raise InvalidArgumentError(f"{text!r} is no {what}: it has no unit; write text such as {example!r}")
     if len(text) > _LONGEST:
         raise InvalidArgumentError(f"{text[:_LONGEST]!r}... is no {what}: it is too long; write it as in {example!r}")
-    found = _QUANTITY.fullmatch(text)
-    if found is None:
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
         raise InvalidArgumentError(f"{text!r} is no {what}; write a number and a unit, such as {example!r}")
-    number, unit = found.groups()
+    number, unit = match.groups()
     if unit is None:
         raise InvalidArgumentError(f"{text!r} is no {what}: it has no unit; write one, such as {example!r}")
     if unit not in units:

@@ -1,9 +1,7 @@
-"""The devices of a cluster that a session may use: so many of a kind, and those that filters let through.
+"""The devices of a cluster that a session may use: `device_count` and `device_filters` of its config.
 
-Flows in: a cluster, `device_count` and `device_filters` of a session's config. Flows out: a cluster with fewer devices,
-in their order, or the very same one. Always holds: the devices of the client's task pass every filter.
-
-The rules are those of TensorFlow 2.21: the first read from its local sessions, the second from its masters.
+The rules are those of TensorFlow 2.21: `capped` is what its local sessions do, `filtered` what its masters do. The
+devices of the client's task pass every filter.
 """
 
 from __future__ import annotations
@@ -19,13 +17,13 @@ from ..graph.ops.device_kinds import CPU
 from .cluster import Cluster
 from .device import Device
 
-_HOST = CPU.name  # what TensorFlow counts as the devices of a process
+_HOST = CPU.name  # TensorFlow requires one of this kind per process
 
 
 def capped(cluster: Cluster, counts: Mapping[str, int]) -> Cluster:
-    """The first devices of every task, at most `counts[kind]` of a kind; a count below 0 leaves out none but CPUs.
+    """The first devices of every task, at most `counts[kind]` of a kind; a count below 0 is no limit, except for CPUs.
 
-    Kinds are spelt as in device names; others than those of the cluster do not matter. Raises NotFoundError where no
+    Kinds are spelt as in device names; kinds that the cluster does not have are ignored. Raises NotFoundError when no
     CPU is left.
     """
     if counts.get(_HOST, 1) <= 0:
@@ -43,12 +41,12 @@ def capped(cluster: Cluster, counts: Mapping[str, int]) -> Cluster:
 
 
 def filtered(cluster: Cluster, filters: Iterable[str]) -> Cluster:
-    """The devices of the client's task, and those that fit one of the filters, if there are any.
+    """The devices of the client's task and those that match a filter; all devices if there are no filters.
 
-    A filter is a device name, full or in part, such as "/job:ps" or "/job:worker/task:1/device:GPU:0"; one that fits no
-    device is none the worse. Raises InvalidArgumentError for one that is no device name.
+    A filter is a device name, full or in part, such as "/job:ps" or "/job:worker/task:1/device:GPU:0"; it need not
+    match any device. Raises InvalidArgumentError for a filter that is no device name.
     """
-    wanted = []
+    patterns = []
     for text in filters:
         name = find_full_name(text)
         if name is None:
@@ -56,11 +54,11 @@ def filtered(cluster: Cluster, filters: Iterable[str]) -> Cluster:
                 f"Invalid device filter: {text}: ConfigProto.device_filters are device names, full or in part, such as "
                 '"/job:ps" or "/job:worker/task:1"'
             )
-        wanted.append(name)
-    if not wanted:
+        patterns.append(name)
+    if not patterns:
         return cluster
     own = cluster.client.task_name
-    return _part(cluster, [device for device in cluster if device.task_name == own or _fits(device, wanted)])
+    return _part(cluster, [device for device in cluster if device.task_name == own or _fits(device, patterns)])
 
 
 def _fits(device: Device, filters: Iterable[ParsedName]) -> bool:

@@ -1,9 +1,7 @@
-"""Models of devices and links that everybody means by the same name, each with where its numbers come from.
+"""The catalog: models of devices and links by name, each number with its source.
 
-Flows in: one TOML file a model, beside this module and in the folders given to `add_models`. Flows out: `DeviceSpec`
-and `LinkSpec` by name, and `provenance`, the value, source and date of every number. Always holds: every value in a
-file carries unit, source and date; a key that the model does not have is refused with the name it was probably meant to
-be.
+There is one TOML file per model, in this folder and in the folders given to `add_models`. Every value in a file has a
+unit, a source and a date; `provenance` returns them. An unknown key is an error that suggests the nearest known key.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from ..units import parse_bytes, parse_bytes_per_s, parse_flops_per_s, parse_ns,
 Parser = Callable[[str], int | float]
 T = TypeVar("T")
 
-# Key in a TOML file -> (field of the class, what reads the text). Units live in the text, so keys carry none.
+# Key in a TOML file -> (field of the class, parser of the text). Units are in the text, so keys have none.
 _DEVICE_VALUES: Mapping[str, tuple[str, Parser]] = {
     "memory": ("memory_bytes", parse_bytes),
     "memory_bandwidth": ("memory_bandwidth_bytes_per_s", parse_bytes_per_s),
@@ -49,7 +47,7 @@ _LINK_TEXTS = ("name",)
 
 @frozen
 class Sourced:
-    """One number of the catalog: what the file says, who says so, and when it was looked up (ISO date)."""
+    """One number of the catalog: its text, the source, and the date when it was looked up (ISO)."""
 
     value: str
     source: str
@@ -65,7 +63,7 @@ def check_keys(table: Mapping[str, object], allowed: list[str], where: str) -> N
 
 def structure(table: Mapping[str, object], cls: type[T], where: str) -> T:
     """`table` as an attrs class; InvalidArgumentError that names every wrong field."""
-    import cattrs  # here, as it takes longer to import than all our devices and only those who read a file need it
+    import cattrs  # late: importing it takes longer than the rest of devices/, and only reading files needs it
 
     converter = cattrs.Converter(forbid_extra_keys=True)
     try:
@@ -101,9 +99,9 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
     """The spec that a table of texts with units describes (an inline spec of a cluster file, or a file of the catalog).
 
     Keys: name, kind, memory, memory_bandwidth, host_memory, launch_overhead, the three efficiencies, host_link,
-    peer_link and peak_flops, a table of rates by family. Overhead and efficiencies are those assumed of the kind unless
-    given, which `assumed` of the spec then tells; a kind of which nothing is assumed needs them all. Raises
-    InvalidArgumentError, beginning with `where`, for everything else.
+    peer_link and peak_flops, a table of rates by family. A missing overhead or efficiency is the default of the kind,
+    and is then listed in the spec's `assumed`; it is an error if the kind has no such default. Raises
+    InvalidArgumentError, whose text begins with `where`, for a wrong table.
     """
     check_keys(table, [*_DEVICE_TEXTS, *_DEVICE_VALUES, "peak_flops"], where)
     for key in _NEEDED:
@@ -145,9 +143,9 @@ def link_spec_from(table: Mapping[str, Any], where: str) -> LinkSpec:
 def add_models(folder: Traversable) -> list[str]:
     """Adds the models of a folder, a `pathlib.Path` or a resource, to the catalog, and returns their names.
 
-    A file is called `device_*.toml` or `link_*.toml` and looks like those of this package, with a "name" of its own,
-    and a value, a source and a date for every number. Files that are there already may be added again. Raises
-    AlreadyExistsError where a name stands for another model, and what `device_spec` and `link_spec` raise.
+    The files are called `device_*.toml` and `link_*.toml` and look like those of this package: a "name" of their own,
+    and a value, a source and a date for every number. Adding the same file twice is allowed. Raises AlreadyExistsError
+    for the name of another model, and whatever `device_spec` and `link_spec` raise.
     """
     names = []
     for kind, read in (("link", link_spec), ("device", device_spec)):
@@ -162,7 +160,7 @@ def add_models(folder: Traversable) -> list[str]:
 
 
 def remove_models(names: Iterable[str]) -> None:
-    """Takes models out that `add_models` put in, as a test does; other names are left alone."""
+    """Removes models that `add_models` added (for tests); other names are ignored."""
     for name in names:
         for tables in _added.values():
             tables.pop(name, None)
@@ -175,7 +173,7 @@ _added: dict[str, dict[str, Mapping[str, Any]]] = {}
 
 @cache
 def _read(kind: str) -> Mapping[str, Mapping[str, Any]]:
-    """All models of a kind, "device" or "link", by the name they give themselves, in order of names."""
+    """All models of a kind ("device" or "link") by the `name` in their file, sorted."""
     return dict(sorted({**_tables_of(files(__name__), kind), **_added.get(kind, {})}.items()))
 
 

@@ -1,7 +1,7 @@
 """The one way from a GraphDef to the graph of each device: import, lower, place, prune, cut.
 
 stages.py    the stages, each a value that can be looked at, and the settings that they share
-rules.py     what the user's graph must keep to be cut and run
+rules.py     errors in the user's graph that are found before cutting
 cutting.py   all stages in one call
 """
 

@@ -1,4 +1,4 @@
-"""All stages in one call, for programs that want the graphs of the devices alone."""
+"""All stages of the pipeline in one call."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def cut(
 ) -> dict[str, Graph]:
     """The graph of each device that has a part in a request, by full name, in the order of the cluster.
 
-    They are the graphs that a session cuts for its first request, and what `partita.devices.timing.simulate` takes. The
+    The graphs equal those of the first request of a fresh session, and `partita.devices.simulate` takes them. The
     graph may be a GraphDef, its bytes, the path of its file, a `GraphBuilder` or a `Graph`; the cluster may be a text
-    such as "gpu:2" or the path of a file. With `inline` calls of functions are inlined, as a session does with
-    `optimizer_options.do_function_inlining`: only then can a graph that calls functions be simulated.
-    `allow_soft_placement` is what it is in a session's `config`.
+    such as "gpu:2" or the path of a file. With `inline` calls of functions are inlined, as in a session with
+    `optimizer_options.do_function_inlining`: a graph with calls can be simulated only then. `allow_soft_placement` is
+    that of a session's `config`.
 
-    Raises what importing, lowering and placing a graph raise, NotFoundError or InvalidArgumentError for names that do
-    not exist, and InvalidArgumentError for a graph that no session would run.
+    Raises whatever importing, lowering and placing a graph raise, NotFoundError or InvalidArgumentError for names that
+    do not exist, and InvalidArgumentError for a graph that no session would run.
     """
     pipeline = Pipeline(as_cluster(cluster), inline_calls=inline, allow_soft_placement=allow_soft_placement)
     placed = pipeline.read(graph_def).lower().place()

@@ -1,7 +1,6 @@
-"""What the graph of a request or of a call must keep, beyond what importing it has checked.
+"""Errors in the user's graph that are checked before it is cut, beyond those that importing finds.
 
-Flows in: a pruned graph, so that only nodes that are going to run are looked at: as in TensorFlow, others do no harm.
-Flows out: nothing, or the error for the user whose graph it is.
+The rules look at a pruned graph, so nodes that do not run are not checked, as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -19,10 +18,10 @@ from ...rendezvous.key import Key
 
 
 def check_runnable(graph: Graph) -> None:
-    """Raises InvalidArgumentError for the first of these that is found.
+    """Raises InvalidArgumentError for the first node that breaks a rule.
 
-    An edge between ports of different types, such as a feed where a node is to change a variable; an attr that its op
-    does not allow; a `_Send` or `_Recv` of the user's whose attrs spell no key.
+    The ports of every edge have the same type (a feed cannot replace the reference that an assignment needs); every
+    attr has a value that its op allows; the attrs of the user's own `_Send` and `_Recv` nodes make a valid key.
     """
     _check_input_types(graph)
     check_kinds(graph)
@@ -32,8 +31,8 @@ def check_runnable(graph: Graph) -> None:
 def _check_input_types(graph: Graph) -> None:
     """Refuses an edge between ports of different types.
 
-    The importer has checked the edges it made. Others come from functions that do not fit what calls them, and from
-    feeds, which are values even where a node wants the reference of a variable: elsewhere nothing can be wrong.
+    The importer has checked the edges that it made. New edges come only from inlined functions and from feeds (a feed
+    is a value, also where the node needs the reference of a variable), so other graphs are not looked at.
     """
     kinds, kind_of = graph.distinct_properties()
     if not len(graph.functions) and not any(is_ref(dtype) for kind in kinds for dtype in kind.input_types):
@@ -41,21 +40,22 @@ def _check_input_types(graph: Graph) -> None:
     edges = graph.edge_arrays()
     data = edges.dst_input > CONTROL_SLOT
     src, output, dst, port = (column[data] for column in (edges.src, edges.src_output, edges.dst, edges.dst_input))
-    given = PortTable([kind.output_types for kind in kinds]).at(kind_of[src], output)
-    wanted = PortTable([kind.input_types for kind in kinds]).at(kind_of[dst], port)
-    fits = (given == wanted) | (given - REF_OFFSET == wanted)  # a reference may be read by value
+    types_given = PortTable([kind.output_types for kind in kinds]).at(kind_of[src], output)
+    types_expected = PortTable([kind.input_types for kind in kinds]).at(kind_of[dst], port)
+    # A reference may be read by value.
+    fits = (types_given == types_expected) | (types_given - REF_OFFSET == types_expected)
     for at in np.flatnonzero(~fits).tolist():
         source, node = graph.node(int(src[at])), graph.node(int(dst[at]))
         raise InvalidArgumentError(
-            f"Input {port[at]} of node {node.name} was passed {dtype_name(int(given[at]))} from "
-            f"{source.name}:{output[at]} incompatible with expected {dtype_name(int(wanted[at]))}.",
+            f"Input {port[at]} of node {node.name} was passed {dtype_name(int(types_given[at]))} from "
+            f"{source.name}:{output[at]} incompatible with expected {dtype_name(int(types_expected[at]))}.",
             node=node.name,
             op=node.op,
         )
 
 
 def _check_keys(graph: Graph) -> None:
-    """Refuses a transfer that came with the graph and whose attrs spell no key."""
+    """Refuses a `_Send` or `_Recv` of the user's graph whose attrs make no valid key."""
     for kind in graph.distinct_properties()[0]:
         if kind.op_def.record.is_transfer and not isinstance(kind, TransferProperties):
             try:

@@ -2,12 +2,12 @@
 
     Imported --lower--> Lowered --place--> Placed --prune--> Pruned --cut--> Partitioned --optimise--> Partitioned
 
-Requests of sessions that place only what runs, and bodies of functions, are placed after they are pruned: Lowered
---prune--> Pruned --place--> Pruned --cut--> Partitioned. Over several tasks a master cuts by task (`cut_by_task`), and
-each worker cuts its share by device (`cut_share`).
+Sessions with `place_pruned_graph`, and calls of functions, prune before they place: Lowered --prune--> Pruned
+--place--> Pruned --cut--> Partitioned. Over several tasks a master cuts by task (`cut_by_task`), and each worker cuts
+its share by device (`cut_share`).
 
-A stage is its graph and what is known of it. Each step makes a new stage and leaves the old one as it is; a stage that
-is given rather than computed is made by its class: `Placed(pipeline, graph).prune(fetches=["y"])`.
+A stage holds a graph, and does not change: each step returns a new stage. To enter the pipeline in the middle, make the
+stage from its class: `Placed(pipeline, graph).prune(fetches=["y"])`.
 
     >>> b = GraphBuilder()
     >>> x = b.placeholder("x", "float32", ())
@@ -22,8 +22,8 @@ is given rather than computed is made by its class: `Placed(pipeline, graph).pru
     cut         on CPU:0:  _arg_x_0_0 -> _arg_x_0_0/_0 (a Send)      doubled/_3 (a Recv) -> y -> _retval_y_0_0
                 on CPU:1:  _arg_x_0_0/_1 (a Recv) -> doubled -> doubled/_2 (a Send)
 
-The numbers in `prefix/_N` are those of the pipeline's counter, which goes on from one request to the next: the names
-are TensorFlow's as long as requests come in the same order.
+The N of a name `prefix/_N` comes from a counter of the pipeline, which goes on from one request to the next. So the
+names equal TensorFlow's if the requests come in the same order.
 """
 
 from __future__ import annotations
@@ -57,35 +57,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """How all graphs and requests of one session, worker or command go from stage to stage.
+    """The settings of all graphs and requests of one session, worker or command, and the state between requests.
 
-    `new_name` makes `prefix/_N` of a prefix, `homes` tells where the stateful nodes are that have been placed request
-    by request: both are what one request leaves to the next, so a pipeline with another cluster in it goes on counting.
+    The state: `new_name` returns `prefix/_N` for a prefix, counting up; `homes` maps stateful nodes that were placed
+    for an earlier request to their devices. A copy of the pipeline with another cluster shares both.
     """
 
     cluster: Cluster
     inline_calls: bool = False
-    """whether calls of functions are put into the graph that has them"""
+    """whether calls of functions are inlined"""
     lower_control_flow: bool = True
     allow_soft_placement: bool = False
     optimisations: Optimisations = NO_OPTIMISATIONS
     schedule_receives: bool = False
-    """whether workers let a receive wait until it is needed soon"""
+    """whether workers delay receives until shortly before their tensor is needed"""
     should_cast: Callable[[Edge], DataType] | None = None
-    """as in `PartitionOptions`"""
+    """the element type to send an edge's tensor in, as in `PartitionOptions`"""
     new_name: Callable[[str], str] = field(default_factory=name_counter)
     homes: dict[str, str] = field(default_factory=dict)
 
     def read(self, source: GraphSource, on_read: Callable[[int], object] | None = None) -> Imported:
-        """Imports a graph; `on_read` hears of the progress. Raises as `graph_def_to_graph`."""
+        """Imports a graph; `on_read` is called with the number of bytes read so far. Raises as `graph_def_to_graph`."""
         return Imported(self, graph_def_to_graph(source, add_default_attrs=True, on_read=on_read))
 
     def prune_body(self, body: FunctionBody) -> Pruned:
-        """What a call of a function runs, lowered; calls in it stay calls. Raises as `body_graph`."""
+        """The lowered graph that a call of a function runs; calls in it stay calls. Raises as `body_graph`."""
         return Pruned(self, body_graph(body), body.argument_types, body.result_types, is_placed=False)
 
     def cut_share(self, share: GraphDef) -> Partitioned:
-        """Cuts by device what a master has cut out for the task that the cluster is; all of it is placed.
+        """Cuts by device the share that a master sent to this worker, whose task is the cluster; all of it is placed.
 
         With `schedule_receives` every node has its `_start_time`. Raises as `partition_within_task`,
         `add_control_edges` and `graph_def_to_graph`.
@@ -117,7 +117,7 @@ class Imported:
     graph: Graph
 
     def lower(self) -> Lowered:
-        """Conditionals and loops become nodes, and calls too if they are to be inlined; as `lower_functional`."""
+        """Replaces functional conditionals and loops by plain nodes, and inlines calls if the pipeline says so."""
         how = self.pipeline
         lowered = lower_functional(self.graph, inline_calls=how.inline_calls, control_flow=how.lower_control_flow)
         return Lowered(how, lowered)
@@ -125,13 +125,13 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A graph of plain nodes and of the calls that stay calls; nobody has said yet on which devices they are."""
+    """A graph of plain nodes and of calls that stay calls; nodes have requested devices only."""
 
     pipeline: Pipeline
     graph: Graph
 
     def place(self) -> Placed:
-        """Every node gets a device; raises as `place`."""
+        """Assigns a device to every node; raises as `place`."""
         graph = self.graph.clone()
         place(graph, self.pipeline.cluster, allow_soft_placement=self.pipeline.allow_soft_placement)
         return Placed(self.pipeline, graph)
@@ -144,7 +144,7 @@ class Lowered:
         *,
         by_rendezvous: bool = False,
     ) -> Pruned:
-        """As `Placed.prune`, for what is placed when it is known what runs."""
+        """As `Placed.prune`, for a request or call that is placed after pruning."""
         return _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, is_placed=False)
 
 
@@ -164,11 +164,11 @@ class Placed:
         by_rendezvous: bool = False,
         with_shapes: bool = False,
     ) -> Pruned:
-        """What is left for a request: feed and fetch nodes put in, and everything that leads to no fetch or target out.
+        """The client graph of a request: feed and fetch nodes added, nodes without a path to a fetch or target removed.
 
-        Feeds and fetches are `_Arg` and `_Retval` nodes, or `_Recv` and `_Send` nodes that meet the client at the
-        rendezvous. The graph knows the shapes of what is fed when asked to (`Graph.fed_shapes`): simulating wants them,
-        running does not. Raises as `rewrite_graph_for_execution`.
+        Feeds and fetches are `_Arg` and `_Retval` nodes, or with `by_rendezvous` `_Recv` and `_Send` nodes that meet
+        the client at the rendezvous. `with_shapes` fills in `Graph.fed_shapes`, which only simulation needs. Raises as
+        `rewrite_graph_for_execution`.
         """
         pruned = _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, is_placed=True)
         if with_shapes:
@@ -194,7 +194,7 @@ def _pruned(
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What a request or a call runs, in one piece, and the element types of what goes in and comes out, in order."""
+    """The client graph of a request, or the body of a call, with the element types of feeds and fetches in order."""
 
     pipeline: Pipeline
     graph: Graph
@@ -203,10 +203,10 @@ class Pruned:
     is_placed: bool = True
 
     def place(self, default_device: str = "") -> Pruned:
-        """The same with a device for every node that has none, if it was pruned before it was placed.
+        """Assigns a device to every node, if that was not done before pruning.
 
-        Of several devices that fit a node `default_device` is the best. Stateful nodes that the pipeline has placed for
-        an earlier request stay where they are, as what they hold is there. Raises as `place`.
+        Of several devices that fit a node, `default_device` ranks first. Stateful nodes that were placed for an earlier
+        request keep their device, because their state is there. Raises as `place`.
         """
         if self.is_placed:
             return self
@@ -225,9 +225,9 @@ class Pruned:
         return Partitioned(self.pipeline, split_graph(self.graph, self.pipeline._options()))
 
     def cut_by_task(self) -> dict[str, GraphDef]:
-        """The first of two levels, a master's: task -> what its worker is sent, for `Pipeline.cut_share`.
+        """Cuts by task, as a master does: task -> the share that its worker gets, for `Pipeline.cut_share`.
 
-        With `schedule_receives` every node says when it could start. Raises as `check_runnable` and
+        With `schedule_receives` every node gets an attr with its start time. Raises as `check_runnable` and
         `partition_by_task`.
         """
         check_runnable(self.graph)
@@ -239,13 +239,13 @@ class Pruned:
 
 @dataclass(frozen=True, slots=True)
 class Partitioned:
-    """The graph of each device that has a part in a request, by name, joined by Send and Recv nodes."""
+    """The graph of each device that takes part in a request, by device name, joined by Send and Recv nodes."""
 
     pipeline: Pipeline
     graphs: Mapping[str, Graph]
 
     def optimise(self, evaluator: Evaluator) -> Partitioned:
-        """Each graph optimised as the pipeline says; `evaluator` computes what can be known before anything runs."""
+        """Each graph optimised as the pipeline says; `evaluator` computes the values of constant nodes."""
         wanted = self.pipeline.optimisations
         return replace(self, graphs={name: optimize(part, wanted, evaluator) for name, part in self.graphs.items()})
 

@@ -1,9 +1,8 @@
-"""Which devices may run a node, best first.
+"""The devices that may run a node, best first.
 
-Flows in: the devices of a run; a `Constraint` (device names to respect, device types with a kernel). Flows out: names
-of the devices that fit. Always holds: devices are ranked by the priority of their kind (GPU before CPU), then those of
-the client's task, then by name as a string, so "...:10" goes before "...:2"; the device of whoever calls a function
-stands before all others when its body is placed; the first candidate is the placer's default.
+Devices are ranked by the priority of their kind (GPU before CPU), then those of the client's task, then by name as a
+string, so "...:10" comes before "...:2". When the body of a function is placed, the caller's device comes before all
+others. The first candidate is the placer's default.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ ANY = ParsedName()
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """Where a node, or a group of nodes that must stay together, may go.
+    """The devices that a node, or a group of colocated nodes, may have.
 
-    `requested` is what the author asked for, narrowed by `resource` (the requests of the variables in the group) and by
-    `assigned` (devices that are settled); `types` are the device types that have a kernel for every node, best first.
+    `requested` is the device that the author asked for, narrowed by `resource` (the requests of variables in the group)
+    and by `assigned` (devices assigned before); `types` are the device types with a kernel for every node, best first.
     """
 
     types: tuple[str, ...]
@@ -39,11 +38,11 @@ class Constraint:
     assigned: ParsedName = ANY
 
     def joined(self, other: Constraint, *, soft: bool) -> Constraint:
-        """What holds for two nodes that must share a device.
+        """The constraint of two nodes that must share a device.
 
-        Raises InvalidArgumentError where device names conflict; with `soft` a conflict of requested types or ids only
-        drops them, as far as variables and settled devices leave them open. `types` is empty when no device type runs
-        both.
+        Raises InvalidArgumentError when device names conflict. With `soft` conflicting requested types or ids are
+        dropped instead, unless variables or assigned devices set them. `types` is empty when no device type has kernels
+        for both.
         """
         assigned, resource = merge(self.assigned, other.assigned), merge(self.resource, other.resource)
         requested = merge(self.requested, other.requested, soft=soft)
@@ -55,9 +54,9 @@ class Constraint:
         )
 
     def following(self, source: Constraint, source_name: str, name: str) -> Constraint:
-        """This constraint made to follow the group that a reference or resource comes from: the source wins.
+        """This constraint, with the requested device of the group that the reference or resource comes from.
 
-        Raises InvalidArgumentError where settled devices or those of variables conflict.
+        Raises InvalidArgumentError when assigned devices or those of variables conflict.
         """
         for what, ours, theirs in (
             ("assigned", self.assigned, source.assigned),
@@ -89,7 +88,7 @@ def _specified(name: ParsedName, base: ParsedName) -> ParsedName:
 
 @dataclass(slots=True)
 class DeviceSet:
-    """The devices of a run, ranked, `default` before all others; `types` are their types, best first."""
+    """The devices of a run, ranked, `default` first; `types` are their types, best first."""
 
     names: Sequence[str]
     local_task: str = ""
@@ -104,7 +103,7 @@ class DeviceSet:
         for name, parts in parsed:
             if not parts.is_full:
                 raise InvalidArgumentError(
-                    f"{name!r} names no single device: job, replica, task, type and id must be set"
+                    f"{name!r} does not name a single device: job, replica, task, type and id must be set"
                 )
         self.ranked = sorted(parsed, key=self._rank)
         self.types = prioritized_types(str(parts.type) for _, parts in parsed)
@@ -124,27 +123,27 @@ class DeviceSet:
     def candidates(self, constraint: Constraint, *, soft: bool) -> list[str]:
         """Names of the devices that fit, best first; [] when none does.
 
-        With `soft`, when none does, the requested type and id are dropped as far as variables and settled devices leave
-        them open, and then as far as settled devices do.
+        With `soft`, when none fits, the requested type and id are dropped unless variables or assigned devices set
+        them; when still none fits, unless assigned devices set them.
         """
-        found = self.matching(constraint.requested, constraint.types)
-        if found or not soft:
-            return found
-        settled = constraint.assigned
+        names = self.matching(constraint.requested, constraint.types)
+        if names or not soft:
+            return names
+        assigned = constraint.assigned
         for keeps_type, keeps_id in (
             (
-                settled.type is not None or constraint.resource.type is not None,
-                settled.id is not None or constraint.resource.id is not None,
+                assigned.type is not None or constraint.resource.type is not None,
+                assigned.id is not None or constraint.resource.id is not None,
             ),
-            (settled.type is not None, settled.id is not None),
+            (assigned.type is not None, assigned.id is not None),
         ):
-            found = self.matching(_softened(constraint.requested, keeps_type, keeps_id), constraint.types)
-            if found:
+            names = self.matching(_softened(constraint.requested, keeps_type, keeps_id), constraint.types)
+            if names:
                 break
-        return found
+        return names
 
     def exists(self, name: str) -> bool:
-        """Whether `name`, in either spelling, is one of these devices."""
+        """Whether `name`, full or legacy full, is one of these devices."""
         parts = find_full_name(name)
         return parts is not None and any(parts == known for _, known in self.ranked)
 

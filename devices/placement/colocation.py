@@ -1,13 +1,11 @@
-"""Groups of nodes that must share a device.
+"""Groups of nodes that must share a device, each with the constraint that holds for all its members.
 
-Flows in: a graph, and a `Constraint` per node. Flows out: the groups, each with the constraint that holds for all its
-members. Always holds: the groups are the connected parts under four relations, joined in this order: an edge into a
-reference or resource input, by edge id; what a called function ties together; an entry "loc:@G" of the attr `_class`,
-by node id; and every node belongs to the group that bears its own name. Nodes that none of these touch appear in no
-group.
+Four relations join nodes, in this order: an edge into a reference or resource input, by edge id; nodes that a called
+function needs on one device; an entry "loc:@G" of the attr `_class`, by node id; and every node is in the group that
+has its own name. A node without any of these is in no group.
 
 The order matters only for which of two conflicting requests an error names, and for reference and resource edges, where
-the source's request wins over the consumer's.
+the source's request overrides the consumer's.
 """
 
 from __future__ import annotations
@@ -29,11 +27,11 @@ _PASSES_MANY_ON = "IdentityN"
 
 
 def needs_source_device(properties: NodeProperties, port: int) -> bool:
-    """Whether input `port` ties the node to the device of what it reads: references and resource handles do."""
+    """Whether the node must be on the device of its input `port`: true of references and resource handles."""
     dtype = properties.input_types[port]
     if not (is_ref(dtype) or dtype == DataType.RESOURCE):
         return False
-    # A called function may use its resources from several devices, and what only passes many tensors on has no home.
+    # A called function may use resources on several devices, and IdentityN may pass on resources of several devices.
     return properties.op_def.record.calls is not Calls.CALL and properties.op != _PASSES_MANY_ON
 
 
@@ -48,7 +46,7 @@ def group_names(properties: NodeProperties) -> list[str]:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """Nodes that share a device: ids in the order they joined, and the constraint that holds for all."""
+    """Nodes that share a device: ids in the order they joined, and their common constraint."""
 
     members: list[int]
     constraint: Constraint
@@ -56,10 +54,10 @@ class Group:
 
 
 class Colocation:
-    """Union-find over the nodes that have to share a device with another."""
+    """Union-find over the nodes that must share a device with another."""
 
     def __init__(self, graph: Graph, constraint_of: Callable[[int], Constraint], *, soft: bool) -> None:
-        """`constraint_of` gives what a node by itself may do; `soft` lets conflicting requests drop type and id."""
+        """`constraint_of` returns the constraint of a single node; `soft` drops type and id of conflicting requests."""
         self._graph = graph
         self._constraint_of = constraint_of
         self._soft = soft
@@ -67,14 +65,14 @@ class Colocation:
 
     @property
     def group_of(self) -> dict[int, Group]:
-        """The group by node id, for nodes that are in any."""
+        """Node id -> group, for nodes that are in one."""
         return self._group
 
     def join_edges(self, edges: EdgeArrays, positions: Sequence[int], inspected: Collection[int] = ()) -> None:
         """Joins the ends of those edges (by position in `edges`) that carry a reference or a resource handle.
 
-        `inspected` are calls whose functions say what is joined through them (`join_all`). Raises InvalidArgumentError
-        where the devices of two ends cannot be reconciled.
+        Edges out of `inspected` are left out: these are calls whose bodies decide what is joined (`join_all`). Raises
+        InvalidArgumentError when the devices of two ends conflict.
         """
         for i in positions:
             src, dst, port = int(edges.src[i]), int(edges.dst[i]), int(edges.dst_input[i])
@@ -94,9 +92,9 @@ class Colocation:
                 ) from None
 
     def join_all(self, nodes: Sequence[int], constraint: Constraint) -> None:
-        """Joins nodes that a called function ties together, `constraint` being what its body asks of them.
+        """Joins nodes that a called function needs on one device; `constraint` is that of its body.
 
-        Raises InvalidArgumentError where they cannot be reconciled.
+        Raises InvalidArgumentError when their devices conflict.
         """
         for node in nodes[1:]:
             self._join(nodes[0], node)
@@ -107,18 +105,18 @@ class Colocation:
     def join_classes(self, node_ids: Iterable[int]) -> None:
         """Joins nodes with a `_class` attr, given in ascending id, to the groups it names.
 
-        Raises InvalidArgumentError where requests conflict or no device type runs both; with `soft` such a node just
-        stays out of the group.
+        Raises InvalidArgumentError when requests conflict or no device type has kernels for both; with `soft` such a
+        node stays out of the group.
         """
         named = {node_id: group_names(self._graph.node_properties(node_id)) for node_id in node_ids}
-        wanted = {name for names in named.values() for name in names}
-        own = {node.id: name for name in wanted if (node := self._graph.find_node(name)) is not None}
+        group_names_in_use = {name for names in named.values() for name in names}
+        own = {node.id: name for name in group_names_in_use if (node := self._graph.find_node(name)) is not None}
         first: dict[str, int] = {}
         for node_id in sorted(named.keys() | own.keys()):
             for name in (*named.get(node_id, ()), self._name(node_id)):
-                leader = first.setdefault(name, node_id)
+                first_member = first.setdefault(name, node_id)
                 try:
-                    self._join(node_id, leader)
+                    self._join(node_id, first_member)
                 except InvalidArgumentError:
                     if not self._soft:
                         raise
@@ -133,7 +131,7 @@ class Colocation:
         return group
 
     def _join(self, x: int, y: int) -> None:
-        """Makes one group of two: that of higher rank, or else that of `x`, absorbs the other."""
+        """Merges two groups: the one of higher rank, or else that of `x`, absorbs the other."""
         kept, absorbed = self._find(x), self._find(y)
         if kept is absorbed:
             return
@@ -159,7 +157,7 @@ class Colocation:
 
 
 def colocation_node(name: str) -> str:
-    """How messages mark a node of a group: `{{colocation_node x}}`."""
+    """TensorFlow's notation for a node of a group in messages: `{{colocation_node x}}`."""
     return f"{{{{colocation_node {name}}}}}"
 
 

@@ -1,8 +1,8 @@
-"""What holds of a graph that has been placed.
+"""The rules of a placed graph, checked in tests.
 
-Every node has a device, one of those there are, of a kind that has a kernel for it. Without soft placement the device
-is one that the node asked for, unless its group decided; the nodes of a group that a `_class` attr names are on one
-device; and always those that a reference or a resource handle joins are.
+Every node has a device of the run, of a kind with a kernel for it. Nodes that a reference or a resource handle joins
+are on one device. Without soft placement a node that is in no group is on a device that it asked for, and the nodes of
+a `_class` group are on one device.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .node_kinds import kinds_of
 def check_placed(graph: Graph, settled: Ids, devices: DeviceSet, *, soft: bool) -> None:
     """Raises InternalError for the first rule of the placed stage that does not hold.
 
-    `settled` is the column of assigned devices from before, `soft` says whether placement was soft.
+    `settled` is the column of assigned devices before placement, `soft` says whether placement was soft.
     """
     stage = Stage("placed", graph)
     check_structure(stage)
@@ -42,11 +42,11 @@ def check_placed(graph: Graph, settled: Ids, devices: DeviceSet, *, soft: bool) 
 
 
 def _check_joined(stage: Stage) -> Mask:
-    """References and resources stay on their device; gives the nodes that one joins to another, by id."""
+    """Checks that references and resources stay on their device; returns a mask of the nodes that they join."""
     graph, edges = stage.graph, stage.edges
     kinds, kind_of = graph.distinct_properties()
     follows = np.array([any(needs_source_device(k, p) for p in range(len(k.input_types))) for k in kinds])
-    inspected = [call.id for call in calls_giving_resources(graph)]  # what their bodies say is not looked at here
+    inspected = [call.id for call in calls_giving_resources(graph)]  # their bodies decide, which are not looked at here
     joins = np.zeros(len(edges.id), np.bool_)
     for at in np.flatnonzero(stage.is_data & follows[kind_of[edges.dst]]).tolist():
         properties = graph.node_properties(int(edges.dst[at]))
@@ -66,7 +66,7 @@ def _check_joined(stage: Stage) -> Mask:
 
 
 def _check_classes(stage: Stage, devices: DeviceSet, nodes: Mask, *, strict: bool) -> Mask:
-    """Kernels are there, and the groups of `_class` are together; gives the nodes that are in such a group, by id."""
+    """Checks kernels and the groups of `_class`; returns a mask of the nodes that are in such a group."""
     graph = stage.graph
     kinds, kind_of = kinds_of(graph, devices.types)
     types = [_type(name) for name in graph.device_names()]
@@ -81,17 +81,17 @@ def _check_classes(stage: Stage, devices: DeviceSet, nodes: Mask, *, strict: boo
     has_class = np.array([k.has_class for k in kinds])[np.maximum(kind_column, 0)] & nodes
     for node in np.flatnonzero(has_class).tolist():
         for group in group_names(graph.node_properties(node)):
-            leader = graph.find_id(group)
-            leader = home.setdefault(group, node) if leader is None else leader
-            in_group[[node, leader]] = True
-            if strict and assigned[node] != assigned[leader]:
-                where = f"is on {graph.assigned_device(node)}, {group!r} on {graph.assigned_device(leader)}"
+            first_member = graph.find_id(group)
+            first_member = home.setdefault(group, node) if first_member is None else first_member
+            in_group[[node, first_member]] = True
+            if strict and assigned[node] != assigned[first_member]:
+                where = f"is on {graph.assigned_device(node)}, {group!r} on {graph.assigned_device(first_member)}"
                 raise stage.broken("colocated nodes are on one device", f"{stage.text(node)!r} {where}", node)
     return in_group
 
 
 def _check_requests(stage: Stage, nodes: Mask, *, soft: bool) -> None:
-    """Nodes that are in no group are where they ask to be; with soft placement in the task that they ask for."""
+    """Checks that nodes are on the requested device, or with soft placement in the requested task."""
     graph = stage.graph
     names = graph.device_names()
     asked, assigned = graph.requested_device_indices(), graph.assigned_device_indices()

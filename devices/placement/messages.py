@@ -1,7 +1,6 @@
-"""What the placer says when a node cannot be placed, in TensorFlow 2.21's words.
+"""Error texts of the placer.
 
-Flows in: the graph, the node, and what is known about where it may go. Flows out: text. Always holds: the first line is
-TensorFlow's; what follows may say more or less than TensorFlow does.
+The first line is TensorFlow 2.21's; the rest may differ from TensorFlow's.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def _unsupported(graph: Graph, node_id: int) -> str:
 
 
 def no_kernel(graph: Graph, node_id: int, devices: DeviceSet) -> str:
-    """That TensorFlow has no kernel for the node on any type of device there is."""
+    """The text for a node for which TensorFlow has a kernel on none of the device types."""
     properties = graph.node_properties(node_id)
     attrs = ", ".join(f"{name}={summarize_attr(properties.attrs.message(name))}" for name in properties.attrs)
     return (

@@ -1,8 +1,7 @@
-"""What the placer needs to know about nodes, once per kind of node.
+"""The facts that the placer needs about a node, once per kind of node.
 
-Flows in: the properties of all nodes of a graph. Flows out: a `Kind` by node id. Always holds: nodes with the same op
-that agree in the attrs which decide port types and kernels are of one kind, so that a hundred thousand constants with
-different values cost one look-up of kernels; values are not decoded.
+Two nodes are of one kind when they have the same op and agree in the attrs that decide port types and kernels. So a
+hundred thousand constants with different values need one look-up of kernels, and their values are not decoded.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from ...graph.ops.record import Calls, NodeClass
 from ...graph.ops.registry import OpSignature, find_op
 from .colocation import CLASS_ATTR, needs_source_device
 
-_KEY_TAG = 0x0A  # first byte of a serialised attr entry as anybody writes it; one byte of length and the name follow
+_KEY_TAG = 0x0A  # first byte of a serialised attr entry, as protobuf writers make it; then a length byte and the name
 _MAX_PLAIN_LENGTH = 0x80
 _CLASS_NAME = CLASS_ATTR.encode()
-_CALLS = (Calls.CALL, Calls.GRADIENT)  # loops and conditionals have kernels that say where they run
+_CALLS = (Calls.CALL, Calls.GRADIENT)  # these run anywhere; loops and conditionals have kernels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """One kind of node: device types with a kernel, best first, and the placer's rules that apply to it."""
+    """One kind of node: device types with a kernel, best first, and which rules of the placer apply to it."""
 
     types: tuple[str, ...]
     is_generator: bool
@@ -50,11 +49,11 @@ def kinds_of(graph: Graph, device_types: Sequence[str]) -> tuple[list[Kind], lis
         if unique.op_def not in relevant:
             relevant[unique.op_def] = _relevant_attrs(unique.op_def, device_types)
         key = unique.op_def, *_split(unique.entries, relevant[unique.op_def])
-        found = by_key.get(key)
-        if found is None:
-            found = by_key[key] = len(kinds)
+        position = by_key.get(key)
+        if position is None:
+            position = by_key[key] = len(kinds)
             kinds.append(_kind(unique, key[1], device_types))
-        index[unique] = found
+        index[unique] = position
     return kinds, list(map(index.__getitem__, properties))
 
 

@@ -1,19 +1,21 @@
-"""Gives every node a device, the way TensorFlow's placer does.
+"""The placer: assigns a device to every node, as TensorFlow 2.21's `Placer` does, with its messages.
 
-Flows in: a graph with requested (and perhaps assigned) devices, and the devices of the run. Flows out: the same graph,
-its column of assigned devices filled in. Always holds: a node goes to a device that fits its request, has a kernel for
-it, and that all nodes colocated with it share; assigned nodes stay where they are; a graph whose nodes all name an
-existing device in full, and agree with their groups, keeps exactly those.
+A node goes to a device that fits its request, has a kernel for it, and is shared by all nodes colocated with it. Nodes
+that are assigned already stay where they are. Of several devices the best is taken (see `candidates`), with two
+exceptions: an op that reads only the shape of its input goes to the device of the input; a node without inputs and with
+one output (a generator) is placed in a second pass, on the device of its consumers if they all share one.
 
-Where several devices fit, a node goes to the best one (see `candidates`), with two exceptions: an op that reads only
-the shape of its input goes where the input is; a node without inputs and with one output waits for a second pass and
-joins its consumers when they are all on one device.
+    node                       request            candidates         first pass    second pass
+    c = Const                  none               GPU:0 CPU:0                      CPU:0, as all its consumers are there
+    a = Add(x, c)              /device:CPU:0      CPU:0              CPU:0
+    s = Shape(a)               none               GPU:0 CPU:0        CPU:0, as its input is there
+    m = MatMul(a, a)           none               GPU:0 CPU:0        GPU:0
 
-A call whose results are resources is looked into: what reads a result is where the body has it, be that the device of
-an argument or one that the body asks for (`isolate_calls` makes room for that).
+For a call that returns resources the placer looks into the body of the function: consumers of a result go to the device
+where the body has the resource (`isolate_calls` makes room for that).
 
-Nodes are handled in bulk: candidates are worked out once per pair of node kind and requested device, or per colocation
-group. The rules and messages are those of TensorFlow 2.21's `Placer`.
+Nodes are handled in bulk: candidates are computed once per pair of node kind and requested device, or per colocation
+group. The nodes that share candidates are a slot.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ from .node_kinds import Kind, kinds_of
 _UNASSIGNED = 0
 Column = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
-_DEEPEST = 64  # calls inside calls that are looked into for resources they hand on; deeper ones tie nothing together
+_DEEPEST = 64  # nested calls that are searched for resources they return; deeper ones join no nodes
 
 
 def place(
@@ -55,11 +57,11 @@ def place(
 ) -> None:
     """Assigns a device to every node of `graph`, in place.
 
-    `devices` is a cluster or full device names; of several that fit a node, `default_device` is the best. With
-    `allow_soft_placement` a node whose request no device with a kernel fits goes to another device of the requested
+    `devices` is a cluster or full device names; of several that fit a node, `default_device` ranks first. With
+    `allow_soft_placement` a node that no requested device has a kernel for goes to another device of the requested
     task. Raises InvalidArgumentError for requests that are malformed or cannot be met and for ops without a kernel,
-    InternalError for assigned devices that do not exist, FailedPreconditionError without devices; the graph is
-    unchanged then.
+    InternalError for assigned devices that do not exist, FailedPreconditionError without devices. After an error the
+    graph is unchanged.
     """
     check_graph(graph)
     if isinstance(devices, Cluster):
@@ -80,7 +82,7 @@ def place(
 
 @dataclass(slots=True)
 class _Slot:
-    """Nodes that have the same candidates: of one kind and request, or of one group. `choices` are interned names."""
+    """Nodes with the same candidates: of one kind and request, or of one group. `choices` are device name indices."""
 
     constraint: Constraint
     group: Group | None = None
@@ -89,7 +91,7 @@ class _Slot:
 
 @dataclass(frozen=True, slots=True)
 class _Tie:
-    """Arguments and results of a function, by number, that its body has on one device, and what it asks of that."""
+    """Arguments and results of a function, by number, that its body needs on one device, and their constraint."""
 
     arguments: frozenset[int]
     results: frozenset[int]
@@ -97,7 +99,7 @@ class _Tie:
 
 
 def _places(slot: int, slots: Sequence[int]) -> frozenset[int]:
-    return frozenset(place for place, found in enumerate(slots) if found == slot)
+    return frozenset(place for place, other in enumerate(slots) if other == slot)
 
 
 class _Placer:
@@ -111,7 +113,7 @@ class _Placer:
         inside: frozenset[str] = frozenset(),
         ties: dict[bytes, list[_Tie]] | None = None,
     ) -> None:
-        """`inside` are the functions whose bodies are being looked into, `ties` what has been found in others."""
+        """`inside` are the functions whose bodies are being searched, `ties` the results for other functions."""
         self.graph = graph
         self.inside = inside
         self.ties: dict[bytes, list[_Tie]] = {} if ties is None else ties
@@ -134,14 +136,14 @@ class _Placer:
         self._place_generators(generators)
         self.graph.assign_devices(self.assigned.astype(np.int32))
 
-    # Who may go where
+    # Candidates
 
     def _has(self, flag: str) -> Mask:
         flags = np.array([getattr(kind, flag) for kind in self.kinds] + [False], np.bool_)
         return flags[self.kind]
 
     def _make_slots(self) -> None:
-        """One slot a pair of kind and device name, checked in the order of each pair's first node."""
+        """One slot per kind, requested and assigned device; errors name the first node of the first wrong slot."""
         names = len(self.graph.device_names())
         requested = self.graph.requested_device_indices().astype(np.int64)
         pair = (self.kind * names + requested) * names + self.assigned
@@ -202,10 +204,10 @@ class _Placer:
             self.slot[node_id] = slot_of[id(group)]
 
     def _look_into(self, call: Node, colocation: Colocation) -> None:
-        """Joins what a call reads and what reads its results as far as the body of the function ties them together.
+        """Joins inputs of a call and consumers of its results that the body of the function needs on one device.
 
-        The body is looked at as it will run, lowered. TensorFlow looks at it as it is written, where a loop ties all
-        its variables together, and refuses some graphs for that.
+        The body is looked at after lowering. TensorFlow looks at it before, where a loop joins all its variables, and
+        therefore refuses some graphs.
         """
         for tie in self._ties_of(call):
             nodes = [e.src.id for e in call.in_edges() if not e.is_control and e.dst_input in tie.arguments]
@@ -213,19 +215,19 @@ class _Placer:
             colocation.join_all(nodes, tie.constraint)
 
     def _ties_of(self, call: Node) -> list[_Tie]:
-        """What the function of a call ties together; looked for once, however often it is called."""
+        """Which arguments and results of a call share a device; computed once per function."""
         library = self.graph.functions
         function = called_function(call.properties, library)
         if function is None or function.name in self.inside or len(self.inside) == _DEEPEST:
             return []
         key = function.SerializeToString(deterministic=True)
-        found = self.ties.get(key)
-        if found is None:
+        ties = self.ties.get(key)
+        if ties is None:
             body = instantiate_call(library, function)
-            found = self._ties_in(body, self.inside | {function.name})
-            if not library.may_call_itself(function.name):  # else it depends on where the walk has begun
-                self.ties[key] = found
-        return found
+            ties = self._ties_in(body, self.inside | {function.name})
+            if not library.may_call_itself(function.name):  # else the answer depends on where the search began
+                self.ties[key] = ties
+        return ties
 
     def _ties_in(self, body: FunctionBody, inside: frozenset[str]) -> list[_Tie]:
         graph = lower_functional(body.graph)
@@ -244,7 +246,7 @@ class _Placer:
         ]
 
     def _choices(self, node_id: int) -> list[int]:
-        """Interned names of the devices that the node may go to, best first; never empty."""
+        """Device name indices of the candidates, best first; raises when there are none."""
         slot: _Slot = self.slots[self.slot[node_id]]
         if slot.choices is None:
             names = self.devices.candidates(slot.constraint, soft=self.soft)
@@ -258,7 +260,7 @@ class _Placer:
     # The two passes
 
     def _place_first(self, nodes: Mask) -> None:
-        """All but generators, in ascending id: the default, or the device of the input whose shape is read."""
+        """All but generators: the default, or for readers of a shape the device of their input, in ascending id."""
         self._assign_defaults(np.flatnonzero(nodes))
         metadata = np.flatnonzero(nodes & self._has("is_metadata"))
         if not metadata.size:
@@ -279,7 +281,12 @@ class _Placer:
         self.assigned[node_ids] = defaults[self.slot[node_ids]]
 
     def _place_generators(self, nodes: Mask) -> None:
-        """Nodes without inputs and with one output: where all their consumers are, if they may go there."""
+        """Nodes without inputs and with one output: on the device of all their consumers, if it is a candidate.
+
+        As a loop: for each generator in ascending id, if the devices of its consumers (those of generators with a
+        higher id are not known yet) are one device and that is a candidate, take it, else the default. Generators that
+        feed other generators are rare and go through that loop; the others are done as columns.
+        """
         node_ids = np.flatnonzero(nodes)
         if not node_ids.size:
             return
@@ -292,12 +299,15 @@ class _Placer:
         self.assigned[node_ids[joins]] = target[joins]
         for node_id in node_ids[waits[node_ids]].tolist():
             consumers = [self.graph.edge_ends(edge)[2] for edge in self.graph.out_edge_ids(node_id)]
-            found = {_UNASSIGNED if nodes[i] and i > node_id else int(self.assigned[i]) for i in consumers}
-            if len(found) == 1 and found <= set(self._choices(node_id)):
-                self.assigned[node_id] = found.pop()
+            consumer_devices = {_UNASSIGNED if nodes[i] and i > node_id else int(self.assigned[i]) for i in consumers}
+            if len(consumer_devices) == 1 and consumer_devices <= set(self._choices(node_id)):
+                self.assigned[node_id] = consumer_devices.pop()
 
     def _consumer_devices(self, generators: Mask) -> tuple[Column, Column, Mask]:
-        """By node id: lowest and highest device index among its consumers, and whether one of them is a generator."""
+        """By node id: lowest and highest device index of its consumers, and whether a consumer is a generator.
+
+        Lowest == highest says that all consumers share a device, without a set per node.
+        """
         edges = self.graph.edge_arrays()
         mine = generators[edges.src]
         src, dst = edges.src[mine], edges.dst[mine]
@@ -311,12 +321,12 @@ class _Placer:
         return low, high, waits
 
     def _first_of_slots(self, node_ids: npt.NDArray[np.intp]) -> list[int]:
-        """The first node of each slot that some nodes have: errors name the first node that they are found at."""
+        """The first node of each slot of these nodes, which is the one that errors name."""
         first: list[int] = node_ids[first_seen(self.slot[node_ids]).first].tolist()
         return first
 
     def _allowed(self, node_ids: npt.NDArray[np.intp]) -> Mask:
-        """Per slot and interned device name, whether the nodes may go there; only for slots of those nodes."""
+        """[slot, device index] -> whether it is a candidate; filled in only for the slots of these nodes."""
         chosen = {int(self.slot[node_id]): self._choices(node_id) for node_id in self._first_of_slots(node_ids)}
         allowed = np.zeros((len(self.slots), len(self.graph.device_names())), np.bool_)
         for slot, choices in chosen.items():

@@ -1,4 +1,4 @@
-"""Virtual time: op costs, the simulated cluster, and the timeline it produces."""
+"""Virtual time: op costs, the simulated cluster, and the timeline of a step."""
 
 from .cost_source import CostSource, OpCost, RooflineSource
 from .simulate import simulate

@@ -1,8 +1,8 @@
-"""Which buffers a simulated step holds, and for how long.
+"""The buffers of a simulated step, and how long each is in use.
 
-Flows in: `Work` and the log of its run. Flows out: one `Buffer` per output that has memory of its own. Always holds: a
-buffer lives from the start of its producer (of its transfer, where it was received) to the end of the last op that
-reads it or a view of it, and at least until its producer ends; constants and variables live for the whole step.
+A buffer lives from the start of its producer (of the transfer, for a received tensor) to the end of the last op that
+reads it or a view of it, and at least until its producer ends. Constants and variables live for the whole step. An
+output that is a view of another tensor has no buffer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .log import StepLog
 from .work import Duty, Work
 
 _WHOLE_STEP = (NodeClass.CONSTANT, NodeClass.VARIABLE)
-_VARIABLE_HANDLE = "VarHandleOp"  # which stands for the variable behind it
+_VARIABLE_HANDLE = "VarHandleOp"  # counted as the variable that the handle refers to
 
 Output = tuple[int, int]  # joint node number, output
 
@@ -41,7 +41,7 @@ def buffers_of(work: Work, log: StepLog, cluster: Cluster) -> list[Buffer]:
 
 
 def _last_uses(work: Work, log: StepLog) -> dict[Output, int]:
-    """Outputs with a buffer of their own -> when the last reader ends."""
+    """Outputs with a buffer of their own -> end of the last reader, in ns."""
     graph, end_ns = work.graph, log.end_ns
     roots = _roots(work)
     last_use = {root: end_ns[root[0]] for root in set(roots.values())}
@@ -58,7 +58,7 @@ def _last_uses(work: Work, log: StepLog) -> dict[Output, int]:
 
 
 def _roots(work: Work) -> dict[Output, Output]:
-    """Every live output -> the output whose buffer it is: its own, or through views that of another node."""
+    """Every live output -> the output whose buffer it uses: itself, or for views an output of another node."""
     graph = work.graph
     roots: dict[Output, Output] = {}
     for n in graph.order():
@@ -76,7 +76,7 @@ def _roots(work: Work) -> dict[Output, Output]:
 
 
 class _Memories:
-    """Place and bytes of every output of a node, worked out once per distinct properties, shapes and device."""
+    """Memory and bytes of every output of a node, computed once per distinct properties, shapes and device."""
 
     def __init__(self, work: Work, cluster: Cluster) -> None:
         self._work = work
@@ -87,16 +87,16 @@ class _Memories:
         """One (place, bytes) per output of node `n`."""
         work = self._work
         key = id(work.graph.properties[n]), work.shapes[n], work.device[n]
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._outputs(n)
-        return found
+        outputs = self._known.get(key)
+        if outputs is None:
+            outputs = self._known[key] = self._outputs(n)
+        return outputs
 
     def _outputs(self, n: int) -> list[tuple[Place, int]]:
         properties, device_type = self._work.graph.properties[n], self._types[self._work.device[n]]
         dims, types = list(self._work.shapes[n]), list(properties.output_types)
         is_handle = properties.op == _VARIABLE_HANDLE
-        if is_handle:  # the handle is on the host and small: what counts is the variable behind it, which is not
+        if is_handle:  # the handle is small and on the host; count the variable that it refers to
             dims, types = [tuple(size or 1 for size in properties.attrs["shape"] or ())], [properties.attrs["dtype"]]
         has_one_memory = is_handle or not device_kind(device_type).own_memory
         on_host = [False] * len(types) if has_one_memory else memory_types(properties, device_type)[1]

@@ -1,16 +1,15 @@
-"""The simulated machines: one simpy process a compute stream, callbacks for transfers over links.
+"""The simulated machines: a simpy process per compute stream, callbacks for transfers over links.
 
-Flows in: `Work`. Flows out: a `StepLog` of what started when and why, in the order it was settled. Always holds: a
-stream runs one op at a time and a link carries one transfer at a time, first come first served; a node starts no
-earlier than all it waits for has ended; nothing waits while what it needs is free.
+A stream runs one op at a time and a link carries one transfer at a time, first come first served. A node starts when
+all its inputs are there and its stream or links are free.
 
-An instant has two halves. First all that ends at it ends, and releases what waited; then streams and links pick new
-work. Tie-break: of the ready nodes a stream takes the one that was ready first, of those that were ready at the same
-instant the one with the lowest joint number (order of partitions, then node id); links serve transfers in the same
-order. So the outcome depends on the work alone, not on the order in which simpy happens to handle simultaneous events.
+An instant has two halves. First everything that ends then ends, and releases the nodes that waited for it; then streams
+and links take new work. Tie-break: a stream takes the ready node that became ready first, and of those that became
+ready at the same instant the one with the lowest joint number (order of partitions, then node id); links take transfers
+in the same order. So the result does not depend on the order in which simpy handles simultaneous events.
 
 A transfer occupies all links of its route at once, from when the last of them is free, for bytes / slowest rate. Then
-the links take the next one, while what was sent arrives after the latency of the route: n messages of s bytes that wait
+the links take the next transfer, while the bytes arrive after the latency of the route: n messages of s bytes that wait
 for one link have arrived after latency + n * s / rate.
 """
 
@@ -31,13 +30,13 @@ _LATE = EventPriority(2)  # after simpy's NORMAL: the second half of an instant
 
 
 def _call(event: Event, callback: Callable[[Event], None]) -> None:
-    """Has `callback` called when the event happens."""
-    if event.callbacks is not None:  # None only for an event that is over
+    """Adds a callback to an event."""
+    if event.callbacks is not None:  # None after the event
         event.callbacks.append(callback)
 
 
 class _Late(Event):
-    """Once triggered, happens in the second half of that instant."""
+    """An event that happens in the second half of the instant in which it is triggered."""
 
     def trigger_late(self) -> _Late:
         """Schedules the event for the end of the present instant."""
@@ -48,7 +47,7 @@ class _Late(Event):
 
 
 class _Stream:
-    """The compute stream of one device: a heap of ready nodes and the process that works it off."""
+    """The compute stream of one device: a heap of ready nodes and the process that runs them."""
 
     __slots__ = ("last", "machines", "ready", "wake")
 
@@ -59,14 +58,14 @@ class _Stream:
         self.last = -1  # the event that occupied the stream last
 
     def push(self, key: int) -> None:
-        """Makes a node ready; a stream that idles looks for work at the end of the instant."""
+        """Adds a ready node; an idle stream looks for work in the second half of the instant."""
         heappush(self.ready, key)
         if self.wake is not None:
             wake, self.wake = self.wake, None
             wake.trigger_late()
 
     def process(self) -> Generator[Event, None, None]:
-        """Takes nodes in the stated order, for ever; simpy drops the process when no event is left."""
+        """Runs ready nodes in the order of the tie-break; never returns: simpy drops it when no event is left."""
         machines, ready, log = self.machines, self.ready, self.machines.log
         env, count, released_by = machines.env, len(machines.work.graph), machines.released_by
         durations = [cost.time_ns for cost in machines.work.cost]
@@ -75,7 +74,7 @@ class _Stream:
                 self.wake = _Late(env)
                 yield self.wake
             elif env.peek() <= env.now:
-                # Something else still ends at this instant, and may release an earlier node.
+                # Another event of this instant may still release a node that goes first.
                 yield _Late(env).trigger_late()
             since, node = divmod(heappop(ready), count)
             now, duration = machines.now(), durations[node]
@@ -102,7 +101,7 @@ class SimulatedCluster:
             for device, duty in zip(work.device, work.duty, strict=True)
         ]
         self._requests: list[int] = []  # receives that became ready in this instant
-        self._free_at = [(0, -1)] * len(work.links)  # per link: from when it is free, and the event that occupies it
+        self._free_at = [(0, -1)] * len(work.links)  # per link: when it becomes free, and the event that occupies it
 
     def run(self) -> None:
         """Simulates the step; raises InternalError when nodes are left over."""
@@ -110,28 +109,28 @@ class SimulatedCluster:
             self.env.process(stream.process())
         self._release([(node, -1) for node, waits in enumerate(self.work.waits) if not waits])
         self.env.run()
-        left = self.log.left_over()
-        if left:
-            name = self.work.graph.names[left[0]]
-            raise InternalError(f"{len(left)} nodes never became ready in the simulation", node=name)
+        stuck = self.log.left_over()
+        if stuck:
+            name = self.work.graph.names[stuck[0]]
+            raise InternalError(f"{len(stuck)} nodes never became ready in the simulation", node=name)
 
     def now(self) -> int:
         """Nanoseconds since the start of the step: a whole number, as all durations are."""
         return int(self.env.now)
 
     def finish(self, node: int, event: int) -> None:
-        """The node has ended now, as that event: releases what waited for nothing else."""
+        """Ends a node now; `event` is its number in the log. Releases the nodes that waited only for it."""
         released: list[tuple[int, int]] = []
         self._count_down(node, event, released)
         if released:
             self._release(released)
 
     def _count_down(self, node: int, event: int, released: list[tuple[int, int]]) -> None:
-        """Counts the end of a node down in all that wait for it; `released` gets those that wait for nothing more."""
+        """Lowers the count of every node that waits for `node`; appends those that reach 0 to `released`."""
         waits = self._waits
         for target in self.work.after[node]:
-            left = waits[target] = waits[target] - 1
-            if not left:
+            waiting = waits[target] = waits[target] - 1
+            if not waiting:
                 released.append((target, event))
         for merge in self.work.into_merges.get(node, ()):
             if merge in self._open_merges:
@@ -141,7 +140,7 @@ class SimulatedCluster:
                     released.append((merge, event))
 
     def _release(self, released: list[tuple[int, int]]) -> None:
-        """Hands ready nodes to streams and links; free ones pass at once, and so on from there."""
+        """Gives ready nodes to streams and links; free nodes end at once and release others."""
         duties, routes, log = self.work.duty, self.work.routes, self.log
         now, count = self.now(), len(self.work.graph)
         while released:
@@ -165,19 +164,21 @@ class SimulatedCluster:
         self._requests.append(node)
 
     def _start_transfers(self, _: Event) -> None:
-        """All requests of this instant, lowest receive first, each onto its links as soon as all of them are free."""
+        """Starts the transfers requested at this instant, lowest receive first, each when all its links are free."""
         requests, self._requests = sorted(self._requests), []
         now, free_at = self.now(), self._free_at
         for node in requests:
             links = self.work.links_of[node]
             free, occupant = max([free_at[link] for link in links])
-            start = max(now, free)
-            left = start + self.work.occupied_ns[node]
-            arrives = left + self.work.latency_ns[node]
-            copy = self.log.record_copy(node, start, arrives, self.released_by[node] if start == now else occupant)
+            start_ns = max(now, free)
+            sent_ns = start_ns + self.work.occupied_ns[node]
+            arrives_ns = sent_ns + self.work.latency_ns[node]
+            copy = self.log.record_copy(
+                node, start_ns, arrives_ns, self.released_by[node] if start_ns == now else occupant
+            )
             for link in links:
-                free_at[link] = left, copy
-            _call(Timeout(self.env, arrives - now), partial(self._arrive, node, copy))
+                free_at[link] = sent_ns, copy
+            _call(Timeout(self.env, arrives_ns - now), partial(self._arrive, node, copy))
 
     def _arrive(self, node: int, copy: int, _: Event) -> None:
         self.finish(node, self.log.record_arrival(node, copy))

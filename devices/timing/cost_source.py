@@ -1,13 +1,8 @@
-"""Where op times come from: the seam between the simulated cluster and what is known of real hardware.
+"""The source of op times: from properties, shapes and a device to a time in whole nanoseconds.
 
-Flows in: what an op is (properties), the shapes of its inputs and outputs, and the device it runs on. Flows out:
-`OpCost`, a time in whole nanoseconds that says where it came from. Always holds: a source answers the same question
-with the same cost; on a device with higher rates, and for shapes that need fewer operations and bytes, no op takes
-longer.
-
-The first source is the roofline (Williams, Waterman, Patterson: Roofline, CACM 52/4, 2009): an op is bound by
-arithmetic or by memory, whichever takes longer, and pays the launch of its kernel. Another source only has to have
-`cost`.
+The built-in source is the roofline (Williams, Waterman, Patterson: Roofline, CACM 52/4, 2009): an op takes the longer
+of its arithmetic and its memory traffic, plus the launch of its kernel. Another source only needs a method `cost`;
+equal questions must have equal answers, and higher rates, fewer operations and fewer bytes must not make an op slower.
 """
 
 from __future__ import annotations
@@ -35,7 +30,7 @@ Provenance = Literal["measured", "fitted", "roofline", "assumed", "free"]
 
 
 class OpProperties(Protocol):
-    """What a cost source reads of a node: `graph.NodeProperties` has it all."""
+    """The properties of a node that a cost source reads; `graph.NodeProperties` has them."""
 
     @property
     def op(self) -> str:
@@ -59,7 +54,7 @@ class OpProperties(Protocol):
 
 
 class OpCost(NamedTuple):
-    """Time of one run of an op, the work behind it, and where the time comes from."""
+    """Time of one run of an op, its operations and bytes, and the source of the time."""
 
     time_ns: int
     flops: int
@@ -68,12 +63,12 @@ class OpCost(NamedTuple):
 
 
 class CostSource(Protocol):
-    """Whatever can say how long an op takes on a device."""
+    """Returns how long an op takes on a device."""
 
     def cost(
         self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> OpCost:
-        """The cost of one run; shapes have no unknown sizes."""
+        """The cost of one run; all sizes in the shapes are known."""
         ...
 
 
@@ -83,35 +78,35 @@ def ceil_ns(amount: int, rate_per_s: int) -> int:
 
 
 class RooflineSource:
-    """max(operations / achieved rate, bytes / achieved bandwidth) + launch overhead, nothing for ops that cost no time.
+    """max(operations / achieved rate, bytes / achieved bandwidth) + launch overhead; 0 for free ops.
 
-    Answers are kept per (properties object, shapes, spec object), so a graph whose equal nodes share their properties
-    is costed once per distinct op.
+    Costs are cached per (properties object, shapes, spec object): nodes that share their properties need one
+    computation.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, tuple[Dims, ...], tuple[Dims, ...], int], OpCost] = {}
-        self._kept: dict[int, object] = {}  # keeps the objects of `_known` alive, so that no id is used twice
+        self._kept: dict[int, object] = {}  # keeps the objects alive whose ids are keys of `_known`
 
     def cost(
         self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> OpCost:
         """The roofline time of one run."""
         key = id(properties), inputs, outputs, id(spec)
-        found = self._known.get(key)
-        if found is None:
+        cost = self._known.get(key)
+        if cost is None:
             self._kept[id(properties)], self._kept[id(spec)] = properties, spec
-            found = self._known[key] = roofline(context(properties, inputs, outputs), spec)
-        return found
+            cost = self._known[key] = roofline(context(properties, inputs, outputs), spec)
+        return cost
 
     def explain(
         self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
     ) -> str:
-        """Formula, numbers and source of the cost, in one line."""
+        """The formula of the cost with its numbers, in one line."""
         c = context(properties, inputs, outputs)
         cost, matrix, dtype = roofline(c, spec), is_matrix(c.op), rate_type(c)
         if cost.provenance == "free":
-            return f"{c.op}: 0 ns: it only passes on what exists"
+            return f"{c.op}: 0 ns: it only passes tensors on"
         family = spec.family(dtype, matrix=matrix)
         return (
             f"{c.op} on {spec.name}: {cost.time_ns} ns = max({cost.flops} operations / "
@@ -129,7 +124,7 @@ def context(properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[D
 
 
 def rate_type(c: CostContext) -> DataType:
-    """The element type whose rate an op runs at: that of its largest sized input, else that of its output."""
+    """The element type whose rate an op runs at: that of its largest input, or of its output if it has none."""
     sized = [i for i, dtype in enumerate(c.input_types) if item_size(dtype)]
     if sized:
         return c.input_types[max(sized, key=lambda i: (c.bytes_in(i), -i))]
@@ -144,7 +139,7 @@ def roofline(c: CostContext, spec: DeviceSpec) -> OpCost:
     try:
         flops, moved = flops_of(c), bytes_of(c)
     except InvalidArgumentError:
-        # Sizes that were assumed before the op need not fit it: count what can be counted, and say so.
+        # Assumed sizes need not fit the op: count bytes and output elements, and mark the cost as assumed.
         flops, moved, provenance = elements_written(c), input_bytes(c) + output_bytes(c), "assumed"
     compute_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=is_matrix(c.op)))
     memory_ns = ceil_ns(moved, spec.achieved_bytes_per_s)
@@ -152,7 +147,7 @@ def roofline(c: CostContext, spec: DeviceSpec) -> OpCost:
 
 
 def copy_time_estimate(size_bytes: int, network_latency_millis: float, estimated_gbps: float) -> int:
-    """Microseconds to copy bytes, as TensorFlow's static cost model has it: the float sum, cut to a whole number.
+    """Microseconds to copy bytes in TensorFlow's static cost model: the float sum, cut to a whole number.
 
     bytes / (gbps * 1000 / 8) + latency * 1000 (CostModel::CopyTimeEstimate).
     """
@@ -161,7 +156,7 @@ def copy_time_estimate(size_bytes: int, network_latency_millis: float, estimated
 
 
 def computation_time_estimate(math_ops: int) -> int:
-    """Microseconds of arithmetic, as TensorFlow's static cost model has it: a thousand operations each, cut to a whole.
+    """Microseconds of arithmetic in TensorFlow's static cost model: a thousand operations each.
 
     Cut towards zero, as C++ divides (CostModel::ComputationTimeEstimate).
     """

@@ -1,8 +1,7 @@
-"""What a simulated step is fed: shapes or values by name, checked against the partitions.
+"""The feeds of a simulated step: shapes or values by tensor name, checked against the partitions.
 
-Flows in: what the caller gave, by tensor name, or by tensor of a `GraphBuilder`. Flows out: the same by name, a tuple
-for a shape, an array for a value. Always holds: a feed that the graph says cannot be (another type, another shape, a
-tensor that the partitions were not cut for) is an error; nothing is converted.
+A feed with another type or shape than its tensor, or of a tensor that the partitions were not cut for, is an error. No
+value is converted.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ from ...graph.tensor import MOST_ELEMENTS
 from ...graph.tensor_id import TensorId, parse_tensor_name
 
 _TEXT_KINDS = "OSU"
-_NUMBERS = (bool, int, float, complex)  # of Python: as in numpy they take on the type of where they go
+_NUMBERS = (bool, int, float, complex)  # of Python: as in numpy they may be of any element type
 _VALUES = (np.ndarray, np.generic, *_NUMBERS, bytes, str)
 
 
 def checked_feeds(feeds: Mapping[Any, object], graph: JoinedGraph) -> dict[str, Shape | Array]:  # Any: a `Name`
-    """The feeds of a step by name; InvalidArgumentError for the first that cannot be, with what the graph wants."""
+    """The feeds of a step by name: a tuple for a shape, an array for a value. InvalidArgumentError for a wrong one."""
     if not isinstance(feeds, Mapping):
         raise InvalidArgumentError(
-            f"feeds: {type(feeds).__name__} is no mapping from tensors to shapes or arrays; "
+            f"feeds: {type(feeds).__name__} is not a mapping from tensors to shapes or arrays; "
             'write for example {"x": (32, 224, 224, 3)}'
         )
     nodes, numbers = feed_nodes(graph), {name: n for n, name in enumerate(graph.names)}
     seen: set[TensorId] = set()
-    found: dict[str, Shape | Array] = {}
+    present: dict[str, Shape | Array] = {}
     elsewhere: dict[str, Shape | Array] = {}  # feeds of tensors that the partitions do not have
     computed: dict[str, int] = {}  # feeds of tensors that the partitions compute: the node
     for text, feed in zip(tensor_names(tuple(feeds)), feeds.values(), strict=True):
@@ -53,14 +52,14 @@ def checked_feeds(feeds: Mapping[Any, object], graph: JoinedGraph) -> dict[str, 
             _check_known(text, name, graph)
             elsewhere[text] = value
             continue
-        found[text] = value
+        present[text] = value
         if isinstance(feed, _VALUES):
             _check_type(text, feed, graph, number, output)
         if name not in nodes and not graph.properties[number].op_def.record.is_placeholder:
             computed[text] = number
     if computed:
-        _check_computed(found, computed, graph)
-    return {**found, **elsewhere}
+        _check_computed(present, computed, graph)
+    return {**present, **elsewhere}
 
 
 def _shape_or_value(text: str, feed: object) -> Shape | Array:
@@ -80,17 +79,20 @@ def _shape(text: str, sizes: tuple[object, ...]) -> Shape:
         shape = tuple(None if size is None else index(size) for size in sizes)  # type: ignore[arg-type]  # it raises
     except TypeError:
         raise InvalidArgumentError(
-            f"feed {text!r}: {sizes} is no shape; its sizes must be whole numbers, None where unknown"
+            f"feed {text!r}: {sizes} is not a shape; sizes must be whole numbers, None where unknown"
         ) from None
     if any(size is not None and size < 0 for size in shape):
-        raise InvalidArgumentError(f"feed {text!r}: {shape} is no shape; no size can be below 0")
+        raise InvalidArgumentError(f"feed {text!r}: {shape} is not a shape; a size cannot be negative")
     if prod(size for size in shape if size is not None) > MOST_ELEMENTS:
         raise InvalidArgumentError(f"feed {text!r}: a tensor of shape {shape} has more elements than can be counted")
     return shape
 
 
 def _check_known(text: str, name: str, graph: JoinedGraph) -> None:
-    """A tensor of which the step has no trace is one that it needs not, or a name that is wrong."""
+    """Refuses a tensor that is not among those that the partitions were cut for.
+
+    A fed tensor without a node is fine when it was among the feeds of the cut, but the request does not need it.
+    """
     if graph.fed_shapes is not None and name not in graph.fed_shapes:
         fed = ", ".join(map(repr, graph.fed_shapes)) or "nothing"
         raise InvalidArgumentError(
@@ -101,22 +103,22 @@ def _check_known(text: str, name: str, graph: JoinedGraph) -> None:
 def _check_type(text: str, value: object, graph: JoinedGraph, number: int, output: int) -> None:
     types = graph.properties[number].output_types
     if not 0 <= output < len(types):
-        return  # inference refuses the output
-    wanted, held = base_type(types[output]), np.asarray(value).dtype
-    if wanted is DataType.STRING:
-        fits = held.kind in _TEXT_KINDS
+        return  # shape inference reports the missing output
+    expected, actual = base_type(types[output]), np.asarray(value).dtype
+    if expected is DataType.STRING:
+        fits = actual.kind in _TEXT_KINDS
     else:
-        fits = held == numpy_dtype(wanted) or (isinstance(value, _NUMBERS) and not isinstance(value, np.generic))
+        fits = actual == numpy_dtype(expected) or (isinstance(value, _NUMBERS) and not isinstance(value, np.generic))
     if not fits:
         raise InvalidArgumentError(
-            f"feed {text!r} holds {held.name}, the graph wants {dtype_name(wanted)}; give a value of that type",
+            f"feed {text!r} holds {actual.name}, the graph wants {dtype_name(expected)}; give a value of that type",
             node=graph.names[number],
             op=graph.ops[number],
         )
 
 
 def _check_computed(feeds: Feeds, computed: Mapping[str, int], graph: JoinedGraph) -> None:
-    """What takes the place of a computed tensor must be what the graph could have computed there."""
+    """The shape of a feed that replaces a computed tensor must agree with the shape that inference gives it."""
     inferred = infer_joined(graph, {text: feed for text, feed in feeds.items() if text not in computed})
     for text, number in computed.items():
         feed, output = feeds[text], parse_tensor_name(text).index

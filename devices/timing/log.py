@@ -1,8 +1,6 @@
-"""What a simulated step writes down while it runs, and the events that this becomes.
+"""The log of a simulated step: an entry per node that starts or passes and per transfer, turned into `TimelineEvent`s.
 
-Flows in: one entry per node that starts or passes, and one per transfer, each with the entry that let it start. Flows
-out: start and end per node, and `TimelineEvent`s in the order of the entries. Always holds: entries are numbered from 0
-as they come, and a cause is always an earlier entry, or -1.
+Entries are numbered from 0 as they are written. The cause of an entry is the number of an earlier entry, or -1.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ _NOT_RUN = -1
 
 
 class StepLog:
-    """Columns by entry and by node; an entry is a node number, or the complement of one for its transfer.
+    """Columns by entry and by node. An entry is a node number n, or ~n for the transfer of receive n.
 
     `start_ns` of a receive is when its transfer starts, `end_ns` when it arrives.
     """
@@ -28,31 +26,31 @@ class StepLog:
         self._causes: list[int] = []
 
     def record(self, node: int, start_ns: int, end_ns: int, cause: int) -> int:
-        """A node takes that time; the entry's number."""
+        """Logs a node that runs or passes; returns the number of the entry."""
         self.start_ns[node], self.end_ns[node] = start_ns, end_ns
         self._causes.append(cause)
         self._entries.append(node)
         return len(self._entries) - 1
 
     def record_copy(self, node: int, start_ns: int, arrives_ns: int, cause: int) -> int:
-        """The transfer of a receive starts and arrives then; the entry's number."""
+        """Logs the transfer of a receive; returns the number of the entry."""
         self.start_ns[node], self.end_ns[node] = start_ns, arrives_ns
         self._causes.append(cause)
         self._entries.append(~node)
         return len(self._entries) - 1
 
     def record_arrival(self, node: int, cause: int) -> int:
-        """A receive takes its tensor, which has arrived; the entry's number."""
+        """Logs a receive whose tensor has arrived; returns the number of the entry."""
         self._causes.append(cause)
         self._entries.append(node)
         return len(self._entries) - 1
 
     def skip(self, node: int, now_ns: int) -> None:
-        """A dead node passes: it is no entry."""
+        """A dead node passes: it gets times, but no entry."""
         self.start_ns[node] = self.end_ns[node] = now_ns
 
     def left_over(self) -> list[int]:
-        """Nodes that never came to their turn."""
+        """Nodes that have not ended."""
         return [node for node, end in enumerate(self.end_ns) if end == _NOT_RUN]
 
     def events(self, work: Work) -> list[TimelineEvent]:

@@ -1,8 +1,6 @@
-"""Partitions -> Timeline: how long a step takes on a cluster, without computing a single value.
+"""Partitions -> Timeline: how long a step takes on a cluster, from shapes and models of hardware, without values.
 
-Flows in: one graph per device as partitioning leaves them, a cluster, shapes of the feeds, a cost source. Flows out: a
-`Timeline`. Always holds: the same input gives the same timeline, byte for byte; what had to be assumed stands in the
-timeline's warnings; graphs are left alone.
+The same input gives the same timeline. Every assumption is a warning of the timeline.
 """
 
 from __future__ import annotations
@@ -43,15 +41,13 @@ def simulate(
     """The timeline of one step.
 
     `partitions` maps device names to the graphs (or GraphDefs) that run there; `cluster` may be given as a text such as
-    "gpu:2" or the path of a file. `feeds` maps fed tensors to shapes (tuples) or values (arrays); one that is not given
-    has the shape of its placeholder. `shapes` maps nodes to output shapes that are known from elsewhere, such as a run.
-    `cost_source` is the roofline unless given. Sizes that stay unknown count as `assumed_size`, which the warnings then
-    say.
+    "gpu:2" or the path of a file. `feeds` maps fed tensors to shapes (tuples) or values (arrays); a feed that is left
+    out has the shape of its placeholder. `shapes` maps nodes to output shapes known from elsewhere, such as a run.
+    `cost_source` is the roofline by default. Unknown sizes count as `assumed_size`, with a warning.
 
     Raises InvalidArgumentError for a device that the cluster lacks, for partitions that do not fit together, for feeds
-    whose type or shape is not the graph's, or that it was not cut for, for shapes that contradict an op, and for a step
-    in which nothing takes time; UnimplementedError for what cannot be timed yet: calls of functions (`cut` inlines them
-    when asked to), loops, and collectives.
+    of another type or shape than the graph's or that it was not cut for, for shapes that contradict an op, and for a
+    step that takes 0 ns; UnimplementedError for calls of functions (`cut` can inline them), loops, and collectives.
     """
     cluster = as_cluster(cluster)
     graphs = {cluster.find(place).name: _as_graph(graph) for place, graph in _checked(partitions).items()}
@@ -71,10 +67,10 @@ def _as_feeds(shapes: Mapping[str, Shapes], joined: JoinedGraph) -> dict[str, Sh
 
 
 def _checked(partitions: Mapping[str, Graph | GraphSource]) -> Mapping[str, Graph | GraphSource]:
-    """InvalidArgumentError for a graph in the place of the graphs of all devices."""
+    """InvalidArgumentError for a single graph instead of a graph per device."""
     if not isinstance(partitions, Mapping):
         raise InvalidArgumentError(
-            f"partitions: {type(partitions).__name__} is no mapping from device names to graphs; "
+            f"partitions: {type(partitions).__name__} is not a mapping from device names to graphs; "
             "cut the graph first, with partita.devices.cut"
         )
     return partitions
@@ -98,7 +94,7 @@ def _timeline(work: Work, machines: SimulatedCluster, cluster: Cluster) -> Timel
 
 
 def _spec_warnings(devices: Sequence[str], cluster: Cluster) -> list[str]:
-    """What the specs of devices that take part leave to the defaults of their kind, once per different set of them."""
+    """A warning per set of defaults that specs of devices in this step rely on."""
     names: dict[str, list[str]] = {}
     for name in devices:
         assumed = cluster.find(name).spec.assumed
@@ -118,7 +114,7 @@ def _memory_warnings(peak: Mapping[tuple[str, Place], int], cluster: Cluster) ->
 
 
 def _dependency_bound_ns(work: Work) -> int:
-    """The longest chain of durations along edges, as if there were any number of streams and links."""
+    """The longest chain of durations along edges: the makespan with unlimited streams and links."""
     graph, done = work.graph, [0] * len(work.graph)
     for n in graph.order():
         before = [done[src] for src in graph.controls[n] if not graph.is_back_edge(src, n)]

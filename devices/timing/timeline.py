@@ -1,12 +1,10 @@
-"""The one record of what happened when, and the questions people ask of it.
+"""The record of a step, and the questions that people ask of it: makespan, busy streams, critical path, totals, memory.
 
-Flows in: events in the order they were recorded, by a simulation or by a run in virtual time. Flows out: makespan, how
-busy what was, the critical path, totals per op, peak memory, a picture for the terminal; the exporters read it too.
-Always holds: events that occupy a stream of a device never overlap there; every byte of a transfer is counted in
-exactly one event, of kind "copy"; a timeline without events or without time is an error, never a result.
+A timeline comes from a simulation. Events that occupy a stream of a device do not overlap there. The bytes of a
+transfer are counted in one event, of kind "copy". A timeline without events, or of 0 ns, is an error.
 
 Kinds: "compute" an op on its device; "copy" a transfer, on the stream of the first link it occupies; "send" the instant
-at which a tensor is handed over; "recv" from when its last byte was sent to when that arrives, which is the latency of
+at which a tensor is sent; "recv" from when its last byte was sent to when that byte arrives, which is the latency of
 its links. The last two occupy nothing and have no bytes of their own.
 """
 
@@ -24,15 +22,15 @@ from ..units import format_bytes, format_ns
 Kind = Literal["compute", "send", "recv", "copy"]
 COMPUTE_STREAM = "compute"
 BASIS = "assumed, not calibrated"
-"""what simulated times are: they follow from models of devices and links, not from measured hardware"""
+"""printed beside simulated times: they follow from models of devices and links, not from measurements"""
 
 
 class TimelineEvent(NamedTuple):
-    """One thing that took place from `start_ns` to `end_ns` after the start of the step.
+    """One event, from `start_ns` to `end_ns` after the start of the step.
 
     `node` is the node's name, or the tensor's name for a copy. `bytes` are moved in memory by an op, over links by a
-    copy. `provenance` says where the duration comes from. `cause` is the index of the event whose end let this one
-    start: its last input, or what occupied its stream; -1 for what started with the step.
+    copy. `provenance` is the source of the duration. `cause` is the index of the event whose end let this one start:
+    its last input, or the event that occupied its stream before; -1 for an event that waited for none.
     """
 
     device: str
@@ -54,7 +52,7 @@ class TimelineEvent(NamedTuple):
 
     @property
     def occupies(self) -> bool:
-        """Whether its stream can do nothing else meanwhile."""
+        """Whether it occupies its stream."""
         return self.kind in ("compute", "copy")
 
 
@@ -69,11 +67,11 @@ class OpTotal(NamedTuple):
 
 
 class Timeline:
-    """Events of one step and what was assumed to get them.
+    """Events of one step, with the assumptions behind them.
 
-    `dependency_bound_ns` is the longest chain of events that wait for each other's data: no schedule can be faster.
-    `peak_bytes` maps (device, "device" or "host") to the most memory in use. `warnings` state assumptions in plain
-    words. `models` maps devices to the models that their times follow from, for those that are known.
+    `dependency_bound_ns` is the longest chain of durations along edges: no schedule can be faster.
+    `peak_bytes` maps (device, "device" or "host") to the most memory in use. `warnings` are the assumptions, as
+    sentences. `models` maps devices to their models.
     """
 
     def __init__(
@@ -101,7 +99,7 @@ class Timeline:
 
     @cached_property
     def devices(self) -> list[str]:
-        """Names of the devices on which anything happened, in order of first appearance."""
+        """Names of the devices that have events, in order of first appearance."""
         return list(dict.fromkeys(event.device for event in self.events))
 
     @cached_property
@@ -112,7 +110,7 @@ class Timeline:
         return dict(busy)
 
     def streams(self, device: str) -> list[str]:
-        """Streams of a device on which anything took time or place, in order of first appearance."""
+        """Streams of a device that have events, in order of first appearance."""
         return [stream for name, stream in self._busy if name == device]
 
     def busy_ns(self, device: str, stream: str = COMPUTE_STREAM) -> int:
@@ -124,12 +122,12 @@ class Timeline:
         return self.busy_ns(device, stream) / self.makespan_ns
 
     def peak_memory_bytes(self, device: str, place: Place = "device") -> int:
-        """The most bytes in use at once in the device's own memory, or in the host memory beside a GPU."""
+        """The most bytes in use at once in the memory of the device, or in the host memory beside a GPU."""
         return self.peak_bytes.get((device, place), 0)
 
     @property
     def transferred_bytes(self) -> int:
-        """Bytes that went over links, each counted once however many links it crossed."""
+        """Bytes of all transfers; a byte that crosses several links counts once."""
         return sum(event.bytes for event in self.events if event.kind == "copy")
 
     @property
@@ -145,7 +143,7 @@ class Timeline:
         raise InvalidArgumentError(f"no event of a node {node!r}; the timeline has {len(self.events)} events")
 
     def critical_path(self) -> list[TimelineEvent]:
-        """The chain of causes that ends with the last event to end (the first recorded of several), in time order.
+        """The chain of causes of the event that ends last (the first recorded of several), in time order.
 
         Each event of the chain starts when the one before it ends, so their durations add up to the makespan.
         """
@@ -167,7 +165,7 @@ class Timeline:
         return sorted((OpTotal(op, *total) for op, total in sums.items()), key=lambda t: (-t.time_ns, t.op))
 
     def render(self, width: int = 60) -> str:
-        """A bar per stream, `width` characters for the makespan: full blocks busy throughout, light ones in part."""
+        """A bar per stream, `width` characters for the makespan: full blocks are busy throughout, light ones partly."""
         lines = [f"makespan {format_ns(self.makespan_ns)}, {len(self.events)} events"]
         for device in self.devices:
             peak = self.peak_memory_bytes(device)
@@ -192,7 +190,7 @@ class Timeline:
 
 
 def start_times(timeline: Timeline) -> dict[str, int]:
-    """Node name -> microseconds (cut to a whole number) at which it first started, as partitioning wants them.
+    """Node name -> first start in microseconds (cut to a whole number), as `PartitionOptions.start_times` has them.
 
     A recv starts when it has its tensor.
     """

@@ -1,11 +1,8 @@
-"""What the clock cannot time yet, refused by name: counted as one op it would be a small number and a wrong one.
+"""Nodes that cannot be timed yet are an error, because the time of one op would be far too small for them.
 
-Flows in: joined partitions, and which of their nodes run. Flows out: nothing, or an UnimplementedError with the node,
-the op, and what helps.
-
-    functions    an op that runs functions, or is one of the library: one node stands for a graph of any size
-    loops        the nodes of a frame: how often they run depends on values
-    collectives  what they move, over which links, is in no edge of the graph
+functions    an op that calls functions, or is a function of the library: one node stands for a graph of any size
+loops        the nodes of a frame: the number of iterations depends on values
+collectives  no edge of the graph shows how many bytes they move, and over which links
 """
 
 from __future__ import annotations
@@ -43,7 +40,7 @@ def _why(graph: JoinedGraph, n: int) -> str:
         return f"the clock does not model loops yet, such as{frame or ' this one'}; {_FEED_INSTEAD}"
     if node.op_def.takes_functions or node.op in library:
         return _why_function(node, library)
-    return f"the clock does not model collectives yet, and what this one exchanges with others; {_FEED_INSTEAD}"
+    return f"the clock does not model collectives yet, nor the bytes that this one exchanges; {_FEED_INSTEAD}"
 
 
 def _why_function(node: NodeProperties, library: FunctionLibrary) -> str:

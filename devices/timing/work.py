@@ -1,11 +1,8 @@
-"""A partitioned graph as work for simulated hardware: what every node costs, where, and what it waits for.
+"""The work of a step for the simulated hardware: cost, device and dependencies of every node, without times or order.
 
-Flows in: joined partitions with inferred shapes, a cluster and a cost source. Flows out: `Work`, columns by joint node
-number. Always holds: nothing here knows about time or order; every node is free, a piece of compute on one stream, or a
-receive whose transfer takes a route.
-
-A value that is known before the run decides its Switch: what hangs on the dead side costs nothing. Otherwise both sides
-are counted. A merge waits for its controls and for one of its data inputs that is not dead.
+Every node is free, a piece of compute on one stream, a receive whose transfer takes a route, or dead. If the predicate
+of a Switch is known before the run, nodes on its dead side cost nothing; otherwise both sides are counted. A Merge
+waits for its control inputs and for one data input that is not dead.
 """
 
 from __future__ import annotations
@@ -43,10 +40,10 @@ class Duty(IntEnum):
 class Work:
     """Columns by joint node number; `devices` are full names that `device[n]` indexes.
 
-    Receives that take a route have `sizes` in bytes, for how long the transfer occupies the `links`, by number, and the
-    latency after which it arrives.
-    `waits[n]` events release node `n`: the end of each of `after`, once per entry; a merge counts its data inputs as
-    one, and gets them through `into_merges`.
+    A receive that takes a route has its size in bytes in `sizes`, its links by number in `links_of`, the time for which
+    it occupies them in `occupied_ns` and the latency in `latency_ns`.
+    Node `n` is released after `waits[n]` events. The end of node m is one event for each entry of `after[m]`; a Merge
+    counts all its data inputs as one event, which `into_merges` delivers.
     """
 
     graph: JoinedGraph
@@ -103,23 +100,23 @@ def plan_work(shapes: InferredShapes, cluster: Cluster, cost_source: CostSource)
 
 
 def _known_sizes(shapes: Sequence[tuple[tuple[int | None, ...] | None, ...]]) -> list[tuple[Dims, ...]]:
-    """Shapes without open sizes; where nothing was assumed beforehand an open size counts as one."""
+    """Shapes with every unknown size replaced by 1."""
     interned: dict[tuple[tuple[int | None, ...] | None, ...], tuple[Dims, ...]] = {}
-    found = []
+    shapes_of_nodes = []
     for outputs in shapes:
         sizes = interned.get(outputs)
         if sizes is None:
             sizes = tuple(tuple(1 if size is None else size for size in shape or ()) for shape in outputs)
             interned[outputs] = sizes
-        found.append(sizes)
-    return found
+        shapes_of_nodes.append(sizes)
+    return shapes_of_nodes
 
 
 def _place(graph: JoinedGraph, cluster: Cluster) -> tuple[list[int], list[str]]:
-    """Device of every node: the node's own, else the place its partition is named after."""
+    """Device of every node, by index: its assigned device, or else the device that its partition is named after."""
     numbers: dict[str, int] = {}
     devices: list[str] = []
-    found = []
+    device = []
     for own, place in zip(graph.devices, graph.place, strict=True):
         name = own or graph.places[place]
         number = numbers.get(name)
@@ -128,12 +125,12 @@ def _place(graph: JoinedGraph, cluster: Cluster) -> tuple[list[int], list[str]]:
             if full not in devices:
                 devices.append(full)
             number = numbers[name] = devices.index(full)
-        found.append(number)
-    return found, devices
+        device.append(number)
+    return device, devices
 
 
 def _dead_outputs(shapes: InferredShapes) -> set[tuple[int, int]]:
-    """Outputs that are known to be dead: the side not taken of a switch whose value is known, and what hangs on it.
+    """Outputs known to be dead: the untaken side of a Switch with a known predicate, and all nodes that follow from it.
 
     Output -1 of a node in the set means that the node does not run.
     """
@@ -142,11 +139,11 @@ def _dead_outputs(shapes: InferredShapes) -> set[tuple[int, int]]:
         return dead
     for n in graph.order():
         sources = graph.inputs[n]
-        gone = [source in dead for source in sources if not graph.is_back_edge(source[0], n)]
+        dead_inputs = [source in dead for source in sources if not graph.is_back_edge(source[0], n)]
         if graph.classes[n] is NodeClass.MERGE:
-            is_dead = bool(gone) and all(gone)
+            is_dead = bool(dead_inputs) and all(dead_inputs)
         else:
-            is_dead = any(gone) or any((src, -1) in dead for src in graph.controls[n])
+            is_dead = any(dead_inputs) or any((src, -1) in dead for src in graph.controls[n])
         is_dead = is_dead or (graph.sender.get(n, n), -1) in dead
         outputs = range(-1, len(graph.properties[n].output_types))
         if is_dead:
@@ -190,7 +187,7 @@ def _transfers(
 def _dependencies(
     graph: JoinedGraph, dead: set[tuple[int, int]], duty: list[Duty]
 ) -> tuple[list[int], list[list[int]], dict[int, list[int]]]:
-    """Counts and consumers that release nodes; see `Work`."""
+    """The columns `waits`, `after` and `into_merges` of `Work`."""
     waits = [0] * len(graph)
     after: list[list[int]] = [[] for _ in waits]
     into_merges: dict[int, list[int]] = {}
@@ -224,5 +221,5 @@ def _cost_warnings(graph: JoinedGraph, costs: list[OpCost]) -> list[str]:
 def _control_flow_warnings(graph: JoinedGraph, dead: set[tuple[int, int]]) -> list[str]:
     switches = [n for n, c in enumerate(graph.classes) if c is NodeClass.SWITCH and (n, -1) not in dead]
     undecided = sum((n, 0) not in dead and (n, 1) not in dead for n in switches)
-    told = f"both sides of conditions not known before the run were counted: {undecided} x Switch"
-    return [told] if undecided else []
+    text = f"both sides of conditions not known before the run were counted: {undecided} x Switch"
+    return [text] if undecided else []

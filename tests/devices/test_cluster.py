@@ -241,7 +241,7 @@ LINK = '[[device]]\nspec="generic-cpu"\n[[link]]\nbetween="hosts"\n'
         (LINK + 'bandwidth = "1e30 B/s"\nlatency = "1 us"', "link 0: bandwidth: '1e30 B/s' is no bandwidth of any"),
         (LINK + 'bandwidth = "1 GB/s"\nlatency = "1e30 s"', "link 0: latency: '1e30 s' is no duration of any hardware"),
         (LINK + f'bandwidth = "{"9" * 5000} B/s"\nlatency = "1 s"', "it is too long"),
-        ("[[device]", "this is no TOML"),
+        ("[[device]", "this is not TOML"),
         ("", "at least one device"),
         ("[[devise]]", "unknown key 'devise'; did you mean 'device'"),
         ("[device]", "write [[device]] with double brackets"),
@@ -274,9 +274,9 @@ def test_wrong_files_are_refused(text: str, why: str) -> None:
 
 
 def test_unreadable_files(tmp_path: Path) -> None:
-    """A missing file and one that is no text."""
+    """A missing file and one that is not text."""
     with pytest.raises(NotFoundError, match="cannot be read"):
         load_cluster(tmp_path / "none.toml")
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidArgumentError, match="is no text"):
+    with pytest.raises(InvalidArgumentError, match="is not text"):
         load_cluster(tmp_path / "binary.toml")

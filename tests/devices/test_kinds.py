@@ -177,7 +177,7 @@ def test_without_links_there_is_no_route(linkless: None) -> None:
 
 def test_without_a_model_a_text_makes_no_device(linkless: None) -> None:
     """The error says what to give; a spec for the kind is enough."""
-    with pytest.raises(InvalidArgumentError, match="which model a NPU is: give npu=SPEC"):
+    with pytest.raises(InvalidArgumentError, match="no default model of a NPU: give npu=SPEC"):
         local_cluster("npu:2")
     assert len(local_cluster("npu:2", npu="Acme N1")) == 3
     assert wanted_devices(["/device:NPU:3"]) == "cpu:1"

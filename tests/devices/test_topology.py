@@ -76,9 +76,9 @@ def test_a_pair_may_have_its_own_link() -> None:
 
 def test_strangers_are_refused() -> None:
     """In routes and in pairs."""
-    with pytest.raises(InvalidArgumentError, match="is no device of this topology"):
+    with pytest.raises(InvalidArgumentError, match="is not a device of this topology"):
         CLUSTER.topology.route(name("GPU:9"), name("GPU:0"))
-    with pytest.raises(InvalidArgumentError, match="is no device of this topology"):
+    with pytest.raises(InvalidArgumentError, match="is not a device of this topology"):
         Cluster(CLUSTER.devices, LinkRules(pairs={("x", "y"): LinkSpec("mine", 1)}))
 
 

@@ -1,4 +1,4 @@
-"""Timelines for other people's viewers: Chrome traces, RunMetadata, tables, and whatever else is registered."""
+"""Writers of timelines: Chrome traces, RunMetadata, tables, and formats that other packages register."""
 
 from .chrome import chrome_trace, write_chrome_trace
 from .csv import csv_rows, write_csv

@@ -1,10 +1,9 @@
 """Timeline -> Chrome trace, the JSON that chrome://tracing, Perfetto and speedscope open.
 
-Flows in: a timeline. Flows out: the object form of the Trace Event Format: a process per device, a thread per stream, a
-complete event ("X") per event that occupies its stream for some time, an instant ("i") at the end of every other, and a
-flow arrow from each copy to what the receiving device computes next. Always holds: times are microseconds with three
-decimals, so no nanosecond is lost below 2**53 us; both ends of an arrow lie in slices; the same timeline gives the same
-bytes.
+The object form of the Trace Event Format: a process per device, a thread per stream, a complete event ("X") per event
+that occupies its stream for some time, an instant ("i") at the end of every other event, and a flow arrow from each
+copy to the op that the receiving device runs next. Times are microseconds with three decimals, so no nanosecond is lost
+below 2**53 us. The same timeline gives the same bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Record = dict[str, Any]  # JSON: numbers, texts and nested records by key
 
 
 def chrome_trace(timeline: Timeline) -> Record:
-    """The trace as an object for `json.dump`; `otherData` carries the makespan in ns, the models and all warnings."""
+    """The trace as an object for `json.dump`; `otherData` has the makespan in ns, the models and all warnings."""
     processes = {device: pid for pid, device in enumerate(timeline.devices, 1)}
     threads: dict[tuple[str, str], int] = {}
     for device in timeline.devices:
@@ -67,7 +66,7 @@ def _is_slice(event: TimelineEvent) -> bool:
 
 
 class _Slices:
-    """The slices of each device and stream, by start: what an arrow may end in."""
+    """The start times of the slices of each device and stream."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._starts: dict[tuple[str, str], list[int]] = defaultdict(list)
@@ -78,17 +77,16 @@ class _Slices:
             starts.sort()
 
     def next_start_ns(self, device: str, stream: str, after_ns: int) -> int | None:
-        """When the first slice starts that does so no earlier than `after_ns`."""
+        """Start of the first slice that starts at `after_ns` or later."""
         starts = self._starts[device, stream]
         at = bisect_left(starts, after_ns)
         return starts[at] if at < len(starts) else None
 
 
 def _arrow(timeline: Timeline, index: int, event: TimelineEvent, place: Record, slices: _Slices) -> list[Record]:
-    """A flow arrow from a copy to the first op that the receiving device starts once the tensor is there.
+    """A flow arrow from a copy to the first op that the receiving device starts after the tensor arrived.
 
-    Viewers hang both ends on slices, and a recv is none. Where nothing is computed afterwards, or the copy took no
-    time, there is no arrow.
+    Both ends must be slices, and a recv is not one. There is no arrow when no op follows or the copy took no time.
     """
     if event.kind != "recv" or event.cause < 0 or timeline.events[event.cause].kind != "copy":
         return []

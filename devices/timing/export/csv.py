@@ -1,7 +1,6 @@
-"""Timeline -> a table with one row per event, for spreadsheets and data frames.
+"""Timeline -> CSV, one row per event, in the order of the events, with units in the header.
 
-Flows in: a timeline. Flows out: comma-separated text with a header whose names carry the units. Always holds: rows are
-in the order of the events, lines end in LF, and the same timeline gives the same bytes.
+Lines end in LF, and the same timeline gives the same bytes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Exporters by the suffix of the file they write: ours, those a program registers, those of installed packages.
+"""Exporters by the suffix of the file that they write: built-in, registered by a program, or of installed packages.
 
     register_exporter(Exporter(".txt", "makespan in words", lambda timeline, path: path.write_text(...)))
     exporter_for(Path("step.txt")).write(timeline, Path("step.txt"))
 
-A package makes an exporter known to the command line by an entry point in its own pyproject.toml; the suffix is its
-name, and what it leads to is a function like `write` below, whose docstring says what it writes:
+An installed package adds an exporter to the command line by an entry point in its pyproject.toml. The name is the
+suffix; the value is a function like `Exporter.write`, and the first line of its docstring becomes `Exporter.format`:
 
     [project.entry-points."partita.exporters"]
     ".html" = "my_package:write_page"
@@ -28,7 +28,7 @@ GROUP = "partita.exporters"
 
 @dataclass(frozen=True, slots=True)
 class Exporter:
-    """Writes timelines to files that end in `suffix` (".json"); `format` says in a few words what is in them."""
+    """Writes timelines to files that end in `suffix` (".json"); `format` describes them in a few words."""
 
     suffix: str
     format: str
@@ -39,24 +39,26 @@ _EXPORTERS: dict[str, Exporter] = {}
 
 
 def register_exporter(exporter: Exporter) -> None:
-    """Makes an exporter known; AlreadyExistsError when there is one for that suffix."""
+    """Adds an exporter; AlreadyExistsError when there is one for that suffix."""
     if exporter.suffix in _EXPORTERS:
-        taken = _EXPORTERS[exporter.suffix].format
-        raise AlreadyExistsError(f"files that end in {exporter.suffix!r} are written already ({taken}); choose another")
+        present = _EXPORTERS[exporter.suffix].format
+        raise AlreadyExistsError(
+            f"there is an exporter for files that end in {exporter.suffix!r} ({present}); choose another suffix"
+        )
     _EXPORTERS[exporter.suffix] = exporter
 
 
 def exporter_for(path: Path) -> Exporter:
-    """The exporter for the suffix of a file; without a suffix that of Chrome traces.
+    """The exporter for the suffix of a file; that of Chrome traces for a file without a suffix.
 
-    Raises InvalidArgumentError, with all suffixes there are, for one that nobody writes. Installed packages are asked
-    only for suffixes that are not known yet.
+    Raises InvalidArgumentError, listing all suffixes, when there is no exporter. Installed packages are searched only
+    for suffixes that are not registered yet.
     """
     suffix = path.suffix or ".json"
     if suffix not in _EXPORTERS:
         _load_installed(suffix)
     if suffix not in _EXPORTERS:
-        known = ", ".join(f"{one.suffix} ({one.format})" for one in _EXPORTERS.values())
+        known = ", ".join(f"{exporter.suffix} ({exporter.format})" for exporter in _EXPORTERS.values())
         others = sorted({entry.name for entry in entry_points(group=GROUP)} - set(_EXPORTERS))
         raise InvalidArgumentError(
             f"no exporter writes files that end in {suffix!r}; there are {', '.join([known, *others])}"

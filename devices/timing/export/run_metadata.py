@@ -1,8 +1,8 @@
-"""Timeline -> StepStats and RunMetadata, what TensorFlow's profiler tools and TensorBoard's graph view read.
+"""Timeline -> StepStats and RunMetadata, which TensorFlow's profiler tools and TensorBoard's graph view read.
 
-Flows in: a timeline. Flows out: messages with one DeviceStepStats a device and stream, nodes in order of start. Always
-holds: microsecond fields are cut to whole numbers, the nanosecond fields beside them are exact; nodes without time are
-kept, as a graph view colours all that ran; transfers stand under the device name with "/link" behind it.
+There is a DeviceStepStats per device for its nodes, and another with "/link" behind the device name for its transfers;
+nodes are in order of start. Microsecond fields are cut to whole numbers, the nanosecond fields beside them are exact.
+Nodes that take no time are included, because a graph view colours every node that ran.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def step_stats(timeline: Timeline) -> StepStats:
 
 
 def run_metadata(timeline: Timeline) -> RunMetadata:
-    """The message that a traced run returns."""
+    """The message that a traced session run returns."""
     return RunMetadata(step_stats=step_stats(timeline))
 
 

@@ -110,7 +110,9 @@ async def test_what_is_no_cluster_is_refused_by_type(devices: Any) -> None:
 @pytest.mark.parametrize("partitions", [doubled(), doubled().graph(), doubled().graph_def(), "doubled.pb", None, []])
 def test_a_graph_in_the_place_of_its_parts_is_refused(partitions: Any) -> None:
     """With the function that makes the parts."""
-    with pytest.raises(InvalidArgumentError, match=r"no mapping from device names to graphs; .*partita\.devices\.cut"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"not a mapping from device names to graphs; .*partita\.devices\.cut"
+    ):
         simulate(partitions, "cpu:2")
 
 
@@ -192,7 +194,7 @@ def test_gradients_and_simulations_take_tensors_of_a_builder() -> None:
     assert gradients(graph, b.operation("y"), [b.tensor("x")]) == gradients(b.graph(), "y:0", "x:0")
     parts = cut(b, "cpu:2", feeds=b.tensor("x"), fetches=b.operation("y"))
     assert simulate(parts, "cpu:2", feeds={b.tensor("x"): (2,)}).makespan_ns > 0  # type: ignore[dict-item]  # as names
-    with pytest.raises(InvalidArgumentError, match="no mapping from tensors to shapes"):
+    with pytest.raises(InvalidArgumentError, match="not a mapping from tensors to shapes"):
         simulate(parts, "cpu:2", feeds=[(2,)])  # type: ignore[arg-type]  # that is the mistake
 
 

@@ -366,5 +366,5 @@ def test_no_devices() -> None:
 
 def test_devices_must_be_named_in_full() -> None:
     """A device of the run is one device."""
-    with pytest.raises(InvalidArgumentError, match="names no single device"):
+    with pytest.raises(InvalidArgumentError, match="does not name a single device"):
         place(Graph(), ["/cpu:0"])

@@ -74,7 +74,7 @@ def test_explain_shows_formula_numbers_and_source() -> None:
         "104 bytes / 1000000000 per s) + 5 ns launch; roofline"
     )
     const = properties_of("NoOp", {})
-    assert RooflineSource().explain(const, (), (), spec()) == "NoOp: 0 ns: it only passes on what exists"
+    assert RooflineSource().explain(const, (), (), spec()) == "NoOp: 0 ns: it only passes tensors on"
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_a_shape_is_as_good_as_a_value(rows: int, name: str) -> None:
         ({"x": np.zeros((3, 5), np.float32)}, ["(3, 5)", "(None, 4)"]),
         ({"x": np.zeros((3, 4))}, ["float64", "the graph wants float"]),
         ({"x": np.zeros((3, 4), np.int32)}, ["int32", "the graph wants float"]),
-        ({"x": (-1, 4)}, ["(-1, 4)", "below 0"]),
+        ({"x": (-1, 4)}, ["(-1, 4)", "negative"]),
         ({"x": (2.0, 4)}, ["(2.0, 4)", "whole numbers"]),
         ({"x": ("2", 4)}, ["whole numbers"]),
         ({"x": (2**62, 4)}, ["more elements than can be counted"]),

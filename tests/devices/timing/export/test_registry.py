@@ -45,7 +45,7 @@ def test_one_that_a_program_registers(tmp_path: Path) -> None:
     mine = Exporter(".txt", "the makespan", write)
     register_exporter(mine)
     assert written("step.txt", tmp_path).read_text() == "4000 ns"
-    with pytest.raises(AlreadyExistsError, match=r"'\.txt' are written already \(the makespan\)"):
+    with pytest.raises(AlreadyExistsError, match=r"'\.txt' \(the makespan\)"):
         register_exporter(mine)
 
 
