@@ -1,9 +1,7 @@
-"""Which edges touch a node, at one end: an index that is built at once and kept up to date where it is used.
+"""The edges that enter or leave each node, as an index that is built once and then follows single changes.
 
-Flows in: the column of node ids at one end of all edges, then single additions and removals. Flows out: edge ids per
-node. Always holds: edges of a node come in insertion order; removing one moves the last into its place while the node
-has at most eight edges (the order TensorFlow's EdgeSet shows, which generated names depend on), and closes the gap
-otherwise.
+Edges of a node come in insertion order. Removing one moves the last into its place while the node has at most eight
+edges, and closes the gap otherwise: this is the order of TensorFlow's EdgeSet, which generated names depend on.
 """
 
 from __future__ import annotations
@@ -30,19 +28,18 @@ class Adjacency:
 
     def of(self, node: int) -> list[int]:
         """Edges of a node; the list itself, not to be changed by the caller."""
-        found = self._lists.get(node)
-        if found is None:
+        edges = self._lists.get(node)
+        if edges is None:
             known = node + 1 < len(self._starts)
-            found = self._order[self._starts[node] : self._starts[node + 1]].tolist() if known else []
-            self._lists[node] = found
-        return found
+            edges = self._order[self._starts[node] : self._starts[node + 1]].tolist() if known else []
+            self._lists[node] = edges
+        return edges
 
     def add(self, node: int, edge: int) -> None:
-        """Appends an edge."""
         self.of(node).append(edge)
 
     def remove(self, node: int, edge: int) -> None:
-        """Takes an edge out."""
+        """Removes an edge in the way of TensorFlow's EdgeSet (see the file's first lines)."""
         edges = self.of(node)
         if len(edges) > _INLINE:
             edges.remove(edge)

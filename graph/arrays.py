@@ -1,15 +1,15 @@
-"""Columns of integers: the few things that whole-graph passes do with them, each with the loop that it stands for.
+"""Operations on columns of integers that passes over whole graphs share, each with the plain loop that it replaces.
 
-A graph of a million nodes is columns: one array per fact, with a row per node or edge. A pass over it in plain Python
-would take seconds, so that passes are written with numpy; what they have in common is here, by name.
+A graph of a million nodes is stored as columns: one array per fact, with one row per node or edge. A plain Python loop
+over it would take seconds, so passes use numpy.
 
-    owner = [1, 0, 1, 1]                    an edge per position: who it belongs to
+    owner = [1, 0, 1, 1]                    row i belongs to owner[i]
     grouped(owner, 3)                       Groups(starts=[0, 1, 4, 4], members=[1, 0, 2, 3])
-                                            owner 0 has edge 1, owner 1 edges 0, 2 and 3, owner 2 has none
+                                            owner 0 has row 1, owner 1 has rows 0, 2 and 3, owner 2 has none
 
     keys = [7, 3, 7, 5, 3]
-    seen = first_seen(keys)                 seen.first = [0, 1, 3]           7, 3 and 5, as they come
-                                            seen.number = [0, 1, 0, 2, 1]    each key as the number of its value
+    seen = first_seen(keys)                 seen.first = [0, 1, 3]           rows where 7, 3 and 5 come first
+                                            seen.number = [0, 1, 0, 2, 1]    7 is value 0, 3 is value 1, 5 is value 2
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Integers: TypeAlias = npt.NDArray[np.integer[Any]]  # of any width: ids are 32 b
 
 
 class Groups(NamedTuple):
-    """Positions by owner: those of owner `k` are `members[starts[k]:starts[k + 1]]`, in ascending order."""
+    """Rows by owner: those of owner `k` are `members[starts[k]:starts[k + 1]]`, in ascending order."""
 
     starts: Numbers
     members: Numbers
@@ -37,7 +37,7 @@ class Groups(NamedTuple):
 class Seen(NamedTuple):
     """The distinct values of a column, numbered in order of appearance.
 
-    `first`: the position where each of them comes first; `number`: by position, which of them stands there.
+    `first` has the row where each value comes first; `number` has, by row, the number of its value.
     """
 
     first: Numbers
@@ -45,22 +45,22 @@ class Seen(NamedTuple):
 
 
 def starts_of(owner: Integers, count: int) -> Numbers:
-    """Where the rows of each of `count` owners begin once they are sorted by owner, and where the last ends."""
+    """Where the rows of each of `count` owners begin when rows are sorted by owner, and the number of rows last."""
     starts = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(owner, minlength=count), out=starts[1:])
     return starts
 
 
 def grouped(owner: Integers, count: int) -> Groups:
-    """The positions of each of `count` owners: `for i, k in enumerate(owner): members[k].append(i)`."""
+    """The rows of each of `count` owners: `for i, k in enumerate(owner): members[k].append(i)`."""
     return Groups(starts_of(owner, count), np.argsort(owner, kind="stable"))
 
 
 def first_seen(keys: Integers) -> Seen:
     """`for key in keys: number.append(numbers.setdefault(key, len(numbers)))`.
 
-    `np.unique` numbers values by size. Which of them comes first decides the order in which names are drawn and errors
-    found, so that its numbers are put in order of first positions.
+    `np.unique` numbers values by size. The order of appearance decides in which order names are drawn and errors are
+    reported, so the values are numbered again by the rows where they come first.
     """
     _, first, by_size = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -68,25 +68,25 @@ def first_seen(keys: Integers) -> Seen:
 
 
 def inverse(order: Integers) -> Numbers:
-    """Where each number stands in a permutation: `for i, n in enumerate(order): position[n] = i`."""
+    """The position of each number in a permutation: `for i, n in enumerate(order): position[n] = i`."""
     position = np.empty(len(order), np.int64)
     position[order] = np.arange(len(order))
     return position
 
 
 def owners(counts: Integers) -> Numbers:
-    """The owner of every row when owner `k` has `counts[k]` rows that follow each other."""
+    """The owner of every row when owner 0 has the first `counts[0]` rows, owner 1 the next `counts[1]`, and so on."""
     return np.repeat(np.arange(len(counts)), counts)
 
 
 def ready_order(
     consumers: Sequence[Iterable[int]], num_waited_for: Iterable[int], *, lowest_first: bool = False
 ) -> list[int]:
-    """A topological order of nodes 0 to n - 1: each comes when the last of those it waits for has come.
+    """A topological order of nodes 0 to n - 1; nodes of a cycle, and nodes behind one, are left out.
 
-    `consumers` are, by node, those that wait for it, once per time that they do; `num_waited_for` says by node how many
-    times it waits. Of several nodes that are ready the one comes that has been for longest, or with `lowest_first` the
-    lowest. Nodes that wait for each other are left out.
+    `consumers[n]` has every node that waits for `n`, repeated if it waits several times; `num_waited_for[n]` is how
+    many times `n` waits. Of several ready nodes the one that became ready first comes next, or with `lowest_first` the
+    lowest.
     """
     waits = list(num_waited_for)
     ready: deque[int] | list[int] = [n for n, count in enumerate(waits) if not count]

@@ -1,9 +1,8 @@
-"""Attr values: serialised AttrValue <-> plain Python values.
+"""Attr values: AttrValue messages, or their bytes, to plain Python values and back.
 
-Flows in: an AttrValue message, its bytes, or a Python value with its declared type. Flows out: the other form. Python
-forms: bytes, int, float, bool, DataType, Shape (tuple of sizes, None inside for unknown, None for unknown rank),
-read-only ndarray, NameAttrList, and tuples of those for lists. Always holds: decoding needs no signature, since the
-message says its kind, except that an unset value and an empty list both decode to ().
+Python forms are bytes, int, float, bool, DataType, Shape (a tuple of sizes, None for an unknown size or rank),
+read-only ndarray, NameAttrList, and tuples of those for lists. Decoding needs no signature because the message says its
+kind, with one ambiguity: an unset value and an empty list both decode to ().
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def _decode_message(value: AttrValue) -> Any:
 
 
 def attr_value(data: bytes) -> AttrValue:
-    """The message that `data` holds; InvalidArgumentError for bytes that are none."""
+    """Parses a serialised AttrValue; InvalidArgumentError for damaged bytes."""
     try:
         return AttrValue.FromString(data)
     except DecodeError:
@@ -69,7 +68,7 @@ def attr_value(data: bytes) -> AttrValue:
 def decode(value: AttrValue | bytes) -> Any:
     """The Python form of an attr value; its type depends on the value's kind.
 
-    Raises InvalidArgumentError for damaged bytes, a damaged tensor, and a number that no element type has.
+    Raises InvalidArgumentError for damaged bytes, a damaged tensor, and an unknown element type.
     """
     if not isinstance(value, bytes):
         return _decode_message(value)
@@ -81,7 +80,7 @@ def decode(value: AttrValue | bytes) -> Any:
 
 
 def kind_of(value: AttrValue) -> str:
-    """The declared type that a value would fit: "int", "list(type)", "list" when it is an empty list, "" when unset."""
+    """The declared type that a value fits: "int", "list(type)"; "list" for an empty list, "" for an unset value."""
     names = {field: name for name, field in _FIELD_OF_TYPE.items()}
     kind: str | None = value.WhichOneof("value")
     if kind is None:
@@ -151,7 +150,7 @@ _TO_FIELD: dict[str, Callable[[Any], Any]] = {
 
 
 def guessed_type(value: Any) -> str:
-    """The type of an attr that no signature declares ("_class", "_start_time"), from its Python value."""
+    """The type of an attr that the op does not declare ("_class", "_start_time"), guessed from its Python value."""
     if isinstance(value, (list, tuple)):
         return f"list({guessed_type(value[0])})" if value else "list(string)"
     for python, name in ((bool, "bool"), (DataType, "type"), (int, "int"), (float, "float"), (np.ndarray, "tensor")):
@@ -163,8 +162,8 @@ def guessed_type(value: Any) -> str:
 def encode(value: Any, type_string: str) -> AttrValue:
     """The message of a Python value for an attr declared as `type_string` ("int", "list(shape)", ...).
 
-    A ready AttrValue passes through. Raises InvalidArgumentError when the value does not fit the type, and for a type
-    that no attr has.
+    An AttrValue is returned unchanged. Raises InvalidArgumentError when the value does not fit the type, and for an
+    unknown `type_string`.
     """
     if isinstance(value, AttrValue):
         return value
@@ -189,7 +188,7 @@ def encode(value: Any, type_string: str) -> AttrValue:
 
 
 def attr_values_equal(a: AttrValue, b: AttrValue) -> bool:
-    """Whether two attr values mean the same; tensors are compared by decoded value, whatever their encoding."""
+    """Whether two attr values are equal; tensors are compared by decoded value, so their encoding does not matter."""
     if a.HasField("tensor") and b.HasField("tensor"):
         x, y = tensor_to_numpy(a.tensor), tensor_to_numpy(b.tensor)
         if x.dtype != y.dtype or x.shape != y.shape:

@@ -1,11 +1,7 @@
-"""GraphDef into an existing Graph, with every check that TensorFlow makes when it imports one.
+"""Imports a GraphDef into an existing Graph with all the checks that TensorFlow's `ImportGraphDef` makes.
 
-Flows in: a GraphDef (message, bytes, or anything that can serialise itself), a graph, import options. Flows out: nodes
-and edges of that graph, as `graphdef.constructor` makes them. Always holds: a failed import leaves the graph exactly as
-it was.
-
-Beyond what `graph_def_to_graph` asks for, nodes are validated against their ops, functions that they call are looked
-into, and shapes that are written down are compared with those that follow from the graph.
+Beyond `graph_def_to_graph`, every node is validated against its op, functions that it calls are instantiated, and
+`_output_shapes` in the GraphDef are compared with inferred shapes. A failed import leaves the graph unchanged.
 """
 
 from __future__ import annotations
@@ -22,9 +18,9 @@ from .shape_inference.written_shapes import OUTPUT_SHAPES, check_output_shapes, 
 def import_graph_def(graph_def: GraphSource, graph: Graph, options: ImportOptions | None = None) -> ImportResults:
     """Adds a GraphDef to `graph`: default attrs filled in, every node validated against its op, versions merged.
 
-    Shapes that are written down as `_output_shapes` must agree with the graph, and are then left out.
+    Shapes written as `_output_shapes` must agree with inferred ones, and that attr is then dropped.
 
-    Raises InvalidArgumentError, NotFoundError or UnimplementedError (removed ops), and then `graph` is as it was.
+    Raises InvalidArgumentError, NotFoundError or UnimplementedError (removed ops); `graph` is unchanged then.
     """
     options = options or ImportOptions()
     data = graph_bytes(graph_def)
@@ -38,11 +34,11 @@ def import_graph_def(graph_def: GraphSource, graph: Graph, options: ImportOption
 
 
 def _with_shapes_checked(data: bytes, graph: Graph, options: ImportOptions) -> bytes:
-    """The GraphDef without the shapes written in it, which a trial import has shown to agree with `graph`."""
-    rest = without_output_shapes(parse_lazily(data))
-    if rest is None:
+    """The GraphDef without `_output_shapes`, after a trial import has shown that they agree with `graph`."""
+    without_shapes = without_output_shapes(parse_lazily(data))
+    if without_shapes is None:
         return data
     trial, first = graph.copy(), graph.num_node_ids
     Constructor(data, trial, options, defaults=True, check_call=check_call).run(internal_names=False)
     check_output_shapes(trial, first)
-    return rest
+    return without_shapes

@@ -1,7 +1,7 @@
-"""A pause for the garbage collector where many objects are made and none are dropped.
+"""Pauses the garbage collector while a graph is built.
 
-Building a graph makes no reference cycles; each collection while it grows would walk everything built so far, and the
-first one afterwards everything built meanwhile. So what was built counts as old at once.
+Building makes many objects and no reference cycles, so every collection meanwhile would walk all of them for nothing.
+For the same reason the new objects are moved to the oldest generation before collection goes on.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Within the block the cyclic garbage collector does not run; afterwards it is as it was."""
+    """Pauses the cyclic garbage collector inside the block and restores it afterwards."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if was_enabled:
-            if gc.get_freeze_count() == 0:  # somebody's frozen objects must stay frozen
+            if gc.get_freeze_count() == 0:  # else unfreeze would thaw objects that others froze
                 gc.freeze()
-                gc.unfreeze()  # the two together move all objects to the oldest generation without a look at them
+                gc.unfreeze()  # both together move all objects to the oldest generation without walking them
             gc.enable()

@@ -1,11 +1,10 @@
-"""How a graph is stored: nodes and edges in columns, read and changed by id.
+"""How a graph is stored: nodes and edges in columns. `Graph` adds views, names and single changes.
 
-Flows in: nodes and edges, one by one or in bulk. Flows out: single facts by id, whole columns as numpy arrays. Always
-holds: node 0 is `_SOURCE`, node 1 is `_SINK`, edge 0 joins them; ids are never reused; slot -1 on both ends marks a
-control edge; `Graph` adds views, names and single changes on top.
+Node 0 is `_SOURCE`, node 1 is `_SINK`, edge 0 joins them. Ids are never reused. Slot -1 at both ends marks a control
+edge.
 
-Columns, not objects, because a graph of a million nodes is mostly copied, pruned and cut as a whole: a node costs its
-name, one shared `NodeProperties` and three integers, an edge four integers.
+Graphs of a million nodes are mostly copied, pruned and cut as a whole, so there is no object per node: a node costs its
+name, a reference to shared `NodeProperties` and three integers, an edge costs four integers.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _EDGE_COLUMNS = ("_src", "_src_output", "_dst", "_dst_input")
 
 @dataclass(frozen=True, slots=True)
 class EdgeArrays:
-    """All live edges in ascending id, one int32 array a field; control edges have slots -1."""
+    """All live edges by ascending id, one int32 array per field; control edges have slots -1."""
 
     id: Ids
     src: Ids
@@ -50,10 +49,10 @@ class EdgeArrays:
 
 
 class Details(Protocol):
-    """A table of what nodes have beyond the properties they share with others, one row for one or more nodes."""
+    """A table of properties that a node does not share with its kind; several nodes may share a row."""
 
     def properties(self, shared: NodeProperties, row: int) -> NodeProperties:
-        """All properties of a node that shares `shared`; the same object every time."""
+        """All properties of a node with the shared part `shared`; the same object every time."""
 
 
 def _column(values: npt.ArrayLike) -> array[int]:
@@ -70,7 +69,7 @@ class Columns:
         self.functions = FunctionLibrary(FunctionDefLibrary())
         self.versions = Versions()
         self.fed_shapes: Mapping[str, Shape] | None = None
-        """what is known before the run of the tensors that are fed here, by "node:output"; None where nobody looked"""
+        """shapes of the tensors that are fed here, by "node:output"; None if the client graph was built without them"""
         no_op = properties_of("NoOp", {})
         self._names: list[str | None] = ["_SOURCE", "_SINK"]
         self._properties: list[NodeProperties | None] = [no_op, no_op]
@@ -92,11 +91,11 @@ class Columns:
         self._name_counter = 0
         self._kinds: tuple[list[NodeProperties], Numbers] | None = None
         self._details: Details | None = None
-        self._rows = array("i")  # of `_details` by node id, -1 for none; may be shorter than the other columns
+        self._rows = array("i")  # row of `_details` by node id, -1 for none; may be shorter than the other columns
 
     @property
     def library(self) -> FunctionDefLibrary:
-        """The functions that nodes may call, as a message that must not be changed; `functions` finds them by name."""
+        """The functions that nodes may call, as a message not to be changed; `functions` looks them up by name."""
         return self.functions.message
 
     @library.setter
@@ -115,31 +114,31 @@ class Columns:
 
     @property
     def num_node_ids(self) -> int:
-        """One more than the highest node id ever given."""
+        """One more than the highest node id so far, removed nodes included."""
         return len(self._names)
 
     @property
     def num_edge_ids(self) -> int:
-        """One more than the highest edge id ever given."""
+        """One more than the highest edge id so far, removed edges included."""
         return len(self._src)
 
     # One node or edge
 
     def find_id(self, name: str) -> int | None:
-        """The id of the node of that name (the last one added, should there be several), or None."""
+        """The id of the node of that name (the last one added if there are several), or None."""
         if self._by_name is None:
             self._by_name = {n: i for i, n in enumerate(self._names) if n is not None}
         return self._by_name.get(name)
 
     def node_name(self, node_id: int) -> str:
-        """Name of a live node."""
+        """Name of a live node; InvalidArgumentError for a removed one."""
         name = self._names[node_id]
         if name is None:
             raise InvalidArgumentError(f"node id {node_id} was removed from the graph")
         return name
 
     def node_properties(self, node_id: int) -> NodeProperties:
-        """Op, attrs and port types of a live node."""
+        """Op, attrs and port types of a live node; InvalidArgumentError for a removed one."""
         properties = self._properties[node_id]
         if properties is None:
             raise InvalidArgumentError(f"node id {node_id} was removed from the graph")
@@ -148,37 +147,36 @@ class Columns:
         return properties
 
     def set_node_properties(self, node_id: int, properties: NodeProperties) -> None:
-        """Replaces op, attrs and port types of one node."""
+        """Replaces the properties of one node, its row of the details table included."""
         self._properties[node_id] = properties
         if node_id < len(self._rows):
             self._rows[node_id] = -1
         self._kinds = None
 
     def requested_device(self, node_id: int) -> str:
-        """Device the author asked for, or ""."""
+        """The device that the graph's author asked for, or ""."""
         return self._device_names[self._requested[node_id]]
 
     def assigned_device(self, node_id: int) -> str:
-        """Device the placer chose, or ""."""
+        """The device that the placer chose, or ""."""
         return self._device_names[self._assigned[node_id]]
 
     def assign_device(self, node_id: int, name: str) -> None:
-        """Sets the assigned device of one node."""
         self._assigned[node_id] = self.intern_device(name)
 
     def intern_device(self, name: str) -> int:
-        """The index of a device name in this graph; consecutive from 1, 0 is the empty name."""
+        """The index of a device name in this graph: 0 for the empty name, new names get the next number."""
         index = self._devices.setdefault(name, len(self._device_names))
         if index == len(self._device_names):
             self._device_names.append(name)
         return index
 
     def given_inputs(self, node_id: int) -> Sequence[str] | None:
-        """Input strings that were given with a node, None where its edges say it all."""
+        """The input strings of the NodeDef that a node was made from; None when its edges determine them."""
         return self._inputs.get(node_id)
 
     def cost_id(self, node_id: int) -> int:
-        """Id that cost models know the node by."""
+        """The id by which cost models know the node."""
         return self._cost_ids[node_id]
 
     def edge_ends(self, edge_id: int) -> tuple[int, int, int, int]:
@@ -215,40 +213,39 @@ class Columns:
         return np.array([i for i, name in enumerate(self._names) if name is not None], np.int32)
 
     def edge_arrays(self) -> EdgeArrays:
-        """All live edges as arrays."""
         src = np.array(self._src, np.int32)
         live = np.flatnonzero(src != REMOVED).astype(np.int32)
         columns = (np.array(c, np.int32)[live] for c in (self._src_output, self._dst, self._dst_input))
         return EdgeArrays(live, src[live], *columns)
 
     def names(self) -> Sequence[str | None]:
-        """Names by node id, None where a node was removed; not to be changed."""
+        """Names by node id, None for removed nodes; not to be changed."""
         return self._names
 
     def all_properties(self) -> Sequence[NodeProperties | None]:
-        """Properties by node id, None where a node was removed; not to be changed."""
+        """Properties by node id, None for removed nodes; not to be changed."""
         if self._details is None:
             return self._properties
-        return [None if found is None else self.node_properties(i) for i, found in enumerate(self._properties)]
+        return [None if kind is None else self.node_properties(i) for i, kind in enumerate(self._properties)]
 
     def shared_properties(self) -> Sequence[NodeProperties | None]:
-        """`all_properties` without the details: ops and port types are right, attrs of nodes with details are not."""
+        """`all_properties` without details: ops and port types are right, attrs of nodes with details are not."""
         return self._properties
 
     def distinct_properties(self) -> tuple[list[NodeProperties], Numbers]:
-        """The distinct `shared_properties` in order of appearance, and by node id which each has (-1: none)."""
+        """The distinct `shared_properties` in order of appearance, and by node id the index of its own (-1: none)."""
         if self._kinds is None or len(self._kinds[1]) != len(self._properties):
             self._kinds = distinct_properties(self._properties)
         return self._kinds
 
     def details(self) -> tuple[Details | None, Ids]:
-        """The table of details, and its row by node id (-1: none)."""
+        """The details table, and by node id its row (-1: none)."""
         rows = np.full(len(self._names), -1, np.int32)
         rows[: len(self._rows)] = self._rows
         return self._details, rows
 
     def set_details(self, details: Details, rows: Ids) -> None:
-        """Gives nodes details, `rows` by node id (-1: none), in place of any that they had."""
+        """Replaces the details table; `rows` has the row by node id (-1: none)."""
         self._details, self._rows = details, _column(rows)
 
     def device_names(self) -> Sequence[str]:
@@ -264,11 +261,11 @@ class Columns:
         return np.array(self._assigned, np.int32)
 
     def assign_devices(self, indices: Ids) -> None:
-        """Sets the assigned device of every node id from indices that `intern_device` gave."""
+        """Sets the assigned device of every node id; `indices` come from `intern_device`."""
         self._assigned = _column(indices)
 
     def request_devices(self, indices: Ids) -> None:
-        """Sets the requested device of every node id from indices that `intern_device` gave."""
+        """Sets the requested device of every node id; `indices` come from `intern_device`."""
         self._requested = _column(indices)
 
     # Changes in bulk
@@ -276,7 +273,7 @@ class Columns:
     def extend_nodes(
         self, names: Sequence[str], properties: Sequence[NodeProperties], requested: Sequence[int]
     ) -> None:
-        """Appends many nodes: names, properties, and interned indices of the requested devices."""
+        """Appends many nodes; `requested` has indices from `intern_device`."""
         first = len(self._names)
         self._names.extend(names)
         self._properties.extend(properties)
@@ -289,27 +286,27 @@ class Columns:
     def extend_nodes_of_kinds(
         self, names: Sequence[str], kinds: Sequence[NodeProperties], kind_of: Numbers, requested: Sequence[int]
     ) -> None:
-        """`extend_nodes` with properties `kinds[kind_of[k]]`; no pass over the nodes has to tell kinds apart again."""
+        """`extend_nodes` with properties `kinds[kind_of[k]]`; later passes need not group the nodes by kind again."""
         known, known_of = self.distinct_properties()
         code_of = {id(properties): code for code, properties in enumerate(known)}
         seen = first_seen(kind_of)
         used = kind_of[seen.first].tolist()
         codes = np.array([code_of.setdefault(id(kinds[kind]), len(code_of)) for kind in used], np.int64)
         self.extend_nodes(names, list(map(kinds.__getitem__, kind_of.tolist())), requested)
-        of_code = dict(zip(codes.tolist(), used, strict=True))  # `kinds` may name one object twice
+        of_code = dict(zip(codes.tolist(), used, strict=True))  # `kinds` may contain one object twice
         added = [kinds[of_code[code]] for code in range(len(known), len(code_of))]
         self._kinds = [*known, *added], np.concatenate([known_of, codes[seen.number]])
 
     def extend_edges(
         self, src: npt.ArrayLike, src_output: npt.ArrayLike, dst: npt.ArrayLike, dst_input: npt.ArrayLike
     ) -> None:
-        """Appends many edges, in this order, from four equally long columns of ids and slots."""
+        """Appends many edges in this order, from four columns of equal length."""
         for name, values in zip(_EDGE_COLUMNS, (src, src_output, dst, dst_input), strict=True):
             getattr(self, name).frombytes(np.asarray(values, np.int32).tobytes())
-        self._in = self._out = None  # a bulk change starts the EdgeSet orders anew
+        self._in = self._out = None  # a bulk change resets the EdgeSet orders
 
     def keep_only(self, keep: Flags) -> bool:
-        """Removes every node whose id is False in `keep`, with its edges; tells whether there was any."""
+        """Removes every node whose id is False in `keep`, with its edges; returns whether any node was removed."""
         dead = [i for i in np.flatnonzero(~keep).tolist() if self._names[i] is not None]
         if not dead:
             return False
@@ -338,7 +335,7 @@ class Columns:
         has_in[SOURCE_ID] = has_out[SINK_ID] = True
         loose = self.live_nodes()
         loose = loose[~(has_in & has_out)[loose]]
-        # Both possible edges of every loose node, the one from the source first; then those that are needed.
+        # for node in loose: if not has_in[node]: add (source, node); if not has_out[node]: add (node, sink)
         needed = np.stack([~has_in[loose], ~has_out[loose]], axis=1)
         src = np.stack([np.full(len(loose), SOURCE_ID), loose], axis=1)[needed]
         dst = np.stack([loose, np.full(len(loose), SINK_ID)], axis=1)[needed]
@@ -348,10 +345,10 @@ class Columns:
     # Copies
 
     def copy(self) -> Self:
-        """A copy with dense ids: nodes and edges keep their order, holes vanish.
+        """A copy with dense ids: nodes and edges keep their order, ids of removed ones are not kept.
 
-        The copy has its own source-sink edge before all copied edges, the copied one included, as in TensorFlow:
-        every copy shifts edge ids by one.
+        As in TensorFlow the copy has a source-sink edge of its own before all copied edges, which include the
+        original's: every copy shifts edge ids by one.
         """
         other = type(self)()
         live = self.live_nodes()
@@ -373,7 +370,7 @@ class Columns:
         return other
 
     def clone(self) -> Self:
-        """A copy with the very same ids and holes, its EdgeSet orders begun anew."""
+        """A copy with the same ids, gaps included; its EdgeSet orders are reset."""
         other = type(self)()
         for name in (*_NODE_COLUMNS, *_EDGE_COLUMNS):
             setattr(other, name, getattr(self, name)[:])

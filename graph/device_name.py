@@ -1,11 +1,11 @@
 """Device names: full, partial, local and legacy spellings.
 
-Flows in: text such as "/job:worker/replica:0/task:3/device:GPU:1", any part of it in any order, or the legacy "/gpu:1".
-Flows out: a frozen `ParsedName` in which None means "any". Always holds: `parse_full_name(str(p)) == p`; parsing is
-memoised, since a graph of a million nodes names a handful of devices.
+"/job:worker/replica:0/task:3/device:GPU:1", any of its parts in any order, or the legacy "/gpu:1", is parsed into a
+frozen `ParsedName`, in which None means "any"; `parse_full_name(str(p)) == p`. Parsing is memoised because a graph of a
+million nodes names a handful of devices.
 
-A partial name is a constraint on devices. `is_specification` orders constraints from loose to tight, `merge` finds the
-constraint that meets two.
+A partial name is a constraint on devices: `is_specification` tells whether one constraint implies another, `merge`
+combines two.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from functools import lru_cache
 
 from ..errors import InvalidArgumentError
 
-# What may stand before a colon in a name. Graphs of old spell the two types that there were without "device:"; types
-# that came later never had that spelling, so it is syntax and no list of the kinds of devices.
+# The words that may stand before a colon. Old graphs write "/cpu:0" and "/gpu:0" without "device:"; device types that
+# were added later never had that spelling, so this is syntax, not a list of the kinds of devices.
 COMPONENTS = ("job", "replica", "task", "device", "cpu", "gpu")
 
 _ANY = "*"
@@ -34,7 +34,7 @@ _LOCAL = re.compile(rf"({_NAME}):([0-9]+)")
 
 @dataclass(frozen=True, slots=True)
 class ParsedName:
-    """A device name by parts; None where the name leaves a part open. The empty one stands for any device."""
+    """The parts of a device name, None for a part that is left open; with no part set it matches any device."""
 
     job: str | None = None
     replica: int | None = None
@@ -44,7 +44,7 @@ class ParsedName:
 
     @property
     def is_full(self) -> bool:
-        """Whether every part is set: the name of exactly one device."""
+        """Whether every part is set, so that the name is that of exactly one device."""
         return self.has_task_parts and self.type is not None and self.id is not None
 
     @property
@@ -96,21 +96,21 @@ def _store(parts: dict[str, str | None], match: re.Match[str]) -> None:
 
 
 def _text(parts: dict[str, str | None], key: str) -> str | None:
-    found = parts.get(key)
-    return None if found == _ANY else found
+    value = parts.get(key)
+    return None if value == _ANY else value
 
 
 def _number(parts: dict[str, str | None], key: str) -> int | None:
-    found = _text(parts, key)
-    return None if found is None else int(found)
+    digits = _text(parts, key)
+    return None if digits is None else int(digits)
 
 
 def parse_full_name(name: str) -> ParsedName:
     """Parses a full or partial device name.
 
-    Parts stand in any order, a later one wins over an earlier of its kind, "*" or leaving out means any; "" and "/"
-    leave all open. "/cpu:0" and "/gpu:0" are legacy for types CPU and GPU; "/device:gpu:0" has type "gpu", not GPU.
-    Raises InvalidArgumentError for anything else.
+    Parts come in any order and a later part overrides an earlier one of its kind. A part that is "*" or missing means
+    any; "" and "/" leave all open. "/cpu:0" and "/gpu:0" are legacy for types CPU and GPU; "/device:gpu:0" has type
+    "gpu", not GPU. Raises InvalidArgumentError for anything else.
     """
     parsed = find_full_name(name)
     if parsed is None:
@@ -121,7 +121,7 @@ def parse_full_name(name: str) -> ParsedName:
 
 
 def find_local_name(name: str) -> ParsedName | None:
-    """The parsed "TYPE:ID", or None when `name` is no such thing."""
+    """The parsed "TYPE:ID", or None when `name` is malformed."""
     match = _LOCAL.fullmatch(name)
     return None if match is None else ParsedName(type=match[1], id=int(match[2]))
 
@@ -155,7 +155,7 @@ def legacy_local_name(device_type: str, device_id: int) -> str:
 
 
 def names_for_device_mappings(parsed: ParsedName) -> list[str]:
-    """Both spellings a device is looked up by: modern and legacy full name; none unless all parts are set."""
+    """Both full names that a device is looked up by, modern and legacy; empty unless all parts are set."""
     job, replica, task, device_type, device_id = parsed.job, parsed.replica, parsed.task, parsed.type, parsed.id
     if job is None or replica is None or task is None or device_type is None or device_id is None:
         return []
@@ -164,7 +164,7 @@ def names_for_device_mappings(parsed: ParsedName) -> list[str]:
 
 
 def local_names_for_device_mappings(parsed: ParsedName) -> list[str]:
-    """Both spellings a device is looked up by within its task; none unless type and id are set."""
+    """Both names that a device is looked up by within its task; empty unless type and id are set."""
     if parsed.type is None or parsed.id is None:
         return []
     return [local_name(parsed.type, parsed.id), legacy_local_name(parsed.type, parsed.id)]
@@ -193,21 +193,21 @@ def is_complete_specification(pattern: ParsedName, name: ParsedName) -> bool:
 
 
 def are_compatible(a: ParsedName, b: ParsedName) -> bool:
-    """Whether no part is set to different values in the two: some device may fit both."""
+    """Whether no part is set to different values in the two, so that some device may match both."""
     pairs = zip(_parts(a), _parts(b), strict=True)
     return all(x is None or y is None or x == y for x, y in pairs)
 
 
 def is_same_address_space(a: ParsedName, b: ParsedName) -> bool:
-    """Whether both name a task in full, and the same one."""
+    """Whether both set job, replica and task, to the same values."""
     return a.has_task_parts and a.task_name() == b.task_name()
 
 
 def merge(target: ParsedName, other: ParsedName, *, soft: bool = False) -> ParsedName:
-    """The constraint that holds both: parts set in either.
+    """The constraint that implies both: parts set in either.
 
     With `soft`, a conflict of types opens type and id, a conflict of ids opens the id. Every other conflict raises
-    InvalidArgumentError; conflicts are looked for in the order job, replica, task, type, id.
+    InvalidArgumentError; conflicts are checked in the order job, replica, task, type, id.
     """
     merged = target
     for key in ("job", "replica", "task"):
@@ -233,7 +233,7 @@ def _merge_part(target: ParsedName, other: ParsedName, key: str) -> ParsedName:
 
 
 def complete(name: ParsedName, base: ParsedName) -> ParsedName:
-    """`name` with the parts it leaves open taken from `base`."""
+    """`name` with its open parts filled in from `base`."""
     return ParsedName(
         base.job if name.job is None else name.job,
         base.replica if name.replica is None else name.replica,
@@ -244,7 +244,7 @@ def complete(name: ParsedName, base: ParsedName) -> ParsedName:
 
 
 def canonicalize(name: str, base: str) -> str:
-    """The full modern spelling of a local, partial or full name, open parts taken from the full name `base`.
+    """The full modern spelling of a local, partial or full name; open parts come from the full name `base`.
 
     Raises InvalidArgumentError when either is malformed or `base` leaves a part open.
     """

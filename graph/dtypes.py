@@ -1,7 +1,7 @@
 """Element types: TensorFlow's DataType numbers, their names and their numpy counterparts.
 
-Flows in: DataType numbers, type names, numpy dtypes. Flows out: one of the others. Always holds: a reference type is
-its base type plus 100, and `numpy_dtype(from_numpy(d)) == d` for every numpy dtype that has a DataType of its own.
+A reference type is its base type plus 100. `numpy_dtype(from_numpy(d)) == d` for every numpy dtype that has a DataType
+of its own.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def is_ref(dtype: int) -> bool:
 
 
 def base_type(dtype: int) -> DataType:
-    """The type that `dtype` refers to, or `dtype` itself when it is no reference."""
+    """The type that `dtype` refers to, or `dtype` itself when it is no reference type."""
     return DataType(dtype - REF_OFFSET if dtype > REF_OFFSET else dtype)
 
 
@@ -161,9 +161,9 @@ def dtype_name(dtype: int) -> str:
 
 
 def parse_dtype(name: str) -> DataType:
-    """The type of that name; float32, float64 and float16 are accepted beside float, double and half.
+    """The type of that name; "float32", "float64" and "float16" are accepted for float, double and half.
 
-    Raises InvalidArgumentError for a name that no type has.
+    Raises InvalidArgumentError for an unknown name.
     """
     lowered = name.lower().removeprefix("dt_")
     if lowered not in _BY_NAME and lowered not in _ALIASES:
@@ -172,22 +172,22 @@ def parse_dtype(name: str) -> DataType:
 
 
 def numpy_dtype(dtype: int) -> np.dtype[Any]:
-    """The numpy dtype of elements of `dtype`: object for string, resource and variant; of references the base."""
+    """The numpy dtype of elements of `dtype` or its base type: object for string, resource and variant."""
     return _NUMPY[base_type(dtype)]
 
 
 def from_numpy(source: np.dtype[Any] | Array) -> DataType:
     """The element type of a numpy dtype or array; text and object dtypes are strings.
 
-    Raises InvalidArgumentError where TensorFlow has no such type (datetimes, records, long double).
+    Raises InvalidArgumentError for dtypes that TensorFlow lacks (datetimes, records, long double).
     """
     dtype = source if isinstance(source, np.dtype) else source.dtype
     if dtype.kind in "SUO":
         return DataType.STRING
-    found = _FROM_NUMPY.get(dtype)
-    if found is None:
+    known = _FROM_NUMPY.get(dtype)
+    if known is None:
         raise InvalidArgumentError(f"numpy dtype {dtype} has no tensor element type; convert the array first")
-    return found
+    return known
 
 
 def item_size(dtype: int) -> int:

@@ -1,9 +1,8 @@
 """Graph -> GraphDef.
 
-Flows in: the columns of a graph, or the part of them from some node id on. Flows out: a GraphDef whose nodes come by
-ascending id, without source and sink. Always holds: the edges are the truth, the input strings a node was made with
-only fill gaps (back edges not yet made); data inputs by port, then control inputs sorted by source name; the assigned
-device where there is one.
+Nodes come by ascending id, without source and sink. Inputs follow the edges: data inputs by port, then control inputs
+sorted by source name; the input strings that a node was made from only fill ports without an edge (back edges that do
+not exist yet). The device is the assigned one, or the requested one before placement.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ from .protos import GraphDef, LazyGraphDef, LazyNodeDef
 
 
 def requested_inputs(graph: Columns, node_id: int) -> list[str]:
-    """Input strings of a node: as given, or as its edges say."""
-    given = graph.given_inputs(node_id)
-    if given is not None:
-        return list(given)
+    """The input strings of the NodeDef that a node was made from, or those that its edges determine."""
+    strings = graph.given_inputs(node_id)
+    if strings is not None:
+        return list(strings)
     ends = [graph.edge_ends(e) for e in graph.in_edge_ids(node_id)]
     data = sorted((end for end in ends if end[3] != CONTROL_SLOT), key=lambda end: end[3])
     control = [end for end in ends if end[3] == CONTROL_SLOT and end[0] != SOURCE_ID]
@@ -57,7 +56,7 @@ def _input_strings(graph: Columns, first: int) -> dict[int, list[str]]:
 
 
 def _fill_gap(graph: Columns, node_id: int, strings: list[str], upto: int) -> None:
-    """Appends the strings of unconnected ports below `upto` as the node was made with them, else empty ones."""
+    """Appends strings for the unconnected ports below `upto`: those that the node was made with, else empty ones."""
     while len(strings) < upto:
         written = requested_inputs(graph, node_id)
         strings.append(written[len(strings)] if len(strings) < len(written) else "")
@@ -78,7 +77,7 @@ def _node_def(graph: Columns, node_id: int, inputs: list[str]) -> LazyNodeDef:
 def to_graph_def(graph: Columns, from_node_id: int = SINK_ID + 1) -> GraphDef:
     """The GraphDef of the nodes with an id of at least `from_node_id` (source and sink never included).
 
-    Raises InvalidArgumentError when bytes of attrs that nobody has read so far turn out to be damaged.
+    Raises InvalidArgumentError when serialised attrs that were never decoded turn out to be damaged.
     """
     first = max(from_node_id, SINK_ID + 1)
     inputs = _input_strings(graph, first)
@@ -90,5 +89,5 @@ def to_graph_def(graph: Columns, from_node_id: int = SINK_ID + 1) -> GraphDef:
         lazy.library = graph.library.SerializeToString()
     try:
         return GraphDef.FromString(lazy.SerializeToString())
-    except DecodeError as error:  # attrs stay bytes until they are read, and these were not
+    except DecodeError as error:  # attrs stay bytes until they are decoded, and these were not
         raise InvalidArgumentError("the bytes of an attr are damaged; read the graph anew from a whole file") from error

@@ -1,8 +1,7 @@
 """The graph: nodes and edges with the ids, orders and quirks of TensorFlow's core graph.
 
-Flows in: nodes and edges. Flows out: views (`Node`, `Edge`), a GraphDef; whole columns come from `Columns`. Always
-holds: what `columns.py` says of ids; names are not checked for uniqueness here (the importer does); EdgeSet orders,
-which generated names depend on, follow every single change.
+`Columns` stores it; this file adds views (`Node`, `Edge`) and single changes. Names are not checked for uniqueness
+here: the importer does that. Single changes keep EdgeSet orders, which generated names depend on.
 """
 
 from __future__ import annotations
@@ -67,9 +66,9 @@ class Graph(Columns):
         return (Edge(self, e) for e, src in enumerate(self._src) if src != REMOVED)
 
     def find_node(self, name: str) -> Node | None:
-        """The node of that name (the last one added, should there be several), or None."""
-        found = self.find_id(name)
-        return None if found is None else Node(self, found)
+        """The node of that name (the last one added if there are several), or None."""
+        node_id = self.find_id(name)
+        return None if node_id is None else Node(self, node_id)
 
     def check_node(self, node: Node) -> None:
         """Raises InvalidArgumentError unless `node` is a live node of this graph."""
@@ -85,7 +84,7 @@ class Graph(Columns):
             raise InvalidArgumentError(f"node id {node.id} was removed from the graph")
 
     def requested_inputs(self, node_id: int) -> list[str]:
-        """Input strings of a node: as given, or as its edges say."""
+        """The input strings of the NodeDef that a node was made from, or those that its edges determine."""
         return requested_inputs(self, node_id)
 
     def add_node(
@@ -97,31 +96,31 @@ class Graph(Columns):
         device: str = "",
         inputs: Iterable[str] = (),
     ) -> Node:
-        """Adds a node from an op and attr values (defaults are filled in); no edge is made from `inputs`.
+        """Adds a node from an op and attr values (defaults are filled in); `inputs` are kept as text, no edge is made.
 
-        Raises NotFoundError for an unknown op, InvalidArgumentError for attrs the port types cannot be told from.
+        Raises NotFoundError for an unknown op, InvalidArgumentError for attrs that do not determine the port types.
         """
         return self.add_node_with(name, properties_of(op, attrs or {}), device=device, inputs=inputs)
 
     def add_node_with(
         self, name: str, properties: NodeProperties, *, device: str = "", inputs: Iterable[str] = ()
     ) -> Node:
-        """Adds a node with ready properties."""
+        """Adds a node with properties that exist already; `inputs` are only kept as text."""
         node_id = len(self._names)
         self.extend_nodes([name], [properties], [self.intern_device(device)])
-        given = list(inputs)
-        if given:
-            self._inputs[node_id] = given
+        strings = list(inputs)
+        if strings:
+            self._inputs[node_id] = strings
         return Node(self, node_id)
 
     def set_requested_inputs(self, node_id: int, inputs: list[str]) -> None:
-        """Keeps the input strings of a node whose edges do not say it all."""
+        """Stores the input strings of a node whose edges do not determine them."""
         self._inputs[node_id] = inputs
 
     def add_edge(self, src: Node, src_output: int, dst: Node, dst_input: int) -> Edge:
         """Adds an edge; source, sink and slot -1 make it a control edge, and then both slots must be -1.
 
-        A second edge into one input port is accepted here and refused by whoever needs a single one.
+        A second edge into one input port is accepted here; `Node.input_edges` and the checkers refuse it.
         """
         edge_id = len(self._src)
         self._src.append(src.id)
@@ -135,9 +134,9 @@ class Graph(Columns):
         return Edge(self, edge_id)
 
     def add_control_edge(self, src: Node, dst: Node, allow_duplicates: bool = False) -> Edge | None:
-        """Adds a control edge and notes it in `dst`'s input strings; None when there is one already.
+        """Adds a control edge and appends it to `dst`'s input strings; None when there is one already.
 
-        With `allow_duplicates` neither the check nor the note is made.
+        With `allow_duplicates` the edge is added in any case, and the input strings stay.
         """
         if not allow_duplicates:
             for edge in self.in_edge_ids(dst.id):
@@ -149,7 +148,7 @@ class Graph(Columns):
         return self.add_edge(src, CONTROL_SLOT, dst, CONTROL_SLOT)
 
     def remove_control_edge(self, edge: Edge) -> None:
-        """Removes a control edge and its note in the consumer's input strings."""
+        """Removes a control edge, also from the consumer's input strings."""
         src, dst = edge.src, edge.dst
         written = self._inputs.get(dst.id, [])
         if src.is_op and dst.is_op and "^" + src.name in written:
@@ -178,7 +177,7 @@ class Graph(Columns):
         self._forget([node.id])
 
     def update_edge(self, new_src: Node, new_src_output: int, dst: Node, dst_input: int) -> Edge:
-        """Makes `new_src:new_src_output` feed input `dst_input` of `dst` instead of what feeds it now.
+        """Makes `new_src:new_src_output` feed input `dst_input` of `dst` instead of its present source.
 
         The new edge gets a new id. Raises OutOfRangeError for ports that do not exist, InvalidArgumentError when
         nothing feeds that input.
@@ -202,7 +201,7 @@ class Graph(Columns):
         return self.add_edge(new_src, new_src_output, dst, dst_input)
 
     def new_name(self, prefix: str) -> str:
-        """`prefix/_N` with a counter that all prefixes of this graph share; collisions are not looked for."""
+        """`prefix/_N` with a counter that all prefixes of this graph share; existing names are not checked."""
         name = f"{prefix}/_{self._name_counter}"
         self._name_counter += 1
         return name
@@ -216,11 +215,11 @@ class Graph(Columns):
         return to_graph_def(self, from_node_id)
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - named by protobuf, whose messages it may stand in for
-        """The GraphDef in bytes, so that a graph may be given wherever a GraphDef may."""
+        """The GraphDef as bytes, so that a graph is accepted wherever a GraphDef is."""
         return self.to_graph_def().SerializeToString()
 
     def __str__(self) -> str:
-        """A line per node; see `printer`."""
+        """One line per node, in the form that `printer` describes."""
         return graph_text(self)
 
     def __repr__(self) -> str:

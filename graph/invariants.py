@@ -1,18 +1,17 @@
-"""What always holds of a graph, whatever stage it is in, and how a broken rule is told.
+"""The rules that hold of a graph at every stage, and the errors for broken ones.
 
-A graph goes through the stages raw -> lowered -> placed -> pruned -> partitioned -> plan. What may exist after a stage
-is said by a checker in a file `invariants.py` beside the code that makes it (`passes` has two). It runs at the end
-of that code while `checking` is on: in every test, and in no program, which pays one look at a flag per stage.
+A graph goes through the stages raw -> lowered -> placed -> pruned -> partitioned -> plan. The checker of a stage is in
+a file `invariants.py` beside the code that makes the stage (`passes` has two), and that code calls it last. Checkers
+run only while `checking` is on, as in every test; otherwise a stage costs one test of a flag.
 
-A broken rule is a mistake of this package, whatever graph it was given: what is wrong with a graph of the user's has
-been refused before, or is allowed until somebody runs it (an input that nothing is connected to, a value where a
-reference is due). So rules that such graphs break are those of a pair of graphs: what was whole before the stage is
-whole after it.
+A broken rule is a mistake of this package, not of the user's graph: a wrong graph has been refused before, or is
+allowed until it runs (an unconnected input, a value where a reference is wanted). Rules that such graphs break compare
+two graphs instead: if the graph was complete before the stage, it is complete afterwards.
 
     partitioned graph, rule 'an input port reads what its type says': {{node y}} reads int32 from 'x:0' at port 0, which
     takes float; this is a mistake of Partita, please report it with the graph [node 'y', op 'Neg']
 
-Checkers are linear, and numpy wherever a rule is about all nodes or all edges.
+Checkers take linear time, and use numpy for rules about all nodes or all edges.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _checking = False
 
 @contextmanager
 def checking(*, on: bool = True) -> Iterator[None]:
-    """Every stage that ends inside checks what it has made, or none does."""
+    """Switches the checkers of stages on or off inside the block."""
     global _checking  # noqa: PLW0603 - one switch for the process, as `warnings` has one
     before, _checking = _checking, on
     try:
@@ -51,7 +50,6 @@ def checking(*, on: bool = True) -> Iterator[None]:
 
 
 def are_checked() -> bool:
-    """Whether the rules of stages are checked."""
     return _checking
 
 
@@ -66,29 +64,30 @@ class Stage:
         self.live: Mask = np.zeros(graph.num_node_ids, np.bool_)
         self.live[graph.live_nodes()] = True
 
-    def broken(self, rule: str, found: str, node: int | None = None) -> InternalError:
-        """The error for a rule that does not hold, at a node if it is that of one."""
+    def broken(self, rule: str, problem: str, node: int | None = None) -> InternalError:
+        """The error for a broken rule; `node` is the id of the node that breaks it, if there is one."""
         text = (
-            f"{self.name} graph, rule {rule!r}: {found}; this is a mistake of Partita, please report it with the graph"
+            f"{self.name} graph, rule {rule!r}: {problem}; "
+            "this is a mistake of Partita, please report it with the graph"
         )
         if node is None or not 0 <= node < len(self.live) or not self.live[node]:
             return InternalError(text)
         name, op = self.graph.node_name(node), self.graph.node_properties(node).op
         return InternalError(text, node=name, op=op)
 
-    def no_node(self, rule: str, wrong: Mask, found: Callable[[int], str]) -> None:
-        """Raises for the first node, by id, that `wrong` marks; `found` says of its id what it is."""
+    def no_node(self, rule: str, wrong: Mask, problem: Callable[[int], str]) -> None:
+        """Raises for the lowest node id in `wrong`; `problem` describes what is wrong with a node id."""
         if wrong.any():
             node = int(np.flatnonzero(wrong)[0])
-            raise self.broken(rule, f"{node_for_error(self.text(node))} {found(node)}", node)
+            raise self.broken(rule, f"{node_for_error(self.text(node))} {problem(node)}", node)
 
-    def no_edge(self, rule: str, wrong: Mask, found: Callable[[int], str] = lambda _at: "") -> None:
-        """Raises for the first edge that `wrong` marks, at the node it enters; `found` says of its position more."""
+    def no_edge(self, rule: str, wrong: Mask, problem: Callable[[int], str] = lambda _at: "") -> None:
+        """Raises for the first edge in `wrong`, located at its consumer; `problem` describes what is wrong with it."""
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
             src, output, dst, port = (int(column[at]) for column in self._columns())
             ends = f"an edge from {self.text(src)!r}, port {output}, to {self.text(dst)!r}, port {port}"
-            raise self.broken(rule, f"{ends} {found(at)}".rstrip(), dst)
+            raise self.broken(rule, f"{ends} {problem(at)}".rstrip(), dst)
 
     def _columns(self) -> tuple[npt.NDArray[np.int32], ...]:
         return self.edges.src, self.edges.src_output, self.edges.dst, self.edges.dst_input
@@ -98,22 +97,27 @@ class Stage:
         return (self.graph.names()[node] if 0 <= node < len(self.live) else None) or f"<no node {node}>"
 
     def port_types(self) -> tuple[Numbers, Numbers]:
-        """Per edge the type that its source gives and that its end takes; 0 for ports that do not exist."""
+        """Per edge the type of its output port and of its input port; 0 for ports that do not exist."""
         kinds, kind_of = self.graph.distinct_properties()
-        given, taken = PortTable([k.output_types for k in kinds]), PortTable([k.input_types for k in kinds])
+        output_types, input_types = (
+            PortTable([k.output_types for k in kinds]),
+            PortTable([k.input_types for k in kinds]),
+        )
         edges = self.edges
-        return given.at(kind_of[edges.src], edges.src_output), taken.at(kind_of[edges.dst], edges.dst_input)
+        return output_types.at(kind_of[edges.src], edges.src_output), input_types.at(
+            kind_of[edges.dst], edges.dst_input
+        )
 
 
 def num_open_ports(graph: Graph) -> int:
-    """How many input ports of a graph nothing is connected to."""
+    """How many input ports of a graph have no edge."""
     kinds, kind_of = graph.distinct_properties()
     declared = np.array([len(kind.input_types) for kind in kinds], np.int64)[kind_of[kind_of >= 0]]
     return int(declared.sum()) - int((graph.edge_arrays().dst_input != CONTROL_SLOT).sum())
 
 
 def repeated(among: Mask, first: Ids, second: Ids) -> Mask:
-    """Which rows that `among` marks have the pair of numbers, neither of them negative, of a marked row before them."""
+    """Which rows marked in `among` repeat the pair of numbers (not negative) of an earlier marked row."""
     at = np.flatnonzero(among)
     again = np.ones(len(at), np.bool_)
     again[np.unique(first[at].astype(np.int64) << 32 | second[at], return_index=True)[1]] = False
@@ -129,11 +133,11 @@ def check_structure(
     is_fed: Callable[[int], bool] = lambda _node: False,
     types_fit: bool = False,
 ) -> None:
-    """Raises InternalError for the first rule that does not hold of a graph in any stage.
+    """Raises InternalError for the first broken rule of those that hold of a graph at every stage.
 
-    `given` is the graph that the stage began with: if no port of that is open, none of this is. `is_fed` says of a
-    node's id whether it stands for a fed tensor, which may be given where a reference is due: that is refused when the
-    graph is cut, and so are functions that do not fit what calls them. `types_fit`: that has been done.
+    `given` is the graph before the stage: if it has no open ports, this one may have none. `is_fed` tells whether a
+    node id stands for a fed tensor, which may be a value where a reference is wanted: cutting refuses that, and it
+    refuses functions that do not fit their calls. `types_fit`: the graph has been cut, so all types must fit.
     """
     _check_nodes(stage)
     _check_edges(stage)
@@ -170,9 +174,9 @@ def _check_edges(stage: Stage) -> None:
 
 
 def check_loose_ends(stage: Stage) -> None:
-    """Every node comes after the source and before the sink, as a walk from one of them needs it.
+    """Checks that every node has an edge from the source side and to the sink side, as walks from either need it.
 
-    Lowering does not see to it, so it holds of raw graphs, and again from the pruned stage on.
+    Lowering does not keep this rule, so it holds of raw graphs, and again from the pruned stage on.
     """
     edges, live = stage.edges, stage.live
     has_in = np.bincount(edges.dst, minlength=len(live)) > 0
@@ -183,27 +187,27 @@ def check_loose_ends(stage: Stage) -> None:
 
 def _check_ports(stage: Stage) -> None:
     edges, data = stage.edges, stage.is_data
-    given, taken = stage.port_types()
-    stage.no_edge("an edge leaves a port that exists", data & (given == 0))
-    stage.no_edge("an edge enters a port that exists", data & (taken == 0))
+    output_types, input_types = stage.port_types()
+    stage.no_edge("an edge leaves a port that exists", data & (output_types == 0))
+    stage.no_edge("an edge enters a port that exists", data & (input_types == 0))
     twice = repeated(data, edges.dst, edges.dst_input)
     stage.no_edge("an input port reads one tensor", twice, lambda _at: "is its second edge")
 
 
 def _check_types(stage: Stage, is_fed: Callable[[int], bool]) -> None:
-    given, taken = stage.port_types()
-    wrong = stage.is_data & (given != taken) & (given != taken + REF_OFFSET)
-    for at in np.flatnonzero(wrong & (given + REF_OFFSET == taken)).tolist():
+    output_types, input_types = stage.port_types()
+    wrong = stage.is_data & (output_types != input_types) & (output_types != input_types + REF_OFFSET)
+    for at in np.flatnonzero(wrong & (output_types + REF_OFFSET == input_types)).tolist():
         wrong[at] = not is_fed(int(stage.edges.src[at]))
     stage.no_edge(
         "an input port reads what its type says",
         wrong,
-        lambda at: f"carries {dtype_name(int(given[at]))} where {dtype_name(int(taken[at]))} is taken",
+        lambda at: f"carries {dtype_name(int(output_types[at]))} where {dtype_name(int(input_types[at]))} is taken",
     )
 
 
 def _check_filled(stage: Stage, *, may_be_open: bool) -> None:
-    """Every port of a node reads something; what may be open has all its edges at the lowest ports."""
+    """Every input port has an edge; of a node that may be incomplete the lowest ports have them."""
     kinds, kind_of = stage.graph.distinct_properties()
     declared = np.array([len(kind.input_types) for kind in kinds], np.int64)
     wanted = np.where(kind_of >= 0, declared[np.maximum(kind_of, 0)], 0)
@@ -222,7 +226,7 @@ def _check_filled(stage: Stage, *, may_be_open: bool) -> None:
 
 
 def _check_kinds(stage: Stage) -> None:
-    """Port types are what op and attrs say; nodes of one kind share them, and transfers have theirs in a table."""
+    """Port types follow from op and attrs; nodes of one kind share them, and transfers have theirs in a table."""
     kinds, kind_of = stage.graph.distinct_properties()
     has_details = stage.graph.details()[1] >= 0
     for number, kind in enumerate(kinds):
@@ -234,7 +238,7 @@ def _check_kinds(stage: Stage) -> None:
 
 
 def _mistake_in_types(kind: NodeProperties) -> str:
-    """What op and attrs say of port types, if it is something else than what the node has; "" if not."""
+    """How the port types of a kind differ from those that op and attrs determine; "" if they agree."""
     try:
         types = input_output_types(kind.op_def, kind.attrs)
     except PartitaError as error:

@@ -1,8 +1,7 @@
-"""The fields of a message, by path: those that its type declares, and those that are set in it.
+"""The fields of a protobuf message by path ("graph_options.infer_shapes"): all declared ones, or those that are set.
 
-Flows in: a message or its type, and which of its fields are to be opened: looked into rather than taken whole. Flows
-out: paths such as "graph_options.infer_shapes", with values. Always holds: a field that is set is given, or is an
-error; none is passed over in silence.
+The message fields named in `opened` are walked into; others count as one field. A field that is set is either listed or
+an error, so no option is ignored silently.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from ..errors import InvalidArgumentError
 
 
 def declared_fields(message: type[Message], opened: Container[str]) -> Iterator[str]:
-    """Paths of all fields of a type of message; of a field whose path is in `opened`, the paths of its own fields."""
+    """Paths of all fields of a message type; a field whose path is in `opened` is replaced by its own fields."""
     return _declared(message.DESCRIPTOR.fields, opened, "")
 
 
@@ -37,8 +36,8 @@ def _declared(
 def set_fields(message: Message, opened: Container[str], before: str = "") -> Iterator[tuple[str, Any]]:
     """Path and value of every field that is set, opened as in `declared_fields`.
 
-    Raises InvalidArgumentError for a field that the type of an opened message does not declare: whoever wrote it has
-    other versions of the messages, and what it would do is not known.
+    Raises InvalidArgumentError for a field number that an opened message does not declare: it comes from another
+    version of the messages, and its meaning is unknown.
     """
     unknown = UnknownFieldSet(message)
     if len(unknown):

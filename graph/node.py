@@ -1,8 +1,7 @@
-"""Nodes and edges as the rest of the program sees them: light views on the columns of a Graph.
+"""Nodes and edges as light views on the columns of a Graph.
 
-Flows in: a graph and an id. Flows out: names, ports, neighbours. Always holds: a view stores nothing but graph and
-id, so two views of one node are equal and hash alike, and a view sees every later change; views of removed nodes or
-edges must not be used any more (`Graph.is_valid_node` tells).
+A view stores the graph and an id only, so two views of one node are equal and hash alike, and a view sees every later
+change. Views of removed nodes or edges must not be used any more.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class Node:
 
     @property
     def properties(self) -> NodeProperties:
-        """Op, attrs and port types, shared with all nodes that are alike."""
+        """Op, attrs and port types, shared with all nodes of the same kind."""
         return self.graph.node_properties(self.id)
 
     @property
@@ -112,9 +111,9 @@ class Node:
     def add_attr(self, name: str, value: Any, type_string: str = "") -> None:
         """Sets an attr of this node alone (nodes that shared its properties keep theirs).
 
-        `value` is an AttrValue, or a Python value of the declared type, of `type_string`, or, where neither is given,
-        of the type that it looks like. Raises InvalidArgumentError for a value that does not fit and for a
-        `type_string` that no attr has; the node is as before then.
+        `value` is an AttrValue or a Python value. A Python value is encoded as the type that the op declares, else as
+        `type_string`, else as the type that it looks like. Raises InvalidArgumentError, with the node unchanged, for a
+        value that does not fit and for an unknown `type_string`.
         """
         declared = self.op_def.attrs.get(name)
         wanted = declared.type if declared else type_string or guessed_type(value)
@@ -125,7 +124,7 @@ class Node:
         self.graph.set_node_properties(self.id, self.properties.with_attr(name, message))
 
     def clear_attr(self, name: str) -> None:
-        """Takes an attr away from this node alone."""
+        """Removes an attr from this node alone."""
         self.graph.set_node_properties(self.id, self.properties.without_attr(name))
 
     @property
@@ -169,27 +168,25 @@ class Node:
 
     @property
     def cost_id(self) -> int:
-        """The id that cost models know the node by: its own, or that of the node it was copied from."""
+        """The id by which cost models know the node: its own, or that of the node it was copied from."""
         return self.graph.cost_id(self.id)
 
     @property
     def requested_inputs(self) -> list[str]:
-        """The input strings of the NodeDef this node was made from, as kept up to date by control-edge changes."""
+        """The input strings of the NodeDef that this node was made from, kept up to date when control edges change."""
         return self.graph.requested_inputs(self.id)
 
     @property
     def node_class(self) -> NodeClass:
-        """What the runtime treats specially about the op."""
+        """The class of the op, by which the runtime treats some ops specially."""
         return self.properties.op_def.record.node_class
 
     @property
     def is_source(self) -> bool:
-        """Whether this is the node that every root hangs on."""
         return self.id == SOURCE_ID
 
     @property
     def is_sink(self) -> bool:
-        """Whether this is the node that every leaf hangs on."""
         return self.id == SINK_ID
 
     @property
@@ -213,11 +210,11 @@ class Node:
         return self.node_class in CONTROL_FLOW
 
     def in_edges(self) -> list[Edge]:
-        """Edges that enter the node, in insertion order (an erased edge's place is taken by the last one)."""
+        """Edges that enter the node, in EdgeSet order (see `adjacency`)."""
         return [Edge(self.graph, e) for e in self.graph.in_edge_ids(self.id)]
 
     def out_edges(self) -> list[Edge]:
-        """Edges that leave the node, in insertion order (an erased edge's place is taken by the last one)."""
+        """Edges that leave the node, in EdgeSet order (see `adjacency`)."""
         return [Edge(self.graph, e) for e in self.graph.out_edge_ids(self.id)]
 
     def input_edge(self, index: int) -> Edge:
@@ -240,17 +237,17 @@ class Node:
 
         Raises InvalidArgumentError when one is missing and InternalError for two edges into one port.
         """
-        found: list[Edge | None] = [None] * self.num_inputs
+        edges: list[Edge | None] = [None] * self.num_inputs
         for edge in self.in_edges():
             if edge.is_control:
                 continue
-            if found[edge.dst_input] is not None:
+            if edges[edge.dst_input] is not None:
                 raise InternalError(f"Duplicate edge input number: {edge.dst_input}", node=self.name, op=self.op)
-            found[edge.dst_input] = edge
-        for index, maybe in enumerate(found):
+            edges[edge.dst_input] = edge
+        for index, maybe in enumerate(edges):
             if maybe is None:
                 raise InvalidArgumentError(f"Missing edge input number: {index}", node=self.name, op=self.op)
-        return [edge for edge in found if edge is not None]
+        return [edge for edge in edges if edge is not None]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Node) and self.id == other.id and self.graph is other.graph

@@ -1,21 +1,21 @@
-"""A graph as text that people read and tests compare: a line per node, what it reads above it.
+"""A graph as text that people read and tests compare: one line per node, with its inputs on the lines above it.
 
-Built as `x -> Neg -> Abs`, and placed, with the last node on another device, a graph prints
+`x -> Neg -> Abs`, placed with the last node on another device, prints as
 
     3 nodes @/job:localhost/replica:0/task:0/...
     x: float = Placeholder() {shape=[2,?]} @CPU:0
     Neg: float = Neg(x) @CPU:0
     Abs: float = Abs(Neg, ^x) @GPU:0
 
-A line is `name: output types = op(inputs) {attrs} @device`. Inputs are the tensors read, by port, then what is waited
-for; an unconnected port reads `?`. Attrs are left out that the types say already, or that have the op's default value.
-A device that all nodes share stands in the first line alone, as does a task that all devices share; `@?` marks one that
-is asked for but not assigned. A transfer says its tensor and the other end:
+A line is `name: output types = op(inputs) {attrs} @device`. Data inputs come by port, then control inputs; an
+unconnected port reads `?`. Attrs are left out when they follow from the port types or have the op's default value. A
+device that all nodes share is printed in the first line only, and so is a task that all devices share; `@?` marks a
+device that is requested but not assigned. A transfer names its tensor and the other end:
 
     x/_0 = _Send(x) {edge_1_x to CPU:1}
 
-Nodes come in topological order, of several that could come next the one with the lowest id; an edge from NextIteration
-to Merge closes a loop and does not count. The text depends on nothing but the graph.
+Nodes come in topological order, the lowest id first among those that are ready; an edge from NextIteration to Merge
+closes a loop and does not count. The text depends on the graph alone.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def graph_text(
 ) -> str:
     """The text of a graph.
 
-    `only` says by its name whether a node is shown, `most` how many lines of nodes at most; how many are not shown is
-    said. `peers` has, by id of a node that transfers, the name of the node at the other end.
+    `only` tells by name whether a node is shown, `most` is the largest number of node lines; the text says how many
+    nodes are left out. `peers` has, by id of a Send or Recv, the name of the node at the other end.
     """
     return _Printer(graph, peers or {}).text(only, most)
 
@@ -104,7 +104,6 @@ class _Printer:
         return "\n".join(lines)
 
     def line(self, node: int) -> str:
-        """The line of one node."""
         properties = self.graph.node_properties(node)
         types = ", ".join(map(dtype_name, properties.output_types))
         head = f"{self.graph.node_name(node)}{': ' if types else ''}{types}"
@@ -132,7 +131,7 @@ class _Printer:
         return device.removeprefix(self.task).removeprefix(_DEVICE) if self.task else device
 
     def _transfer(self, node: int, properties: NodeProperties) -> Iterator[str]:
-        """What a node that transfers says of its tensor and the other end."""
+        """The tensor and the other end of a transfer, and its incarnation if it is unusual."""
         attrs = properties.attrs
         if "send_device" not in attrs or "tensor_name" not in attrs:
             return
@@ -147,7 +146,7 @@ class _Printer:
 
 
 def _inputs(graph: Columns) -> dict[int, tuple[dict[int, list[str]], list[str]]]:
-    """By node: the tensors at each input port, usually one, and the nodes that are waited for, by name."""
+    """By node: the tensors at each input port (usually one), and the names of its control inputs."""
     inputs: dict[int, tuple[dict[int, list[str]], list[str]]] = {}
     edges = graph.edge_arrays()
     columns = (edges.src.tolist(), edges.src_output.tolist(), edges.dst.tolist(), edges.dst_input.tolist())
@@ -166,7 +165,7 @@ def _inputs(graph: Columns) -> dict[int, tuple[dict[int, list[str]], list[str]]]
 
 
 def _attrs(properties: NodeProperties) -> Iterator[str]:
-    """`name=value` of the attrs that say something more than port types, by name."""
+    """`name=value` of the attrs that add something to the port types, sorted by name."""
     op_def, attrs = properties.op_def, properties.attrs
     arguments = op_def.input_args + op_def.output_args
     implied = {name for arg in arguments for name in (arg.type_attr, arg.number_attr, arg.type_list_attr)}
@@ -177,7 +176,7 @@ def _attrs(properties: NodeProperties) -> Iterator[str]:
 
 
 def _value(text: str) -> str:
-    """The text of an attr value, that of a tensor without its type, which the output has: `1.5`, `[2] 1 2`."""
+    """The text of an attr value; a tensor's type is left out because the output has it: `1.5`, `[2] 1 2`."""
     tensor = _TENSOR.fullmatch(text)
     if tensor is None:
         return text
@@ -185,6 +184,6 @@ def _value(text: str) -> str:
 
 
 def _shared_task(devices: Iterator[str]) -> str:
-    """The task that full device names have in common, "" where they have none."""
+    """The task that all device names share, "" if they share none."""
     tasks = {device.rpartition(_DEVICE)[0] for device in devices}
     return tasks.pop() if len(tasks) == 1 else ""

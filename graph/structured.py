@@ -3,10 +3,9 @@
     i, total = while_loop(b, lambda i, s: b.op("Less", i, 10), lambda i, s: (i + 1, s + x), [0, 0.0])
     (y,) = cond(b, p, lambda: [x + 1.0], lambda: [x * 2.0])
 
-Flows in: functions that make nodes from tensors. Flows out: the nodes, under the names that TensorFlow's `while_loop`
-and `cond` give them, and the tensors that come out. Always holds: a tensor from outside is brought in once per loop or
-branch, by an Enter that is constant or by a Switch, through all loops and branches in between; a node without inputs
-waits for the pivot, so that it runs in its frame, and only in the branch that is taken.
+Node names are those of TensorFlow's `while_loop` and `cond`. A tensor from outside enters a loop or branch once,
+through a constant Enter or a Switch per surrounding loop or branch. A node without inputs gets a control edge from the
+pivot, so that it runs in the loop's frame, or only when its branch is taken.
 
     loop:    Enter -> Merge -> Switch -> Identity -> body -> NextIteration -> Merge
                         `-> cond -> LoopCond -^ `-> Exit
@@ -28,7 +27,7 @@ _PARALLEL_ITERATIONS = 10
 
 
 class _Inside:
-    """The inside of a loop or branch: what was made there, and what was brought in, by its name outside."""
+    """The inside of a loop or branch: the nodes made in it, and the tensors that entered it, by their names outside."""
 
     def __init__(self, builder: GraphBuilder, pivot: Operation | None) -> None:
         self.builder = builder
@@ -38,42 +37,42 @@ class _Inside:
         self.brought: dict[str, Tensor] = {}
 
     def add(self, node: str) -> None:
-        """A node in here is in whatever is around, too."""
+        """Registers a node here and in the surrounding loops and branches."""
         self.nodes.add(node)
         if self.outer is not None:
             self.outer.add(node)
 
     def admitted(self, node: str, inputs: Arguments, control: Sequence[str]) -> tuple[Arguments, Sequence[str]]:
-        """Brings inputs in; adds the pivot to what has none from in here."""
-        made: Arguments = [
+        """The inputs as tensors of the inside; a node with no input from here also waits for the pivot."""
+        admitted_inputs: Arguments = [
             [self.inside(item, node) for item in value] if isinstance(value, list) else self.inside(value, node)
             for value in inputs
         ]
-        return made, self.waits_for(made, control)
+        return admitted_inputs, self.waits_for(admitted_inputs, control)
 
     def waits_for(self, inputs: Arguments, control: Sequence[str]) -> Sequence[str]:
-        """What a node with these inputs waits for besides them."""
+        """The control inputs that a node with these inputs gets."""
         is_held = bool(inputs) or any(name in self.nodes for name in control)
         return control if is_held or self.pivot is None else [*control, self.pivot.name]
 
     def inside(self, tensor: Tensor, reader: str) -> Tensor:
-        """A tensor as it is in here; what brings it in is named after the node that reads it first."""
+        """The tensor inside that stands for `tensor`; the node it enters through is named after its first `reader`."""
         if not tensor.node or tensor.node in self.nodes:
             return tensor
         if tensor.name not in self.brought:
             source = tensor if self.outer is None else self.outer.inside(tensor, reader)
             with self.builder.part_of(None):
-                made = self.brought[tensor.name] = self.bring(source, reader)
-            self.add(made.node)
+                entered = self.brought[tensor.name] = self.bring(source, reader)
+            self.add(entered.node)
         return self.brought[tensor.name]
 
     def bring(self, tensor: Tensor, reader: str) -> Tensor:
-        """Makes the node that brings in a tensor of the surroundings."""
+        """Makes the node through which a tensor of the surroundings enters."""
         raise NotImplementedError
 
 
 class _Loop(_Inside):
-    """The inside of a loop: tensors come in as constants of its frame."""
+    """The inside of a loop: tensors enter as constants of its frame."""
 
     def __init__(self, builder: GraphBuilder, frame_name: str, parallel_iterations: int) -> None:
         super().__init__(builder, None)
@@ -86,11 +85,11 @@ class _Loop(_Inside):
         return self.builder.op("Enter", tensor, name=name, attrs={**attrs, "is_constant": is_constant})[0]
 
     def bring(self, tensor: Tensor, reader: str) -> Tensor:
-        """An Enter that gives every iteration the same."""
+        """An Enter with `is_constant`, whose value is the same in every iteration."""
         return self.enter(tensor, self.builder.in_scope(f"{reader}/Enter"), is_constant=True)
 
     def waits_for(self, inputs: Arguments, control: Sequence[str]) -> Sequence[str]:
-        """No node outside; and the pivot, if all inputs are the same in every iteration."""
+        """Drops control inputs from outside the loop; adds the pivot if no input changes between iterations."""
         held = [name for name in control if name in self.nodes]
         constants = {tensor.node for tensor in self.brought.values()}
         flat = [item for value in inputs for item in (value if isinstance(value, list) else [value])]
@@ -99,7 +98,7 @@ class _Loop(_Inside):
 
 
 class _Branch(_Inside):
-    """The inside of a branch: tensors come in by Switches, alive only if the branch is taken."""
+    """The inside of a branch: tensors enter through Switch nodes, and are dead unless the branch is taken."""
 
     def __init__(self, builder: GraphBuilder, pivot: Operation, predicate: Tensor, side: int) -> None:
         super().__init__(builder, pivot)
@@ -107,7 +106,7 @@ class _Branch(_Inside):
         self.side = side
 
     def bring(self, tensor: Tensor, reader: str) -> Tensor:
-        """The side of a Switch that is alive in the branch."""
+        """The output of a Switch that is alive when this branch is taken."""
         name = self.builder.in_scope(f"{reader}/Switch")
         return self.builder.op("Switch", tensor, self.predicate, name=name)[self.side]
 
@@ -126,11 +125,11 @@ def while_loop(
     parallel_iterations: int = _PARALLEL_ITERATIONS,
     name: str = "while",
 ) -> list[Tensor]:
-    """The loop variables when `condition` of them has become false; before that `body` gives their next values.
+    """Repeats `body` while `condition` is true; returns the final values of the loop variables.
 
-    Both functions get one tensor a variable; `body` gives one value a variable, of the same type. What they use from
-    outside is the same in every iteration. `parallel_iterations` bounds how many iterations run at a time. Raises
-    InvalidArgumentError for a body that gives too few or too many values, or values of other types.
+    Both functions get one tensor per variable; `body` returns one value per variable, of the same type. Tensors from
+    outside are the same in every iteration. `parallel_iterations` limits how many iterations run at a time. Raises
+    InvalidArgumentError when `body` returns too few or too many values, or values of other types.
     """
     _check_builder(b)
     with b.scope(name) as scope:
@@ -150,9 +149,9 @@ def while_loop(
         return [b.op("Exit", switch[0], name="Exit")[0] for switch in switches]
 
 
-def _close(b: GraphBuilder, merges: Sequence[Operation], given: Input | Sequence[Input]) -> None:
-    """Leads what the body of a loop gave back to its Merges."""
-    values = _as_list(given)
+def _close(b: GraphBuilder, merges: Sequence[Operation], next_values: Input | Sequence[Input]) -> None:
+    """Connects the values that the body returned to the Merges of the loop."""
+    values = _as_list(next_values)
     if len(values) != len(merges):
         raise InvalidArgumentError(f"the loop has {len(merges)} variables, its body gives {len(values)} values")
     for merge, value in zip(merges, values, strict=True):
@@ -165,8 +164,8 @@ def _close(b: GraphBuilder, merges: Sequence[Operation], given: Input | Sequence
         b.close_loop(merge, b.op("NextIteration", tensor, name="NextIteration"))
 
 
-def _as_list(given: Input | Sequence[Input]) -> list[Input]:
-    return list(given) if isinstance(given, (list, tuple)) else [given]
+def _as_list(values: Input | Sequence[Input]) -> list[Input]:
+    return list(values) if isinstance(values, (list, tuple)) else [values]
 
 
 def cond(
@@ -177,9 +176,9 @@ def cond(
     *,
     name: str = "cond",
 ) -> list[Tensor]:
-    """What one of two functions gives, chosen by a predicate when the step runs; only that branch does run.
+    """The values of one of two functions; `pred` chooses it when the step runs, and only that branch runs.
 
-    Both give equally many values of the same types, tensors from outside among them if they like. Raises
+    Both functions return equally many values of the same types; these may be tensors from outside. Raises
     InvalidArgumentError otherwise.
     """
     _check_builder(b)
@@ -205,7 +204,7 @@ def _branch(
     scope: str,
     dtypes: Sequence[DataType] = (),
 ) -> list[Tensor]:
-    """The tensors that a branch gives, in it; numbers become constants of the types given, if any."""
+    """The tensors that `function` returns, as tensors of the branch; numbers become constants of `dtypes`, if given."""
     with b.part_of(branch):
         values = _as_list(function())
         wanted = [*map(base_type, dtypes), *[None] * len(values)]

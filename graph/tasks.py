@@ -1,10 +1,8 @@
 """Two-level partitioning: a master cuts a graph by task, the worker of each task cuts its share by device.
 
-Flows in: a graph placed on the devices of several tasks. Flows out: per task the graph it is sent, and that cut by
-device. Always holds: control loops are added once, by the master, for every edge that crosses devices; a worker learns
-the start times and element types of what it exchanges with other tasks from the nodes the master made.
-
-Names tell the two apart: a master's are numbered `prefix_SN`, a worker's `prefix_GN`, each from 0.
+The master adds control loops, for every edge that crosses devices. A worker reads start times and element types of
+transfers to other tasks from the Send and Recv nodes that the master made. The master numbers its nodes `prefix_SN`, a
+worker `prefix_GN`, each from 0.
 """
 
 from __future__ import annotations
@@ -32,12 +30,12 @@ def _task_of_node(node: Node) -> str:
 
 
 def partition_by_task(graph: Graph, options: PartitionOptions) -> dict[str, GraphDef]:
-    """The share of every task, as a master makes it; `options` apply but for locations. Raises as `split_graph`."""
+    """The share of every task, cut as a master does; `options` apply except locations. Raises as `split_graph`."""
     return partition(graph, replace(options, node_to_loc=_task_of_node))
 
 
 def partition_within_task(share: GraphDef, task: str, options: PartitionOptions) -> dict[str, GraphDef]:
-    """The share of `task` by device, as its worker makes it. Raises as `split_graph` and as importing a graph does.
+    """The share of `task` cut by device, as its worker does. Raises as `split_graph` and importing a graph do.
 
     Of `options` the names, the incarnations (of the task's own devices) and the scheduling of receives apply.
     """

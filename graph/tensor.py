@@ -1,10 +1,8 @@
-"""TensorProto <-> numpy, in every encoding a GraphDef can carry.
+"""TensorProto to numpy and back, in every encoding that a GraphDef can contain.
 
-Flows in: a TensorProto with raw bytes (`tensor_content`) or typed fields, possibly shortened (the last value
-repeats), or a numpy array. Flows out: the other one. Always holds: `tensor_to_numpy(numpy_to_tensor(a))` equals `a`
-bit for bit, and a decoded array is read-only, since every step that reads the constant shares it. The rules are those
-of TensorFlow's tensor.proto: content wins over typed fields, typed fields may stop early, half types carry bit
-patterns.
+`tensor_to_numpy(numpy_to_tensor(a))` equals `a` bit for bit. A decoded array is read-only because every step that reads
+the constant shares it. The rules are those of TensorFlow's tensor.proto: `tensor_content` overrides the typed fields,
+typed fields may be shorter than the tensor (the last value repeats), and half types are stored as bit patterns.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from .dtypes import Array, DataType, Shape, dtype_name, from_numpy, is_ref, nump
 from .protos import ResourceHandleProto, TensorProto, TensorShapeProto
 
 _INT_VAL = ("int_val", np.dtype(np.int32))
-# Typed field and the numpy type of its items, per element type.
+# The typed field of each element type, and the numpy type of its items.
 _FIELDS: dict[DataType, tuple[str, np.dtype[Any]]] = {
     DataType.FLOAT: ("float_val", np.dtype(np.float32)),
     DataType.DOUBLE: ("double_val", np.dtype(np.float64)),
@@ -48,7 +46,7 @@ _FIELDS: dict[DataType, tuple[str, np.dtype[Any]]] = {
     DataType.HALF: ("half_val", np.dtype(np.int32)),
     DataType.BFLOAT16: ("half_val", np.dtype(np.int32)),
 }
-MOST_ELEMENTS = 2**63 - 1  # that TensorFlow can count
+MOST_ELEMENTS = 2**63 - 1  # TensorFlow counts in int64
 _BIT_PATTERN = {DataType.HALF: np.uint16, DataType.BFLOAT16: np.uint16}
 _FLOAT8 = frozenset(d for d in DataType if d.name.startswith("FLOAT8"))
 
@@ -68,7 +66,7 @@ def shape_to_proto(shape: Shape) -> TensorShapeProto:
 
 
 def _full_shape(proto: TensorProto) -> tuple[int, ...]:
-    """The shape of a tensor: an unknown rank counts as none, as in TensorFlow, where old files have it."""
+    """The shape of a tensor; an unknown rank is read as a scalar, as in TensorFlow, because old files contain it."""
     shape = shape_from_proto(proto.tensor_shape) or ()
     if None in shape:
         raise InvalidArgumentError(f"a tensor needs a known shape, got {shape}; give every dimension a size")
@@ -108,7 +106,7 @@ def _split_strings(data: bytes, count: int) -> list[bytes]:
 
 
 def _objects(values: Sequence[Any], shape: tuple[int, ...], empty: Callable[[], Any], *, repeat: bool) -> Array:
-    """Values of an object type laid out in `shape`: missing ones repeat the last value, or are empty ones."""
+    """Values of an object type as an array of `shape`: missing ones repeat the last value, or are made by `empty`."""
     count = int(np.prod(shape, dtype=np.int64))
     array = np.empty(count, object)
     for i in range(count):
@@ -167,10 +165,10 @@ def _from_fields(proto: TensorProto, dtype: DataType, shape: tuple[int, ...]) ->
 
 
 def tensor_to_numpy(proto: TensorProto) -> Array:
-    """The value of a TensorProto: shape as declared, dtype `numpy_dtype(proto.dtype)`, read-only.
+    """The value of a TensorProto as a read-only array of dtype `numpy_dtype(proto.dtype)`.
 
     Raises InvalidArgumentError for an unknown or reference type, a shape with unknown sizes, or content of a wrong
-    length, ResourceExhaustedError for more elements than the memory holds.
+    length, ResourceExhaustedError for more elements than fit into memory.
     """
     try:
         return _read(proto)
@@ -204,8 +202,8 @@ def _read(proto: TensorProto) -> Array:
 def numpy_to_tensor(array: Array, dtype: DataType | None = None) -> TensorProto:
     """The TensorProto of an array: raw bytes for numbers, `string_val` for strings.
 
-    `dtype` names the element type where numpy's is ambiguous (quantised types); default: `from_numpy`.
-    Raises InvalidArgumentError for elements that no tensor can hold.
+    `dtype` names the element type where numpy's is ambiguous (quantised types); default: `from_numpy`. Raises
+    InvalidArgumentError for elements that no tensor can hold.
     """
     array = np.asarray(array)
     kind = from_numpy(array) if dtype is None else dtype
@@ -220,7 +218,7 @@ def numpy_to_tensor(array: Array, dtype: DataType | None = None) -> TensorProto:
 
 
 def parse_tensor(data: bytes) -> TensorProto:
-    """The TensorProto that `data` holds. Raises InvalidArgumentError for bytes that are none, or name no type."""
+    """Parses a serialised TensorProto; InvalidArgumentError for damaged bytes or a tensor without element type."""
     proto = TensorProto()
     try:
         proto.ParseFromString(data)

@@ -1,8 +1,7 @@
 """Names of tensors and control dependencies: "node", "node:1", "^node".
 
-Flows in: the text of a NodeDef input, a feed or a fetch. Flows out: a `TensorId`, a plain (node, index) pair that
-compares and hashes as a tuple. Always holds: parsing never fails (whatever is no index belongs to the name), and
-parsing the text of a parsed id gives the id back.
+A `TensorId` is a (node, index) pair that compares and hashes as a tuple. Parsing never fails: text that is no index
+belongs to the node name. Parsing the text of a parsed id gives the same id.
 """
 
 from __future__ import annotations
@@ -10,14 +9,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 CONTROL_INDEX = -1
-_MAX_PLAIN_DIGITS = 9  # any number this long fits the 32 bits that TensorFlow counts in
+_MAX_PLAIN_DIGITS = 9  # numbers of up to 9 digits fit TensorFlow's int32
 
 
 class TensorId(NamedTuple):
-    """Output `index` of `node`; index -1 means the node itself, as a control dependency."""
+    """Output `index` of `node`; index -1 means a control dependency on the node."""
 
     node: str
-    index: int  # type: ignore[assignment]  # the field says "index" for this; nobody calls tuple.index on an id
+    index: int  # type: ignore[assignment]  # "index" is the usual term; tuple.index is not needed
 
     @property
     def is_control(self) -> bool:
@@ -29,10 +28,10 @@ class TensorId(NamedTuple):
 
 
 def parse_tensor_name(text: str) -> TensorId:
-    """Reads "node", "node:1" or "^node".
+    """Parses "node", "node:1" or "^node".
 
-    The index is looked for first, so "^node:1" is output 1 of a node called "^node". A colon without a name before it
-    or digits after it is part of the name. Indices wrap at 32 bits as they do in TensorFlow.
+    The index is parsed first, so "^node:1" is output 1 of a node called "^node". A colon without a name before it or
+    digits after it is part of the name. Indices wrap at 32 bits as they do in TensorFlow.
     """
     if ":" in text:
         node, _, digits = text.rpartition(":")

@@ -1,11 +1,8 @@
-"""The rules a single node must keep, checked against the signature of its op.
+"""Validates single nodes against the signatures of their ops, with the errors of TensorFlow 2.21.
 
-Flows in: the parts of a NodeDef and an `OpSignature`. Flows out: nothing, or the error TensorFlow 2.21 raises, with its
-first line word for word. Always holds: the checks read their arguments only; what depends on op and attrs alone
-(`check_attrs`, `check_op_deprecation`) is apart from what depends on the input strings (`check_inputs`, `check_arity`),
-so that the first need run only once for all nodes that share their `NodeProperties`.
-
-Whether inputs exist, and fit, is a question about the graph: the importer answers it.
+Checks that depend on op and attrs alone (`check_attrs`, `check_op_deprecation`) are separate from those of input
+strings (`check_inputs`, `check_arity`), so that they run only once for all nodes that share their `NodeProperties`. The
+importer checks whether inputs exist and have the right types.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ _TENSOR_TAG = 8 << 3 | 2  # first byte of a serialised AttrValue that holds a te
 
 
 def validate_node_def(node: NodeDef, signature: OpSignature) -> None:
-    """Raises InvalidArgumentError for the first rule that a node breaks; it must have its default attrs already.
+    """Raises InvalidArgumentError for the first rule that a node breaks; its default attrs must be filled in.
 
     The order of the checks is TensorFlow's: op, input strings, attrs, missing attrs, number of inputs.
     """
@@ -65,17 +62,17 @@ def check_inputs(name: str, inputs: Iterable[str]) -> None:
 
 
 def check_attrs(name: str, signature: OpSignature, attrs: Attrs | AttrMessages) -> None:
-    """Raises InvalidArgumentError for an attr whose value does not fit its declaration, or one that is missing.
+    """Raises InvalidArgumentError for an attr whose value does not fit its declaration, or a missing attr.
 
-    Attrs that the op does not declare are ignored, as TensorFlow ignores them: a newer producer may know more than we.
-    So are those that the body of a function leaves to its caller.
+    As in TensorFlow, attrs that the op does not declare are ignored (a newer producer may know more), and so are
+    placeholders, which the body of a function leaves to its caller.
     """
     check_given_attrs(name, signature, attrs, may_be_open=True)
     _check_none_is_missing(name, signature, attrs)
 
 
 def check_kinds(graph: Columns) -> None:
-    """`check_attrs` for every node of a graph that is to run; the first node of those that are alike is named."""
+    """`check_attrs` for every kind of node of a graph that is to run; the error names the first node of the kind."""
     for kind in graph.distinct_properties()[0]:
         try:
             _check_closed("", kind)
@@ -97,10 +94,7 @@ def _check_none_is_missing(name: str, signature: OpSignature, attrs: Attrs | Att
 def check_given_attrs(
     name: str, signature: OpSignature, attrs: Attrs | AttrMessages, *, may_be_open: bool = False
 ) -> None:
-    """`check_attrs` where attrs may be missing, for those with a default read as that, but not left to a caller.
-
-    With `may_be_open` they may be left to one.
-    """
+    """`check_attrs` for nodes that may lack attrs; placeholders are refused unless `may_be_open`."""
     declared = signature.attrs
     for key in sorted(attrs):
         definition = declared.get(key)
@@ -117,7 +111,7 @@ def check_given_attrs(
 
 
 def _fits(attrs: Attrs | AttrMessages, definition: AttrDef) -> bool:
-    """A quick yes for the two cases that importing a large graph is full of: constants, and types without a limit."""
+    """A quick yes for the most frequent cases of large graphs: constants, and types that are not restricted."""
     if not isinstance(attrs, Attrs):
         return False
     if definition.type == "tensor":
@@ -126,7 +120,7 @@ def _fits(attrs: Attrs | AttrMessages, definition: AttrDef) -> bool:
         return False
     try:
         value = attrs[definition.name]
-    except InvalidArgumentError:  # no DataType has that number: the long check words the error
+    except InvalidArgumentError:  # an unknown DataType number: the full check reports it
         return False
     return isinstance(value, DataType) and value != DataType.INVALID and not is_ref(value)
 
@@ -165,7 +159,7 @@ def check_arity(name: str, signature: OpSignature, input_types: Sequence[DataTyp
 
 
 def check_op_deprecation(signature: OpSignature, producer: int) -> None:
-    """Raises UnimplementedError for an op that graphs of that producer version may not contain any more."""
+    """Raises UnimplementedError for an op that was removed before the graph's producer version."""
     if signature.deprecation is not None and producer >= signature.deprecation[0]:
         version, explanation = signature.deprecation
         raise UnimplementedError(
@@ -176,7 +170,7 @@ def check_op_deprecation(signature: OpSignature, producer: int) -> None:
 
 
 def validate_external_node_def_syntax(node: NodeDef) -> None:
-    """Raises InvalidArgumentError for names and inputs that no program but a runtime itself may write.
+    """Raises InvalidArgumentError for names and inputs that are reserved for the runtime.
 
     As in TensorFlow, a data input is refused only right after a control input.
     """

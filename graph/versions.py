@@ -1,6 +1,6 @@
-"""Which programs wrote a graph, and which may read it.
+"""The versions of programs that wrote a graph and that may read it.
 
-Always holds: this program is producer and consumer `PRODUCER`, and reads graphs from `MIN_PRODUCER` on.
+This program is producer and consumer `PRODUCER`, and reads graphs from producer `MIN_PRODUCER` on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Versions:
 
     @classmethod
     def of(cls, message: VersionDef) -> Versions:
-        """What a GraphDef says; InvalidArgumentError when this program must not read graphs of that version."""
+        """The versions in a GraphDef; InvalidArgumentError when this program must not read graphs of that version."""
         if message.producer < MIN_PRODUCER:
             raise InvalidArgumentError(
                 f"GraphDef producer version {message.producer} below min producer {MIN_PRODUCER} supported by "
@@ -41,7 +41,7 @@ class Versions:
         return cls(message.producer, message.min_consumer, tuple(message.bad_consumers))
 
     def joined(self, other: Versions) -> Versions:
-        """Those of a graph into which another was imported: the older producer, the newer consumers."""
+        """The versions of a graph after importing another one: the older producer, the newer consumers."""
         return Versions(
             min(self.producer, other.producer),
             max(self.min_consumer, other.min_consumer),
@@ -49,5 +49,4 @@ class Versions:
         )
 
     def message(self) -> VersionDef:
-        """As a GraphDef says it."""
         return VersionDef(producer=self.producer, min_consumer=self.min_consumer, bad_consumers=self.bad_consumers)

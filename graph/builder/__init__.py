@@ -1,4 +1,4 @@
-"""Making nodes: the short way to write graphs, one node at a time, and TensorFlow's testing library."""
+"""Making nodes: `GraphBuilder` for whole graphs, node builders, and TensorFlow's testing library."""
 
 from .builder import GraphBuilder
 

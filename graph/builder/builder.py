@@ -8,7 +8,7 @@
         z = b.op("Relu", y + 1.0)
     graph_def = b.graph_def()
 
-How nodes are made is told in `front_end.py`; here they become a GraphDef, with the functions that it may call.
+`front_end.py` makes the nodes; this file collects them in a GraphDef, with the functions that they may call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .sinks import MessageSink
 
 
 class GraphBuilder(NodeMaker):
-    """Writes a GraphDef node by node; see the module's docstring."""
+    """Writes a GraphDef node by node, as the example above shows."""
 
     def __init__(self) -> None:
         """An empty graph of this program's version."""
@@ -33,7 +33,7 @@ class GraphBuilder(NodeMaker):
         self._functions: dict[str, OpSignature] = {}
 
     def function(self, definition: FunctionDef) -> None:
-        """Adds a function to the graph's library; its name can be used as an op from then on."""
+        """Adds a function to the graph's library; from then on its name is an op."""
         self._messages.graph_def.library.function.append(definition)
         self._functions[definition.signature.name] = OpSignature(definition.signature)
 
@@ -44,15 +44,16 @@ class GraphBuilder(NodeMaker):
         return copy
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - named by protobuf, whose messages it may stand in for
-        """The graph so far as a GraphDef in bytes, so that a builder may be given wherever a GraphDef may."""
+        """The graph so far as a GraphDef in bytes, so that a builder is accepted wherever a GraphDef is."""
         return self._messages.graph_def.SerializeToString()
 
     def graph(self) -> Graph:
-        """The graph so far, imported as a session does it; raises what that raises (a `later` left open, a cycle)."""
+        """The graph so far, imported as a session does it; raises import errors (a `later` without `close_loop`, a cycle).
+        """
         return graph_def_to_graph(self._messages.graph_def)
 
     def _signature(self, op: str) -> OpSignature:
-        """The signature of a function or a registered op; NotFoundError, with what was probably meant, for others."""
+        """The signature of a function or a registered op; NotFoundError with a suggestion for other names."""
         if op in self._functions:
             return self._functions[op]
         try:

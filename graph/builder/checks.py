@@ -1,8 +1,7 @@
-"""What a `GraphBuilder` refuses where it is written: misspelt attrs and devices, and values that are no tensors.
+"""Errors for wrong arguments of a `GraphBuilder`: misspelt attrs and devices, and values that are no tensors.
 
-Flows in: what the caller of a builder gave. Flows out: nothing, the same in one spelling, or an InvalidArgumentError
-that names what was given and what was probably meant. Always holds: no number changes its meaning on the way into a
-Const (2.5 does not become an int32, None does not become NaN).
+They are raised where the mistake is written, and suggest what was probably meant. No number changes its meaning on the
+way into a Const: 2.5 does not become an int32, None does not become NaN.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from ..validate import check_attrs
 from .handles import Operation, Tensor
 
 _PLACEHOLDER = "/job:NAME/replica:N/task:N/device:TYPE:N or a part of it"
-_SHORTEST_SLIP = 4  # letters: a type of three is as near to many others
-# What becomes which kind of element without a loss that matters: any whole number a float, no float a whole number.
+_SHORTEST_SLIP = 4  # letters: a type of three letters resembles too many others
+# numpy kinds of values -> kinds that they may be converted to: an integer may become a float, not the reverse.
 _BECOMES = {"b": "b", "i": "iufc", "u": "iufc", "f": "fc", "c": "c"}
 
 
 def check_attr_names(signature: OpSignature, given: Mapping[str, Any], node: str) -> None:
-    """InvalidArgumentError for an attr that the op does not declare; names that begin with "_" need no declaration."""
+    """InvalidArgumentError for an attr that the op does not declare; names that begin with "_" are always allowed."""
     for name in given:
         if name not in signature.attrs and not name.startswith("_"):
             hint = meant(name, signature.attrs)
@@ -43,10 +42,10 @@ def check_attr_names(signature: OpSignature, given: Mapping[str, Any], node: str
 
 
 def check_attr_values(name: str, signature: OpSignature, given: Iterable[str], node: NodeDef) -> None:
-    """InvalidArgumentError for a value that an attr among `given` may not have, and for an attr that has none."""
+    """InvalidArgumentError for a bad value of an attr in `given`, and for an attr without a value."""
     for key in given:
         declared = signature.attrs.get(key)
-        if declared is not None and not node.attr[key].placeholder:  # a placeholder is left to who calls the function
+        if declared is not None and not node.attr[key].placeholder:  # the caller of the function gives it a value
             try:
                 check_value(node.attr[key], declared)
             except InvalidArgumentError as error:
@@ -56,10 +55,10 @@ def check_attr_values(name: str, signature: OpSignature, given: Iterable[str], n
 
 
 def requested_device(name: str) -> str:
-    """The name as a node requests it: "gpu:1" and "GPU:1" stand for "/device:GPU:1", "/device:gpu:1" too.
+    """The name as a node requests it: "gpu:1", "GPU:1" and "/device:gpu:1" become "/device:GPU:1".
 
-    So do the names of every registered kind of device. Raises InvalidArgumentError for what is no device name, and for
-    a type that is a slip of a registered one.
+    The same goes for every registered kind of device. Raises InvalidArgumentError for what is no device name, and for a
+    misspelt type.
     """
     return _requested_device(name, kind_names())
 
@@ -82,7 +81,7 @@ def _requested_device(name: str, kinds: tuple[str, ...]) -> str:
 
 
 def _misspelt_part(name: str) -> str:
-    """The hint for the first part of a name that is no part of device names."""
+    """A hint for the first part of a name that no device name has."""
     for part in name.strip("/").split("/"):
         word = part.partition(":")[0]
         if word.lower() not in COMPONENTS:
@@ -91,7 +90,7 @@ def _misspelt_part(name: str) -> str:
 
 
 def check_is_value(value: object) -> None:
-    """InvalidArgumentError for what neither is a tensor nor can become a Const, such as None, a graph or a path."""
+    """InvalidArgumentError for a value that is no tensor and cannot become a Const, such as None, a graph or a path."""
     if isinstance(value, (bool, int, float, complex, bytes, np.ndarray, np.generic)) or hasattr(value, "__array__"):
         return
     if isinstance(value, (list, tuple)):
@@ -109,7 +108,7 @@ def check_is_value(value: object) -> None:
 
 
 def array_of(value: Any, dtype: DataType) -> Array:
-    """The value as an array of `dtype`; InvalidArgumentError where that would change what it says."""
+    """The value as an array of `dtype`; InvalidArgumentError where the conversion would change its meaning."""
     wanted = numpy_dtype(dtype)
     if wanted.hasobject:
         return np.asarray(value, wanted)
@@ -126,5 +125,5 @@ def array_of(value: Any, dtype: DataType) -> Array:
 
 
 def is_several(nodes: object) -> bool:
-    """Whether a value is a collection of nodes rather than a node or its name."""
+    """Whether a value is a collection of nodes rather than one node or its name."""
     return isinstance(nodes, Iterable) and not isinstance(nodes, (str, Tensor, Operation))

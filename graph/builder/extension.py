@@ -1,13 +1,12 @@
-"""Adds nodes to a graph that is there already, in the short way of `GraphBuilder`.
+"""Adds nodes to an existing graph, with the interface of `GraphBuilder`.
 
     e = Extension(graph)
     y = e.op("Mul", e.tensor("x:0"), 2.0)
     e.flush()
 
-Flows in: a graph, op names, inputs, attrs. Flows out: nodes and edges of that graph, and handles. Always holds: new
-names clash with none of the graph; nodes that are alike share their properties, and only the first of them is looked
-at closely; what is added waits in columns and goes into the graph in bulk, when `flush` is called or `target` is read,
-so that a node costs a few microseconds. Until then nobody else may add nodes to the graph.
+New names are unique in the graph. Nodes of one kind share their properties, and only the first of them is checked. New
+nodes wait in columns and are added in bulk by `flush`, or when `target` is read, so that a node costs a few
+microseconds; until then nothing else may add nodes to the graph.
 """
 
 from __future__ import annotations
@@ -34,24 +33,24 @@ Flat = list[Tensor | int | float]
 
 
 class Place(Protocol):
-    """A frame that nodes are put into."""
+    """A loop frame that new nodes are put into."""
 
     pivot: Operation
-    """what nodes without inputs wait for, so that they are in the frame"""
+    """the node that nodes without inputs wait for, so that they are in the frame"""
 
     def adapted(
         self, op: str, inputs: tuple[Input, ...], attrs: dict[str, Any]
     ) -> tuple[str, tuple[Input, ...], dict[str, Any]]:
-        """The op, inputs and attrs that do in the frame what is asked for."""
+        """The op, inputs and attrs that compute inside the frame what is asked for."""
 
 
 class Extension(NodeMaker):
     """Makes nodes of `graph`."""
 
-    _read_device: Callable[[str], str] = staticmethod(str)  # the devices of a graph stay as they are written
+    _read_device: Callable[[str], str] = staticmethod(str)  # a graph's device names are not normalised
 
     def __init__(self, graph: Graph, lookup: Callable[[str], OpSignature] = lookup_op) -> None:
-        """`lookup` finds signatures; one that knows the graph's functions lets them be used as ops."""
+        """`lookup` finds signatures; one that knows the graph's functions allows them as ops."""
         self._columns = ColumnSink(graph)
         super().__init__(self._columns)
         self._target = graph
@@ -59,16 +58,16 @@ class Extension(NodeMaker):
         self._kinds: dict[Hashable, NodeProperties] = {}
         self._device_ids: dict[tuple[str, str], int] = {}
         self.place: Place | None = None
-        """where new nodes go, None for where their inputs are; set by `within`"""
+        """the frame of new nodes, None for that of their inputs; set by `within`"""
 
     @property
     def target(self) -> Graph:
-        """The graph, with all that has been added."""
+        """The graph, after a `flush`."""
         self.flush()
         return self._target
 
     def flush(self) -> None:
-        """Puts what waits into the graph."""
+        """Adds the waiting nodes and edges to the graph."""
         self._columns.flush()
 
     def op(
@@ -82,20 +81,20 @@ class Extension(NodeMaker):
         **more_attrs: Any,
     ) -> Operation:
         """Adds a node; arguments and errors as in `NodeMaker.op`."""
-        given = {**attrs, **more_attrs} if attrs else more_attrs
+        all_attrs = {**attrs, **more_attrs} if attrs else more_attrs
         if self.place is not None:
-            op, inputs, given = self.place.adapted(op, inputs, given)
+            op, inputs, all_attrs = self.place.adapted(op, inputs, all_attrs)
         flat: Flat = []
         types = _types(inputs, flat)
-        key = None if types is None else _hashable((op, *types, *given.items()) if given else (op, *types))
+        key = None if types is None else _hashable((op, *types, *all_attrs.items()) if all_attrs else (op, *types))
         properties = self._kinds.get(key) if key is not None else None
         if properties is None:
             held = self._held(control) if types is not None and not flat else control
-            made = super().op(op, *inputs, name=name, device=device, control=held, attrs=given)
-            properties = self._columns.properties(made.name)
+            operation = super().op(op, *inputs, name=name, device=device, control=held, attrs=all_attrs)
+            properties = self._columns.properties(operation.name)
             if key is not None and len(properties.input_types) == len(flat):
                 self._kinds[key] = properties
-            return made
+            return operation
         full_name = self._columns.unique_name(self._scope + (name or op))
         tensors_only = [item for item in flat if isinstance(item, Tensor)]
         if len(tensors_only) < len(flat):
@@ -107,23 +106,23 @@ class Extension(NodeMaker):
         return self._add(full_name, properties, tensors_only, control, device)
 
     def constant(self, value: Any, dtype: DType | None = None, name: str = "Const", **keywords: Any) -> Tensor:
-        """A Const; arguments as in `NodeMaker.constant`. Equal small ones share properties."""
+        """A Const; arguments as in `NodeMaker.constant`. Equal small constants share properties."""
         key = None if keywords else _constant_key(value, dtype)
         properties = self._kinds.get(key) if key is not None else None
         if properties is None:
-            made = super().constant(value, dtype, name, **keywords)
+            tensor = super().constant(value, dtype, name, **keywords)
             if key is not None:
-                self._kinds[key] = self._columns.properties(made.node)
-            return made
+                self._kinds[key] = self._columns.properties(tensor.node)
+            return tensor
         return self._add(self.unique_name(name), properties, (), (), "")[0]
 
     def move_to(self, device: str, scope: str) -> None:
-        """Puts the nodes made from now on on `device`, and "scope/" before their names."""
+        """Requests `device` for the nodes made from now on, and puts "scope/" before their names."""
         self._device, self._scope = device, f"{scope}/"
 
     @contextmanager
     def within(self, place: Place | None, device: str | None = None) -> Iterator[None]:
-        """Puts all nodes made inside into a place, None for where their inputs are, and on a device."""
+        """Puts all nodes made inside the block into a frame, None for that of their inputs, and on a device."""
         outer = self.place, self._device, self._scope
         self.place = place
         if device is not None:
@@ -134,7 +133,7 @@ class Extension(NodeMaker):
             self.place, self._device, self._scope = outer
 
     def order(self, first: Input, second: Input) -> None:
-        """Lets a node wait for another."""
+        """Adds a control edge from the first node to the second."""
         names = self._node_name(first), self._node_name(second)
         self._columns.edge(self.id_of(names[0]), CONTROL_SLOT, self.id_of(names[1]), CONTROL_SLOT)
 
@@ -144,7 +143,7 @@ class Extension(NodeMaker):
         return Operation(self, node.name, properties.op, properties.output_types)
 
     def graph(self) -> Graph:
-        """The graph, its loose ends tied."""
+        """The graph, after adding the edges from source and to sink."""
         self.target.fix_source_and_sink_edges()
         return self._target
 
@@ -156,7 +155,7 @@ class Extension(NodeMaker):
         return self._lookup(op)
 
     def _held(self, control: Input) -> Input:
-        """What a node without inputs waits for."""
+        """`control`, and in a place the node that nodes without inputs wait for."""
         return control if control or self.place is None else (self.place.pivot,)
 
     def _device_id(self, device: str) -> int:
@@ -175,7 +174,7 @@ class Extension(NodeMaker):
 
 
 def _types(inputs: Sequence[Input], flat: Flat) -> list[Hashable] | None:
-    """The types of inputs, which go into `flat`; None where one is neither tensor nor number."""
+    """The types of inputs, which are appended to `flat`; None if one is neither tensor nor number."""
     types: list[Hashable] = []
     for value in inputs:
         if isinstance(value, Tensor):

@@ -1,13 +1,13 @@
-"""The one way to make nodes, wherever they go: a sink takes messages or fills the columns of a graph.
+"""The front end of all builders: checks a node, makes it, and passes it to a sink, which stores it.
 
     op name, inputs, attrs, scope, device  --NodeMaker.op-->  a checked node  --Sink.add-->  GraphDef, or Graph
 
-Flows in: op names, inputs, attrs as Python values. Flows out: handles to use as inputs, feeds and fetches. Always
-holds: attrs of type and count follow from the inputs, defaults are filled in; names are unique; a node is checked when
-it is made, so a mistake is reported where it is written.
+Attrs for types and counts follow from the inputs, defaults are filled in, and names are made unique. A node is checked
+when it is made, so a mistake is reported where it is written.
 
-Inputs: a `Tensor`; an `Operation`, which stands for its only or first output; the name of a tensor; a sequence of these
-where the op takes several; a number, a nested list or an array, which becomes a Const of the type the op wants.
+An input is a `Tensor`; an `Operation`, which stands for its only or first output; the name of a tensor; a sequence of
+these where the op takes several; or a number, a nested list or an array, which becomes a Const of the type that the op
+wants.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ DType: TypeAlias = DataType | str
 
 
 class Context(Protocol):
-    """The inside of a loop or of a branch while its nodes are made; see `structured.py`."""
+    """The inside of a loop or branch while its nodes are made; implemented in `structured.py`."""
 
     def admitted(
         self, node: str, inputs: list[Tensor | list[Tensor]], control: Sequence[str]
     ) -> tuple[list[Tensor | list[Tensor]], Sequence[str]]:
-        """What a node about to be made reads and waits for in here, given what it is to read and wait for."""
+        """The inputs and control inputs of a new node, replaced by those that it has inside the loop or branch."""
 
     def add(self, node: str) -> None:
-        """The node has been made."""
+        """Registers a new node."""
 
 
 class NodeMaker:
-    """Makes nodes and hands them to a sink."""
+    """Makes nodes and passes them to a sink."""
 
     _read_device: Callable[[str], str] = staticmethod(requested_device)
 
@@ -59,9 +59,9 @@ class NodeMaker:
         self._device = ""
         self._control: tuple[str, ...] = ()
         self.context: Context | None = None
-        """the loop or branch that nodes are being made in"""
+        """the loop or branch that new nodes belong to"""
 
-    # What the graph is made of
+    # Making nodes
 
     def op(
         self,
@@ -75,28 +75,28 @@ class NodeMaker:
     ) -> Operation:
         """Adds a node: one positional input per declared argument of the op.
 
-        `name` defaults to the op's name and is made unique; `device` is joined with the surrounding `b.device(...)`;
-        `control` is a node that runs before, or several. Attrs are keywords, or go into `attrs` where a keyword will
-        not do (names such as "name" or "_class"). Raises InvalidArgumentError for anything that does not fit the op, a
-        device that cannot be and a tensor of another builder, NotFoundError for an op that does not exist.
+        `name` defaults to the op's name and is made unique; `device` is merged with the surrounding `b.device(...)`;
+        `control` is a node, or several, that run before. Attrs are keywords, or entries of `attrs` where a keyword
+        would clash ("name") or is no identifier. Raises InvalidArgumentError for anything that does not fit the op, an
+        impossible device and a tensor of another builder, NotFoundError for an unknown op.
         """
         signature = self._signature(op)
-        given = dict(attrs or {}) | more_attrs
-        check_attr_names(signature, given, name)
+        all_attrs = dict(attrs or {}) | more_attrs
+        check_attr_names(signature, all_attrs, name)
         requested = self._joined_device(device)
         if name and not (isinstance(name, str) and _NODE_NAME.fullmatch(name)):
             raise InvalidArgumentError(f"{name!r} is no name for a node; use letters, digits and ._-/ after a letter")
         full_name = self.unique_name(name or op)
-        tensors = self._as_tensors(full_name, signature, inputs, given)
+        tensors = self._as_tensors(full_name, signature, inputs, all_attrs)
         self._check_own(full_name, tensors)
         waits_for: Sequence[str] = list(dict.fromkeys((*self._control, *self._node_names(control))))
         if self.context is not None:
             tensors, waits_for = self.context.admitted(full_name, tensors, waits_for)
-        node = _checked_node(full_name, signature, tensors, given, waits_for, requested)
-        made = self._sink.add(self, node, signature, tensors, waits_for)
+        node = _checked_node(full_name, signature, tensors, all_attrs, waits_for, requested)
+        operation = self._sink.add(self, node, signature, tensors, waits_for)
         if self.context is not None:
             self.context.add(full_name)
-        return made
+        return operation
 
     def placeholder(
         self, name: str, dtype: DType, shape: Sequence[int | None] | None = None, **keywords: Any
@@ -114,28 +114,28 @@ class NodeMaker:
         return self.op("VariableV2", name=name, dtype=_dtype(dtype), shape=shape, **keywords)[0]
 
     def identity(self, value: Input, **keywords: Any) -> Tensor:
-        """A copy of a tensor under a name or on a device of its own."""
+        """An Identity of a tensor, for example to give it another name or device."""
         return self.op("Identity", value, **keywords)[0]
 
     def group(self, *nodes: Input, name: str = "group_deps", **keywords: Any) -> Operation:
-        """A node that has run once all of `nodes` have."""
+        """A NoOp that runs after all of `nodes`."""
         return self.op("NoOp", name=name, control=nodes, **keywords)
 
     def later(self, dtype: DType) -> Tensor:
-        """Stands for an input that does not exist yet: the back edge of a loop, given by `close_loop`."""
+        """A placeholder for an input that does not exist yet: the back edge of a loop, set by `close_loop`."""
         return Tensor(self, "", 0, _dtype(dtype))
 
     def close_loop(self, merge: Operation, value: Input, port: int = 1) -> None:
-        """Makes `value`, the output of a NextIteration, input `port` of a Merge that was made with `later`."""
+        """Connects `value`, the output of a NextIteration, to input `port` of a Merge that was made with `later`."""
         self._sink.close_loop(merge.name, port, self.tensor(value))
 
-    # Where it goes and what it is called
+    # Devices, scopes and names
 
     @contextmanager
     def device(self, name: str) -> Iterator[None]:
-        """Requests a device for all nodes made inside; parts left open come from the `device` around it.
+        """Requests a device for all nodes made inside the block; open parts come from the surrounding `device`.
 
-        Names are full or partial, "GPU:1" and "gpu:1" stand for "/device:GPU:1". Raises InvalidArgumentError for
+        Names are full or partial; "GPU:1" and "gpu:1" stand for "/device:GPU:1". Raises InvalidArgumentError for
         others.
         """
         outer, self._device = self._device, self._joined_device(name)
@@ -146,7 +146,8 @@ class NodeMaker:
 
     @contextmanager
     def scope(self, name: str) -> Iterator[str]:
-        """Puts "name/" before the names of all nodes made inside; yields the unique scope name without the slash."""
+        """Puts "name/" before the names of nodes made inside the block; yields the unique scope name without the slash.
+        """
         outer, unique = self._scope, self.unique_name(name)
         self._scope = f"{unique}/"
         try:
@@ -156,7 +157,9 @@ class NodeMaker:
 
     @contextmanager
     def part_of(self, context: Context | None) -> Iterator[None]:
-        """Makes all nodes made inside part of a loop or branch, None for none; they wait for nothing from around."""
+        """Makes nodes inside the block part of a loop or branch, or of none; control inputs from outside do not apply to
+        them.
+        """
         outer = self.context, self._control
         self.context, self._control = context, ()
         try:
@@ -166,7 +169,7 @@ class NodeMaker:
 
     @contextmanager
     def control_dependencies(self, *nodes: Input) -> Iterator[None]:
-        """Makes all nodes made inside wait for `nodes`."""
+        """Makes all nodes made inside the block wait for `nodes`."""
         outer = self._control
         self._control = (*outer, *(name for node in nodes for name in self._node_names(node)))
         try:
@@ -175,11 +178,11 @@ class NodeMaker:
             self._control = outer
 
     def unique_name(self, name: str) -> str:
-        """`name` in the current scope, with "_1", "_2" ... behind it if it is taken."""
+        """`name` in the current scope, with "_1", "_2" ... appended if it is in use."""
         return self._sink.unique_name(self._scope + name)
 
     def in_scope(self, full_name: str) -> str:
-        """The name that makes `full_name` in the current scope."""
+        """The name relative to the current scope whose full name is `full_name`."""
         return full_name.removeprefix(self._scope)
 
     def operation(self, name: str) -> Operation:
@@ -205,7 +208,7 @@ class NodeMaker:
     def _as_tensors(
         self, name: str, signature: OpSignature, inputs: Sequence[Input], attrs: Mapping[str, Any]
     ) -> list[Tensor | list[Tensor]]:
-        """One entry per argument of the op; what is no tensor yet becomes a Const named after node and argument."""
+        """One entry per argument of the op; a value that is no tensor becomes a Const named after node and argument."""
         if len(inputs) != len(signature.input_args):
             names = ", ".join(arg.name for arg in signature.input_args)
             raise InvalidArgumentError(
@@ -221,22 +224,22 @@ class NodeMaker:
                     node=name,
                 )
         wanted = _known_types(signature, inputs, attrs)
-        made: list[Tensor | list[Tensor]] = []
+        tensors: list[Tensor | list[Tensor]] = []
         for arg, value in zip(signature.input_args, inputs, strict=True):
             dtype = arg.type or wanted.get(arg.type_attr)
             constant_name = f"{self.in_scope(name)}/{arg.name}"
             if arg.number_attr or arg.type_list_attr:
-                made.append([self.tensor(item, dtype, constant_name) for item in value])
+                tensors.append([self.tensor(item, dtype, constant_name) for item in value])
             else:
-                made.append(self.tensor(value, dtype, constant_name))
-        return made
+                tensors.append(self.tensor(value, dtype, constant_name))
+        return tensors
 
     def _signature(self, op: str) -> OpSignature:
-        """What an op, or a function, takes and gives; NotFoundError when there is none of that name."""
+        """The signature of an op or function; NotFoundError for other names."""
         raise NotImplementedError
 
     def _check_own(self, name: str, tensors: Sequence[Tensor | list[Tensor]]) -> None:
-        """InvalidArgumentError for a tensor of another builder: its name means something else here, or nothing."""
+        """InvalidArgumentError for a tensor of another builder: its name means another tensor here, or none."""
         for value in tensors:
             for tensor in value if isinstance(value, list) else (value,):
                 if tensor.builder is not self:
@@ -246,7 +249,7 @@ class NodeMaker:
                     )
 
     def _node_names(self, nodes: Input) -> list[str]:
-        """The names of one node or several that others wait for."""
+        """The names of one node or several, as control inputs."""
         return [self._node_name(node) for node in (nodes if is_several(nodes) else (nodes,))]
 
     def _node_name(self, node: Input) -> str:
@@ -290,12 +293,12 @@ def _checked_node(
 
 
 def _known_types(signature: OpSignature, inputs: Sequence[Input], attrs: Mapping[str, Any]) -> dict[str, DataType]:
-    """Types that type attrs get from the attrs given or from inputs that are tensors already."""
+    """Values of type attrs, from the attrs given or from inputs that are tensors already."""
     known = {key: _dtype(attrs[key]) for key, attr in signature.attrs.items() if attr.type == "type" and key in attrs}
     for arg, value in zip(signature.input_args, inputs, strict=True):
-        found = next((t.dtype for t in _tensors(arg, value)), None)
-        if arg.type_attr and found is not None:
-            known.setdefault(arg.type_attr, base_type(found))
+        dtype = next((t.dtype for t in _tensors(arg, value)), None)
+        if arg.type_attr and dtype is not None:
+            known.setdefault(arg.type_attr, base_type(dtype))
     return known
 
 
@@ -323,7 +326,7 @@ def _dtype(dtype: DType | type | np.dtype[Any]) -> DataType:
 
 
 def _as_array(value: Any, dtype: DataType | None) -> tuple[Array, DataType]:
-    """The value as an array of `dtype`; without one Python floats are float32 and ints int32, as users expect."""
+    """The value as an array of `dtype`; without one Python floats become float32 and ints int32."""
     if dtype is not None:
         return array_of(value, dtype), dtype
     array = np.asarray(value)

@@ -1,7 +1,6 @@
-"""What a `GraphBuilder` hands out: operations and their output tensors.
+"""The handles that builders return: operations and their output tensors, with arithmetic operators.
 
-Flows in: nodes just made. Flows out: handles to use as inputs of further nodes, with arithmetic. Always holds: a
-handle is a name and types, never a piece of the graph, so it stays good whatever happens to the graph later.
+A handle holds a name and types and no reference to the graph, so it stays valid when the graph changes.
 """
 
 from __future__ import annotations
@@ -13,19 +12,19 @@ from typing import Any, Protocol, TypeAlias
 from ...errors import OutOfRangeError
 from ..dtypes import DataType
 
-# Anything that can be made a tensor: the value's type is checked when the node is made.
+# Anything that can become a tensor; its type is checked when the node is made.
 Input: TypeAlias = Any
 
 
 class Maker(Protocol):
-    """What makes nodes: a `GraphBuilder`, say."""
+    """Anything that makes nodes, such as a `GraphBuilder`."""
 
     def op(self, op: str, *inputs: Input) -> Operation:
         """Adds a node that reads `inputs`."""
 
 
 class _Arithmetic:
-    """Operators for tensors and for operations that stand for their first output."""
+    """Operators of tensors, and of operations, which stand for their first output."""
 
     __slots__ = ()
     builder: Maker
@@ -64,7 +63,7 @@ class _Arithmetic:
         return self.builder.op("Neg", self)[0]
 
 
-@dataclass(slots=True, eq=False)  # never changed; checking that would double the cost of adding a node
+@dataclass(slots=True, eq=False)  # treated as frozen; `frozen=True` would double the cost of adding a node
 class Tensor(_Arithmetic):
     """Output `port` of the node called `node`, of type `dtype`."""
 
@@ -87,7 +86,7 @@ class Tensor(_Arithmetic):
         return f"<Tensor {self.name} {self.dtype.name.lower()}>"
 
 
-@dataclass(slots=True, eq=False)  # never changed; checking that would double the cost of adding a node
+@dataclass(slots=True, eq=False)  # treated as frozen; `frozen=True` would double the cost of adding a node
 class Operation(_Arithmetic):
     """A node: as an input it stands for its first output; `op[i]` is output i, and it unpacks into its outputs."""
 

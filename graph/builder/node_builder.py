@@ -1,9 +1,8 @@
-"""Builds one node at a time, checking inputs against the signature of its op.
+"""Builds one node with chained calls, checking inputs against the signature of its op.
 
-Flows in: inputs in order, control inputs, attrs, a device. Flows out: a NodeDef (`NodeDefBuilder`) or a node with its
-edges in a graph (`NodeBuilder`). Always holds: type and count attrs follow from the inputs; nothing is raised before
-`finalize`, which then reports every mistake at once, so a caller can chain calls without looking; `finalize` may be
-called again after more inputs.
+`NodeDefBuilder` gives a NodeDef, `NodeBuilder` adds a node and its edges to a graph. Attrs for types and counts follow
+from the inputs. Errors are collected, and `finalize` reports all of them together, so calls can be chained without
+checks; `finalize` may be called again after more inputs.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class InputRef(NamedTuple):
 
 
 class NodeDefBuilder:
-    """Collects the parts of a NodeDef; see the module's docstring."""
+    """Collects the parts of a NodeDef."""
 
     def __init__(self, name: str, op: str | OpSignature) -> None:
         """A node called `name`; `op` is the name of a registered op or a signature (a function's, say)."""
@@ -67,17 +66,16 @@ class NodeDefBuilder:
         return self
 
     def control_input(self, node: str) -> Self:
-        """A node that must run before this one."""
+        """Adds a node that must run before this one."""
         self._controls.append(f"^{node}")
         return self
 
     def device(self, name: str) -> Self:
-        """The requested device."""
         self._device = name
         return self
 
     def attr(self, name: str, value: Any) -> Self:
-        """Sets an attr to a Python value or AttrValue; setting it again to another value is a mistake."""
+        """Sets an attr to a Python value or AttrValue; setting it again to another value is an error."""
         declared = self.op_def.attrs.get(name) if self.op_def is not None else None
         try:
             message = encode(value, declared.type if declared is not None else guessed_type(value))
@@ -89,14 +87,14 @@ class NodeDefBuilder:
         return self
 
     def fail(self, message: str) -> Self:
-        """Notes a mistake for `finalize` to report."""
+        """Adds an error for `finalize` to report."""
         self._errors.append(message)
         return self
 
     def finalize(self) -> NodeDef:
         """The node, default attrs filled in.
 
-        Raises InvalidArgumentError with every mistake made so far.
+        Raises InvalidArgumentError with all collected errors.
         """
         errors = list(self._errors)
         if self.op_def is not None and self._num_args < len(self.op_def.input_args):
@@ -170,7 +168,7 @@ class NodeDefBuilder:
 
 
 def properties_of_node_def(node: NodeDef, signature: OpSignature) -> NodeProperties:
-    """The properties of a node that has all its attrs; raises what `make_properties` raises."""
+    """The properties of a node that has all its attrs; raises as `make_properties`."""
     entries = {name: value.SerializeToString(deterministic=True) for name, value in node.attr.items()}
     return make_properties(signature, [join_entry(name, entries[name]) for name in sorted(entries)])
 
@@ -193,7 +191,7 @@ class NodeBuilder:
         return self
 
     def back_edge(self, node: str, index: int, dtype: DataType) -> Self:
-        """The next argument: a node yet to be made. Its name is noted; adding the edge is up to the caller."""
+        """The next argument: a node that does not exist yet. Only its name is stored; the caller adds the edge."""
         self._sources.append(None)
         self._builder.input(node, index, dtype)
         return self
@@ -206,26 +204,24 @@ class NodeBuilder:
         return self
 
     def control_input(self, node: Node) -> Self:
-        """A node that must run before this one."""
+        """Adds a node that must run before this one."""
         self._control_nodes.append(node)
         self._builder.control_input(node.name)
         return self
 
     def device(self, name: str) -> Self:
-        """The requested device."""
         self._builder.device(name)
         return self
 
     def attr(self, name: str, value: Any) -> Self:
-        """Sets an attr."""
         self._builder.attr(name, value)
         return self
 
     def finalize(self, graph: Graph) -> Node:
         """Validates the node, adds it and its edges to `graph`, and returns it.
 
-        Raises InvalidArgumentError with every mistake, UnimplementedError for an op that graphs of this version may not
-        contain. The graph is unchanged then.
+        Raises InvalidArgumentError with all collected errors, UnimplementedError for an op that was removed in the
+        graph's version. The graph is unchanged then.
         """
         node_def = self._builder.finalize()
         signature = self._builder.op_def or lookup_op(self._op)

@@ -1,7 +1,6 @@
-"""Where the nodes of a builder go: into the messages of a GraphDef, or into the columns of a graph.
+"""Where a builder stores its nodes: in the messages of a GraphDef, or in the columns of a graph.
 
-Flows in: nodes that have been checked, with all their attrs. Flows out: a GraphDef, or more nodes and edges of a graph.
-Always holds: a sink gives out no name twice; nodes come in the order in which they are made.
+A sink gets checked nodes with all their attrs, in the order in which they are made, and keeps names unique.
 """
 
 from __future__ import annotations
@@ -22,29 +21,30 @@ from .handles import Maker, Operation, Tensor
 from .node_builder import properties_of_node_def
 
 Arguments = Sequence[Tensor | list[Tensor]]
-"""a tensor for each argument of an op, or several where it takes a list"""
+"""one entry per argument of an op: a tensor, or a list where the argument takes several"""
 
 
 class Sink(Protocol):
-    """What takes nodes."""
+    """Stores nodes."""
 
     def unique_name(self, wanted: str) -> str:
-        """`wanted`, with "_1", "_2" ... behind it if it is taken."""
+        """`wanted`, with "_1", "_2" ... appended if it is in use."""
 
     def add(
         self, maker: Maker, node: NodeDef, signature: OpSignature, inputs: Arguments, control: Iterable[str]
     ) -> Operation:
-        """Takes a node, which reads `inputs` and waits for `control`; its handle, for `maker`."""
+        """Stores a node that reads `inputs` and waits for `control`; returns its handle, which makes nodes with `maker`.
+        """
 
     def operation(self, maker: Maker, name: str) -> Operation:
         """The node of that name; InvalidArgumentError when there is none."""
 
     def close_loop(self, merge: str, port: int, tensor: Tensor) -> None:
-        """Lets input `port` of a Merge that is there already read `tensor`."""
+        """Connects `tensor` to input `port` of an existing Merge."""
 
 
 class MessageSink:
-    """Nodes as messages of a GraphDef of this program's version."""
+    """Stores nodes as messages of a GraphDef of this program's version."""
 
     def __init__(self) -> None:
         self.graph_def = GraphDef()
@@ -54,7 +54,7 @@ class MessageSink:
         self._next_suffix: dict[str, int] = {}
 
     def unique_name(self, wanted: str) -> str:
-        """`wanted`, with "_1", "_2" ... behind it if it is taken; taken it is from now on."""
+        """`wanted`, with "_1", "_2" ... appended if it is in use; the result counts as used from then on."""
         number = self._next_suffix.get(wanted, 0)
         self._next_suffix[wanted] = number + 1
         if number == 0:
@@ -65,13 +65,13 @@ class MessageSink:
     def add(
         self, maker: Maker, node: NodeDef, signature: OpSignature, inputs: Arguments, control: Iterable[str]
     ) -> Operation:
-        """Appends the message, whose input strings say what it reads."""
+        """Appends the message; its input strings are set already."""
         decoded = {key: decode(value) for key, value in node.attr.items() if not value.HasField("tensor")}
         self._positions[node.name] = len(self.graph_def.node)
         self.graph_def.node.append(node)
-        made = Operation(maker, node.name, node.op, input_output_types(signature, decoded)[1])
-        self._operations[node.name] = made
-        return made
+        operation = Operation(maker, node.name, node.op, input_output_types(signature, decoded)[1])
+        self._operations[node.name] = operation
+        return operation
 
     def operation(self, maker: Maker, name: str) -> Operation:
         """The node of that name; InvalidArgumentError when there is none."""
@@ -81,19 +81,19 @@ class MessageSink:
         return self._operations[name]
 
     def close_loop(self, merge: str, port: int, tensor: Tensor) -> None:
-        """Writes the input string that was left open."""
+        """Sets the input string that was left open."""
         self.graph_def.node[self._positions[merge]].input[port] = tensor.input_text
 
 
 class ColumnSink:
-    """Nodes and edges that wait in columns until `flush` puts them into a graph in bulk.
+    """Stores nodes and edges in columns until `flush` adds them to a graph in bulk.
 
-    Until then nobody else may add nodes to the graph.
+    Until then nothing else may add nodes to the graph.
     """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._ids: dict[str, int] = {}  # of nodes that are new or have been used as inputs
+        self._ids: dict[str, int] = {}  # ids of nodes that are new or have been used as inputs
         self._next_suffix: dict[str, int] = {}
         self._first_new = graph.num_node_ids
         self._names: list[str] = []
@@ -102,7 +102,7 @@ class ColumnSink:
         self._edges: tuple[list[int], list[int], list[int], list[int]] = ([], [], [], [])
 
     def flush(self) -> None:
-        """Puts what waits into the graph."""
+        """Adds the waiting nodes and edges to the graph."""
         if self._names:
             self.graph.extend_nodes(self._names, self._properties, self._devices)
         if self._edges[0]:
@@ -112,7 +112,7 @@ class ColumnSink:
         self._first_new = self.graph.num_node_ids
 
     def unique_name(self, wanted: str) -> str:
-        """`wanted`, with "_1", "_2" ... behind it if the graph has a node of that name."""
+        """`wanted`, with "_1", "_2" ... appended if the graph has a node of that name."""
         candidate = wanted
         if wanted in self._ids or self.graph.find_id(wanted) is not None:
             number = self._next_suffix.get(wanted, 1)
@@ -126,7 +126,7 @@ class ColumnSink:
     def add(
         self, maker: Maker, node: NodeDef, signature: OpSignature, inputs: Arguments, control: Iterable[str]
     ) -> Operation:
-        """Appends a node of a kind that nobody has looked at before."""
+        """Appends the first node of its kind."""
         properties = properties_of_node_def(node, signature)
         tensors = [item for value in inputs for item in (value if isinstance(value, list) else (value,))]
         return self.add_alike(maker, node.name, properties, self.graph.intern_device(node.device), tensors, control)
@@ -140,7 +140,7 @@ class ColumnSink:
         inputs: Iterable[Tensor],
         control: Iterable[str],
     ) -> Operation:
-        """Appends a node that is like another one, whose `properties` it shares; `device` as the graph interned it."""
+        """Appends a node that shares the `properties` of an earlier one; `device` comes from `intern_device`."""
         ids = self._ids
         node_id = ids[name] = self._first_new + len(self._names)
         self._names.append(name)
@@ -149,7 +149,7 @@ class ColumnSink:
         src, src_output, dst, dst_input = self._edges
         for port, tensor in enumerate(inputs):
             source = tensor.node
-            if source:  # else a back edge, that `close_loop` adds
+            if source:  # else it is a back edge, which `close_loop` adds
                 src.append(ids[source] if source in ids else self.id_of(source))
                 src_output.append(tensor.port)
                 dst.append(node_id)
@@ -159,7 +159,7 @@ class ColumnSink:
         return Operation(maker, name, properties.op_def.name, properties.output_types)
 
     def edge(self, src: int, src_output: int, dst: int, dst_input: int) -> None:
-        """Appends an edge between nodes that are there."""
+        """Appends an edge between existing nodes."""
         for column, value in zip(self._edges, (src, src_output, dst, dst_input), strict=True):
             column.append(value)
 

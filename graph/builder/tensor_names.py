@@ -1,8 +1,7 @@
-"""Names of tensors and nodes as callers give them.
+"""Names of feeds, fetches and targets in every form that callers may use.
 
-Flows in: one or several of: a name, a tensor or an operation of a `GraphBuilder`, a node of a `Graph`, a `TensorId`.
-Flows out: names as text. Always holds: order and duplicates are kept; a handle stands for its name alone, whichever
-graph it came from; anything else is an InvalidArgumentError that names its type.
+A name is text, a tensor or operation of a `GraphBuilder`, a node of a `Graph`, or a `TensorId`; a handle stands for its
+name, whichever graph it came from. Order and duplicates are kept. Other types raise InvalidArgumentError.
 """
 
 from __future__ import annotations
@@ -20,19 +19,19 @@ Names: TypeAlias = Name | Iterable[Name]
 
 
 def tensor_names(names: Names) -> tuple[str, ...]:
-    """The names, as text; a single one as a tuple of one. Raises InvalidArgumentError for what names nothing."""
+    """The names as text, a single one as a tuple of one; InvalidArgumentError for a value that names nothing."""
     if isinstance(names, str):
         return (names,)
-    made = tuple(names) if type(names) is list or type(names) is tuple else _several(names)
+    items = tuple(names) if type(names) is list or type(names) is tuple else _several(names)
     try:
-        "".join(made)  # type: ignore[arg-type]  # the quickest way to ask whether all are text
+        "".join(items)  # type: ignore[arg-type]  # the quickest test that all are text
     except TypeError:
-        return tuple(map(_text, made))
-    return made  # type: ignore[return-value]  # all are text
+        return tuple(map(_text, items))
+    return items  # type: ignore[return-value]  # all are text
 
 
 def _several(names: Names) -> tuple[Name, ...]:
-    """The names in whatever was given."""
+    """The names in a collection, or a single name as a tuple."""
     if isinstance(names, (Tensor, Operation, Node, TensorId)):
         return (names,)
     if names is None or isinstance(names, (bytes, Mapping)) or not isinstance(names, Iterable):

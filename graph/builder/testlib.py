@@ -38,11 +38,11 @@ def _add(
     **attrs: Any,  # whatever the op's attrs take
 ) -> Node:
     builder = NodeBuilder(name or graph.new_name("n"), op)
-    for given in inputs:
-        if isinstance(given, list):
-            builder.input_list([_as_pair(item) for item in given])
+    for argument in inputs:
+        if isinstance(argument, list):
+            builder.input_list([_as_pair(item) for item in argument])
         else:
-            builder.input(*_as_pair(given))
+            builder.input(*_as_pair(argument))
     for node in control:
         builder.control_input(node)
     for key, value in attrs.items():
@@ -58,12 +58,12 @@ def _as_pair(output: Output) -> tuple[Node, int]:
 
 
 def constant(graph: Graph, value: npt.ArrayLike, name: str = "") -> Node:
-    """A Const; Python numbers are float32 or int32."""
+    """A Const; Python numbers become float32 or int32."""
     return _constant(graph, "Const", value, name)
 
 
 def host_constant(graph: Graph, value: npt.ArrayLike, name: str = "") -> Node:
-    """A HostConst: a constant that is in host memory on any device."""
+    """A HostConst: a constant that is in host memory on every device."""
     return _constant(graph, "HostConst", value, name)
 
 
@@ -99,18 +99,18 @@ def truncated_normal(graph: Graph, shape: Output, dtype: DataType) -> Node:
 
 
 def random_gamma(graph: Graph, shape: Output, alpha: Output) -> Node:
-    """Gamma numbers, `shape` of them for every element of `alpha`."""
+    """Gamma-distributed numbers, `shape` of them for every element of `alpha`."""
     return _add(graph, "RandomGamma", shape, alpha)
 
 
 def random_poisson(graph: Graph, shape: Output, rate: Output) -> Node:
-    """Poisson numbers of the type of `rate`, `shape` of them for every element of it."""
+    """Poisson-distributed numbers of the type of `rate`, `shape` of them for every element of it."""
     source, port = _as_pair(rate)
     return _add(graph, "RandomPoissonV2", shape, rate, dtype=source.output_types[port])
 
 
 def get_session_tensor(graph: Graph, handle: Output, dtype: DataType = DataType.FLOAT) -> Node:
-    """The tensor that a session keeps under a handle."""
+    """The tensor that a session stores under a handle."""
     return _add(graph, "GetSessionTensor", handle, dtype=dtype)
 
 
@@ -118,13 +118,13 @@ def get_session_tensor(graph: Graph, handle: Output, dtype: DataType = DataType.
 
 
 def send(graph: Graph, value: Output, tensor_name: str, sender: str, sender_incarnation: int, receiver: str) -> Node:
-    """Sends a tensor under a name from one device to another."""
+    """Sends a tensor from one device to another under a name."""
     route = _route(tensor_name, sender, sender_incarnation, receiver)
     return _add(graph, "_Send", value, **route)
 
 
 def recv(graph: Graph, tensor_name: str, dtype: DataType, sender: str, sender_incarnation: int, receiver: str) -> Node:
-    """What another device sends under that name."""
+    """Receives the tensor that another device sends under that name."""
     route = _route(tensor_name, sender, sender_incarnation, receiver)
     return _add(graph, "_Recv", tensor_type=dtype, **route)
 
@@ -154,32 +154,27 @@ def binary(graph: Graph, op: str, left: Output, right: Output) -> Node:
 
 
 def multi(graph: Graph, op: str, values: Sequence[Output]) -> Node:
-    """Any op of one argument that takes several tensors."""
+    """Any op whose only argument takes several tensors."""
     return _add(graph, op, list(values))
 
 
 def identity(graph: Graph, value: Output) -> Node:
-    """The tensor itself."""
     return _add(graph, "Identity", value)
 
 
 def add(graph: Graph, left: Output, right: Output) -> Node:
-    """The sum."""
     return _add(graph, "AddV2", left, right)
 
 
 def less(graph: Graph, left: Output, right: Output) -> Node:
-    """Where the left is less than the right."""
     return _add(graph, "Less", left, right)
 
 
 def assign(graph: Graph, variable: Output, value: Output) -> Node:
-    """Gives a variable a value."""
     return _add(graph, "Assign", variable, value)
 
 
 def cast(graph: Graph, value: Output, dtype: DataType) -> Node:
-    """The tensor in another element type."""
     return _add(graph, "Cast", value, DstT=dtype)
 
 
@@ -216,12 +211,12 @@ def relu(graph: Graph, value: Output) -> Node:
 
 
 def relu6(graph: Graph, value: Output) -> Node:
-    """Numbers cut to 0 ... 6."""
+    """Clips numbers to 0 ... 6."""
     return _add(graph, "Relu6", value)
 
 
 def bias_add(graph: Graph, value: Output, bias: Output) -> Node:
-    """A number added per channel, the last dimension."""
+    """Adds one number per channel, the last dimension."""
     return _add(graph, "BiasAdd", value, bias)
 
 
@@ -234,22 +229,22 @@ def conv2d(graph: Graph, value: Output, kernel: Output) -> Node:
 
 
 def reverse(graph: Graph, value: Output, axes: Output) -> Node:
-    """The elements along some axes the other way round."""
+    """Reverses the elements along some axes."""
     return _add(graph, "ReverseV2", value, axes)
 
 
 def concat(graph: Graph, axis: Output, values: Sequence[Output]) -> Node:
-    """Tensors one after the other along an axis."""
+    """Concatenates tensors along an axis."""
     return _add(graph, "Concat", axis, list(values))
 
 
 def concat_v2(graph: Graph, values: Sequence[Output], axis: Output) -> Node:
-    """Tensors one after the other along an axis."""
+    """Concatenates tensors along an axis."""
     return _add(graph, "ConcatV2", list(values), axis)
 
 
 def select(graph: Graph, condition: Output, if_true: Output, if_false: Output) -> Node:
-    """Elements of one tensor or the other."""
+    """Elements of one tensor or the other, chosen by `condition`."""
     return _add(graph, "Select", condition, if_true, if_false)
 
 
@@ -262,7 +257,7 @@ def gather(graph: Graph, value: Output, indices: Output, axis: Output) -> Node:
 
 
 def no_op(graph: Graph, control: Sequence[Node] = ()) -> Node:
-    """A node that has run once all of `control` have."""
+    """A NoOp that runs after all of `control`."""
     return _add(graph, "NoOp", control=control)
 
 
@@ -272,57 +267,57 @@ def switch(graph: Graph, value: Output, predicate: Output) -> Node:
 
 
 def merge(graph: Graph, first: Output, *others: Output | str) -> Node:
-    """Whichever input is alive.
+    """A Merge, whose output is the input that is alive.
 
-    A string names a node that is made later: the `next_` that closes a loop. Such a graph goes through a GraphDef,
-    whose import makes the edge. Raises InvalidArgumentError when `others` is empty.
+    A string names a node that is made later: the `next_` that closes a loop. Such a graph has to go through a GraphDef,
+    whose import adds the edge. Raises InvalidArgumentError when `others` is empty.
     """
     if not others:
         raise InvalidArgumentError("a Merge wants at least two inputs; use identity for one")
     known = _as_pair(first)
-    made = _add(graph, "Merge", [known, *(known if isinstance(other, str) else other for other in others)])
-    written = made.requested_inputs
+    node = _add(graph, "Merge", [known, *(known if isinstance(other, str) else other for other in others)])
+    written = node.requested_inputs
     for slot, other in enumerate(others, 1):
         if isinstance(other, str):
-            graph.remove_edge(made.input_edge(slot))
+            graph.remove_edge(node.input_edge(slot))
             written[slot] = other
-    graph.set_requested_inputs(made.id, written)
-    return made
+    graph.set_requested_inputs(node.id, written)
+    return node
 
 
 def enter(graph: Graph, value: Output, frame_name: str) -> Node:
-    """The tensor inside a loop."""
+    """An Enter, which brings a tensor into a loop."""
     return _add(graph, "Enter", value, frame_name=frame_name)
 
 
 def exit_(graph: Graph, value: Output) -> Node:
-    """The tensor outside of its loop."""
+    """An Exit, which takes a tensor out of its loop."""
     return _add(graph, "Exit", value)
 
 
 def next_(graph: Graph, name: str, value: Output) -> Node:
-    """The tensor in the next iteration; named, as a `merge` made before refers to it."""
+    """A NextIteration; it needs a name because a `merge` made before refers to it."""
     return _add(graph, "NextIteration", value, name=name)
 
 
 def loop_cond(graph: Graph, value: Output) -> Node:
-    """Says whether a loop goes on."""
+    """A LoopCond: the loop goes on while its input is true."""
     return _add(graph, "LoopCond", value)
 
 
-# Nodes that tests need
+# Nodes for tests of failures and delays
 
 
 def error(graph: Graph, value: Output, message: str, *, log_error: bool = False) -> Node:
-    """Fails with a message."""
+    """A node that fails with a message."""
     return _add(graph, "Error", value, message=message, log_error=log_error)
 
 
 def invalid_ref_type(graph: Graph, declared: DataType, given: DataType) -> Node:
-    """Declares a reference of one type and gives one of another."""
+    """A node that declares a reference of one type and returns one of another."""
     return _add(graph, "InvalidRefType", TIn=declared, TOut=given)
 
 
 def delay(graph: Graph, value: Output, micros: int) -> Node:
-    """The tensor some microseconds later."""
+    """The tensor, some microseconds later."""
     return _add(graph, "Delay", value, micros=micros)

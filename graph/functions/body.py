@@ -1,12 +1,10 @@
-"""What a function is when it is called: a graph of its own.
+"""The body of a function for one call: a graph, made from the FunctionDef and the attrs of the call.
 
-Flows in: a library, the name of a function and the attrs that a call gives it. Flows out: a `FunctionBody`, the same
-one for the same call. Always holds: nodes come in the order arguments, nodes of the definition, results, as far as
-their inputs allow; an argument or result that stands for several tensors has one node for each; every attr is bound;
-nobody changes the graph of a body.
+The nodes come in the order arguments, nodes of the definition, results, as far as inputs allow. An argument or result
+that stands for several tensors has one node for each. All attrs have values. Equal calls share one `FunctionBody`, so
+its graph must not be changed.
 
-The errors are those of TensorFlow's `InstantiateFunction`; what it leaves to the import of the nodes (cycles, names
-that are no names) the importer says.
+The errors are those of TensorFlow's `InstantiateFunction`; cycles and bad names are reported by the importer, as there.
 """
 
 from __future__ import annotations
@@ -33,10 +31,10 @@ Messages = Mapping[str, AttrValue]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionBody:
-    """One function, instantiated: its graph and the nodes through which values go in and out.
+    """One instantiated function: its graph, and the nodes of its arguments and results.
 
-    `arguments` and `results` come by position; `control_results` are nodes that must have run when the call is over,
-    by ascending id; names of nodes that the definition does not have are passed over, as in TensorFlow.
+    `arguments` and `results` are in order of position; `control_results` are nodes that must have run when the call
+    ends, by ascending id. As in TensorFlow, control results that name no node are ignored.
     """
 
     name: str
@@ -45,7 +43,7 @@ class FunctionBody:
     results: tuple[Node, ...]
     control_results: tuple[Node, ...]
     attrs: Messages
-    """what the definition says about the function as a whole, such as `_noinline`"""
+    """attrs of the definition as a whole, such as `_noinline`"""
 
     @property
     def argument_types(self) -> Types:
@@ -59,37 +57,37 @@ class FunctionBody:
 
 
 def instantiate(library: FunctionLibrary, name: str, attrs: Messages | None = None) -> FunctionBody:
-    """The body of a function for a call that gives it `attrs`; other attrs than it uses make no difference.
+    """The body of a function for a call with `attrs`; attrs that the function does not use make no difference.
 
     Raises NotFoundError for an unknown function or op or an attr that the call lacks, InvalidArgumentError for a
-    definition that makes no graph, and what importing its nodes raises.
+    malformed definition, and import errors.
     """
     definition = library.find(name)
     if definition is None:
         raise NotFoundError(f"Function {name} is not defined.")
     used = library.attrs_used_by(name)
-    given = {key: value for key, value in (attrs or {}).items() if key in used}
-    return kept_body(library, name, given, lambda: _Instantiation(library, definition, given).run())
+    used_attrs = {key: value for key, value in (attrs or {}).items() if key in used}
+    return kept_body(library, name, used_attrs, lambda: _Instantiation(library, definition, used_attrs).run())
 
 
 def kept_body(library: FunctionLibrary, name: str, attrs: Messages, make: Callable[[], FunctionBody]) -> FunctionBody:
-    """The body that a library keeps under a name and attrs; the first time, what `make` gives."""
+    """The body that a library caches under a name and attrs; the first call makes it with `make`."""
     key = name, tuple((key, attrs[key].SerializeToString(deterministic=True)) for key in sorted(attrs))
     body = library.bodies.get(key)
     if body is None:
         body = library.bodies[key] = make()
-    assert isinstance(body, FunctionBody)  # nothing else writes there
+    assert isinstance(body, FunctionBody)  # only this function writes there
     return body
 
 
 def instantiate_call(library: FunctionLibrary, function: NameAttrList) -> FunctionBody:
-    """The body that an attr of type func names; raises as `instantiate` does."""
+    """The body for an attr of type func; raises as `instantiate`."""
     return instantiate(library, function.name, function.attr)
 
 
 @dataclass(frozen=True, slots=True)
 class _Value:
-    """Tensors that a name inside the function stands for: ports of one node, or one port each of several arguments."""
+    """The tensors of a name inside the function: ports of one node, or one port each of several arguments."""
 
     node: int
     port: int
@@ -102,7 +100,7 @@ class _Value:
 
 
 class _Instantiation:
-    """One instantiation: nodes in the order they are listed, and the names that inputs and results may refer to."""
+    """One instantiation: the nodes in order, and the names that inputs and results may use."""
 
     def __init__(self, library: FunctionLibrary, definition: FunctionDef, attrs: Messages) -> None:
         self.library = library
@@ -113,10 +111,9 @@ class _Instantiation:
         self.nodes: list[NodeDef] = []
         self.values: dict[str, _Value] = {}
         self._num_results = 0
-        self.numbers: dict[str, int] = {}  # of nodes and arguments, by the name that control inputs use
+        self.numbers: dict[str, int] = {}  # node numbers of nodes and arguments, by the name that control inputs use
 
     def run(self) -> FunctionBody:
-        """Makes the body or raises."""
         self._check_attrs()
         for position, argument in enumerate(self.signature.input_args):
             self._add_arguments(position, argument)
@@ -169,7 +166,7 @@ class _Instantiation:
         return node
 
     def _add_node(self, _number: int, written: NodeDef) -> None:
-        """A node of the definition with all attrs bound and no inputs yet."""
+        """Adds a node of the definition with all attrs bound and no inputs yet."""
         node = NodeDef(name=written.name, op=written.op, device=written.device)
         for name, value in written.attr.items():
             node.attr[name].CopyFrom(value)
@@ -204,7 +201,7 @@ class _Instantiation:
             node.input.append(f"^{self.nodes[self.numbers[text[1:]]].name}")
 
     def _connect_argument(self, node: NodeDef, argument: ArgDef, inputs: Sequence[str], used: int) -> int:
-        """Connects as many inputs as one argument takes tensors; how many inputs are used up by then."""
+        """Connects the inputs of one argument, which may take several; returns how many inputs are used so far."""
         types = _types(argument, node.attr)
         done = 0
         while done < len(types):
@@ -263,12 +260,12 @@ class _Instantiation:
 
 
 def _types(argument: ArgDef, attrs: Messages) -> Types:
-    """Element types of the tensors that an argument stands for, references taken for what they refer to."""
+    """Element types of the tensors of an argument, without references."""
     return tuple(map(base_type, arg_types(argument, attrs)))
 
 
 def _substitute(value: AttrValue, attrs: Messages) -> bool:
-    """Puts attrs of the call in place of the placeholders in `value`; whether all of them could be bound."""
+    """Replaces placeholders in `value` by attrs of the call; returns whether all of them had a value."""
     if value.HasField("placeholder"):
         if value.placeholder not in attrs:
             return False

@@ -1,9 +1,7 @@
-"""What importing a graph says about its calls of functions.
+"""Checks the calls of functions when a graph is imported, as TensorFlow does when it infers shapes through them.
 
-Flows in: the properties of a node, and the library of its graph. Flows out: nothing, or the error that TensorFlow
-raises when it imports the graph and looks into the function for the shapes of its results. Always holds: a function
-that the library lacks is no error here, nor is one that is given values of other types: those are found when the graph
-is lowered or run; a function that calls itself is looked into once.
+The errors are those of instantiating the function. A missing function, or arguments of other types, is no error here:
+lowering or running reports it. A function that calls itself is checked once.
 """
 
 from __future__ import annotations
@@ -20,9 +18,9 @@ _UNCHECKED = "_disable_call_shape_inference"
 
 
 def check_call(node: NodeProperties, library: FunctionLibrary) -> None:
-    """Raises what instantiating the function raises, also for the calls in it; InternalError for missing ports."""
+    """Raises what instantiating the function raises, and its nested calls; InternalError for missing ports."""
     seen: set[FunctionBody] = set()
-    waiting = [_calls_among([node], library)]  # one entry for each call that is being looked into
+    waiting = [_calls_among([node], library)]  # a stack: one iterator per function being checked
     while waiting:
         call = next(waiting[-1], None)
         if call is None:
@@ -37,7 +35,7 @@ def check_call(node: NodeProperties, library: FunctionLibrary) -> None:
 
 
 def _calls_among(nodes: Iterable[NodeProperties], library: FunctionLibrary) -> Iterator[NodeProperties]:
-    """The calls of functions of the library that want to be looked into."""
+    """The calls of library functions that have to be checked."""
     for node in nodes:
         function = called_function(node, library)
         if function is not None and function.name in library and not flag(node, _UNCHECKED):
@@ -49,12 +47,12 @@ def _checked_body(call: NodeProperties, library: FunctionLibrary) -> FunctionBod
     function = called_function(call, library)
     assert function is not None  # the node is from `_calls_among`
     body = instantiate_call(library, function)
-    for what, ports, count in (
+    for kind, ports, count in (
         ("input", len(call.input_types), len(body.arguments)),
         ("output", len(call.output_types), len(body.results)),
     ):
         if ports < count:
             raise InternalError(
-                f"Function instantiation included invalid {what} index: {ports} not in [0, {ports}).", op=call.op
+                f"Function instantiation included invalid {kind} index: {ports} not in [0, {ports}).", op=call.op
             )
     return body

@@ -1,12 +1,9 @@
-"""What every import of a GraphDef into a graph does.
+"""Adds the nodes and edges of a GraphDef to a graph, in TensorFlow's order, on which generated names depend.
 
-Flows in: a GraphDef (message, bytes, or anything that can serialise itself) and import options. Flows out: nodes and
-edges in the order TensorFlow's graph constructor makes them, on which all generated names depend. Always holds:
-everything is checked before the first node is added, so a failed import leaves the graph exactly as it was.
-
-Node ids: nodes are created inputs first, lowest GraphDef index first. Edge ids: per created node its data inputs by
-port, then its control inputs sorted by name, duplicates dropped; edges that close a loop come after all others; then
-the edges that hang loose ends on source and sink.
+Nodes are created inputs first, lowest GraphDef index first. Each created node gets edges for its data inputs by port,
+then for its control inputs sorted by name without duplicates. Edges that close a loop come after all others, and last
+the edges between loose ends and source or sink. Everything is checked before the first node is added, so a failed
+import leaves the graph unchanged.
 """
 
 from __future__ import annotations
@@ -34,13 +31,13 @@ from .import_names import NameChecks, check_node_names, colocated_with
 from .import_options import ImportOptions, ImportResults
 from .sources import GraphSource, parse_lazily, parsed
 
-_CHUNK = 4096  # nodes whose strings are read together
+_CHUNK = 4096  # nodes whose strings are decoded together
 CheckCall = Callable[[NodeProperties, FunctionLibrary], object]
-"""looks into the function that a node calls; raises what is wrong with it"""
+"""checks the function that a node calls, and raises its errors"""
 
 
 class Constructor:
-    """One import: reads and checks everything, then writes it to the graph in one go."""
+    """One import: reads and checks everything, then adds it to the graph."""
 
     def __init__(
         self,
@@ -52,7 +49,7 @@ class Constructor:
         check_call: CheckCall | None = None,
         on_read: Callable[[int], object] | None = None,
     ) -> None:
-        """With `check_call` every node is validated against its op, and its call by that; else nobody looks closely."""
+        """With `check_call` every node is validated against its op, and `check_call` checks its call of a function."""
         lazy = parse_lazily(graph_def)
         self.versions = Versions.of(parsed(VersionDef, lazy.versions))
         self.library = graph.functions.merged(parsed(FunctionDefLibrary, lazy.library))
@@ -68,7 +65,7 @@ class Constructor:
         self._device_numbers: dict[str, int] = {}
 
     def run(self, *, internal_names: bool) -> ImportResults:
-        """Imports; on any error the graph is untouched."""
+        """Imports the GraphDef; after an error the graph is unchanged. `internal_names` allows a leading "_"."""
         texts, properties = self._read_nodes()
         check_node_names(texts.names, internal=internal_names)
         checks = NameChecks(self.graph, texts.names, self.options)
@@ -82,7 +79,7 @@ class Constructor:
         return self._write(created, inputs, properties, checks)
 
     def _read_nodes(self) -> tuple[InputTexts, list[NodeProperties]]:
-        """Names, inputs and properties of all nodes; a chunk at a time, so that strings are soon forgotten."""
+        """Names, inputs and properties of all nodes; read in chunks so that few strings are in memory at a time."""
         texts = InputTexts(keep_all=bool(self.options.input_map))
         properties: list[NodeProperties] = []
         for first in range(0, len(self._nodes), _CHUNK):
@@ -94,7 +91,7 @@ class Constructor:
             self._devices.extend(numbers.setdefault(node.device, len(numbers)) for node in nodes)
             if self._on_read is not None:
                 self._on_read(len(nodes))
-        self._nodes = ()  # the message, larger than the graph, is not needed beside what edges take
+        self._nodes = ()  # frees the message, which is larger than the graph, before edges need memory
         return texts, properties
 
     def _properties_of(self, nodes: Sequence[LazyNodeDef]) -> Iterator[NodeProperties]:
@@ -111,7 +108,7 @@ class Constructor:
                 raise error.located(node=name, op=node.op) from None
 
     def _check_unresolved(self, name: str, op: str, entries: list[bytes]) -> None:
-        """Raises what validation says about attrs that give no port types: it comes before what resolving them says."""
+        """Raises the validation error for attrs that determine no port types, which TensorFlow reports first."""
         signature = self._lookup(op)
         check_attrs(name, signature, dict(signature.defaults) | dict(map(split_entry, entries)))
 

@@ -1,7 +1,7 @@
-"""Default attrs: filled into nodes that leave them out, or taken away where the reader would not know them.
+"""Default attrs: filled into nodes that lack them, or removed where the consumer does not know them.
 
-Flows in: a GraphDef, changed in place. Always holds: an attr that is there is never overwritten; adding defaults twice
-changes nothing; an attr is only removed when it says what the producer's default says.
+Functions here change a GraphDef in place. An attr that a node has is never overwritten, and an attr is removed only
+when it equals the producer's default.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ Lookup = Callable[[str], OpSignature]
 
 
 def add_defaults(node: NodeDef, signature: OpSignature) -> None:
-    """Fills in the attrs that the op has a default for and the node leaves out."""
+    """Fills in the attrs that the op has a default for and the node lacks."""
     for name, default in signature.defaults.items():
         if name not in node.attr:
             node.attr[name].ParseFromString(default)
 
 
 def graph_lookup(graph_def: GraphDef, lookup: Lookup = lookup_op) -> Lookup:
-    """A look-up that knows the graph's functions first, then the ops of `lookup`."""
+    """A look-up that searches the graph's functions first, then the ops of `lookup`."""
     functions = {f.signature.name: OpSignature(f.signature) for f in graph_def.library.function}
     return lambda op: functions.get(op) or lookup(op)
 
@@ -35,8 +35,8 @@ def add_defaults_to_graph_def(
 ) -> None:
     """Fills in default attrs of all nodes from index `first_node` on.
 
-    Raises InvalidArgumentError when `first_node` is past the end, NotFoundError for an op that nobody knows unless
-    those are to be skipped.
+    Raises InvalidArgumentError when `first_node` is past the end, NotFoundError for an unknown op unless
+    `skip_unknown_ops`.
     """
     if first_node > len(graph_def.node):
         raise InvalidArgumentError(
@@ -56,14 +56,14 @@ def remove_new_defaults(graph_def: GraphDef, consumer: Lookup, producer: Lookup 
     """Removes attrs that ops of `consumer` do not have and that equal the default of `producer`'s op.
 
     Returns the removed names by op; other attrs that the consumer does not know stay. Raises InvalidArgumentError for
-    an attr that the producer does not know either, and NotFoundError for ops that one side does not know.
+    an attr that the producer's op lacks, and NotFoundError for ops that one side does not know.
     """
     old, new = graph_lookup(graph_def, consumer), graph_lookup(graph_def, producer)
     removed: dict[str, list[str]] = {}
     for node in graph_def.node:
-        known, made = old(node.op).attrs, new(node.op)
+        consumer_attrs, producer_op = old(node.op).attrs, new(node.op)
         for name in sorted(node.attr):
-            if name.startswith("_") or name in known or not _is_default(node, name, made):
+            if name.startswith("_") or name in consumer_attrs or not _is_default(node, name, producer_op):
                 continue
             del node.attr[name]
             if name not in removed.setdefault(node.op, []):

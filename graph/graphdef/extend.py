@@ -1,8 +1,6 @@
-"""A graph and an addition to it as one GraphDef, as a session makes it whose graph is extended.
+"""The graph of a session and an addition to it as one GraphDef, for `Session.extend`.
 
-Flows in: the graph of a session, a GraphDef that may read from its nodes. Flows out: one GraphDef to import. Always
-holds: nothing given is changed; what the graph has keeps its order, and its devices, so what lives on them is found
-again.
+Nodes of the graph keep their order and their devices, so that variables stay where they are.
 """
 
 from __future__ import annotations
@@ -14,9 +12,9 @@ from .sources import GraphSource, parse_graph_def
 
 
 def extended(graph: Graph, addition: GraphSource) -> GraphDef:
-    """The nodes and functions of `graph`, then those of `addition`, whose versions count if it has any.
+    """The nodes and functions of `graph`, then those of `addition`, whose versions are used if it has any.
 
-    Raises InvalidArgumentError for a node whose name is taken, and for a function that is defined otherwise.
+    Raises InvalidArgumentError for a node name that the graph has, and for a function with a different definition.
     """
     added = parse_graph_def(addition)
     for node in added.node:

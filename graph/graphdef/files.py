@@ -1,8 +1,4 @@
-"""Graphs on disk: GraphDef as binary or text.
-
-Flows in: a path. Flows out: a GraphDef or its bytes, and back. Always holds: the suffix decides between text and
-binary, and a file that is neither is refused with its name.
-"""
+"""GraphDef files, binary or text; the suffix decides which."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ _TEXT_SUFFIXES = (".pbtxt", ".prototxt", ".textproto")
 
 
 def graph_def_from_text(text: str, name: str = "the text") -> GraphDef:
-    """The GraphDef that a text describes; fields of newer TensorFlow releases are passed over.
+    """Parses a GraphDef in text form; fields of newer TensorFlow releases are ignored.
 
     Raises InvalidArgumentError with line and column where it does not parse.
     """
@@ -30,12 +26,11 @@ def graph_def_from_text(text: str, name: str = "the text") -> GraphDef:
 
 
 def graph_def_to_text(graph_def: GraphDef) -> str:
-    """The text form of a GraphDef."""
     return text_format.MessageToString(graph_def)
 
 
 def load_graph_def(path: str | PathLike[str] | bytes) -> GraphDef:
-    """Reads a GraphDef: text if the file's suffix is .pbtxt, .prototxt or .textproto, else binary; or its bytes.
+    """Reads a GraphDef file: text if the suffix is .pbtxt, .prototxt or .textproto, else binary; or parses bytes.
 
     Raises NotFoundError when there is no such file and InvalidArgumentError when it holds no GraphDef.
     """
@@ -46,17 +41,17 @@ def load_graph_def(path: str | PathLike[str] | bytes) -> GraphDef:
 
 
 def as_path(path: str | PathLike[str], what: str) -> Path:
-    """The path of a `what`; InvalidArgumentError for what is no path."""
+    """`path` as a Path; InvalidArgumentError, which calls the file a `what`, for other types."""
     if not isinstance(path, (str, PathLike)):
         raise InvalidArgumentError(f"{type(path).__name__} is no path of a {what}; give text or a pathlib.Path")
     return Path(path)
 
 
 def read_graph_bytes(path: str | PathLike[str]) -> bytes:
-    """The GraphDef of a file as binary, which is all that an import needs: a binary file is not even looked at.
+    """The binary GraphDef of a file, as an import needs it; a binary file is not parsed.
 
-    Raises NotFoundError when there is no such file and InvalidArgumentError when it is a folder, or text and holds no
-    GraphDef.
+    Raises NotFoundError when there is no such file and InvalidArgumentError when it is a folder, or a text file that
+    holds no GraphDef.
     """
     path = as_path(path, "GraphDef file")
     try:
@@ -73,7 +68,7 @@ def read_graph_bytes(path: str | PathLike[str]) -> bytes:
 
 
 def no_graph_def(path: str | PathLike[str] | None) -> InvalidArgumentError:
-    """What to raise for a file whose bytes are no GraphDef, or for bytes that nobody says the file of."""
+    """The error for a file, or for bytes without a path, that are no GraphDef."""
     what = "the bytes" if path is None else repr(str(path))
     return InvalidArgumentError(
         f"no GraphDef in {what}: damaged, or of another format (a text graph must end in .pbtxt)"
@@ -83,7 +78,7 @@ def no_graph_def(path: str | PathLike[str] | None) -> InvalidArgumentError:
 def save_graph_def(graph_def: GraphDef, path: str | PathLike[str]) -> None:
     """Writes a GraphDef, as text if the suffix says so, else as binary with a fixed order of attrs.
 
-    Raises InvalidArgumentError for what is no GraphDef or no path, OSError when the file cannot be written.
+    Raises InvalidArgumentError for other types and bad paths, OSError when the file cannot be written.
     """
     path = as_path(path, "GraphDef file")
     if not isinstance(graph_def, GraphDef):

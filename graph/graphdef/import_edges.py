@@ -1,9 +1,8 @@
 """The inputs of imported nodes: from strings to edges, and the order in which nodes are created.
 
-Flows in: node names, input texts, and the map from tensors of the GraphDef to tensors of the existing graph. Flows
-out: columns with one row an input, the creation order, the edge columns. Always holds: rows come by node, data inputs
-by port, then control inputs by name without duplicates; a source is an index into the GraphDef (>= 0) or `~id` of a
-node that exists already; port -1 is a control input.
+Inputs are columns with one row per input. Rows are sorted by node; data inputs come by port, then control inputs by
+name without duplicates. A source is an index into the GraphDef (>= 0) or `~id` of a node that the graph has already;
+port -1 is a control input.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _SHOWN = 12  # nodes of a cycle that an error names
 
 
 class NodeInputs:
-    """Input strings of all nodes, resolved: row `starts[i]` to row `starts[i + 1]` are the inputs of node `i`."""
+    """Resolved inputs of all nodes: rows `starts[i]` to `starts[i + 1] - 1` are the inputs of node `i`."""
 
     def __init__(self, texts: InputTexts, input_map: Mapping[TensorId, tuple[int, int]]) -> None:
         """`input_map` gives node id and port of the existing graph. Raises InvalidArgumentError for unknown inputs."""
@@ -47,7 +46,7 @@ class NodeInputs:
         self.slot = np.arange(len(self.node)) - self.starts[self.node]
 
     def _resolve(self, texts: InputTexts) -> tuple[Ids, Ids]:
-        """Source and port of every row; bare names, nearly all there are, take no Python code of their own."""
+        """Source and port of every row; Python code runs only for strings that are not bare names, which are few."""
         source = texts.sources()
         port = np.zeros(len(source), np.int32)
         special: dict[str, tuple[int, int]] = {}
@@ -103,7 +102,7 @@ class NodeInputs:
         return np.bincount(self.node[self.port != CONTROL_SLOT], minlength=len(self.names))
 
     def check_types(self, properties: Sequence[NodeProperties], graph: Graph) -> None:
-        """Raises InvalidArgumentError where an input names a port its source lacks, or one of another type."""
+        """Raises InvalidArgumentError for an input from a port that its source lacks, or of a wrong type."""
         rows = np.flatnonzero((self.port != CONTROL_SLOT) & (self.source >= 0))
         kinds, kind_of = distinct_properties(properties)
         outputs, inputs = PortTable([k.output_types for k in kinds]), PortTable([k.input_types for k in kinds])
@@ -136,8 +135,8 @@ class NodeInputs:
 def creation_order(names: Sequence[str], properties: Sequence[NodeProperties], inputs: NodeInputs) -> Sequence[int]:
     """GraphDef indices in the order nodes are created: inputs first, lowest index first.
 
-    A Merge fed by a NextIteration is ready after one data input and all its control inputs. Raises InvalidArgumentError
-    when nodes wait for each other in any other circle.
+    A Merge with an input from a NextIteration is ready after one data input and all its control inputs. Raises
+    InvalidArgumentError for any other cycle.
     """
     backwards = np.flatnonzero(inputs.source >= inputs.node).tolist()
     if all(_closes_loop(properties, inputs, row) for row in backwards):
@@ -151,13 +150,15 @@ def creation_order(names: Sequence[str], properties: Sequence[NodeProperties], i
 
 
 def _cycle(stuck: set[int], properties: Sequence[NodeProperties], inputs: NodeInputs) -> list[int]:
-    """One circle among nodes that wait for each other: each node before one that reads from it, the lowest first."""
+    """One cycle among nodes that wait for each other, each node before its consumer, the lowest index first."""
     place: dict[int, int] = {}
     node = min(stuck)
     while node not in place:
         place[node] = len(place)
         sources = [source for source, _ in inputs.sources_of(node) if source in stuck]
-        if _class(properties[node]) is NodeClass.MERGE:  # which waits for a next iteration only if it has nothing else
+        if (
+            _class(properties[node]) is NodeClass.MERGE
+        ):  # it waits for a NextIteration only without other inputs
             sources = [s for s in sources if _class(properties[s]) is not NodeClass.NEXT_ITERATION] or sources
         node = min(sources)
     path = list(place)[place[node] :][::-1]
@@ -196,8 +197,8 @@ def edge_columns(
 ) -> tuple[Ids, Ids, Ids, Ids]:
     """(src, src_output, dst, dst_input) of all new edges in the order of their ids.
 
-    `new_id` and `position` give the node id and the rank in creation order per GraphDef index, -1 for nodes left out;
-    `extra_control` ids of existing nodes that run before a node.
+    `new_id` and `position` have, by GraphDef index, the node id and the rank in creation order, -1 for nodes that are
+    skipped; `extra_control` has ids of existing nodes that run before a node.
     """
     extra = np.array([(i, ~node_id) for i, ids in extra_control.items() for node_id in ids], np.int32).reshape(-1, 2)
     node = np.concatenate([inputs.node, extra[:, 0]])

@@ -1,8 +1,7 @@
-"""The names and input strings of imported nodes, turned into numbers while they are read.
+"""Turns the names and input strings of imported nodes into numbers while they are read.
 
-Flows in: names and input strings of some nodes at a time. Flows out: all names, the index of each, and per input string
-the index of the node it names. Always holds: a string that is just a name read before is forgotten at once, so that
-reading a graph holds few such strings at any time; every other string is kept, with its row.
+A string that is just the name of an earlier node becomes that node's index at once and is dropped, so reading a graph
+holds few strings at any time. Other strings are kept with their rows.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ UNRESOLVED = -1
 
 
 class InputTexts:
-    """One row an input string: the node it names, or the string itself where that takes a closer look."""
+    """One row per input string: the index of the node that it names, or the string itself if it needs parsing."""
 
     def __init__(self, *, keep_all: bool) -> None:
-        """With `keep_all` every string is kept: names may stand for other nodes than those of this import."""
+        """With `keep_all` every string is kept, because names may be mapped to nodes outside this import."""
         self.names: list[str] = []
         self.index: dict[str, int] = {}
         self.counts: list[int] = []
@@ -31,7 +30,7 @@ class InputTexts:
         self._kept: dict[int, str] = {}
 
     def add(self, names: Sequence[str], texts: Sequence[str], counts: Iterable[int]) -> None:
-        """The next nodes: names, all their input strings in a row, and how many each has."""
+        """Adds the next nodes: their names, all their input strings in one list, and how many strings each has."""
         first = len(self.names)
         self.names += names
         self.index.update(zip(names, range(first, first + len(names)), strict=True))
@@ -43,7 +42,7 @@ class InputTexts:
         self._num_rows += len(texts)
 
     def sources(self) -> Ids:
-        """Per row the index of the node that its string names, UNRESOLVED where the string was kept."""
+        """Per row the index of the node that its string names, UNRESOLVED if the string was kept."""
         return np.concatenate(self._sources) if self._sources else np.zeros(0, np.int32)
 
     @property

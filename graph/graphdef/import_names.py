@@ -1,8 +1,7 @@
-"""Names at import: what is legal, what is taken, what is mapped to the existing graph, what is renamed.
+"""Names at import: which are legal or in use, which are mapped to the graph, how others are renamed.
 
-Flows in: the names of a GraphDef, the graph it joins, and the import options. Flows out: final names, properties with
-colocation constraints renamed alike, and which nodes are left out. Always holds: no two nodes end up with one name
-unless two had it before.
+Colocation constraints are renamed like the nodes. Names of the result are unique unless the graph had duplicates
+before.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def _prefixes(name: str) -> list[str]:
 
 
 def colocated_with(properties: NodeProperties) -> list[str]:
-    """Names of the nodes that a node asks to share a device with; InvalidArgumentError unless it lists text."""
+    """Names of the nodes to share a device with; InvalidArgumentError unless the attr is a list of text."""
     if _COLOCATION not in properties.attrs:
         return []
     groups = properties.attrs[_COLOCATION]
@@ -52,7 +51,7 @@ def colocated_with(properties: NodeProperties) -> list[str]:
 
 
 class NameChecks:
-    """The names of one import, seen against the graph it joins."""
+    """The names of one import, checked against the graph that it is added to."""
 
     def __init__(self, graph: Graph, names: list[str], options: ImportOptions) -> None:
         self._graph = graph
@@ -136,7 +135,7 @@ class NameChecks:
     def final_names(self, created: Sequence[int]) -> list[str]:
         """The name of each created node, prefixed and made unique as the options say.
 
-        Raises InvalidArgumentError when a name is taken and may not be changed.
+        Raises InvalidArgumentError for a name that is in use and may not be changed.
         """
         if self._plain and len(created) == len(self._names):
             return [self._names[i] for i in created]
@@ -156,7 +155,7 @@ class NameChecks:
         return final
 
     def renamed_properties(self, properties: Sequence[NodeProperties]) -> Sequence[NodeProperties]:
-        """Properties whose colocation constraints name the nodes as they are called in the graph.
+        """Properties whose colocation constraints have the final names of nodes.
 
         Raises InvalidArgumentError for a constraint on a node that the GraphDef does not have.
         """
@@ -172,21 +171,21 @@ class NameChecks:
         return properties.with_attr(_COLOCATION, value)
 
     def control_ids(self, inputs: NodeInputs, created: Sequence[int]) -> Mapping[int, list[int]]:
-        """Ids of the existing nodes that must run before each imported node without imported inputs."""
+        """Ids of the existing nodes that must run before each imported node that has no imported inputs."""
         if not self._control:
             return {}
         ids = [node.id for tensor in self._control if (node := self._graph.find_node(tensor.node)) is not None]
         position = {i: at for at, i in enumerate(created)}
-        found = {}
+        before = {}
         for i in created:
             sources = inputs.sources_of(i)
             if not any(s >= 0 and position.get(s, len(position)) < position[i] for s, _ in sources):
                 present = {~s for s, port in sources if port == CONTROL_SLOT and s < 0}
-                found[i] = [node_id for node_id in ids if node_id not in present]
-        return found
+                before[i] = [node_id for node_id in ids if node_id not in present]
+        return before
 
     def missing_unused_keys(self, inputs: NodeInputs, properties: Sequence[NodeProperties]) -> list[str]:
-        """Keys of the input map that no node used and that no node of the GraphDef could have used."""
+        """Keys of the input map that no node used and that name no tensor of the GraphDef."""
         missing = []
         for key in self.input_map:
             if key in inputs.used_map_keys:

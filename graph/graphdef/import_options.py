@@ -1,4 +1,4 @@
-"""How a GraphDef joins a graph that is there, and what the caller gets hold of."""
+"""Options and results of `import_graph_def`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..node import Node
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """How `import_graph_def` joins a GraphDef to a graph.
+    """How `import_graph_def` adds a GraphDef to a graph.
 
-    `prefix` goes before every imported name. `uniquify_prefix` renames a prefix that is taken, `uniquify_names`
-    single names. `input_map` feeds tensors of the existing graph where the GraphDef names its own ("^name" maps a
-    control input); `skip_mapped_nodes` leaves out nodes all of whose outputs are mapped. `control_dependencies` run
-    before the import. `return_tensors` and `return_nodes` name what the caller wants handles of. `default_device` is
-    requested for nodes that request none.
+    `prefix` goes before every imported name. `uniquify_prefix` renames a prefix that is in use, `uniquify_names` single
+    names. `input_map` replaces tensors of the GraphDef by tensors of the existing graph ("^name" maps a control input);
+    `skip_mapped_nodes` leaves out nodes all of whose outputs are mapped. `control_dependencies` run before the imported
+    nodes. `return_tensors` and `return_nodes` name the tensors and nodes to return. `default_device` is requested for
+    nodes that request none.
     """
 
     prefix: str = ""
@@ -33,7 +33,7 @@ class ImportOptions:
 
 @dataclass(slots=True)
 class ImportResults:
-    """What `import_graph_def` made: (node, port) per return tensor, nodes, and map keys that fit nothing."""
+    """Results of `import_graph_def`: (node, port) per return tensor, return nodes, map keys that match nothing."""
 
     return_tensors: list[tuple[Node, int]] = field(default_factory=list)
     return_nodes: list[Node] = field(default_factory=list)

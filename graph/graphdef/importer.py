@@ -1,6 +1,6 @@
-"""GraphDef -> Graph, as sessions, workers and calls of functions read it.
+"""GraphDef -> Graph, as sessions, workers and calls of functions import it.
 
-`partita.graph.checked_import` is the way that checks everything, and joins a GraphDef to a graph that is there.
+`partita.graph.checked_import` checks more, and can add to an existing graph.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def graph_def_to_graph(
     library: FunctionLibrary | None = None,
     on_read: Callable[[int], object] | None = None,
 ) -> Graph:
-    """A new graph from a GraphDef, as a session or a worker makes it: no attr is checked that building does not need.
+    """A new graph from a GraphDef, as a session or a worker makes it; attrs are checked only as far as building needs.
 
-    What may stand for a GraphDef is said in `sources`. `add_default_attrs` fills in attrs left out;
-    `allow_internal_names` accepts names that begin with "_"; `expect_device` wants a device on every node and makes it
-    the assigned one; `library` holds functions that nodes may call besides those of the GraphDef; `on_read` is told of
-    some thousand nodes at a time how many more have been read, in the thread that reads. Raises InvalidArgumentError
-    (names, inputs, cycles, types, versions) or NotFoundError (unknown ops, attrs that decide port types).
+    `sources` says what is accepted as a GraphDef. `add_default_attrs` fills in missing attrs; `allow_internal_names`
+    accepts names that begin with "_"; `expect_device` requires a device on every node and assigns it; `library` holds
+    functions that nodes may call besides those of the GraphDef; `on_read` is called in this thread with the number of
+    nodes read since its last call, every few thousand nodes. Raises InvalidArgumentError (names, inputs, cycles, types,
+    versions) or NotFoundError (unknown ops, attrs that decide port types).
     """
     with collector_paused():
         graph = Graph()

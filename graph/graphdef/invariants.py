@@ -1,8 +1,8 @@
-"""What holds of a graph that has just been imported from a GraphDef: the raw stage.
+"""The rules of the raw stage: a graph that has just been imported from a GraphDef.
 
-Ids are dense: nodes are numbered from 2 in the order they were made, inputs first, so that only an edge which closes a
-loop, from a NextIteration to a Merge, runs against them. Control edges are never doubled. Nothing is placed, unless
-the GraphDef was that of a partition, whose devices are taken as assigned.
+Ids are dense, and nodes are numbered from 2 in creation order, so only an edge from a NextIteration to a Merge goes
+from a higher id to a lower. No control edge is doubled. No node is placed, unless the GraphDef is that of a partition:
+then all are.
 """
 
 from __future__ import annotations

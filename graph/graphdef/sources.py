@@ -1,8 +1,7 @@
-"""What may stand where a graph is wanted.
+"""What is accepted as a graph, and its conversion to the bytes of a GraphDef or to the message.
 
-Flows in: a GraphDef message (ours or TensorFlow's own), its bytes, the path of its file, a `GraphBuilder`, a `Graph`,
-or a TensorFlow graph. Flows out: the bytes of a GraphDef, or the message. Always holds: where the meaning is plain it
-is taken; anything else is an InvalidArgumentError that names the type and says what to give.
+Accepted are a GraphDef message (ours or TensorFlow's), its bytes, the path of its file, a `GraphBuilder`, a `Graph`,
+and a TensorFlow graph. Other types raise an InvalidArgumentError that names the type and says what to give.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from .files import read_graph_bytes
 
 
 class Serialisable(Protocol):
-    """Any object that is a GraphDef on the wire: messages, TensorFlow's own included, builders and graphs."""
+    """An object that serialises as a GraphDef: messages, TensorFlow's included, builders and graphs."""
 
     def SerializeToString(self) -> bytes:  # noqa: N802 - protobuf named it
         """The message as bytes."""
@@ -33,9 +32,9 @@ _HELP = "give a GraphDef, its bytes, the path of its file, a GraphBuilder or a G
 
 
 def graph_bytes(source: GraphSource) -> bytes:
-    """The GraphDef of `source` as bytes, which nobody has looked at yet.
+    """The GraphDef of `source` as bytes, not parsed.
 
-    Raises NotFoundError for a path without a file, InvalidArgumentError for what is no graph.
+    Raises NotFoundError for a path without a file, InvalidArgumentError for other types.
     """
     if isinstance(source, bytes):
         return source
@@ -43,7 +42,7 @@ def graph_bytes(source: GraphSource) -> bytes:
         return bytes(source)
     if isinstance(source, (str, PathLike)):
         return read_graph_bytes(fspath(source))
-    message: Any = source  # of a class that may not be ours
+    message: Any = source  # its class may be one of TensorFlow's
     if hasattr(message, "as_graph_def"):  # a graph of TensorFlow
         message = message.as_graph_def()
     kind = getattr(getattr(message, "DESCRIPTOR", None), "name", "GraphDef")
@@ -57,7 +56,7 @@ def graph_bytes(source: GraphSource) -> bytes:
 
 
 def check_graph(graph: object) -> None:
-    """InvalidArgumentError unless `graph` is a `Graph`, for functions that work on one in place."""
+    """InvalidArgumentError unless `graph` is a `Graph`; for functions that change one in place."""
     if not isinstance(graph, Graph):
         help_ = "call its method graph()" if hasattr(graph, "graph_def") else "import it with graph_def_to_graph"
         raise InvalidArgumentError(f"{type(graph).__name__} {shown(graph)} is no Graph; {help_}")
@@ -69,17 +68,17 @@ def is_path(source: object) -> bool:
 
 
 def parse_lazily(graph_def: GraphSource) -> LazyGraphDef:
-    """The GraphDef with its attrs left as bytes; InvalidArgumentError when it is none, and as `graph_bytes` raises."""
+    """The GraphDef with its attrs left as bytes. Raises InvalidArgumentError if it is damaged, and as `graph_bytes`."""
     return parsed(LazyGraphDef, graph_bytes(graph_def))
 
 
 def parse_graph_def(graph_def: GraphSource) -> GraphDef:
-    """A GraphDef of the caller's own; raises as `parse_lazily`."""
+    """The GraphDef as a new message; raises as `parse_lazily`."""
     return parsed(GraphDef, graph_bytes(graph_def))
 
 
 def parsed(kind: type[Parsed], data: bytes) -> Parsed:
-    """The message in some bytes; InvalidArgumentError when there is none."""
+    """Parses a message; InvalidArgumentError when the bytes are damaged."""
     try:
         return kind.FromString(data)
     except Exception as error:  # protobuf's own DecodeError type differs between its implementations

@@ -1,1 +1,1 @@
-"""The library of functions that the nodes of a graph may call, and what a call is."""
+"""The library of functions that the nodes of a graph may call, and which nodes are calls."""

@@ -1,8 +1,7 @@
-"""Which node calls what.
+"""Which nodes call functions, and which functions.
 
-Flows in: properties of nodes, and the library of their graph. Flows out: the function a node calls, the functions it
-names. Always holds: a call is a node whose outputs are the results of one function; conditionals and loops are none,
-they only name functions.
+A call is a node whose outputs are the results of one function. Conditionals and loops only name functions in their
+attrs, so they are no calls.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from .function_library import FunctionLibrary
 from .named import functions_in
 
 MULTI_DEVICE_ATTR = "_lower_as_multi_device_function"
-"""set on the call of a function that must be put into its graph, its nodes on the devices they name"""
+"""set on calls whose body must be inlined, its nodes placed on the devices that they request"""
 
 
 def is_partitioned_call(node: NodeProperties) -> bool:
-    """Whether a node calls the function in its attr `f`, whose nodes may be on many devices."""
+    """Whether a node calls the function in its attr `f`, whose nodes may be on several devices."""
     return node.op_def.record.calls is Calls.CALL
 
 
 def is_call(node: NodeProperties, library: FunctionLibrary) -> bool:
-    """Whether a node calls a function: one its attr `f` names, one whose name is its op, or the gradient of one."""
+    """Whether a node calls a function: the one in its attr `f`, the one its op names, or a function's gradient."""
     return node.op_def.record.calls in (Calls.CALL, Calls.GRADIENT) or node.op in library
 
 
 def function_attr(node: NodeProperties, name: str) -> NameAttrList:
-    """The function that an attr names; InvalidArgumentError when it names none, NotFoundError when it is not there."""
+    """The function that an attr names; InvalidArgumentError if its value is none, NotFoundError if it is missing."""
     function = node.attrs[name]
     if not isinstance(function, NameAttrList):
         raise InvalidArgumentError(f"Attr {name!r} of a node of op {node.op!r} names no function", op=node.op)
@@ -40,7 +39,7 @@ def function_attr(node: NodeProperties, name: str) -> NameAttrList:
 
 
 def called_function(node: NodeProperties, library: FunctionLibrary) -> NameAttrList | None:
-    """The function that a node calls, with the attrs it gives it; None for gradients and nodes that call none."""
+    """The function that a node calls, with the attrs of the call; None for gradients and nodes that call none."""
     if node.op_def.record.calls is Calls.CALL:
         return function_attr(node, "f")
     if node.op not in library:
@@ -55,12 +54,12 @@ def calls_functions(node: NodeProperties, library: FunctionLibrary) -> bool:
 
 
 def calls_gradient(node: NodeProperties) -> bool:
-    """Whether what a node calls is the gradient of the function that it names."""
+    """Whether a node computes the gradient of the function that it names."""
     return node.op_def.record.calls is Calls.GRADIENT
 
 
 def called_by(node: NodeProperties, library: FunctionLibrary) -> list[NameAttrList]:
-    """The functions that a node which calls functions may call."""
+    """All functions that a node may call."""
     match node.op_def.record.calls:
         case Calls.IF:
             return [node.attrs["then_branch"], node.attrs["else_branch"]]
@@ -76,7 +75,7 @@ def called_by(node: NodeProperties, library: FunctionLibrary) -> list[NameAttrLi
 
 
 def functions_named_by(node: NodeProperties) -> Iterator[str]:
-    """Names of all functions that a node calls, or names in its attrs; some may be ops."""
+    """Names of all functions that a node calls or names in its attrs; ops may be among them."""
     yield node.op
     for entry in node.entries:
         name, value = split_entry(entry)
@@ -86,5 +85,5 @@ def functions_named_by(node: NodeProperties) -> Iterator[str]:
 
 
 def flag(node: NodeProperties, name: str) -> bool:
-    """Whether a node has that attr, and it is true."""
+    """Whether a node has that attr with the value true."""
     return name in node.attrs and node.attrs[name] is True

@@ -1,8 +1,7 @@
-"""Whether two definitions are of one function.
+"""Whether two FunctionDefs define the same function, by TensorFlow's rules.
 
-Flows in: FunctionDefs. Flows out: a verdict, that of TensorFlow. Always holds: what has no meaning does not count: the
-order of nodes, of control inputs and of declared attrs, how a tensor is written down, "x:0" for "x" in an input, attrs
-of nodes that begin with "_" and debug information. Everything else counts, attrs with default values too.
+Ignored are the order of nodes, of control inputs and of declared attrs, the encoding of tensors, ":0" in an input, node
+attrs that begin with "_", and debug information. Everything else counts, attrs with default values too.
 
     node_def: a = Mul(x, y, ^b), b = NoOp()        and        b = NoOp(), a = Mul(x:0, y, ^b)        are equal
 """
@@ -18,7 +17,7 @@ from ..dtypes import DataType, is_ref, item_size
 from ..protos import AttrValue, FunctionDef, NodeDef, OpDef, TensorProto
 from ..tensor import numpy_to_tensor, shape_from_proto, tensor_to_numpy
 
-_MOST_BYTES = 32 << 20  # larger tensors are equal if they are written alike, as in TensorFlow
+_MOST_BYTES = 32 << 20  # larger tensors are compared by their bytes, as in TensorFlow
 _TYPES = frozenset(int(t) for t in DataType if t and not is_ref(t) and (item_size(t) or t is DataType.STRING))
 
 
@@ -28,7 +27,7 @@ def same_function(a: FunctionDef, b: FunctionDef) -> bool:
 
 
 def _meaning(function: FunctionDef) -> Hashable:
-    """What counts in a definition. Nodes of one name are all kept: such a function is malformed."""
+    """The parts of a definition that count. Nodes of one name are all kept: such a function is malformed."""
     return (
         _declaration(function.signature),
         frozenset((name, _value(value)) for name, value in function.attr.items() if value.WhichOneof("value")),
@@ -39,10 +38,10 @@ def _meaning(function: FunctionDef) -> Hashable:
 
 
 def _declaration(signature: OpDef) -> Hashable:
-    rest = OpDef()
-    rest.CopyFrom(signature)
-    rest.ClearField("attr")
-    rest.ClearField("control_output")
+    copied = OpDef()
+    copied.CopyFrom(signature)
+    copied.ClearField("attr")
+    copied.ClearField("control_output")
     attrs = []
     for attr in signature.attr:
         plain = OpDef.AttrDef()
@@ -50,7 +49,7 @@ def _declaration(signature: OpDef) -> Hashable:
         plain.default_value.CopyFrom(_normal(attr.default_value))
         plain.allowed_values.CopyFrom(_normal(attr.allowed_values))
         attrs.append((attr.HasField("default_value"), plain.SerializeToString(deterministic=True)))
-    return rest.SerializeToString(deterministic=True), frozenset(attrs), frozenset(signature.control_output)
+    return copied.SerializeToString(deterministic=True), frozenset(attrs), frozenset(signature.control_output)
 
 
 def _node(node: NodeDef) -> tuple[str, Hashable]:
@@ -65,18 +64,18 @@ def _value(value: AttrValue) -> bytes:
 
 
 def _normal(value: AttrValue) -> AttrValue:
-    """The value with its tensors in the one form that every equal tensor has."""
+    """The value with its tensors in a normal form that all equal tensors share."""
     normal = AttrValue()
     normal.CopyFrom(value)
     for tensor in _tensors(normal):
-        with suppress(PartitaError):  # a malformed one is equal to what is written alike
+        with suppress(PartitaError):  # a malformed tensor equals only its own encoding
             if 0 < _num_bytes(tensor) <= _MOST_BYTES:
                 tensor.CopyFrom(numpy_to_tensor(tensor_to_numpy(tensor), DataType(tensor.dtype)))
     return normal
 
 
 def _num_bytes(tensor: TensorProto) -> int:
-    """Bytes of the elements, one for each string; 0 for other objects, and where the message does not tell."""
+    """Bytes of the elements, one for each string; 0 for other objects and for malformed tensors."""
     shape = shape_from_proto(tensor.tensor_shape) or ()
     if int(tensor.dtype) not in _TYPES or None in shape:
         return 0
@@ -84,7 +83,7 @@ def _num_bytes(tensor: TensorProto) -> int:
 
 
 def _tensors(value: AttrValue) -> Iterable[TensorProto]:
-    """The tensors in a value, also those in the attrs of functions that it names."""
+    """The tensors in a value, including those in the attrs of functions that it names."""
     match value.WhichOneof("value"):
         case "tensor":
             yield value.tensor

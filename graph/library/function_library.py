@@ -1,8 +1,7 @@
-"""The functions that the nodes of a graph may call.
+"""The functions that the nodes of a graph may call, by name: definitions, signatures, gradients, and what they need.
 
-Flows in: FunctionDefLibrary messages. Flows out: definitions, signatures and gradients by name, and the part of a
-library that some functions need. Always holds: a library never changes (merging gives a new one); a name means one
-function, and never an op; graphs that are copies of each other share one library with all it has worked out so far.
+A library never changes: merging returns a new one. A name means one function, and no function has the name of an op.
+Copies of a graph share one library, with everything that it has cached.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .recursion import explore
 
 BodyKey = tuple[str, tuple[tuple[str, bytes], ...]]
 Vertex = tuple[str, bool]
-"""name of a function, and whether its gradient is meant"""
+"""name of a function, and whether the vertex is its gradient"""
 
 
 class FunctionLibrary:
@@ -29,7 +28,7 @@ class FunctionLibrary:
     def __init__(self, message: FunctionDefLibrary | Callable[[], FunctionDefLibrary]) -> None:
         """The functions of `message`, which must not change any more; of two with one name the last counts.
 
-        What makes a message is asked for it when a function is first looked for.
+        If `message` is a callable, it is called when a function is first looked up.
         """
         self._given = message
         self._signatures: dict[str, OpSignature] = {}
@@ -37,9 +36,9 @@ class FunctionLibrary:
         self._recursive: dict[Vertex, bool] = {}
         self._attrs_used: dict[str, frozenset[str]] = {}
         self.bodies: dict[BodyKey, object] = {}
-        """what `functions.body` has made, by function and attrs: kept here as the library is what graphs share"""
+        """bodies by function and attrs, made by `functions.body`; cached here because graphs share the library"""
         self.checked: set[object] = set()
-        """bodies whose calls have been looked into, down to the last, and found right"""
+        """bodies whose calls, nested ones included, have been checked"""
 
     @cached_property
     def message(self) -> FunctionDefLibrary:
@@ -71,24 +70,24 @@ class FunctionLibrary:
 
     def signature(self, name: str) -> OpSignature | None:
         """The signature of a function, the same object every time, or None."""
-        found = self._signatures.get(name)
-        if found is None and name in self._functions:
-            found = self._signatures[name] = OpSignature(self._functions[name].signature)
-        return found
+        known = self._signatures.get(name)
+        if known is None and name in self._functions:
+            known = self._signatures[name] = OpSignature(self._functions[name].signature)
+        return known
 
     def lookup(self, op: str) -> OpSignature:
-        """The signature of a function or else of an op; NotFoundError when there is neither."""
+        """The signature of a function or an op; NotFoundError when there is neither."""
         return self.signature(op) or lookup_op(op)
 
     def gradient_of(self, name: str) -> str:
-        """Name of the function that computes the gradient of another, "" when the library assigns none."""
+        """Name of the function that computes the gradient of another, "" when the library has none."""
         return self._gradients.get(name, "")
 
     def merged(self, other: FunctionDefLibrary) -> FunctionLibrary:
         """This library with the functions of `other` added.
 
-        Of two definitions that mean the same (see `equality`) the first stays. Raises InvalidArgumentError when a
-        function has the name of an op, or a name has two meanings.
+        Of two definitions that are equal (see `equality`) the first stays. Raises InvalidArgumentError when a function
+        has the name of an op, or a name has two different definitions.
         """
         if not other.function and not other.gradient:
             return self
@@ -111,40 +110,40 @@ class FunctionLibrary:
         return FunctionLibrary(message)
 
     def reachable(self, names: Iterable[str]) -> FunctionLibrary:
-        """The functions among `names` and all that those need, in the order of this library.
+        """The functions among `names` and all that they need, in the order of this library.
 
-        They are looked for when somebody asks for one: each part of each function has such a library, and few do.
+        The search runs on the first look-up: every partition of every function has such a library, and few are used.
         """
         wanted = [name for name in names if name in self._functions]
         part = FunctionLibrary(lambda: self._message_of(self.closure(wanted)))
         part.bodies, part._signatures = self.bodies, self._signatures
         return part
 
-    def _message_of(self, found: set[str]) -> FunctionDefLibrary:
-        """Some functions with their gradients; the message itself for all of them."""
-        if len(found) == len(self._functions):
+    def _message_of(self, names: set[str]) -> FunctionDefLibrary:
+        """The functions of those names with their gradients; the message itself if these are all."""
+        if len(names) == len(self._functions):
             return self.message
         return FunctionDefLibrary(
-            function=[f for f in self.message.function if f.signature.name in found],
-            gradient=[g for g in self.message.gradient if g.function_name in found],
+            function=[f for f in self.message.function if f.signature.name in names],
+            gradient=[g for g in self.message.gradient if g.function_name in names],
         )
 
     def closure(self, names: Iterable[str]) -> set[str]:
-        """Some functions of the library, and all that those need."""
-        found: set[str] = set()
+        """Those of `names` that are functions of the library, and all functions that they need."""
+        reached: set[str] = set()
         waiting = list(names)
         while waiting:
             name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                waiting += self.needs(name) - found
-        return found
+            if name not in reached:
+                reached.add(name)
+                waiting += self.needs(name) - reached
+        return reached
 
     def may_call_itself(self, name: str, *, gradient: bool = False) -> bool:
-        """Whether a call of a function, or of its gradient, can lead to another one of it; not for an unknown name.
+        """Whether a call of a function, or of its gradient, can lead to another call of it; False for an unknown name.
 
-        A SymbolicGradient node names a function and computes its gradient. That recomputes what the function computes
-        and asks for the gradients of all that it calls, unless the library names a function that computes it:
+        A SymbolicGradient node names a function and computes its gradient: it computes what the function computes, and
+        the gradients of all that the function calls, unless the library names a gradient function:
 
             f: calls g           f ---> g            gradient of f ---> g, gradient of g
             h: gradient of f     h ---> gradient of f
@@ -155,7 +154,7 @@ class FunctionLibrary:
         return self._recursive[vertex]
 
     def _calls(self, vertex: Vertex) -> Iterator[Vertex]:
-        """Whatever the body of a function, or of its gradient, may call."""
+        """The functions and gradients that the body of a function, or of its gradient, may call."""
         name, gradient = vertex
         assigned = self.gradient_of(name) if gradient else ""
         if assigned:
@@ -169,31 +168,31 @@ class FunctionLibrary:
                         yield called, True
 
     def needs(self, name: str) -> frozenset[str]:
-        """Names of the functions that a function calls or names, its gradient included; none for an unknown name."""
+        """Names of the functions that a function calls or names, its gradient included; empty for an unknown name."""
         if name not in self._functions:
             return frozenset()
-        found = self._needs.get(name)
-        if found is None:
+        known = self._needs.get(name)
+        if known is None:
             named = {self.gradient_of(name)}
             for node in self._functions[name].node_def:
                 named.update(_named_by(node))
-            found = self._needs[name] = frozenset(named & self._functions.keys())
-        return found
+            known = self._needs[name] = frozenset(named & self._functions.keys())
+        return known
 
     def attrs_used_by(self, name: str) -> frozenset[str]:
-        """Names of the attrs of a call that decide what a function is: declared ones, and those nodes leave open."""
-        found = self._attrs_used.get(name)
-        if found is None:
+        """Names of the attrs of a call that its body depends on: declared ones, and placeholders in nodes."""
+        known = self._attrs_used.get(name)
+        if known is None:
             function = self._functions[name]
             used = {attr.name for attr in function.signature.attr}
             for node in function.node_def:
                 used.update(left_open for value in node.attr.values() for left_open in _placeholders(value))
-            found = self._attrs_used[name] = frozenset(used)
-        return found
+            known = self._attrs_used[name] = frozenset(used)
+        return known
 
 
 def _named_by(node: NodeDef) -> Iterator[str]:
-    """Names of the functions, and ops, that a node calls or names."""
+    """Names of the functions and ops that a node calls or names."""
     yield node.op
     for value in node.attr.values():
         yield from functions_in(value)
@@ -213,7 +212,7 @@ def _is_new(function: FunctionDef, known: dict[str, FunctionDef]) -> bool:
 
 
 def _placeholders(value: AttrValue) -> Iterator[str]:
-    """Names of the attrs that `value` leaves to the caller of a function."""
+    """Names of the attrs that `value` takes from the caller of a function."""
     if value.HasField("placeholder"):
         yield value.placeholder
     for function in (value.func,) if value.HasField("func") else value.list.func:

@@ -1,7 +1,4 @@
-"""The functions that an attr names.
-
-Flows in: the message of an attr. Flows out: names, also of what the attrs of a named function name in turn.
-"""
+"""The names of the functions in an attr, including those in the attrs of functions that it names."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from ..protos import AttrValue
 
 
 def functions_in(value: AttrValue) -> Iterator[str]:
-    """Names of the functions that an attr names, also in the attrs it gives to them."""
+    """Names of the functions in an attr, including those in the attrs of functions that it names."""
     for function in (value.func,) if value.HasField("func") else value.list.func:
         yield function.name
         for inner in function.attr.values():

@@ -1,9 +1,7 @@
-"""Which vertices of a directed graph lead back to themselves: the functions that can lead to a call of themselves.
+"""Which vertices of a directed graph can reach themselves; used for functions that may call themselves.
 
-All answers together cost one walk over the edges, however deep calls are nested; nothing here recurses.
-
-A vertex comes back if it is in a circle: in a strongly connected component of several vertices, or with an edge to
-itself. Components are found by Tarjan's algorithm, with a list in place of its recursion.
+Such a vertex is in a strongly connected component of several vertices, or has an edge to itself. Tarjan's algorithm
+finds the components in one walk over the edges; it uses a list instead of recursion, as calls may be nested deeply.
 """
 
 from __future__ import annotations
@@ -15,12 +13,12 @@ V = TypeVar("V", bound=Hashable)
 
 
 def explore(root: V, leads_to: Callable[[V], Iterable[V]], answers: dict[V, bool]) -> None:
-    """Adds to `answers` whether `root`, and all that it can lead to, can lead to itself.
+    """Adds to `answers` whether `root`, and each vertex that it can reach, can reach itself.
 
-    Those that are in `answers` are not looked into again.
+    Vertices that are in `answers` already are not visited again.
     """
     order: dict[V, int] = {}
-    lowest: dict[V, int] = {}  # the earliest vertex of its component that is known to be reachable
+    lowest: dict[V, int] = {}  # the earliest vertex on the stack that each vertex is known to reach
     component: list[V] = []
     path = [(root, iter(leads_to(root)))]
     while path:
@@ -45,7 +43,7 @@ def explore(root: V, leads_to: Callable[[V], Iterable[V]], answers: dict[V, bool
 
 
 def _component_from(first: V, component: list[V]) -> list[V]:
-    """Takes the component that begins with `first` off the list."""
+    """Removes the component that begins with `first` from the list and returns it."""
     members = [component.pop()]
     while members[-1] != first:
         members.append(component.pop())
