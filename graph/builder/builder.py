@@ -48,8 +48,7 @@ class GraphBuilder(NodeMaker):
         return self._messages.graph_def.SerializeToString()
 
     def graph(self) -> Graph:
-        """The graph so far, imported as a session does it; raises import errors (a `later` without `close_loop`, a cycle).
-        """
+        """The graph so far, imported as a session does it; raises import errors (an open `later`, a cycle)."""
         return graph_def_to_graph(self._messages.graph_def)
 
     def _signature(self, op: str) -> OpSignature:

@@ -155,7 +155,7 @@ class Extension(NodeMaker):
         return self._lookup(op)
 
     def _held(self, control: Input) -> Input:
-        """`control`, and in a place the node that nodes without inputs wait for."""
+        """`control`; in a place, a node without any waits for the pivot."""
         return control if control or self.place is None else (self.place.pivot,)
 
     def _device_id(self, device: str) -> int:

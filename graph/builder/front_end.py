@@ -146,8 +146,7 @@ class NodeMaker:
 
     @contextmanager
     def scope(self, name: str) -> Iterator[str]:
-        """Puts "name/" before the names of nodes made inside the block; yields the unique scope name without the slash.
-        """
+        """Puts "name/" before the names of nodes made inside the block; yields the unique name without the slash."""
         outer, unique = self._scope, self.unique_name(name)
         self._scope = f"{unique}/"
         try:
@@ -157,9 +156,7 @@ class NodeMaker:
 
     @contextmanager
     def part_of(self, context: Context | None) -> Iterator[None]:
-        """Makes nodes inside the block part of a loop or branch, or of none; control inputs from outside do not apply to
-        them.
-        """
+        """Makes nodes of the block part of a loop or branch, or of none, without control inputs from outside."""
         outer = self.context, self._control
         self.context, self._control = context, ()
         try:

@@ -33,8 +33,7 @@ class Sink(Protocol):
     def add(
         self, maker: Maker, node: NodeDef, signature: OpSignature, inputs: Arguments, control: Iterable[str]
     ) -> Operation:
-        """Stores a node that reads `inputs` and waits for `control`; returns its handle, which makes nodes with `maker`.
-        """
+        """Stores a node that reads `inputs` and waits for `control`; returns its handle, which belongs to `maker`."""
 
     def operation(self, maker: Maker, name: str) -> Operation:
         """The node of that name; InvalidArgumentError when there is none."""

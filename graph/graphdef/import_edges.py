@@ -156,9 +156,7 @@ def _cycle(stuck: set[int], properties: Sequence[NodeProperties], inputs: NodeIn
     while node not in place:
         place[node] = len(place)
         sources = [source for source, _ in inputs.sources_of(node) if source in stuck]
-        if (
-            _class(properties[node]) is NodeClass.MERGE
-        ):  # it waits for a NextIteration only without other inputs
+        if _class(properties[node]) is NodeClass.MERGE:  # it waits for a NextIteration only without other inputs
             sources = [s for s in sources if _class(properties[s]) is not NodeClass.NEXT_ITERATION] or sources
         node = min(sources)
     path = list(place)[place[node] :][::-1]
