@@ -1,26 +1,75 @@
-"""Loops over several devices: on each device that takes part, a small loop of its own drives the receives.
+"""Control loops: a loop over several devices receives its tensors once per iteration.
 
-Flows in: a placed graph whose control-flow nodes have been moved to their data. Flows out: the same graph with control
-loops added. Always holds: every edge that crosses devices inside a frame ends in a node that also waits for the Merge
-of its frame's control loop on its device, so what is received there is received once per iteration.
+A partition holds only its own nodes of a loop, and nothing in it says that another iteration has begun or that there is
+none. So each device that receives a tensor inside a frame gets a loop of its own over an empty tensor. Its predicate is
+the LoopCond of the frame, which is sent to it in every iteration:
 
-A partition sees of a loop only the nodes it holds. Nothing in it would tell a receive that the next iteration has
-begun, or that there is none. So the device that has the LoopCond sends it, every iteration, to every other device of
-the frame, where it steers a loop over an empty tensor:
-
-    Const (root frame only) -> Enter -> Merge -> Switch (predicate: the leader's LoopCond)
+    Const (root frame only) -> Enter -> Merge -> Switch (predicate: LoopCond of the frame)
                                           ^        | true
                                           `- NextIteration
 
-There is no Exit: the Switch's other output goes nowhere. In a nested frame the Merge of the outer frame's control loop
-stands in for the constant, so the inner loop starts once per outer iteration. (A. Agarwal et al., Dynamic Control Flow
-in Large-Scale Machine Learning, EuroSys 2018, section 4.4.)
+The Merge is the gate of the frame on this device: what is received inside the frame waits for it. Nothing reads the
+false output of the Switch, so there is no Exit. In a nested frame the gate of the outer frame takes the place of the
+constant, so the inner loop starts once per outer iteration. (A. Agarwal et al., Dynamic Control Flow in Large-Scale
+Machine Learning, EuroSys 2018, section 4.4.)
+
+A loop on device 0, with a body on device 1:
+
+    >>> def on(device):
+    ...     return b.device(f"/job:a/replica:0/task:0/device:CPU:{device}")
+    >>> def body(value):
+    ...     with on(1):
+    ...         return b.op("Neg", value, name="neg")
+    >>> b = GraphBuilder()
+    >>> with on(0):
+    ...     zero = b.constant(0.0, name="zero")
+    ...     _ = while_loop(b, lambda value: b.op("Less", value, 5.0, name="less"), body, [zero], name="f")
+    >>> graph = b.graph()
+    >>> for node in graph.op_nodes():  # as the placer does
+    ...     node.assigned_device = node.requested_device
+    >>> print(partitions_text(split_graph(graph)))
+    /job:a/replica:0/task:0/device:CPU:0: 18 nodes
+    zero: float = Const() {value=0}
+    f/Enter: float = Enter(zero) {frame_name="f/while_context"}
+    f/Merge: float, int32 = Merge(f/Enter, f/NextIteration)
+    f/less/y: float = Const(^f/Merge) {value=5}
+    f/less: bool = Less(f/Merge, f/less/y)
+    f/LoopCond: bool = LoopCond(f/less)
+    f/Switch: float, float = Switch(f/Merge, f/LoopCond)
+    f/Identity: float = Identity(f/Switch:1)
+    f/Identity/_10 = _Send(f/Identity) {edge_10_f/Identity to f/Identity/_11 @CPU:1}
+    f/Exit: float = Exit(f/Switch)
+    f/LoopCond/_14 = _Send(f/LoopCond) {edge_17_f/LoopCond to f/LoopCond/_15 @CPU:1}
+    f/NextIteration/_9: float = Const() {value=[0]}
+    _cloopf/NextIteration/_5: float = Enter(f/NextIteration/_9) {frame_name="f/while_context"}
+    _cloopf/NextIteration/_6: float, int32 = Merge(_cloopf/NextIteration/_5, _cloopf/NextIteration/_8)
+    f/neg/_13: float = _Recv(^_cloopf/NextIteration/_6) {edge_11_f/neg from f/neg/_12 @CPU:1}
+    f/NextIteration: float = NextIteration(f/neg/_13)
+    _cloopf/NextIteration/_7: float, float = Switch(_cloopf/NextIteration/_6, f/LoopCond)
+    _cloopf/NextIteration/_8: float = NextIteration(_cloopf/NextIteration/_7:1)
+    <BLANKLINE>
+    /job:a/replica:0/task:0/device:CPU:1: 9 nodes
+    f/neg/_4: float = Const() {value=[0]}
+    _cloopf/neg/_0: float = Enter(f/neg/_4) {frame_name="f/while_context"}
+    _cloopf/neg/_1: float, int32 = Merge(_cloopf/neg/_0, _cloopf/neg/_3)
+    f/Identity/_11: float = _Recv(^_cloopf/neg/_1) {edge_10_f/Identity from f/Identity/_10 @CPU:0}
+    f/neg: float = Neg(f/Identity/_11)
+    f/neg/_12 = _Send(f/neg) {edge_11_f/neg to f/neg/_13 @CPU:0}
+    f/LoopCond/_15: bool = _HostRecv(^_cloopf/neg/_1) {edge_17_f/LoopCond from f/LoopCond/_14 @CPU:0}
+    _cloopf/neg/_2: float, float = Switch(_cloopf/neg/_1, f/LoopCond/_15)
+    _cloopf/neg/_3: float = NextIteration(_cloopf/neg/_2:1)
+
+On device 1 the Neg needs the value of every iteration, so its receive and that of the predicate wait for the gate
+`_cloopf/neg/_1`. Device 0 computes the predicate itself; its own gate holds back the receive of what Neg made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..analysis.control_flow import FRAMED, ControlFlowInfo, build_control_flow_info
@@ -33,16 +82,16 @@ from ..ops.record import NodeClass
 from .pairs import empty_constant
 
 PREFIX = "_cloop"
-_TRUE, _PREDICATE = 1, 1  # the output of Switch that goes on, the input that decides
+_TRUE, _PREDICATE = 1, 1  # the output of Switch for another iteration, the input that decides
 
 
 def has_frames(graph: Graph) -> bool:
-    """Whether any node opens, leaves or steers a frame."""
+    """Whether any node opens or leaves a frame, or computes the condition of one."""
     return bool(FRAMED & {kind.op_def.record.node_class for kind in graph.distinct_properties()[0]})
 
 
 def is_gate(graph: Graph, node_id: int) -> bool:
-    """Whether a node is the Merge of a control loop, which says that an iteration has begun."""
+    """Whether a node is the Merge of a control loop."""
     return graph.node_properties(node_id).op == "Merge" and graph.node_name(node_id).startswith(PREFIX)
 
 
@@ -58,11 +107,18 @@ def add_control_loops(graph: Graph, new_name: Callable[[str], str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Crossing:
-    """An edge between devices inside a frame; `frame` is the Enter that stands for it."""
+    """An edge between devices inside a frame: its consumer, the consumer's device, and the Enter of the frame."""
 
     dst: int
     device: str
     frame: int
+
+
+class _Place(NamedTuple):
+    """Where there is at most one control loop."""
+
+    frame_name: str
+    device: str
 
 
 class _Loops:
@@ -71,83 +127,81 @@ class _Loops:
         self.new_name = new_name
         self.info: ControlFlowInfo = build_control_flow_info(graph)
         self.conditions = {
-            self.info.frame_name[n.id]: n for n in graph.op_nodes() if n.node_class is NodeClass.LOOP_COND
+            self.info.frame_name[node.id]: node for node in graph.op_nodes() if node.node_class is NodeClass.LOOP_COND
         }
-        self.gates: dict[tuple[str, str], Node] = {}
+        self.gates: dict[_Place, Node] = {}
 
     def add(self) -> None:
-        """Makes the loops, then hangs every node that something is sent to on the gate of its frame and device."""
+        """Adds the loops, and a control edge from the gate of its frame and device to every consumer of a crossing."""
         for crossing in list(self._crossings()):
-            self._lead_in(crossing)
+            self._add_missing_loops(crossing)
+        # Again, since the loops have crossings of their own: from a LoopCond to the Switch on each other device.
         for crossing in list(self._crossings()):
-            gate = self.gates[self.info.frame_name[crossing.frame], crossing.device]
-            # One edge per input that is received: the cut moves each of them on to a receive.
+            gate = self.gates[_Place(self.info.frame_name[crossing.frame], crossing.device)]
+            # The receives do not exist yet. The cut moves these edges to them, one per receive.
             self.graph.add_control_edge(gate, self.graph.node(crossing.dst), allow_duplicates=True)
 
     def _crossings(self) -> Iterator[_Crossing]:
         """Edges between devices with both ends in one frame other than the root, by id."""
         graph, info = self.graph, self.info
-        arrays = graph.edge_arrays()
-        devices = graph.assigned_device_indices()
-        names = graph.device_names()
-        for src, dst in zip(arrays.src.tolist(), arrays.dst.tolist(), strict=True):
-            if src <= SINK_ID or dst <= SINK_ID or devices[src] == devices[dst]:
-                continue
+        edges, devices, names = graph.edge_arrays(), graph.assigned_device_indices(), graph.device_names()
+        between_nodes = (edges.src > SINK_ID) & (edges.dst > SINK_ID)
+        at = np.flatnonzero(between_nodes & (devices[edges.src] != devices[edges.dst]))
+        for src, dst in zip(edges.src[at].tolist(), edges.dst[at].tolist(), strict=True):
             frame = self._input_frame(dst)
-            name = info.frame_name[frame]
-            if name and name == info.of_outputs(src, self._class(src))[2]:
+            _, _, src_frame_name = info.of_outputs(src, self._class(src))
+            if src_frame_name and src_frame_name == info.frame_name[frame]:
                 yield _Crossing(dst, names[int(devices[dst])], frame)
 
     def _class(self, node: int) -> NodeClass:
         return self.graph.node_properties(node).op_def.record.node_class
 
     def _input_frame(self, node: int) -> int:
-        """The frame that a node's inputs are in: an Enter's are outside of the one it opens."""
+        """The frame of a node's inputs; those of an Enter are in the frame around the one it opens."""
         return (self.info.parent_frame if self._class(node) is NodeClass.ENTER else self.info.frame)[node]
 
-    def _lead_in(self, crossing: _Crossing) -> None:
-        """Makes the control loops of a frame and of those around it on one device, as far as they are missing."""
+    def _add_missing_loops(self, crossing: _Crossing) -> None:
+        """Adds the control loops of a frame and of the frames around it on one device, from the innermost outwards."""
         graph, info = self.graph, self.info
         frame, inner_enter = crossing.frame, None
         while frame != SOURCE_ID:
-            place = info.frame_name[frame], crossing.device
-            gate = self.gates.get(place)
-            enter = None
+            place = _Place(info.frame_name[frame], crossing.device)
+            gate, enter = self.gates.get(place), None
             if gate is None:
                 enter, gate = self._add_loop(crossing, frame)
                 self.gates[place] = gate
             if inner_enter is not None:
                 graph.add_edge(gate, 0, inner_enter, 0)
             if enter is None:
-                return
+                return  # the frames around have their loops since this one was added
             frame, inner_enter = info.parent_frame[frame], enter
         assert inner_enter is not None  # a crossing is never in the root frame
         start = self._add(self.new_name(graph.node_name(crossing.dst)), empty_constant(), crossing.device, SOURCE_ID)
         graph.add_edge(start, 0, inner_enter, 0)
 
     def _add_loop(self, crossing: _Crossing, frame: int) -> tuple[Node, Node]:
-        """The Enter and the Merge of a new control loop."""
+        """The Enter and the gate of a new control loop."""
         graph, name = self.graph, self.info.frame_name[frame]
         condition = self.conditions.get(name)
         if condition is None:
             raise InvalidArgumentError(f"A cross-device loop must have a pivot predicate: {name}", frame=name)
         dst, device = graph.node_name(crossing.dst), crossing.device
-        enter, merge, switch, following = (
+        enter, merge, switch, next_iteration = (
             self._add(PREFIX + self.new_name(dst), properties, device, frame) for properties in self._kinds(frame)
         )
         graph.add_edge(merge, 0, switch, 0)
         graph.add_edge(condition, 0, switch, _PREDICATE)
-        graph.add_edge(switch, _TRUE, following, 0)
+        graph.add_edge(switch, _TRUE, next_iteration, 0)
         graph.add_edge(enter, 0, merge, 0)
-        graph.add_edge(following, 0, merge, 1)
+        graph.add_edge(next_iteration, 0, merge, 1)
         return enter, merge
 
     def _kinds(self, frame: int) -> Iterator[NodeProperties]:
         """The properties of Enter, Merge, Switch and NextIteration of a control loop."""
-        loop = self.graph.node(frame)
+        attrs = self.graph.node(frame).attrs
         tensor = {"T": DataType.FLOAT}
-        parallel = {"frame_name": loop.attrs["frame_name"], "parallel_iterations": loop.attrs["parallel_iterations"]}
-        yield properties_of("Enter", {**tensor, **parallel})
+        same_frame = {"frame_name": attrs["frame_name"], "parallel_iterations": attrs["parallel_iterations"]}
+        yield properties_of("Enter", {**tensor, **same_frame})
         yield properties_of("Merge", {**tensor, "N": 2})
         yield properties_of("Switch", tensor)
         yield properties_of("NextIteration", tensor)
