@@ -1,1 +1,1 @@
-"""Plans at work: device actors, the steps they share, loops, calls of functions, and the reference executor."""
+"""Runs compiled plans: device actors, steps, loops, function calls, and the reference executor."""

@@ -1,8 +1,7 @@
-"""Whether a call fits the function it names.
+"""Checks that the arguments and results of a function fit the node that calls it. Errors are those of TensorFlow.
 
-Flows in: a compiled function, the types that the call gives and wants. Flows out: nothing, or the error that
-TensorFlow's kernel for that node raises. Always holds: these checks are made when a node calls a function for the first
-time, never for one that is not called, such as a branch that is not taken.
+A function is checked when a node calls it for the first time, so never if it is not called, like the other branch of a
+conditional.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ if TYPE_CHECKING:
 Types = Sequence[DataType]
 
 
-def check_arguments(callee: Callee, given: Types) -> None:
+def check_arguments(callee: Callee, actual_types: Types) -> None:
     """Raises InvalidArgumentError unless the function takes arguments of these types."""
-    wanted = callee.argument_types
-    if len(given) != len(wanted):
+    expected_types = callee.argument_types
+    if len(actual_types) != len(expected_types):
         raise InvalidArgumentError(
-            f"Expects {len(wanted)} arguments, but {len(given)} is provided: function {callee.name!r}"
+            f"Expects {len(expected_types)} arguments, but {len(actual_types)} is provided: function {callee.name!r}"
         )
-    for index, (actual, expected) in enumerate(zip(given, wanted, strict=True)):
+    for index, (actual, expected) in enumerate(zip(actual_types, expected_types, strict=True)):
         if actual != expected:
             raise InvalidArgumentError(
                 f"Type mismatch: actual {dtype_name(actual)} vs. expect {dtype_name(expected)}: "
@@ -34,65 +33,70 @@ def check_arguments(callee: Callee, given: Types) -> None:
             )
 
 
-def check_call(callee: Callee, wanted: Types) -> None:
-    """Raises InternalError unless the results of a function that is just called are of the types of the outputs."""
-    found = callee.result_types
-    for index, expected in enumerate(wanted[: len(found)]):
-        if found[index] != expected:
+def check_call(callee: Callee, expected_types: Types) -> None:
+    """Raises InternalError unless the result types of a called function equal the types of the outputs."""
+    actual_types = callee.result_types
+    for index, expected in enumerate(expected_types[: len(actual_types)]):
+        if actual_types[index] != expected:
             raise InternalError(
-                f"Output {index} of type {dtype_name(found[index])} does not match declared output type "
+                f"Output {index} of type {dtype_name(actual_types[index])} does not match declared output type "
                 f"{dtype_name(expected)}: function {callee.name!r}"
             )
-    if len(found) < len(wanted):
-        raise InternalError(f"Missing {len(found)}-th output: function {callee.name!r} gives {len(found)} results")
-    if len(found) > len(wanted):
+    if len(actual_types) < len(expected_types):
+        raise InternalError(
+            f"Missing {len(actual_types)}-th output: function {callee.name!r} gives {len(actual_types)} results"
+        )
+    if len(actual_types) > len(expected_types):
         raise InvalidArgumentError(
-            f"function {callee.name!r} gives {len(found)} results where {len(wanted)} are wanted; "
+            f"function {callee.name!r} gives {len(actual_types)} results where {len(expected_types)} are wanted; "
             "let the node that calls it have as many outputs"
         )
 
 
-def check_branch(callee: Callee, wanted: Types) -> None:
-    """Raises InternalError unless the results of a branch are of the types of the conditional's outputs."""
-    found = callee.result_types
-    if len(found) != len(wanted):
-        raise InternalError(f"Expect to produce {len(wanted)} tensors, but only get {len(found)}")
-    for index, (actual, expected) in enumerate(zip(found, wanted, strict=True)):
+def check_branch(callee: Callee, expected_types: Types) -> None:
+    """Raises InternalError unless the results of a branch have the types of the conditional's outputs."""
+    actual_types = callee.result_types
+    if len(actual_types) != len(expected_types):
+        raise InternalError(f"Expect to produce {len(expected_types)} tensors, but only get {len(actual_types)}")
+    for index, (actual, expected) in enumerate(zip(actual_types, expected_types, strict=True)):
         if actual != expected:
             raise InternalError(
                 f"Expect {index}-th output is of type {dtype_name(expected)} but get {dtype_name(actual)}"
             )
 
 
-def check_condition(callee: Callee, _wanted: Types) -> None:
-    """Raises InvalidArgumentError unless the condition of a loop gives one result."""
+def check_condition(callee: Callee, _expected_types: Types) -> None:
+    """Raises InvalidArgumentError unless the condition of a loop has one result."""
     if len(callee.result_types) != 1:
         raise InvalidArgumentError(
             f"Expected a single scalar return value from WhileOp cond, got {len(callee.result_types)} tensors."
         )
 
 
-def check_loop_body(callee: Callee, wanted: Types) -> None:
-    """Raises InvalidArgumentError unless the results of a loop's body are of the types of the loop's variables."""
-    found = callee.result_types
-    if len(found) != len(wanted):
+def check_loop_body(callee: Callee, expected_types: Types) -> None:
+    """Raises InvalidArgumentError unless the results of a loop's body have the types of the loop's variables."""
+    actual_types = callee.result_types
+    if len(actual_types) != len(expected_types):
         raise InvalidArgumentError(
-            f"the loop has {len(wanted)} variables, but its body {callee.name!r} gives {len(found)} results"
+            f"the loop has {len(expected_types)} variables, but its body {callee.name!r} gives {len(actual_types)} "
+            "results"
         )
-    for index, (actual, expected) in enumerate(zip(found, wanted, strict=True)):
+    for index, (actual, expected) in enumerate(zip(actual_types, expected_types, strict=True)):
         if actual != expected:
             raise InvalidArgumentError(
                 f"Expected type {dtype_name(expected)} for return value {index} but got {dtype_name(actual)}."
             )
 
 
-def check_map(callee: Callee, wanted: Types) -> None:
-    """Raises InvalidArgumentError unless the results of a mapped function are of the types of the map's outputs."""
-    found = callee.result_types
-    if len(found) > len(wanted):
+def check_map(callee: Callee, expected_types: Types) -> None:
+    """Raises InvalidArgumentError unless the results of a mapped function have the types of the map's outputs."""
+    actual_types = callee.result_types
+    if len(actual_types) > len(expected_types):
         raise InvalidArgumentError("Mismatch in number of function outputs.")
-    for index, (actual, expected) in enumerate(zip(found, wanted, strict=False)):
+    for index, (actual, expected) in enumerate(zip(actual_types, expected_types, strict=False)):
         if actual != expected:
             raise InvalidArgumentError(f"Mismatch in function return type and expected output type for output: {index}")
-    if len(found) < len(wanted):
-        raise InternalError(f"Missing {len(found)}-th output: function {callee.name!r} gives {len(found)} results")
+    if len(actual_types) < len(expected_types):
+        raise InternalError(
+            f"Missing {len(actual_types)}-th output: function {callee.name!r} gives {len(actual_types)} results"
+        )

@@ -1,8 +1,7 @@
-"""The call frame of a request: where `_Arg` nodes find what is fed and `_Retval` nodes leave what is fetched.
+"""Checks the call frame of a request: the feeds that `_Arg` nodes read and the fetches that `_Retval` nodes write.
 
-Flows in: compiled plans, the element types of feeds and fetches. Flows out: nothing but errors. Always holds: in a
-request that passed, every argument and every result of its plans belongs to one feed or fetch of the same type, so
-that steps need not look. A partial run has no frame: its client comes to the rendezvous.
+The checks are made once per request, so that steps need none. A partial run has no call frame: its feeds and fetches go
+through the rendezvous.
 """
 
 from __future__ import annotations
@@ -18,23 +17,23 @@ if TYPE_CHECKING:
 
 
 def check_call_frame(plans: Iterable[Plan], feeds: Sequence[DataType], fetches: Sequence[DataType]) -> None:
-    """Raises InvalidArgumentError for `_Arg` and `_Retval` nodes of the user that no feed or fetch belongs to.
+    """Checks index and type of every `_Arg` against the feeds and of every `_Retval` against the fetches.
 
-    Raises InternalError for a second `_Retval` of one fetch.
+    Raises InvalidArgumentError for one that does not fit, InternalError for a second `_Retval` of one fetch.
     """
-    stored: set[int] = set()
+    fetched: set[int] = set()
     for plan in plans:
         for argument in plan.arguments:
             _check_argument(argument, feeds)
         for result in plan.results:
             _check_result(result, fetches)
-            if result.index in stored:
+            if result.index in fetched:
                 raise InternalError(f"Retval[{result.index}] has already been set.")
-            stored.add(result.index)
+            fetched.add(result.index)
 
 
 def check_no_call_frame(plans: Iterable[Plan]) -> None:
-    """Raises InternalError for `_Arg` and `_Retval` nodes of the user in a request that has no call frame."""
+    """Raises InternalError for `_Arg` and `_Retval` nodes of the user's graph, in a request without call frame."""
     if any(plan.arguments or plan.results for plan in plans):
         raise InternalError("no call frame")
 

@@ -1,11 +1,10 @@
-"""The kernels of nodes that call functions: calls, conditionals, loops, maps.
+"""The kernels of nodes that call functions: calls, conditionals, loops, maps, remote calls.
 
-Flows in: a node's properties, the functions that its session can call. Flows out: a kernel where all it may call is
-short, else what starts a deferred node. Always holds: functions get the node's data inputs, less a conditional's
-predicate and a remote call's target; an error inside is located at the node inside.
+A node has an ordinary kernel if all functions it may call are short, otherwise a function that starts a deferred node.
+The functions get the data inputs of the node, without the predicate of a conditional and the target of a remote call.
 
-A predicate is true, if it is a scalar, when it is a number other than zero, a string other than "", or True; if it is
-none, when it has elements.
+A predicate that is a scalar is true if it is a number other than zero, a string other than "", or True. Any other
+tensor is true if it has elements.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from ...graph.dtypes import DataType, base_type
 from ...graph.library.calls import called_by, calls_gradient, is_partitioned_call
 from ...graph.ops.record import Calls
 from .call_checks import check_arguments, check_branch, check_call, check_condition, check_loop_body, check_map
-from .callee import Called, Callee, Callees, Homes, Values
+from .callee import Called, Callee, Callees, ResourceDevices, Values
 from .map_kernel import MapKernel, promised_by
 
 if TYPE_CHECKING:
@@ -32,50 +31,50 @@ if TYPE_CHECKING:
     from .pending import PendingCall
 
 _ALWAYS_DEFERRED = (Calls.WHILE, Calls.MAP, Calls.REMOTE)
-"""loops and maps may be long; which device a remote call goes to, the run decides"""
+"""loops and maps may be long, and the device of a remote call is known only at run time"""
 
 Check = Callable[["Callee", Sequence[DataType]], None]
 
 
 def is_deferred_call(node: NodeProperties, functions: Callees, device: str) -> bool:
-    """Whether a node that calls functions is a deferred one; functions that cannot call themselves are compiled."""
+    """Whether a node that calls functions is a deferred one. Compiles the functions unless they may call themselves."""
     if _is_always_deferred(node, functions):
         return True
     return not all(functions.callee(called).is_short for called in _called_by(node, functions, device))
 
 
-def undecided(node: NodeProperties, device: str, functions: Callees) -> Called | None:
-    """A function that `is_deferred_call` would compile, None when it has compiled all it needs to see."""
+def next_uncompiled(node: NodeProperties, device: str, functions: Callees) -> Called | None:
+    """The next function that `is_deferred_call` would compile; None if it needs none."""
     if _is_always_deferred(node, functions):
         return None
     for called in _called_by(node, functions, device):
-        found = functions.find(called)
-        if found is None:
+        callee = functions.find_compiled(called)
+        if callee is None:
             return called
-        if not found.is_short:
+        if not callee.is_short:
             return None
     return None
 
 
 def size_of_call(node: NodeProperties, functions: Callees, device: str) -> int:
-    """How many instructions a node that is not deferred runs at most, in the functions it may call."""
-    known = map(functions.find, _called_by(node, functions, device))
-    return max(callee.size for callee in known if callee is not None)
+    """The size of the largest function that a node may call, for a node that is not deferred."""
+    callees = map(functions.find_compiled, _called_by(node, functions, device))
+    return max(callee.size for callee in callees if callee is not None)
 
 
 def _is_always_deferred(node: NodeProperties, functions: Callees) -> bool:
     if node.op_def.record.calls in _ALWAYS_DEFERRED:
         return True
     if is_partitioned_call(node) and DataType.RESOURCE in node.input_types and not functions.has_one_device:
-        return True  # where the resources live, the run decides
+        return True  # the devices of the resources are known only at run time
     gradient = calls_gradient(node)
     return any(functions.may_call_itself(f.name, gradient=gradient) for f in called_by(node, functions.library))
 
 
 def _called_by(node: NodeProperties, functions: Callees, device: str) -> Iterator[Called]:
-    homes = (device,) * node.input_types.count(DataType.RESOURCE) if is_partitioned_call(node) else None
+    resource_devices = (device,) * node.input_types.count(DataType.RESOURCE) if is_partitioned_call(node) else None
     gradient = calls_gradient(node)
-    return (Called(function, device, homes, gradient) for function in called_by(node, functions.library))
+    return (Called(function, device, resource_devices, gradient) for function in called_by(node, functions.library))
 
 
 def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel | Start:
@@ -83,10 +82,17 @@ def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel
     calls = node.op_def.record.calls
     types = tuple(map(base_type, node.input_types))
     types_of_results = tuple(map(base_type, node.output_types))
-    given = types[1:] if calls in (Calls.IF, Calls.CASE, Calls.REMOTE) else types
+    argument_types = types[1:] if calls in (Calls.IF, Calls.CASE, Calls.REMOTE) else types
     callees = [
         _Lazy(
-            functions, function, device, given, types_of_results, check, is_partitioned_call(node), calls_gradient(node)
+            functions,
+            function,
+            device,
+            argument_types,
+            types_of_results,
+            check,
+            is_partitioned_call(node),
+            calls_gradient(node),
         )
         for function, check in zip(called_by(node, functions.library), _checks(calls), strict=False)
     ]
@@ -101,7 +107,7 @@ def call_kernel(node: NodeProperties, functions: Callees, device: str) -> Kernel
 
 
 def _checks(calls: Calls | None) -> Iterable[Check]:
-    """How the results of each function of a node are checked."""
+    """The check of the result types, for each function of a node."""
     if calls is Calls.WHILE:
         return check_condition, check_loop_body
     if calls in (Calls.IF, Calls.CASE):
@@ -111,52 +117,52 @@ def _checks(calls: Calls | None) -> Iterable[Check]:
 
 @dataclass(frozen=True, slots=True)
 class _Lazy:
-    """A function that is compiled when it is first called, if not before, and then checked against the call.
+    """A function that is compiled and checked at the latest when it is first called.
 
-    `given` are the types of its arguments in the call, `wanted` those of its results, which `check` compares. One that
-    `is_multi_device` is compiled anew when its resources live elsewhere than in the calls before.
+    The node passes arguments of `argument_types` and expects results of `result_types`, which `check` compares. A
+    function that `is_multi_device` is compiled once for each combination of devices of its resources.
     """
 
     functions: Callees
     function: NameAttrList
     device: str
-    given: tuple[DataType, ...]
-    wanted: tuple[DataType, ...]
+    argument_types: tuple[DataType, ...]
+    result_types: tuple[DataType, ...]
     check: Check
     is_multi_device: bool
     is_gradient: bool
-    _known: dict[Homes | None, Callee] = field(init=False, default_factory=dict)
+    _callees: dict[ResourceDevices | None, Callee] = field(init=False, default_factory=dict)
 
     def __call__(self, arguments: Values) -> Callee:
-        """The function for a call with these arguments; the errors of `check` if the call does not fit it."""
-        homes = self._homes(arguments)
-        found = self._known.get(homes)
-        if found is None:
-            found = self.functions.callee(Called(self.function, self.device, homes, self.is_gradient))
-            check_arguments(found, self.given)
-            self.check(found, self.wanted)
-            self._known[homes] = found
-        return found
+        """The compiled function for a call with these arguments; raises the errors of `call_checks`."""
+        devices = self._resource_devices(arguments)
+        callee = self._callees.get(devices)
+        if callee is None:
+            callee = self.functions.callee(Called(self.function, self.device, devices, self.is_gradient))
+            check_arguments(callee, self.argument_types)
+            self.check(callee, self.result_types)
+            self._callees[devices] = callee
+        return callee
 
-    def _homes(self, arguments: Values) -> Homes | None:
+    def _resource_devices(self, arguments: Values) -> ResourceDevices | None:
         if not self.is_multi_device:
             return None
-        if DataType.RESOURCE not in self.given:
+        if DataType.RESOURCE not in self.argument_types:
             return ()
         return tuple(
-            self.functions.home(value, self.device)
-            for value, dtype in zip(arguments, self.given, strict=True)
+            self.functions.resource_device(value, self.device)
+            for value, dtype in zip(arguments, self.argument_types, strict=True)
             if dtype is DataType.RESOURCE
         )
 
     @property
     def is_short(self) -> bool:
-        """Whether a function that runs as a whole on one device is short."""
+        """Whether the function is short, as one that runs as a whole on one device."""
         return self.functions.callee(Called(self.function, self.device, None, self.is_gradient)).is_short
 
 
 def _truth(value: Any) -> bool:
-    """See the module."""
+    """Whether a predicate is true."""
     if np.ndim(value):
         return bool(np.size(value))
     scalar = value.item() if isinstance(value, (np.ndarray, np.generic)) else value
@@ -171,12 +177,12 @@ class _Choice:
     callees: Sequence[_Lazy]
 
     def run(self, *inputs: Any) -> Any:
-        """The kernel, where all functions are short."""
+        """The kernel of a node whose functions are all short."""
         callee, arguments = self._chosen(inputs)
         return outputs(callee.run(*arguments))
 
     def start(self, call: PendingCall, *inputs: Any) -> None:
-        """Begins the call."""
+        """Starts the deferred node."""
         callee, arguments = self._chosen(inputs)
         if callee.is_short:
             call.done(*callee.run(*arguments))
@@ -194,22 +200,22 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True)
 class _While:
-    """Calls `body` with its own results for as long as `cond` of them is true."""
+    """While: calls `body` on its own results as long as `cond` of them is true."""
 
     cond: _Lazy
     body: _Lazy
 
     def start(self, call: PendingCall, *inputs: Any) -> None:
-        """Begins the loop."""
+        """Starts the deferred node."""
         cond = self.cond(inputs)
         if cond.is_short and self.body.is_short:
-            call.part.actor.go_on(call, _turns(cond, self.body, inputs, call.part.actor.deadline))
+            call.part.actor.continue_work(call, _turns(cond, self.body, inputs, call.part.actor.deadline))
         else:
             _LongWhile(call, cond, self.body).decide(inputs)
 
 
 def _turns(cond: Callee, body: _Lazy, values: Values, deadline: Callable[[], float]) -> Generator[None, None, Values]:
-    """Runs the loop, one call after the other; yields when it is time for others."""
+    """Runs a loop of short functions; yields when other tasks must run."""
     end = deadline()
     while _truth(cond.run(*values)[0]):
         values = body(values).run(*values)
@@ -220,31 +226,31 @@ def _turns(cond: Callee, body: _Lazy, values: Values, deadline: Callable[[], flo
 
 
 class _LongWhile:
-    """A loop whose functions take several turns: each goes on where the one before has ended."""
+    """A loop with a function that is not short: the end of each call starts the next."""
 
-    __slots__ = ("body", "call", "cond", "count")
+    __slots__ = ("body", "call", "cond", "iteration")
 
     def __init__(self, call: PendingCall, cond: Callee, body: _Lazy) -> None:
         self.call = call
         self.cond = cond
         self.body = body
-        self.count = 0
+        self.iteration = 0
 
     def decide(self, values: Values) -> None:
-        """Asks whether to go on with these values."""
+        """Calls the condition on these values, then the body or the end of the loop."""
 
         def decided(results: Values) -> None:
             if not _truth(results[0]):
                 self.call.done(*values)
                 return
-            self.count += 1
-            self.body(values).start(self.call, values, self.decide, f":{self.count}b")
+            self.iteration += 1
+            self.body(values).start(self.call, values, self.decide, f":{self.iteration}b")
 
-        self.cond.start(self.call, values, decided, f":{self.count}c")
+        self.cond.start(self.call, values, decided, f":{self.iteration}c")
 
 
 def _remote(function: _Lazy) -> Start:
-    """Calls a function from the device that the first input names."""
+    """A remote call: the function is called as from the device that the first input names."""
 
     def start(call: PendingCall, target: Any, *arguments: Any) -> None:
         name = target.item() if isinstance(target, np.ndarray) else target

@@ -1,11 +1,12 @@
-"""A function, compiled for calls from one device, and how it is called.
+"""A function compiled for calls from one device, and the two ways of calling it.
 
-One that needs nobody else and is short, with all that it calls, runs as one instruction of its caller (`run`). Any
-other is started for a deferred node (`start`): its parts run on the actors of their devices, their messages go by keys
-of the call's own frame, and when all have ended the results return by way of the caller's mailbox.
+A short function (one device, no messages, no deferred nodes, few instructions including those it calls) runs as a
+single instruction of its caller, by `Callee.run`. Any other is started by `Callee.start` for a deferred node: each of
+its plans runs as a part on the actor of its device, with keys of the call's own frame. When all parts have ended, a
+`Return` message brings the results to the actor of the caller:
 
-    caller:  launch --> Part on device 0 <--messages--> Part on device 1        (all started at once)
-                            `---------- all ended: results ---------'--> mailbox of the caller --> arrival
+    caller: launch --> Part on device 0 <--tensors--> Part on device 1        (all are started at once)
+                           `--------- all have ended ----------'--> mailbox of the caller --> arrival
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ...rendezvous.key import frame_text
 from ..plans.instructions import DEAD
 from .executor import fresh_slots, run_chunk
 from .interpreted_part import InterpretedPart
-from .key_frames import frame_id, send_in
+from .key_frames import frame_id, send_in_frame
 from .messages import Return
 from .part import Part
 
@@ -33,68 +34,66 @@ if TYPE_CHECKING:
     from .interpretation import Interpretation
     from .pending import PendingCall
 
-MAX_DEPTH = 500  # calls inside calls of functions that may call themselves
-_AT_ONCE = 64  # instructions of a function, and of all that it calls, that its caller runs as one
+MAX_DEPTH = 500  # nested calls of functions that may call themselves
+_MAX_SHORT_SIZE = 64  # instructions of a short function and of those it calls
 
 Values = Sequence[Any]  # tensors of any type
 Done = Callable[[Values], None]
 
-Homes = tuple[str, ...]
-"""full names of the devices of the resources among the arguments of a call"""
-Key = tuple[bytes, str, Homes | None, bool]
+ResourceDevices = tuple[str, ...]
+"""full names of the devices of the resource arguments of a call, in their order"""
+Key = tuple[bytes, str, ResourceDevices | None, bool]
 
 
 class Called(NamedTuple):
-    """A function, or with `gradient` the one that computes its gradient, as called from a device.
+    """What to compile: a function, or with `gradient` its gradient function, for calls from `device`.
 
-    `homes` are the devices of the resources among its arguments, in their order; without, it runs as a whole on
-    `device`.
+    With `resource_devices` the placer distributes the body over devices; with None all of it runs on `device`.
     """
 
     function: NameAttrList
     device: str
-    homes: Homes | None = None
+    resource_devices: ResourceDevices | None = None
     gradient: bool = False
 
     @property
     def key(self) -> Key:
-        """The same for all calls that one compiled function serves."""
-        return self.function.SerializeToString(deterministic=True), self.device, self.homes, self.gradient
+        """Equal for calls that can share one compiled function."""
+        return self.function.SerializeToString(deterministic=True), self.device, self.resource_devices, self.gradient
 
 
 class Callees(Protocol):
-    """The functions that nodes can call, as their kernels see them."""
+    """What the kernels of calls need of `functions.Functions`."""
 
     @property
     def library(self) -> FunctionLibrary:
-        """The functions as they are written."""
+        """The functions before compilation."""
 
     @property
     def has_one_device(self) -> bool:
-        """Whether there is only one place where anything can be."""
+        """Whether all nodes and resources are on the same device."""
 
     def may_call_itself(self, name: str, *, gradient: bool = False) -> bool:
-        """Whether a function, or the one that computes its gradient, can lead to a call of itself."""
+        """Whether a function, or its gradient function, can lead to a call of itself."""
 
     def callee(self, called: Called) -> Callee:
-        """The function, compiled now if it was not before."""
+        """The compiled function; compiles it on the first call."""
 
-    def find(self, called: Called) -> Callee | None:
-        """A function that has been compiled, or None."""
+    def find_compiled(self, called: Called) -> Callee | None:
+        """The function if it has been compiled, else None."""
 
-    def home(self, value: Any, default: str) -> str:
-        """The device of the resource whose handle a tensor carries; `default` for what lives on no device."""
+    def resource_device(self, value: Any, default: str) -> str:
+        """The device of the resource that a handle refers to; `default` if the tensor is no such handle."""
 
     def device(self, name: str) -> str:
-        """The full name of a device that fits `name`."""
+        """The full name of the first device that a partial name matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Callee:
-    """A function, compiled for calls from one device.
+    """A compiled function: a plan for each device it runs on.
 
-    `size` is how many instructions a call runs, those of the functions that it calls included, as far as they are
-    short themselves.
+    `size` is the number of instructions that a call runs, including those of short functions it calls.
     """
 
     name: str
@@ -104,27 +103,27 @@ class Callee:
     size: int
     may_call_itself: bool
     interpreted: tuple[Interpretation, DeviceActor] | None = None
-    """in place of `work`, where only the interpreter can run a loop in the body"""
+    """instead of `work`, for a body with a loop that only the interpreter can run"""
 
     @property
     def num_results(self) -> int:
-        """How many tensors a call gives."""
+        """The number of results of a call."""
         return len(self.result_types)
 
     @property
     def is_short(self) -> bool:
-        """Whether a call runs as one instruction."""
+        """Whether a call runs as one instruction of the caller."""
         if self.interpreted is not None:
             return False
         if not self.work:
             return True
         plan = self.work[0][0]
         alone = len(self.work) == 1 and not plan.arrivals and not plan.deferred
-        return alone and self.size <= _AT_ONCE
+        return alone and self.size <= _MAX_SHORT_SIZE
 
     def run(self, *arguments: Any) -> list[Any]:
-        """Calls a short function with arguments that fit (see `call_checks`)."""
-        found: list[Any] = [DEAD] * self.num_results
+        """Calls a short function, with arguments that `call_checks` has accepted."""
+        results: list[Any] = [DEAD] * self.num_results
         for plan, _ in self.work:
             slots = fresh_slots(plan, arguments)
             for segment in plan.segments:
@@ -134,11 +133,11 @@ class Callee:
                     except PartitaError as error:
                         raise error.inside(self.name) from error.__cause__
             for result in plan.results:
-                found[result.index] = slots[result.slot]
-        return self.alive(found)
+                results[result.index] = slots[result.slot]
+        return self.checked_results(results)
 
     def start(self, call: PendingCall, arguments: Values, done: Done, turn: str = "") -> None:
-        """Calls the function for a deferred node; `done` gets the results. `turn` tells calls by one node apart."""
+        """Calls the function for a deferred node; `done` gets the results. `turn` tells its calls apart."""
         caller = call.part
         depth = caller.depth + self.may_call_itself
         if depth > MAX_DEPTH:
@@ -146,8 +145,8 @@ class Callee:
                 f"function {self.name!r} is called {MAX_DEPTH} calls deep; let its recursion end earlier"
             )
         frame = frame_text(frame_id(f"{caller.frame};{self.name};{call.number}{turn}"), 0)
-        send = partial(send_in, call.part.step.rendezvous.send, frame)
-        ended = _Gathering(self, call, done)
+        send = partial(send_in_frame, call.part.step.rendezvous.send, frame)
+        ended = _ResultCollector(self, call, done)
         if self.interpreted is not None:
             graph, actor = self.interpreted
             uncut = InterpretedPart(caller.step, graph, actor, arguments, ended, depth, call, self.name)
@@ -158,39 +157,39 @@ class Callee:
             part = Part(caller.step, plan, actor, ended, depth, call, self.name)
             actor.begin(part.step, partial(part.start, fresh_slots(plan, arguments, send), frame, ahead=True))
 
-    def alive(self, results: list[Any]) -> list[Any]:
-        """The results of a call; InvalidArgumentError if one is dead."""
+    def checked_results(self, results: list[Any]) -> list[Any]:
+        """The results themselves; InvalidArgumentError if one is dead."""
         for index, value in enumerate(results):
             if value is DEAD:
                 raise InvalidArgumentError(f"Retval[{index}] does not have value: function {self.name!r}")
         return results
 
 
-class _Gathering:
-    """Waits for all parts of a call, and hands over what they have computed."""
+class _ResultCollector:
+    """Collects the results of the parts of a call, and posts `Return` when the last part has ended."""
 
-    __slots__ = ("_call", "_callee", "_done", "_found", "_left")
+    __slots__ = ("_call", "_callee", "_done", "_num_running", "_results")
 
     def __init__(self, callee: Callee, call: PendingCall, done: Done) -> None:
         self._callee = callee
         self._call = call
         self._done = done
-        self._found: list[Any] = [DEAD] * callee.num_results
-        self._left = len(callee.work) or 1
+        self._results: list[Any] = [DEAD] * callee.num_results
+        self._num_running = len(callee.work) or 1
 
     def __call__(self, part: Part | InterpretedPart) -> None:
         if isinstance(part, InterpretedPart):
-            self._found = [part.result(index) for index in range(self._callee.num_results)]
+            self._results = [part.result(index) for index in range(self._callee.num_results)]
         else:
             for result in part.plan.results:
-                self._found[result.index] = part.slots[result.slot]
-        self._left -= 1
-        if not self._left:
+                self._results[result.index] = part.slots[result.slot]
+        self._num_running -= 1
+        if not self._num_running:
             self._call.part.actor.post(Return(self._call, self))
 
-    def hand_over(self) -> None:
-        """Gives the results to whoever waits for them."""
+    def deliver(self) -> None:
+        """Passes the results to the caller, in its actor's turn."""
         try:
-            self._done(self._callee.alive(self._found))
+            self._done(self._callee.checked_results(self._results))
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
             self._call.fail(of_kernel(self._call.op, error))

@@ -36,93 +36,112 @@ from ...errors import PartitaError, of_kernel
 from ..plans.instructions import run_instructions
 from .executor import Pacer, locate_error, run_slow_chunk
 from .learning import learn
-from .messages import Begin, GoOn, Message, Return, RunSegment, Shutdown, Work
+from .messages import Begin, Continue, Message, Return, RunSegment, Shutdown, Work
 
 if TYPE_CHECKING:
     from ..plans.binding import Binder
-    from .messages import Worker
+    from .messages import Owner
     from .step import Step
 
 
 class ActorGroup:
-    """The actors of a session: whose turns are to come, and whether somebody is at work."""
+    """The actors of a session and their turns.
 
-    __slots__ = ("at_work", "nursery", "pacer", "turns")
+    `turns` has an actor once per message in its mailbox. `is_serving` is True while a task serves the mailboxes: then
+    a posted message needs no task to be woken.
+    """
+
+    __slots__ = ("is_serving", "nursery", "pacer", "turns")
 
     def __init__(self, pacer: Pacer) -> None:
         self.pacer = pacer
         self.turns: deque[DeviceActor] = deque()
-        self.at_work = False
+        self.is_serving = False
         self.nursery: trio.Nursery | None = None
 
     def start(self, actors: Iterable[DeviceActor], nursery: trio.Nursery) -> None:
-        """Starts the actors; the nursery is that of their timers too."""
+        """Starts the tasks of the actors in `nursery`, which also gets the timers of deferred nodes."""
         self.nursery = nursery
         for actor in actors:
             nursery.start_soon(actor.run, name=f"actor of {actor.name}")
 
     @trio.lowlevel.enable_ki_protection
     def serve_mailboxes(self) -> None:
-        """Serves all mailboxes until they are empty or the budget is used up; in the second case somebody takes over.
+        """Serves all mailboxes until they are empty or the time budget is used up.
 
-        To be called under `np.errstate(all="ignore")`.
+        With mail left over it wakes the task of an actor, which continues after other tasks have run. Must be called
+        under `np.errstate(all="ignore")`, because kernels divide by zero as TensorFlow's do.
         """
-        if self.at_work:
+        if self.is_serving:
             return
-        self.at_work = True
+        self.is_serving = True
         pacer, turns = self.pacer, self.turns
-        end, now = pacer.since + pacer.budget_s, pacer.clock()
+        end, now = pacer.slice_start + pacer.budget_s, pacer.clock()
         try:
             while turns:
                 actor = turns.popleft()
                 if actor.slow_work is not None:
-                    actor.put_off += 1
+                    actor.postponed_turns += 1
                     continue
                 now = actor.serve_one(now)
                 if now > end:
                     break
         finally:
-            self.at_work = False
+            self.is_serving = False
             for actor in turns:
                 if actor.wake():
                     break
 
 
 class DeviceActor:
-    """See the module. `binder` makes the kernels of the device and holds its state."""
+    """The mailbox of a device and the task that serves it. `binder` binds kernels and holds the state of the device.
 
-    __slots__ = ("_actor_group", "_ended", "_parked", "binder", "limiter", "mailbox", "name", "put_off", "slow_work")
+    While `slow_work` runs in a worker thread, the device does nothing else; `postponed_turns` counts the turns that it
+    missed meanwhile.
+    """
+
+    __slots__ = (
+        "_actor_group",
+        "_ended",
+        "_parked",
+        "binder",
+        "limiter",
+        "mailbox",
+        "name",
+        "postponed_turns",
+        "slow_work",
+    )
 
     def __init__(self, name: str, binder: Binder, actor_group: ActorGroup) -> None:
         self.name = name
         self.binder = binder
         self.limiter = trio.CapacityLimiter(1)
         self.mailbox: deque[Message] = deque()
-        self.put_off = 0  # turns that came while a thread worked for the device
+        self.postponed_turns = 0
         self.slow_work: RunSegment | None = None
         self._actor_group = actor_group
         self._ended = False
         self._parked: trio.lowlevel.Task | None = None
 
     def post(self, message: Message) -> None:
-        """Puts a message into the mailbox; it will be served."""
+        """Puts a message at the end of the mailbox and wakes the task unless the mailboxes are being served."""
         self.mailbox.append(message)
         self._actor_group.turns.append(self)
-        if not self._actor_group.at_work:
+        if not self._actor_group.is_serving:
             self.wake()
 
     def post_first(self, message: Message) -> None:
-        """Puts a message before all others, for somebody who is at work."""
+        """Puts a message at the front of the mailbox. Only for code that a serving task runs: it wakes nobody."""
         self.mailbox.appendleft(message)
         self._actor_group.turns.append(self)
 
     def begin(self, step: Step, start: Callable[[], None]) -> None:
-        """Will start a part of a call, before those that wait already (see `Begin`)."""
-        step.waiting.setdefault(self, []).append(start)
+        """Posts the start of a function's part. Of several the latest starts first (see `Begin`)."""
+        step.call_starts.setdefault(self, []).append(start)
         self.post(Begin(step))
 
     def wake(self) -> bool:
-        """Sees to it that the actor's task will work; False when it cannot, as it waits for a thread or has ended."""
+        """Schedules the task if it is parked. False if it cannot serve now: it waits for a thread or has ended."""
         if self._parked is not None:
             task, self._parked = self._parked, None
             trio.lowlevel.reschedule(task)
@@ -130,11 +149,11 @@ class DeviceActor:
 
     @trio.lowlevel.enable_ki_protection
     async def run(self) -> None:
-        """Works until told to shut down. Shielded: an actor is ended by its session, after the steps are settled."""
+        """Serves until `Shutdown`. Shielded from cancellation: the session ends its actors after its steps."""
         actor_group = self._actor_group
         with trio.CancelScope(shield=True), np.errstate(all="ignore"):
             while not self._ended:
-                actor_group.pacer.since = actor_group.pacer.clock()
+                actor_group.pacer.slice_start = actor_group.pacer.clock()
                 actor_group.serve_mailboxes()
                 if self.slow_work is not None:
                     await self._work_in_thread(self.slow_work)
@@ -142,14 +161,14 @@ class DeviceActor:
                     await actor_group.pacer.yield_now()
                 elif not self._ended:
                     self._parked = trio.lowlevel.current_task()
-                    await trio.lowlevel.wait_task_rescheduled(self._refuse_to_wake)
+                    await trio.lowlevel.wait_task_rescheduled(self._refuse_abort)
 
-    def _refuse_to_wake(self, _raise_cancel: object) -> trio.lowlevel.Abort:
-        """Actors are shielded, so nobody cancels a parked one; the post that wakes it will come."""
+    def _refuse_abort(self, _raise_cancel: object) -> trio.lowlevel.Abort:
+        """What trio calls on a cancellation, from which actors are shielded."""
         return trio.lowlevel.Abort.FAILED
 
     def serve_one(self, now: float) -> float:
-        """Carries out the first message, one chunk of a segment at most; takes and returns the time."""
+        """Serves the first message, of a segment one chunk. Takes and returns the time, to read the clock only once."""
         message = self.mailbox.popleft()
         if not isinstance(message, RunSegment):
             return self._serve_other(message, now)
@@ -170,9 +189,9 @@ class DeviceActor:
                 self.post_first(RunSegment(part, number, next_chunk + 1, chunks))
             else:
                 part.finished(number)
-        except Exception as error:  # noqa: BLE001 - a kernel may raise anything; it ends the step, not the session
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything; it fails the step, not the session
             part.fail(locate_error(part.plan, segment, chunks[: next_chunk + 1], rest, error))
-        except BaseException as error:  # noqa: BLE001 - raised where the step is awaited, which is its user's code
+        except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt: raised again by Step.wait
             part.step.interrupt(error)
         pacer = self._actor_group.pacer
         ended = pacer.clock()
@@ -180,63 +199,60 @@ class DeviceActor:
             learn(part.plan, segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
 
-    def _serve_other(self, message: GoOn | Begin | Return | Shutdown, now: float) -> float:
+    def _serve_other(self, message: Continue | Begin | Return | Shutdown, now: float) -> float:
         if isinstance(message, Begin):
             if message.step.error is None:
-                message.step.waiting[self].pop()()
+                message.step.call_starts[self].pop()()
             return self._actor_group.pacer.clock()
         if isinstance(message, Return):
             if not message.call.is_ended:
-                message.results.hand_over()
+                message.results.deliver()
             return self._actor_group.pacer.clock()
-        if isinstance(message, GoOn):
-            self.go_on(*message)
+        if isinstance(message, Continue):
+            self.continue_work(*message)
             return self._actor_group.pacer.clock()
         self._ended = True
         self.wake()
         return now
 
-    def go_on(self, worker: Worker, work: Work) -> None:
-        """Does work for a deferred node, or of an interpreted graph, until it is finished or the budget is used up.
-
-        In the second case it goes on later.
-        """
-        if worker.is_ended:
+    def continue_work(self, owner: Owner, work: Work) -> None:
+        """Runs work until it ends or yields because the time budget is used up; then it posts the continuation."""
+        if owner.is_ended:
             work.close()
             return
         try:
             next(work)
         except StopIteration as end:
-            worker.done(*end.value)
+            owner.done(*end.value)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
-            worker.fail(of_kernel(worker.op, error))
+            owner.fail(of_kernel(owner.op, error))
         except BaseException as error:  # noqa: BLE001 - see `serve_one`
-            worker.step.interrupt(error)
+            owner.step.interrupt(error)
         else:
-            self.post(GoOn(worker, work))
+            self.post(Continue(owner, work))
 
     def start_soon(self, function: Callable[..., Awaitable[None]], *arguments: object, name: str) -> None:
-        """Starts a task beside the actors."""
+        """Starts a task in the nursery of the actors."""
         assert self._actor_group.nursery is not None  # a plan with deferred nodes runs on actors that have been started
         self._actor_group.nursery.start_soon(function, *arguments, name=name)
 
     def deadline(self) -> float:
-        """When the event loop is to have its turn again, on the clock of `perf_counter`."""
-        return self._actor_group.pacer.since + self._actor_group.pacer.budget_s
+        """When other tasks must run again, in seconds on the clock of `perf_counter`."""
+        return self._actor_group.pacer.slice_start + self._actor_group.pacer.budget_s
 
     async def _work_in_thread(self, work: RunSegment) -> None:
-        """Runs a slow chunk while others go on; the device itself does nothing else meanwhile."""
+        """Runs a slow chunk in a worker thread, while the other actors serve their mail."""
         part, number, chunk, chunks = work
         segment, step, pacer = part.plan.segments[number], part.step, self._actor_group.pacer
         assert chunks is not None  # serve_one has set it
-        step.entered()
+        step.thread_began()
         started = pacer.clock()
         try:
             await run_slow_chunk(part.plan, segment, chunks, chunk, part.slots, self.limiter)
             learn(part.plan, segment, chunks, chunk, pacer.clock() - started, pacer.limits)
             if step.error is None and chunk + 1 < len(chunks):
                 self.mailbox.appendleft(RunSegment(part, number, chunk + 1, chunks))
-                self.put_off += 1
+                self.postponed_turns += 1
             elif step.error is None:
                 part.finished(number)
         except PartitaError as error:
@@ -245,6 +261,6 @@ class DeviceActor:
             step.interrupt(error)
         finally:
             self.slow_work = None
-            self._actor_group.turns.extendleft([self] * self.put_off)
-            self.put_off = 0
-            step.left()
+            self._actor_group.turns.extendleft([self] * self.postponed_turns)
+            self.postponed_turns = 0
+            step.thread_ended()

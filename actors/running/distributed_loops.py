@@ -1,14 +1,18 @@
-"""Runs a device's share in a loop: iterations as plans of their own, driven by what arrives.
+"""Runs one device's share of a loop that several devices run together.
 
-An iteration begins on a device when the one before it has ended there. Its messages go by keys that name the frame and
-the iteration, so devices need not be in the same one. A loop has ended when no variable goes on.
+The share is a plan of one iteration. A device begins iteration k + 1 when its own iteration k has ended, so devices may
+be in different iterations; keys with frame and iteration keep their messages apart. On each device:
 
-    begin iteration k: variables and invariants in their slots, receives of (frame, k) asked for
-         |<------------------------ all next values alive ------------------------.
-         `--> segments run as messages arrive --> all have ended: exits that are alive are what leaves the loop
-                                                                                  `--- none alive --> done
+    begin iteration k: store variables and invariants in fresh slots, register the receives of (frame, k)
+         |<----------------------- all next values are alive ------------------------.
+         `--> segments run as tensors arrive --> all have run: keep the values of live exits
+                                                 `--- all next values are dead --> the loop is done
 
-Even a loop that nothing alive goes into runs one iteration, dead: others wait for what it sends.
+For example `while i < n` with the condition on CPU:0 and the body on CPU:1: in iteration k CPU:0 sends the predicate
+with the suffix of (frame, k). The Switch nodes of both devices depend on it, so on both devices the next values are
+alive, or on both they are dead.
+
+A loop whose inputs are dead runs one iteration too, with dead values, because other devices wait for its sends.
 """
 
 from __future__ import annotations
@@ -28,27 +32,31 @@ if TYPE_CHECKING:
     from ..plans.tracing import Record
     from .pending import PendingCall
 
-_FIRST, _LATER = np.int32(0), np.int32(1)  # the input that a Merge took
+_FIRST, _LATER = np.int32(0), np.int32(1)  # second output of a Merge: the number of its live input
 
 
 class Iterations(Protocol):
-    """The part of a step that runs one iteration after the other."""
+    """What a loop needs of the `Part` that runs its iterations."""
 
     slots: Slots
 
     def start(self, slots: Slots, frame: str) -> None:
-        """Begins an iteration."""
+        """Starts an iteration on these slots."""
 
 
 class LoopRun:
-    """One execution of a loop on one device. It does not know its part, which knows it: that would be a circle."""
+    """One execution of a loop on one device.
+
+    It gets its part as an argument and keeps no reference to it, which refers back: the cycle would keep the tensors
+    of the loop alive until the garbage collector runs.
+    """
 
     __slots__ = ("_call", "_exits", "_frame", "_frame_id", "_iteration", "_loop", "_send", "_template")
 
     def __init__(
         self, loop: DistributedLoop, call: PendingCall, inputs: Sequence[Any], trace: list[Record] | None
     ) -> None:
-        """`trace` is what a traced step records in."""
+        """`inputs` are the initial variables, then the invariants. A traced step appends its records to `trace`."""
         self._loop = loop
         self._call = call
         self._send = call.step.rendezvous.send
@@ -62,7 +70,7 @@ class LoopRun:
         self._frame = ""
 
     def begin(self, part: Iterations, variables: Sequence[Any]) -> None:
-        """Begins an iteration with these values of the variables."""
+        """Starts the next iteration, with these values of the variables."""
         loop, iteration = self._loop, self._iteration
         self._iteration = iteration + 1
         self._frame = frame = frame_text(self._frame_id, iteration)
@@ -75,11 +83,11 @@ class LoopRun:
         part.start(slots, frame)
 
     def send(self, key: str, value: Any, is_dead: bool = False) -> None:
-        """Sends something of the iteration that is under way."""
+        """Sends under the key of the current iteration."""
         self._send(key + self._frame, value, is_dead)
 
     def ended(self, part: Iterations) -> None:
-        """An iteration has ended: goes on, or hands over what has left the loop."""
+        """Called at the end of an iteration: starts the next one, or ends the loop with the values of its exits."""
         loop, slots = self._loop, part.slots
         variables = loop.next_values(slots)
         for number, slot in loop.exits:

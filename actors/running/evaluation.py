@@ -1,8 +1,4 @@
-"""Evaluates graphs of constants, for constant folding.
-
-Flows in: a graph without feeds. Flows out: arrays. Always holds: it runs at once, to the end, in the caller's task, on
-a CPU of its own whose state nothing else sees.
-"""
+"""Computes constant nodes for constant folding, at once and on a CPU whose state nothing else uses."""
 
 from __future__ import annotations
 
@@ -22,10 +18,10 @@ _ROLES = frozenset({Role.COMPUTE, Role.CONST, Role.ALIAS, Role.NOTHING})
 
 
 class ConstantEvaluator:
-    """See `graph.passes.constant_folding.Evaluator`."""
+    """Implements `graph.passes.constant_folding.Evaluator`."""
 
     def can_run(self, properties: NodeProperties) -> bool:
-        """Whether nodes like this have a kernel that needs nothing but its inputs."""
+        """Whether nodes with these properties have a kernel that needs only its inputs, and no step, file or feed."""
         op, role = properties.op, role_of(properties.op)
         if role is not Role.COMPUTE:
             return role in _ROLES
@@ -35,5 +31,5 @@ class ConstantEvaluator:
         return lookup(op) is not None
 
     def run(self, graph: Graph, fetches: Sequence[str]) -> list[Array]:
-        """The values of tensors, in the order asked; raises the error of a node that fails."""
+        """The values of the fetches, in their order; raises the error of a node that fails."""
         return GraphRunner().run(graph, None, fetches)

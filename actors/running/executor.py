@@ -1,8 +1,7 @@
-"""Runs the segments of a plan, and gives the event loop its turn in time.
+"""Runs segments of a plan, chunk by chunk, and says when other tasks must run.
 
-Flows in: a plan's segments and the slots of one step. Flows out: the slots, filled. Always holds: between two turns
-of the event loop at most the budget passes, plus one chunk, and chunks that take more than half a budget are halved
-until each is a single kernel; an error leaves with the node, op and device it belongs to.
+Between two turns of the event loop passes at most the time budget plus one chunk. How long the chunks are is learnt
+from earlier steps (`learning`). Errors of kernels are located: they carry the node, its op and its device.
 """
 
 from __future__ import annotations
@@ -26,9 +25,12 @@ DEFAULT_THREAD_LIMIT_S = 0.001
 
 
 class Pacer:
-    """Knows how long the event loop has been kept waiting by those who share this pacer."""
+    """The time budget of the event loop: shared by all code that runs steps, it says when other tasks must run.
 
-    __slots__ = ("budget_s", "clock", "limits", "notice_s", "since")
+    `slice_start` is the time at which other tasks could last run, in seconds on `clock`.
+    """
+
+    __slots__ = ("budget_s", "clock", "limits", "notice_s", "slice_start")
 
     def __init__(
         self,
@@ -36,30 +38,30 @@ class Pacer:
         thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
         clock: Callable[[], float] = perf_counter,
     ) -> None:
-        """`thread_limit_s` is how long a kernel must take to be worth a thread (which costs some 100 us)."""
+        """Kernels that take longer than `thread_limit_s` run in a worker thread, which costs about 100 us."""
         self.budget_s = budget_s
         self.limits = Limits(budget_s / 2, thread_limit_s)
         self.notice_s = self.limits.notice_s
         self.clock = clock
-        self.since = clock()
+        self.slice_start = clock()
 
     async def yield_if_due(self) -> None:
-        """Lets other tasks run when the budget is used up; raises Cancelled only then."""
-        if self.clock() - self.since > self.budget_s:
+        """Lets other tasks run if the budget is used up. A checkpoint only then."""
+        if self.clock() - self.slice_start > self.budget_s:
             await self.yield_now()
 
     async def yield_now(self) -> None:
-        """Lets other tasks run; a checkpoint."""
+        """Lets other tasks run and starts a new budget. A checkpoint."""
         await trio.lowlevel.checkpoint()
-        self.since = self.clock()
+        self.slice_start = self.clock()
 
 
 def run_chunk(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, slots: Slots) -> None:
-    """Runs one chunk; raises the error of a kernel, located."""
+    """Runs one chunk; raises the located error of a kernel."""
     rest = iter(chunks[number])
     try:
         run_instructions(rest, slots)
-    except Exception as error:  # noqa: BLE001 - a kernel may raise anything; the caller learns where
+    except Exception as error:  # noqa: BLE001 - a kernel may raise anything; the error is located
         located = locate_error(plan, segment, chunks[: number + 1], rest, error)
         raise located from located.__cause__
 
@@ -67,56 +69,60 @@ def run_chunk(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: i
 def locate_error(
     plan: Plan, segment: Segment, begun: tuple[Chunk, ...], rest: Iterator[Instruction], error: Exception
 ) -> PartitaError:
-    """The error of the instruction that was running when `rest` of the last of the chunks `begun` was not begun."""
+    """The error with the node, op and device of the instruction that raised it.
+
+    `begun` are the chunks begun so far, `rest` is the iterator over the last of them: what it has not yielded has not
+    begun, so the length that is left gives the instruction. Counting while running would cost time in every step.
+    """
     return plan.locate_error(segment, sum(map(len, begun)) - length_hint(rest) - 1, error)
 
 
 async def run_slow_chunk(
     plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, slots: Slots, limiter: trio.CapacityLimiter
 ) -> None:
-    """Runs one chunk in a worker thread; a cancellation is delivered when it is done."""
+    """Runs one chunk in a worker thread; a cancellation waits until the chunk has run."""
     await trio.to_thread.run_sync(run_chunk, plan, segment, chunks, number, slots, limiter=limiter)
 
 
 async def run_alone(
     plan: Plan, slots: Slots, pacer: Pacer, limiter: trio.CapacityLimiter, check: Callable[[], None]
 ) -> None:
-    """Runs a plan that receives nothing, in the task of the caller and without a task switch while the budget lasts.
+    """Runs a plan without receives in the caller's task, without a task switch while the budget lasts.
 
-    Kernels that alone would use up the budget run in a thread. `check` is called after each rest; it raises if the step
-    must not go on. Raises Cancelled only at a rest.
+    Only a kernel that would use up the budget alone runs in a thread. After each task switch `check` is called, which
+    raises if the step must not continue. Task switches are the only checkpoints.
     """
     clock, budget_s = pacer.clock, pacer.budget_s
     limits = Limits(pacer.limits.chunk_s, max(budget_s, pacer.limits.thread_s))
     notice_s = limits.notice_s
     for segment in plan.segments:
-        chunks = segment.chunks  # others may split them while this step rests
+        chunks = segment.chunks  # other steps may replace them during a task switch
         for number, chunk in enumerate(chunks):
             started = clock()
             if segment.slow and id(chunk) in segment.slow:
                 await run_slow_chunk(plan, segment, chunks, number, slots, limiter)
                 check()
-                pacer.since = clock()
+                pacer.slice_start = clock()
             else:
                 run_chunk(plan, segment, chunks, number, slots)
             ended = clock()
             if ended - started > notice_s or segment.slow or segment.slow_once:
                 learn(plan, segment, chunks, number, ended - started, limits)
-            if ended - pacer.since > budget_s:
+            if ended - pacer.slice_start > budget_s:
                 await pacer.yield_now()
                 check()
 
 
 def drop(_key: str, _value: object, _is_dead: bool = False) -> None:
-    """What a part sends with that is the only one of its step and receives nothing.
+    """The send function of a plan that is alone in its step and receives nothing: it drops the tensor.
 
-    Such a graph sends only by `_Send` nodes that it came with. Nobody can ask for their tensors, and what is left in
-    the rendezvous of a step is dropped when the step ends, in TensorFlow as well.
+    Such a plan sends only for `_Send` nodes of the user's graph. No receive can match, and TensorFlow too drops what is
+    left in the rendezvous at the end of a step.
     """
 
 
 def fresh_slots(plan: Plan, feeds: Sequence[object], send: Callable[..., None] = drop) -> Slots:
-    """The slots a step starts from: constants, `feeds` by index, and what to send with."""
+    """The slots at the start of a step: a copy of the template with the feeds, by index, and the send function."""
     slots = plan.template.copy()
     slots[SEND_SLOT] = send
     for argument in plan.arguments:

@@ -1,12 +1,15 @@
-"""Frames and iterations: the bookkeeping of loops in the tagged-frame interpreter.
+"""Frames and iterations of the reference executor: which loops are running, and when they are over.
 
-Flows in: tokens entering, leaving and advancing. Flows out: which iteration a token belongs to, and which frames are
-done. Always holds: an iteration is done when nothing in it or below it is under way and no more input can come; a
-frame is done when all its Enters have fired and all its iterations are done; done is final, and then only dead exits
-remain to be told.
+Example: a node at (frame, iteration) in a loop "inner" inside a loop "outer", both in their second iteration:
 
-A token's place is (frame, iteration). Two executions of one loop are two frames; their names spell the way down:
-`parent;iteration;frame_name`, "" for the root, so that both ends of a transfer find the same name on their own.
+    root  --iteration 0, Enter "outer"-->  ";0;outer"  --iteration 1, Enter "inner"-->  ";0;outer;1;inner"  iteration 1
+
+Two executions of one loop are two frames. The name of a frame spells the path to it, so both ends of a transfer compute
+the same name.
+
+An iteration is done when no node of it is ready or running, no frame inside is open, and no input can still come: in
+iteration 0 from an Enter, later from the iteration before. A frame is done when all its Enters have run and all its
+iterations are done; then only its dead exits are passed on to the parent.
 """
 
 from __future__ import annotations
@@ -17,9 +20,9 @@ from typing import Any
 
 @dataclass(slots=True)
 class Pending:
-    """What a node still waits for in one iteration.
+    """The inputs that a node has in one iteration, and how many it still waits for.
 
-    For a Merge, `count` is 1 plus twice the control inputs outstanding: the odd bit stays until a live value is there.
+    For a Merge, `count` is 1 plus twice the missing control inputs; the lowest bit is cleared by the first live value.
     """
 
     count: int
@@ -29,7 +32,7 @@ class Pending:
 
 @dataclass(slots=True, eq=False)
 class Iteration:
-    """One iteration of a frame: nodes waiting in it, and how much is under way in it."""
+    """One iteration of a frame: nodes that wait for inputs, and counts of ready nodes and of open inner frames."""
 
     pending: dict[int, Pending] = field(default_factory=dict)
     outstanding_ops: int = 0
@@ -40,9 +43,9 @@ class Iteration:
 class Frame:
     """One execution of a loop body, or the root.
 
-    `key` is the `frame_name` attr of its Enters. `num_pending_inputs` counts Enters that have not fired. `latest` is
+    `key` is the `frame_name` attr of its Enters. `num_pending_inputs` counts Enters that have not run. `latest` is
     the highest iteration begun. `invariants` are (node, value) of constant Enters, delivered to every iteration.
-    `next_roots` wait for an iteration slot to come free.
+    `next_roots` are the NextIterations that wait because `max_parallel` iterations are running.
     """
 
     name: str
@@ -60,11 +63,11 @@ class Frame:
     dead_exits: list[int] = field(default_factory=list)
 
     def child_name(self, iteration: int, frame_name: str) -> str:
-        """The name of the frame that `frame_name` opens in an iteration of this one."""
+        """The name of the frame that an Enter with this `frame_name` opens in an iteration of this frame."""
         return f"{self.name};{iteration};{frame_name}"
 
     def is_iteration_done(self, iteration: int) -> bool:
-        """Whether nothing can happen in an iteration any more."""
+        """Whether no node can run in an iteration any more."""
         state = self.iterations[iteration]
         if state.outstanding_ops or state.outstanding_frames:
             return False
@@ -72,13 +75,13 @@ class Frame:
 
     @property
     def is_done(self) -> bool:
-        """Whether the frame is over."""
+        """Whether all Enters have run and all iterations are done."""
         return self.num_pending_inputs == 0 and self.outstanding_iterations == 0
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A node that is ready to run, where, and whether it is dead."""
+    """A node that is ready to run in one iteration of a frame; `is_dead` says that an input is dead."""
 
     partition: int
     node: int

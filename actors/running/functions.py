@@ -1,19 +1,19 @@
-"""Functions when they run: bodies placed, cut and compiled like graphs of their own, and called by the nodes of others.
+"""The functions that the nodes of a session's graph call: their bodies are placed, cut and compiled like graphs.
 
-Flows in: calls and the functions they name, the library of the session's graph. Flows out: a `Callee` per function,
-device that calls it, and devices of the resources it is given. Always holds: what has effects in a body runs, whether
-its results are used or not; a function that may call itself is compiled when it is first called, one level at a time.
+There is a `Callee` per function, calling device, and devices of its resource arguments. All nodes with effects in a
+body run, whether its results are used or not. A function that may call itself is compiled when it is first
+called.
 
-Where the nodes of a body go is TensorFlow's rule, of which there are two. `PartitionedCall` and
-`StatefulPartitionedCall` call over several devices: arguments and results are with the caller, but a resource is where
-its handle says that it lives, which only the run may know; the placer puts the rest where it asks to be, or must be,
-and has the caller's device before all others where it may choose. Every other call (a function used as an op,
-conditionals and loops that are not lowered, maps, remote calls, gradients) runs as a whole on one device, whatever its
-nodes ask for.
+Nodes of a body go to devices by TensorFlow's two rules:
+- `PartitionedCall` and `StatefulPartitionedCall` run over several devices. Arguments and results are on the caller's
+  device, resources where their handles say, which may be known only at run time. The placer places the rest and
+  prefers the caller's device.
+- All other calls (a function used as an op, If, Case and While that are not lowered, maps, remote calls, gradients)
+  run as a whole on one device, whatever devices their nodes request.
 
-Calls may be nested deeper than Python lets its own calls be, so nothing here recurses along them: bodies are compiled
-from the innermost to the outermost (`_Compilation`), and a call that has ended returns by way of a mailbox. Only what
-may call itself is limited in depth (`MAX_DEPTH`), as it would not end otherwise.
+Calls may be nested deeper than Python's recursion limit. So nothing here recurses: a stack of `_Compilation` compiles
+the innermost body first, and a call returns by a message. Only functions that may call themselves have a limit of
+depth (`MAX_DEPTH`), since such a recursion may never end.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from ...graph.library.calls import calls_functions
 from ..plans.compiler import compile_plans
 from ..plans.levels import Unfoldable
 from ..plans.transfers import is_long
-from .call_kernels import call_kernel, is_deferred_call, size_of_call, undecided
-from .callee import Called, Callee, Homes, Key
+from .call_kernels import call_kernel, is_deferred_call, next_uncompiled, size_of_call
+from .callee import Called, Callee, Key, ResourceDevices
 from .interpretation import interpret
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     from ..plans.plan import Plan
     from .device_actor import DeviceActor
 
-_OF_A_CALL = 2  # instructions that a call is worth: so short functions are nested 32 deep at most
-_OF_A_LONG_KERNEL = 22  # instructions that a product or a sort is worth: three in a row are worth looking at the clock
+_CALL_SIZE = 2  # instructions that a call counts as: with it short functions nest at most 32 deep
+_LONG_KERNEL_SIZE = 22  # instructions that a matrix product or a sort counts as: with three no function is short
 
 
 @dataclass(frozen=True, slots=True)
 class _Compilation:
-    """A function under way to a `Callee`: its body placed, whole and cut, and the calls in it, each with its device."""
+    """A function that is being compiled: its body placed, its partitions, and the calls in it with their devices."""
 
     called: Called
     body: FunctionBody
@@ -65,26 +65,26 @@ class _Compilation:
     calls: list[tuple[NodeProperties, str]]
 
     def needed(self, functions: Functions) -> Called | None:
-        """A function that has to be compiled first, so that it is known which calls are deferred."""
+        """A function that must be compiled first, because `size` and deferred calls of this one depend on it."""
         while self.calls:
-            found = undecided(*self.calls[-1], functions)
-            if found is not None:
-                return found
+            callee = next_uncompiled(*self.calls[-1], functions)
+            if callee is not None:
+                return callee
             self.calls.pop()
         return None
 
     def add_caller(self, error: PartitaError) -> None:
-        """Notes in the error of a function, compiled for the last of the calls, which node calls it."""
+        """Adds the node that calls to the error of the function that was compiled for it, the last of `calls`."""
         kind, device = self.calls[-1]
         node = next(node.name for node in self.graph.op_nodes() if node.properties is kind)
         error.located(node=node, op=kind.op, device=device).inside(self.body.name)
 
 
 class Functions:
-    """What a session's nodes can call, compiled as far as it has been asked for: a `plans.binding.CallResolver`."""
+    """The functions of a session's library and those already compiled: a `plans.binding.CallResolver`."""
 
     def __init__(self, graph: Graph, cluster: Cluster, actors: Mapping[str, DeviceActor], *, soft: bool) -> None:
-        """`graph` has the library; `soft` says whether nodes of functions are placed softly."""
+        """`graph` has the library; `soft` is soft placement for the nodes of functions."""
         self.library = graph.functions
         self._cluster = cluster
         self._actors = actors
@@ -92,40 +92,40 @@ class Functions:
         self._callees: dict[Key, Callee] = {}
 
     def may_call_itself(self, name: str, *, gradient: bool = False) -> bool:
-        """Whether a function, or the one that computes its gradient, can lead to a call of itself."""
+        """Whether a function, or its gradient function, can lead to a call of itself."""
         return self.library.may_call_itself(name, gradient=gradient)
 
     @property
     def has_one_device(self) -> bool:
-        """Whether there is only one place where anything can be."""
+        """Whether all nodes and resources are on the same device."""
         return len(self._actors) == 1
 
     def is_deferred(self, node: NodeProperties, device: str) -> bool:
-        """See `plans.binding.CallResolver`."""
+        """Whether a node that calls functions is a deferred one."""
         return is_deferred_call(node, self, device)
 
     def kernel(self, node: NodeProperties, device: str) -> Kernel | Start:
-        """See `plans.binding.CallResolver`."""
+        """The kernel of a node that calls functions, or what starts it if it is deferred."""
         return call_kernel(node, self, device)
 
     def callee(self, called: Called) -> Callee:
-        """The function, compiled. Raises what `instantiate`, `gradient_function`, `place` and `compile_plans` raise."""
-        return self.find(called) or self._compiled(called)
+        """The compiled function. Raises the errors of instantiation, gradients, placement and compilation."""
+        return self.find_compiled(called) or self._compiled(called)
 
-    def find(self, called: Called) -> Callee | None:
-        """A function that has been compiled, or None."""
+    def find_compiled(self, called: Called) -> Callee | None:
+        """The function if it has been compiled, else None."""
         return self._callees.get(called.key)
 
     def _compiled(self, called: Called) -> Callee:
-        """Compiles a function, and before it those that have to be known for that, the innermost first."""
+        """Compiles a function after those it needs, with a stack in place of recursion."""
         waiting = [self._compilation(called)]
         while True:
-            made, needed = waiting[-1], waiting[-1].needed(self)
+            innermost, needed = waiting[-1], waiting[-1].needed(self)
             try:
                 if needed is not None:
                     waiting.append(self._compilation(needed))
                     continue
-                callee = self._callees[made.called.key] = self._finished(made)
+                callee = self._callees[innermost.called.key] = self._finished(innermost)
             except PartitaError as error:
                 for caller in reversed(waiting if needed is not None else waiting[:-1]):
                     caller.add_caller(error)
@@ -134,35 +134,35 @@ class Functions:
             if not waiting:
                 return callee
 
-    def home(self, value: Any, default: str) -> str:
-        """The device of the resource whose handle a tensor carries; `default` for what lives on no device.
+    def resource_device(self, value: Any, default: str) -> str:
+        """The device of the resource that a handle refers to; `default` if the tensor is no such handle.
 
         Raises InvalidArgumentError for a device that the session, or the task, does not have.
         """
-        found = value.flat[0] if isinstance(value, np.ndarray) and value.size else value
-        if not isinstance(found, ResourceHandle):
+        handle = value.flat[0] if isinstance(value, np.ndarray) and value.size else value
+        if not isinstance(handle, ResourceHandle):
             return default
-        if found.device not in self._actors:
+        if handle.device not in self._actors:
             raise InvalidArgumentError(
-                f"resource {found.name!r} lives on {found.device}, which a function called from {default} cannot "
+                f"resource {handle.name!r} lives on {handle.device}, which a function called from {default} cannot "
                 f"reach: its nodes are on {list(self._actors)}; inline the call"
             )
-        return found.device
+        return handle.device
 
     def device(self, name: str) -> str:
-        """The full name of a device of the session that fits `name`; InvalidArgumentError when there is none."""
-        wanted = parse_full_name(name)
+        """The full name of the session's first device that matches `name`; InvalidArgumentError if none does."""
+        pattern = parse_full_name(name)
         for full in self._actors:
-            if is_specification(wanted, parse_full_name(full)):
+            if is_specification(pattern, parse_full_name(full)):
                 return full
         raise InvalidArgumentError(f"no device {name!r} among {list(self._actors)}")
 
     def _compilation(self, called: Called) -> _Compilation:
-        """A body placed and cut, and the calls in it."""
+        """Places and cuts a body and lists the calls in it."""
         body = body_of(self.library, called.function, gradient=called.gradient)
         try:
             pruned = Pipeline(self._cluster, allow_soft_placement=self._soft).prune_body(body)
-            _settle(pruned.graph, body, called.device, called.homes)
+            _fix_devices(pruned.graph, body, called.device, called.resource_devices)
             placed = pruned.place(default_device=called.device)
             parts = placed.cut().graphs
         except PartitaError as error:
@@ -171,15 +171,15 @@ class Functions:
         calls = [(kind, device) for kind, device in kinds if calls_functions(kind, self.library)]
         return _Compilation(called, body, placed.graph, parts, calls)
 
-    def _finished(self, made: _Compilation) -> Callee:
-        """A body compiled, of which all that has to be known is."""
-        parts, body, called = made.parts, made.body, made.called
+    def _finished(self, compilation: _Compilation) -> Callee:
+        """Compiles a body whose callees are known."""
+        parts, body, called = compilation.parts, compilation.body, compilation.called
         may_call_itself = self.may_call_itself(called.function.name, gradient=called.gradient)
         types = body.argument_types, body.result_types
         try:
             plans = compile_plans([(part, self._actors[name].binder) for name, part in parts.items()], called=True)
         except Unfoldable:
-            uncut = interpret(made.graph, {name: actor.binder for name, actor in self._actors.items()})
+            uncut = interpret(compilation.graph, {name: actor.binder for name, actor in self._actors.items()})
             return Callee(body.name, (), *types, 0, may_call_itself, (uncut, self._actors[called.device]))
         except PartitaError as error:
             raise error.inside(body.name) from error.__cause__
@@ -187,34 +187,34 @@ class Functions:
         return Callee(body.name, work, *types, sum(map(self._size, plans)), may_call_itself)
 
     def _size(self, plan: Plan) -> int:
-        """See `Callee`."""
+        """The number of instructions of a plan as `Callee.size` counts them."""
         size = plan.num_instructions
         for segment in plan.segments:
             for node in segment.origins:
                 kind = plan.properties[node]
                 if is_long(kind.op_def.record):
-                    size += _OF_A_LONG_KERNEL - 1
+                    size += _LONG_KERNEL_SIZE - 1
                 elif calls_functions(kind, self.library):
-                    size += _OF_A_CALL - 1 + size_of_call(kind, self, plan.device)
+                    size += _CALL_SIZE - 1 + size_of_call(kind, self, plan.device)
         return size
 
 
 def body_of(library: FunctionLibrary, function: NameAttrList, *, gradient: bool) -> FunctionBody:
-    """The body of a function, or of the one that computes its gradient; raises as making either does."""
+    """The body of a function, or of its gradient function. Raises the errors of instantiation and of gradients."""
     return (gradient_function if gradient else instantiate_call)(library, function)
 
 
-def _settle(graph: Graph, body: FunctionBody, device: str, homes: Homes | None) -> None:
-    """Gives the nodes of a pruned body the devices that a call from `device` leaves no choice of."""
-    if homes is None:
+def _fix_devices(graph: Graph, body: FunctionBody, device: str, resource_devices: ResourceDevices | None) -> None:
+    """Assigns the arguments and results of a pruned body; requests `device` for all nodes if it has no others."""
+    if resource_devices is None:
         requested = graph.requested_device_indices()
         requested[SINK_ID + 1 :] = graph.intern_device(device)
         graph.request_devices(requested)
         return
-    assigned, resources = graph.assigned_device_indices(), iter(homes)
+    assigned, device_of_next_resource = graph.assigned_device_indices(), iter(resource_devices)
     for node in body.arguments:
-        home = next(resources, device) if node.output_types[0] is DataType.RESOURCE else device
-        assigned[node.id] = graph.intern_device(home)
+        argument_device = next(device_of_next_resource, device) if node.output_types[0] is DataType.RESOURCE else device
+        assigned[node.id] = graph.intern_device(argument_device)
     for node in body.results:
         if node.input_types[0] is not DataType.RESOURCE:
             assigned[node.id] = graph.intern_device(device)

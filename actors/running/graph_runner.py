@@ -1,8 +1,7 @@
-"""Runs a graph once, at once: what folds constants and asks for a value here and there.
+"""Runs a graph at once, without actors or an event loop: for constant folding and for single values.
 
-Flows in: a graph, tensors to feed, names to fetch. Flows out: arrays of the caller's own. Always holds: the graph stays
-as it is; every node runs on one CPU whose state nothing else sees, in the caller's task and thread, without an event
-loop; nothing ever waits, so a tensor that was not sent is an error.
+All nodes run on one CPU whose state nothing else uses, in the caller's thread, by the reference executor. The graph is
+not changed. A receive whose tensor was not sent is an error, because nothing runs that could send it later.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ _INCARNATION = 1
 
 
 class SimpleRendezvous:
-    """Where a runner meets its graph: tensors by the edge name of their key, each sent once and there for all."""
+    """A rendezvous without waiting: tensors by the edge name of their key, sent once, received any number of times."""
 
     def __init__(self) -> None:
         self._table: dict[str, Any] = {}  # Any: tensors of any type
 
     def send(self, key: str, value: Any) -> None:
-        """Hands over a tensor; InternalError for a dead one, and for a second one of that name."""
+        """Stores a tensor; InternalError for a dead one, and for a second one of the same name."""
         if value is DEAD:
             raise InternalError("Send of a dead tensor")
         name = edge_of(key)
@@ -48,7 +47,7 @@ class SimpleRendezvous:
         self._table[name] = value
 
     def recv(self, key: str) -> Any:
-        """The tensor that was sent; InternalError when there is none."""
+        """The tensor that was sent; InternalError if there is none."""
         name = edge_of(key)
         if name not in self._table:
             raise InternalError(f"Did not find key {key}")
@@ -56,7 +55,7 @@ class SimpleRendezvous:
 
 
 class _Run(Reference):
-    """A run of the reference executor that meets its client."""
+    """A run of the reference executor with a `SimpleRendezvous` for feeds and fetches."""
 
     def __init__(self, part: Interpretation, rendezvous: SimpleRendezvous) -> None:
         super().__init__([part], ())
@@ -66,21 +65,21 @@ class _Run(Reference):
         self._rendezvous.send(key, read(value))
 
     def _receive(self, token: Token, part: Interpretation) -> None:
-        self._hand_over(token, self._rendezvous.recv(part.key(token.node, token.frame.name, token.iteration)))
+        self._deliver(token, self._rendezvous.recv(part.key(token.node, token.frame.name, token.iteration)))
 
 
 class GraphRunner:
-    """Runs graphs, one after the other, on a CPU of its own. Variables live as long as the runner."""
+    """Runs graphs one after the other. Variables keep their values as long as the runner exists."""
 
     def __init__(self, seed: int = 0) -> None:
-        """`seed` is that of random ops which have none."""
+        """`seed` seeds random ops whose seed attrs are zero."""
         self._binder = Binder(_DEVICE, DeviceState(seed))
 
     def run(self, graph: Graph, feeds: Feeds | None, fetches: Sequence[str]) -> list[Array]:
-        """The values of `fetches`, in order, when `feeds` take the place of what the graph computes.
+        """The values of `fetches`, in order; `feeds` replace tensors of the graph.
 
-        Raises InvalidArgumentError or NotFoundError for names, and without any fetch; InternalError for a fetch that is
-        dead or asked for by two spellings, and for a tensor fed twice; the error of a node that fails.
+        Raises InvalidArgumentError or NotFoundError for bad names, and without fetches; InternalError for a dead fetch,
+        one fetched under two spellings, and a tensor fed twice; the error of a node that fails.
         """
         requested = graph.copy()
         requested.assign_devices(np.full(requested.num_node_ids, requested.intern_device(_DEVICE)))

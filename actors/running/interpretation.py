@@ -1,7 +1,6 @@
-"""A graph as the tagged-frame interpreter reads it: who consumes what, initial counts, how each node computes.
+"""A graph prepared for the reference executor: consumers, initial counts of inputs, and a kernel for each node.
 
-Flows in: a placed graph, cut or not, and the kernels of its devices. Flows out: an `Interpretation`, shared by all
-steps. Always holds: nothing in it belongs to a step; nodes are numbered as in `Columns`.
+It is made once for a placed graph, cut or not, and shared by all steps. Nodes are numbered as in `Columns`.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ if TYPE_CHECKING:
 
 
 class Interpretation:
-    """See the module."""
+    """A placed graph with what the reference executor looks up at run time."""
 
     def __init__(self, graph: Graph, binders: Mapping[str, Binder]) -> None:
-        """Binds each node to a kernel of its device; ops without one are noted in the device's binder."""
+        """Binds each node to a kernel of its device. The binder notes ops without one; `interpret` raises for them."""
         columns = columns_of(graph)
         self.devices = [graph.assigned_device(node) for node in columns.ids]
         self.names, self.properties = columns.names, list(map(graph.node_properties, columns.ids))
@@ -66,42 +65,42 @@ class Interpretation:
         self._kernels = [self._kernel(node, binders[device]) for node, device in enumerate(self.devices)]
 
     def num_inputs(self, node: int) -> int:
-        """Number of data inputs of a node."""
+        """Number of data inputs; control inputs do not count."""
         return len(self.properties[node].input_types)
 
     def num_outputs(self, node: int) -> int:
-        """Number of outputs of a node."""
+        """Number of data outputs."""
         return len(self.properties[node].output_types)
 
     def frame_name(self, enter: int) -> str:
-        """The frame name that an Enter declares."""
+        """The attr `frame_name` of an Enter."""
         name: bytes = self.properties[enter].attrs["frame_name"]
         return name.decode()
 
     def parallel_iterations(self, enter: int) -> int:
-        """How many iterations of its frame an Enter allows at a time."""
+        """How many iterations of its frame may run at a time: an attr of an Enter."""
         return int(self.properties[enter].attrs["parallel_iterations"])
 
     def is_constant_enter(self, enter: int) -> bool:
-        """Whether the value of an Enter goes to every iteration."""
+        """Whether an Enter gives its value to every iteration of its frame."""
         return bool(self.properties[enter].attrs["is_constant"])
 
     def key(self, node: int, frame_name: str, iteration: int) -> str:
-        """The key of a transfer in one iteration; frames go by name here, both ends find the same one."""
+        """The key of a Send or Recv in one iteration, with the name of the frame, which both ends can compute."""
         stem = self._stems.get(node)
         if stem is None:
             stem = self._stems[node] = stem_of(transfer_of(self.properties[node]))
         return stem + frame_text(frame_name or 0, iteration)
 
     def read(self, node: int, port: int, value: Any) -> Any:
-        """What a node gets for an input: the array of a variable where it does not ask for a reference.
+        """The value that a node gets for an input: for a variable its array, unless the input is a reference.
 
         Raises FailedPreconditionError for an uninitialised variable.
         """
         return value if is_ref(self.properties[node].input_types[port]) else form.read(value)
 
     def outputs(self, node: int, inputs: list[Any]) -> list[Any]:
-        """The outputs of a live node from its inputs; absent inputs of a Merge are None."""
+        """Computes the outputs of a live node; missing inputs of a Merge are None."""
         if self.roles[node] is Role.MERGE:
             port = next(port for port, value in enumerate(inputs) if value is not None)
             return [self.read(node, port, inputs[port]), np.int32(port)]
@@ -114,7 +113,7 @@ class Interpretation:
         return list(result) if count else []
 
     def start(self, node: int, call: PendingCall, *inputs: Any) -> None:
-        """Starts a live node whose outputs come later (`deferred` has those)."""
+        """Starts a live node of `deferred`, whose outputs come later."""
         self._kernels[node](call, *[self.read(node, port, value) for port, value in enumerate(inputs)])
 
     def _kernel(self, node: int, binder: Binder) -> Kernel:
@@ -132,12 +131,12 @@ class Interpretation:
 
 
 def interpret(graph: Graph, binders: Mapping[str, Binder]) -> Interpretation:
-    """The interpretation of a graph with loops; UnimplementedError for ops without kernel, the errors of bad loops."""
+    """Prepares a graph with loops. Raises UnimplementedError for ops without kernel, and the errors of bad loops."""
     build_control_flow_info(graph)  # for its errors
-    made = Interpretation(graph, binders)
+    interpretation = Interpretation(graph, binders)
     check_complete(binders.values())
-    return made
+    return interpretation
 
 
 def _nothing() -> None:
-    """The kernel of nodes that only order others; transfers and arguments never call it."""
+    """The kernel of NoOp and other nodes without outputs; Send, Recv, _Arg and _Retval never call it."""

@@ -1,11 +1,10 @@
-"""A graph with unusual loops under way: interpreted by one actor, uncut, whatever devices its nodes are on.
+"""A part that the reference executor runs: a whole uncut graph, for loops that cannot be compiled.
 
-Flows in: an `Interpretation`, feeds, the step it belongs to. Flows out: results by index. Always holds: each node
-computes with the kernel, and the state, of its own device; nodes whose outputs come later are waited for while others
-go on; the event loop has its turn when the budget is used up, and a step that has failed goes no further.
+One actor interprets all nodes, but each computes with the kernel and the state of its own device. While deferred nodes
+run, others go on; other tasks run when the time budget is used up; a step that has failed goes no further.
 
-    RUNNING --nothing is ready, calls are under way--> WAITING --the outputs of one are there--> RUNNING
-       `----nothing is ready, and no call is under way--> ended
+    RUNNING --no node is ready, deferred nodes run--> WAITING --the outputs of one arrive--> RUNNING
+       `----no node is ready, no deferred node runs--> ended
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import PartitaError
 from ..plans.instructions import DEAD, read
-from .messages import GoOn, Work
-from .pending import PendingCall, Place, called_from
+from .messages import Continue, Work
+from .pending import PendingCall, Place, add_call_chain
 from .reference import Reference
 
 if TYPE_CHECKING:
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
     from .interpretation import Interpretation
     from .step import Step
 
-_NODES_BETWEEN_LOOKS = 20  # at the clock: some 100 us
+_NODES_BETWEEN_LOOKS = 20  # at the clock: about 100 us
 
 Values = Sequence[Any]  # tensors of any type
 
 
 class InterpretedPart(Reference):
-    """See the module. It stands in a step where the `Part`s of a compiled graph would."""
+    """One run of a graph in a step, in place of the `Part`s of a compiled graph."""
 
     def __init__(
         self,
@@ -46,7 +45,7 @@ class InterpretedPart(Reference):
         call: PendingCall | None = None,
         function: str = "",
     ) -> None:
-        """`depth` is that of a `Part`; `call` called the function that the graph is the body of, if it is one."""
+        """`depth`, `call` and `function` are as in `Part`."""
         super().__init__([graph], feeds)
         self.step = step
         self.actor = actor
@@ -56,59 +55,59 @@ class InterpretedPart(Reference):
         self.frame = ""
         self._ended = ended
         self._is_running = False
-        self._calls: dict[int, Token] = {}  # the nodes that made those under way
+        self._calls: dict[int, Token] = {}  # deferred nodes that run, by number
         self._num_calls = 0
 
     def start(self, frame: str = "") -> None:
-        """Begins to interpret."""
+        """Begins to interpret; `frame` is the suffix of the keys of the calls."""
         self.frame = frame
-        self._go_on()
+        self._continue()
 
     def result(self, index: int) -> Any:
-        """What the graph has computed as result `index`; DEAD if nothing."""
+        """Result number `index`; DEAD if no node has computed it."""
         return read(self.results.get(index, DEAD))
 
     def place_of(self, number: int) -> Place:
-        """Where call number `number` is made."""
+        """Name, op and device of a deferred node that runs."""
         node, graph = self._calls[number].node, self.parts[0]
         return Place(graph.names[node], graph.properties[node].op, graph.devices[node])
 
     def arrive(self, number: int, outputs: Values) -> None:
-        """The outputs of a call are there."""
+        """Passes the outputs of a deferred node on, and continues if no turn is posted."""
         self._propagate(self._calls.pop(number), list(outputs))
         if not self._is_running:
-            self._go_on()
+            self._continue()
 
     @property
     def trace(self) -> None:
-        """What is interpreted is not traced."""
+        """None: interpreted graphs are not traced."""
         return None
 
-    # What an actor asks of those whose work it does in turns
+    # The protocol `messages.Owner`
 
     @property
     def is_ended(self) -> bool:
-        """Whether the step has failed, so that nobody wants the results any more."""
+        """Whether the step has failed."""
         return self.step.error is not None
 
     @property
     def op(self) -> str:
-        """The op to which an exception is put down that comes from no kernel of the graph."""
+        """The op that an exception names which no kernel of the graph has raised."""
         return "interpreted graph" if self.call is None else self.call.op
 
     def done(self) -> None:
-        """Nothing is ready."""
+        """Called when no node is ready; ends the part unless deferred nodes run."""
         self._is_running = False
         if not self._calls:
             self._ended(self)
 
     def fail(self, error: PartitaError) -> None:
-        """A node has failed, and the step with it."""
-        self.step.fail(called_from(self.call, self.function, error))
+        """Fails the step with the error of a node, to which the calls that led here are added."""
+        self.step.fail(add_call_chain(self.call, self.function, error))
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         self._is_running = True
-        self.actor.post(GoOn(self, self._work()))
+        self.actor.post(Continue(self, self._work()))
 
     def _work(self) -> Work:
         end = self.actor.deadline()
@@ -129,7 +128,7 @@ class InterpretedPart(Reference):
 
 
 def start_interpreted(step: Step, graph: Interpretation, actor: DeviceActor, feeds: list[object]) -> InterpretedPart:
-    """Starts to interpret an uncut graph on one actor; the part that knows the results when the step is done."""
+    """Starts a step that interprets an uncut graph on one actor; the part has the results when the step is done."""
     part = InterpretedPart(step, graph, actor, feeds, step.part_ended)
     step.begin(1)
     part.start()

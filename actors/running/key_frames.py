@@ -1,6 +1,7 @@
-"""What the keys of a loop or a call under way end with, so that its messages meet no others.
+"""The frame in the keys of a running loop or call, which keeps its messages apart from all others.
 
-Plans spell the rest of a key; a frame is a number that all devices find on their own, and an iteration.
+A plan has the stem of a key. At run time a frame id, which every device computes from the same text, and an iteration
+are appended.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from typing import Any
 
 
 def frame_id(instance: str) -> int:
-    """The number of a loop or call that is under way, the same on all devices: what its keys have as their frame."""
+    """The 64-bit frame id of a running loop or call, from the text that names it on all devices."""
     return int.from_bytes(blake2b(instance.encode(), digest_size=8).digest(), "big")
 
 
-def send_in(send: Callable[..., None], frame: str, key: str, value: Any, is_dead: bool = False) -> None:
-    """Sends by a key that lacks the frame."""
+def send_in_frame(send: Callable[..., None], frame: str, key: str, value: Any, is_dead: bool = False) -> None:
+    """Sends under the key with the suffix `frame`."""
     send(key + frame, value, is_dead)

@@ -1,11 +1,11 @@
-"""What is learnt of a plan while it runs: where to look at the clock, what is worth a thread, what may reuse a buffer.
+"""What steps learn about a plan: where to look at the clock, which kernels need a thread, which may reuse buffers.
 
-All instructions of a segment begin in chunks of a fixed size. One that takes longer than half the budget of the event
-loop is halved, and again, until it is short or a single kernel; a kernel that is slow alone runs in a worker thread.
-Steps that are under way keep the chunks they have. The machine may be busy, so once is no proof:
+The instructions of a segment start out in chunks of a fixed size. A chunk that takes longer than half the time budget
+is halved, again and again, until it is short enough or a single kernel; a single slow kernel moves to a worker thread.
+Steps that are running keep the chunks they started with. One slow run may be due to a busy machine, so it takes two:
 
-    fast --took too long--> SLOW ONCE --again, or very long at once--> halved, or slow (a single kernel)
-      ^------------------------|--in time                              slow --fast enough again--> fast
+    FAST --took too long--> SLOW ONCE --too long again, or ten times the limit--> halved, or SLOW (a single kernel)
+      ^-------------------------|--in time                                        SLOW --fast enough--> FAST
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from .reuse import reusing
 if TYPE_CHECKING:
     from ..plans.plan import Chunk, Plan, Segment
 
-_FAST_AGAIN = 0.75  # of the limit: below, a kernel that was slow once, on a busy machine perhaps, leaves its thread
+_FAST_AGAIN = 0.75  # of the limit: a kernel that takes less than this leaves its thread
 _WORTH_NOTICE_S = 1e-4
-_WORTH_REUSE_S = 5e-6  # an instruction that takes so long makes results that are not tiny
-_VERY_LONG = 10  # times a limit: no accident
+_WORTH_REUSE_S = 5e-6  # a slower instruction has large results, which are worth reusing buffers for
+_VERY_LONG = 10  # times the limit: no accident of a busy machine
 
 
 class Limits(NamedTuple):
@@ -34,16 +34,15 @@ class Limits(NamedTuple):
 
     @property
     def notice_s(self) -> float:
-        """From here on `learn` may have something to do."""
+        """Chunks that took less teach nothing: `learn` need not be called, except for chunks that were slow once."""
         return min(_WORTH_NOTICE_S, *self)
 
 
 def learn(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, took_s: float, limits: Limits) -> None:
-    """Takes note of how long a chunk took.
+    """Draws the conclusions from how long one chunk took, as the states above say.
 
-    One whose instructions take long reuses buffers from now on; one that takes long itself twice running, or very
-    long, is halved; a single kernel is marked or unmarked as slow. What a loop runs again and again cannot be very
-    long by accident once in a while: that is the machine.
+    Chunks with slow instructions also begin to reuse buffers. In the body of a loop a single very slow run counts as
+    slow once only: among so many runs one is very slow by accident now and then.
     """
     chunk = chunks[number]
     if took_s > min(_WORTH_REUSE_S, limits.thread_s) * len(chunk) and id(chunk) not in segment.reusing:
@@ -64,7 +63,7 @@ def learn(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int, 
 
 
 def _reuse_buffers(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], number: int) -> None:
-    """Lets the instructions of a chunk that can write into a dying input do so."""
+    """Replaces instructions of a chunk by ones that write into the buffer of an input which nothing reads later."""
     begin = sum(map(len, chunks[:number]))
     for position, instruction in enumerate(chunks[number]):
         function = into(plan.properties[segment.origins[begin + position]])
@@ -73,7 +72,7 @@ def _reuse_buffers(plan: Plan, segment: Segment, chunks: tuple[Chunk, ...], numb
 
 
 def _may_run_in_thread(plan: Plan, node: int) -> bool:
-    """Whether a node only computes: not if it sends, or reads or writes what other nodes may write."""
+    """Whether a node only computes, or waits for files: others may share state with nodes that run at the same time."""
     properties = plan.properties[node]
     if properties.op_def.record.waits_for_files:
         return True
@@ -83,7 +82,7 @@ def _may_run_in_thread(plan: Plan, node: int) -> bool:
 
 
 def _split(segment: Segment, chunk: Chunk) -> None:
-    """Halves a chunk for later steps; steps that are under way keep the chunks they have."""
+    """Halves a chunk, for steps that start later."""
     middle = len(chunk) // 2
     if middle:
         halves = chunk[:middle], chunk[middle:]

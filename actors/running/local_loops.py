@@ -1,7 +1,6 @@
-"""Runs a loop that one device has to itself: no messages, no bookkeeping, just the instructions over and over.
+"""Runs a loop whose nodes are all on one device: its instructions over and over, without messages or per-frame state.
 
-The event loop gets its turn between two iterations once the budget is used up. Slots are those of an iteration, which
-the next one finds as they were left.
+All iterations share one list of slots. Other tasks may run between two iterations once the time budget is used up.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ if TYPE_CHECKING:
 _ITERATIONS_BETWEEN_LOOKS = 16  # at the clock
 
 Deadline = Callable[[], float]
-"""when the event loop is to have its turn, on the clock of `perf_counter`"""
+"""when other tasks must run next, in seconds on the clock of `perf_counter`"""
 
 
 def run_local_loop(
     loop: LocalLoop, inputs: Sequence[Any], deadline: Deadline, trace: list[Record] | None
 ) -> Generator[None, None, list[Any]]:
-    """Runs a loop and returns what leaves it; yields when it is time for others. Raises located errors.
+    """Runs a loop and returns the values of its exits; yields when other tasks must run. Raises located errors.
 
-    `trace` is what a traced step records in.
+    A traced step appends its records to `trace`.
     """
     slots = loop.plan.template.copy()
     slots[TRACE_SLOT] = trace
     for slot, value in zip(loop.arguments, inputs, strict=True):
         slots[slot] = value
-    _count(loop, slots, 0)
+    _store_merge_inputs(loop, slots, 0)
     variables, next_values = loop.arguments[: len(loop.next_values)], loop.next_values
-    end, done = deadline(), 0
+    end, iteration = deadline(), 0
     while True:
-        # A call of a generator would cost more than most stretches: these two loops are the same, written out.
+        # The same loop twice: a generator for both would cost more than most stretches take.
         for stretch in loop.condition:
             if isinstance(stretch, Segment):
                 _run(loop, stretch, slots)
@@ -56,16 +55,16 @@ def run_local_loop(
                 yield from _run_inner(stretch, slots, deadline)
         for slot, value in zip(variables, [slots[i] for i in next_values], strict=True):
             slots[slot] = value
-        if not done:
-            _count(loop, slots, 1)
-        done += 1
-        if not done % _ITERATIONS_BETWEEN_LOOKS and perf_counter() > end:
+        if not iteration:
+            _store_merge_inputs(loop, slots, 1)
+        iteration += 1
+        if not iteration % _ITERATIONS_BETWEEN_LOOKS and perf_counter() > end:
             yield
             end = deadline()
 
 
 def _run_inner(inner: Inner, slots: Slots, deadline: Deadline) -> Generator[None, None, None]:
-    """Runs a loop in a loop once."""
+    """Runs an inner loop; a dead input makes all its outputs dead."""
     if any(slots[i] is DEAD for i in inner.watched):
         values: Sequence[Any] = [DEAD] * len(inner.outputs)
     else:
@@ -74,15 +73,16 @@ def _run_inner(inner: Inner, slots: Slots, deadline: Deadline) -> Generator[None
         slots[slot] = value
 
 
-def _count(loop: LocalLoop, slots: Slots, taken: int) -> None:
+def _store_merge_inputs(loop: LocalLoop, slots: Slots, index: int) -> None:
+    """Stores the second output of each Merge: 0, the Enter, in the first iteration, later 1, the NextIteration."""
     for slot in loop.counted:
-        slots[slot] = np.int32(taken)
+        slots[slot] = np.int32(index)
 
 
 def _run(loop: LocalLoop, segment: Segment, slots: Slots) -> None:
     rest = iter(segment.chunks[0])
     try:
         run_instructions(rest, slots)
-    except Exception as error:  # noqa: BLE001 - a kernel may raise anything; the caller learns where
+    except Exception as error:  # noqa: BLE001 - a kernel may raise anything; the error is located
         located = loop.plan.locate_error(segment, len(segment.origins) - length_hint(rest) - 1, error)
         raise located from located.__cause__

@@ -1,7 +1,7 @@
-"""MapDefun: a function called with every row of its arguments, the results stacked.
+"""MapDefun: calls a function on every row of its arguments and stacks the results.
 
-A map of a short function runs in turns on its device; of any other so many calls are under way at a time. What a call
-gives has to have the shape that the node promises for it.
+A short function is called row by row on its device; of any other function 64 calls run at a time. Results must have
+the shapes that the node's attr `output_shapes` promises.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from .pending import PendingCall
 
 Values = Sequence[Any]  # tensors of any type
-_AT_ONCE = 64  # rows whose calls are under way
+_MAX_RUNNING_CALLS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class MapKernel:
-    """Calls a function with each slice, along axis 0, of the first `num_arguments` inputs and with the others whole.
+    """Calls a function on each row, along axis 0, of the first `num_arguments` inputs and on the whole other inputs.
 
-    `promised` are shape and type of what a call gives for each output.
+    `promised` has shape and type of each result of one call.
     """
 
     callee: Callable[[Values], Callee]
@@ -39,28 +39,28 @@ class MapKernel:
     promised: Sequence[tuple[Shape, DataType]]
 
     def start(self, call: PendingCall, *inputs: Any) -> None:
-        """Begins with the first slices."""
+        """Starts the deferred node."""
         callee = self.callee(inputs)
-        size, slices = self._slices(inputs)
+        num_rows, rows = self._rows(inputs)
         if callee.is_short:
-            call.part.actor.go_on(call, self._turns(callee, slices, call.part.actor.deadline))
+            call.part.actor.continue_work(call, self._turns(callee, rows, call.part.actor.deadline))
         else:
-            _LongMap(call, callee, size, slices, self.stacked).start()
+            _LongMap(call, callee, num_rows, rows, self.stacked).start()
 
     def _turns(
-        self, callee: Callee, slices: Iterator[Values], deadline: Callable[[], float]
+        self, callee: Callee, rows: Iterator[Values], deadline: Callable[[], float]
     ) -> Generator[None, None, Values]:
-        """Calls a short function for one slice after the other; yields when it is time for others."""
-        end, rows = deadline(), []
-        for arguments in slices:
-            rows.append(callee.run(*arguments))
+        """Calls a short function on one row after the other; yields when other tasks must run."""
+        end, results = deadline(), []
+        for arguments in rows:
+            results.append(callee.run(*arguments))
             if perf_counter() > end:
                 yield
                 end = deadline()
-        return self.stacked(rows)
+        return self.stacked(results)
 
-    def _slices(self, inputs: Values) -> tuple[int, Iterator[Values]]:
-        """How many slices there are, and the arguments that each is called with."""
+    def _rows(self, inputs: Values) -> tuple[int, Iterator[Values]]:
+        """The number of rows, and the arguments of the call for each."""
         mapped, captured = inputs[: self.num_arguments], inputs[self.num_arguments :]
         sizes = {np.shape(value)[0] if np.ndim(value) else -1 for value in mapped}
         if len(sizes) != 1 or -1 in sizes:
@@ -68,10 +68,10 @@ class MapKernel:
         (size,) = sizes
         return size, ([*(value[row] for value in mapped), *captured] for row in range(size))
 
-    def stacked(self, rows: Sequence[Values]) -> list[Any]:
-        """The results of all slices, each output stacked."""
-        if rows:
-            return [self._output(shape, [row[k] for row in rows]) for k, (shape, _) in enumerate(self.promised)]
+    def stacked(self, results: Sequence[Values]) -> list[Any]:
+        """The outputs: the results of all rows, stacked. Raises for results of other shapes than promised."""
+        if results:
+            return [self._output(shape, [row[k] for row in results]) for k, (shape, _) in enumerate(self.promised)]
         for number, (shape, _) in enumerate(self.promised):
             if shape is None or None in shape:
                 raise InternalError(f"Missing {number}-th output: there is no row, and its shape is not fully known")
@@ -79,9 +79,9 @@ class MapKernel:
 
     def _output(self, promised: Shape, rows: list[Any]) -> Any:
         for row in rows:
-            found = np.shape(row)
-            if not fits(found, promised):
-                expected, actual = shape_text(promised), shape_text(found)
+            shape = np.shape(row)
+            if not fits(shape, promised):
+                expected, actual = shape_text(promised), shape_text(shape)
                 raise InvalidArgumentError(
                     f"Mismatch in function retval shape, {actual}, and expected output shape, {expected}."
                 )
@@ -89,7 +89,7 @@ class MapKernel:
 
 
 def promised_by(node: NodeProperties) -> list[tuple[Shape, DataType]]:
-    """Shape and type of what a call gives for each output; InvalidArgumentError if the node does not say all."""
+    """Shape and type of each result of one call; InvalidArgumentError unless there is a shape for each output."""
     shapes, types = node.attrs["output_shapes"], node.output_types
     if len(shapes) != len(types):
         raise InvalidArgumentError(
@@ -99,40 +99,40 @@ def promised_by(node: NodeProperties) -> list[tuple[Shape, DataType]]:
 
 
 class _LongMap:
-    """A map whose function takes several turns: so many calls at a time, each that ends making room for the next."""
+    """A map of a function that is not short: the end of each call starts the call for the next row."""
 
-    __slots__ = ("_call", "_callee", "_found", "_left", "_slices", "_stacked")
+    __slots__ = ("_call", "_callee", "_num_missing", "_results", "_rows", "_stacked")
 
     def __init__(
         self,
         call: PendingCall,
         callee: Callee,
-        size: int,
-        slices: Iterator[Values],
+        num_rows: int,
+        rows: Iterator[Values],
         stacked: Callable[[Sequence[Values]], Values],
     ) -> None:
         self._call = call
         self._callee = callee
-        self._found: list[Values] = [()] * size
-        self._left = size
-        self._slices = enumerate(slices)
+        self._results: list[Values] = [()] * num_rows
+        self._num_missing = num_rows
+        self._rows = enumerate(rows)
         self._stacked = stacked
 
     def start(self) -> None:
-        """Begins with the first slices."""
-        if not self._left:
+        """Starts the calls for the first rows."""
+        if not self._num_missing:
             self._call.done(*self._stacked([]))
-        for _ in range(min(_AT_ONCE, self._left)):
+        for _ in range(min(_MAX_RUNNING_CALLS, self._num_missing)):
             self._next()
 
     def _next(self) -> None:
-        number, arguments = next(self._slices)
+        number, arguments = next(self._rows)
         self._callee.start(self._call, arguments, partial(self._keep, number), f":{number}")
 
     def _keep(self, number: int, results: Values) -> None:
-        self._found[number] = results
-        self._left -= 1
-        if not self._left:
-            self._call.done(*self._stacked(self._found))
-        elif self._left >= _AT_ONCE:
+        self._results[number] = results
+        self._num_missing -= 1
+        if not self._num_missing:
+            self._call.done(*self._stacked(self._results))
+        elif self._num_missing >= _MAX_RUNNING_CALLS:
             self._next()

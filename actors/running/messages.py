@@ -1,7 +1,6 @@
-"""What an actor can be told: a closed set of messages.
+"""The messages that a device actor gets in its mailbox.
 
-Flows in: whoever starts a step, or delivers what a segment was waiting for, posts messages. Flows out: the actor's
-work, in the order of posting. Always holds: a message never changes; posting never blocks and never fails.
+Messages do not change after they were posted. Posting never blocks and never fails.
 """
 
 from __future__ import annotations
@@ -16,25 +15,25 @@ if TYPE_CHECKING:
     from .step import Step
 
 Work: TypeAlias = "Generator[None, None, Sequence[Any]]"
-"""what takes several turns: it yields between them, and returns outputs, tensors of any type"""
+"""work of several turns: it yields when other tasks must run, and returns outputs, tensors of any type"""
 
 
 class Run(Protocol):
-    """A plan under way on one device, as its actor sees it."""
+    """What an actor needs of a `Part`."""
 
     step: Step
     plan: Plan
     slots: Slots
 
     def finished(self, segment: int) -> None:
-        """A segment has run to its end."""
+        """All chunks of a segment have run."""
 
     def fail(self, error: PartitaError) -> None:
-        """An instruction has failed, and the step with it."""
+        """Fails the step with the error of an instruction."""
 
 
-class Worker(Protocol):
-    """Whose work an actor does in turns: a call, or an interpreted graph."""
+class Owner(Protocol):
+    """Who gets the outputs of `Work`: a deferred node, or an interpreted graph."""
 
     @property
     def step(self) -> Step:
@@ -42,30 +41,31 @@ class Worker(Protocol):
 
     @property
     def op(self) -> str:
-        """The op to which an exception of the work is put down."""
+        """The op that the message of an exception names."""
 
     @property
     def is_ended(self) -> bool:
-        """Whether nobody wants the outputs any more."""
+        """Whether the outputs are no longer needed; then the work is closed."""
 
     def done(self, *outputs: Any) -> None:
-        """The outputs are there."""
+        """Takes the outputs."""
 
     def fail(self, error: PartitaError) -> None:
-        """The work has failed, and the step with it."""
+        """Fails the step."""
 
 
 class Results(Protocol):
-    """What a call of a function gives."""
+    """The results of a call of a function."""
 
-    def hand_over(self) -> None:
-        """Gives the results to whoever waits for them."""
+    def deliver(self) -> None:
+        """Passes the results on to the node that called."""
 
 
 class RunSegment(NamedTuple):
-    """Everything that a segment of a step waits for is there: run it, from chunk number `next_chunk` of `chunks` on.
+    """Run a segment whose inputs have arrived, from chunk number `next_chunk` on.
 
-    `chunks` is None until the segment has been begun; then it is what the segment was cut into at that moment.
+    `chunks` is None for a segment that has not begun, later the chunks it had when it began: other steps may halve
+    the chunks of the plan meanwhile.
     """
 
     part: Run
@@ -74,32 +74,32 @@ class RunSegment(NamedTuple):
     chunks: tuple[Chunk, ...] | None = None
 
 
-class GoOn(NamedTuple):
-    """What a device does by itself is to be begun, or had to stop because the budget was used up: go on with it."""
+class Continue(NamedTuple):
+    """Begin work of several turns, or continue it after the time budget was used up."""
 
-    worker: Worker
+    owner: Owner
     work: Work
 
 
 class Begin(NamedTuple):
-    """Begin the call that waits for it in a step: of several the latest one.
+    """Start the latest of the calls that wait in `Step.call_starts` of this actor.
 
-    So calls are worked off as a stack, and a tree of calls never has more of them under way than it is deep and wide,
-    while other steps have their turn in between.
+    Calls are thus started as from a stack: a tree of calls has at most depth times width of them running, while other
+    steps have their turns in between.
     """
 
     step: Step
 
 
 class Return(NamedTuple):
-    """A function has ended: hand what it computed over to the call. Calls inside calls return one after the other."""
+    """A function has ended: deliver its results to the call. By message, so that deep nesting does not recurse."""
 
-    call: Worker
+    call: Owner
     results: Results
 
 
 class Shutdown(NamedTuple):
-    """The session is over: finish what was posted before, and end."""
+    """End after the messages that were posted before this one."""
 
 
-Message = RunSegment | GoOn | Begin | Return | Shutdown
+Message = RunSegment | Continue | Begin | Return | Shutdown

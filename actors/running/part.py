@@ -1,8 +1,14 @@
-"""One plan under way on one device: its slots, and what each of its segments still waits for.
+"""A part: one run of one plan on one device, with its slots and with what each segment still waits for.
 
-start --> the segment that waits for nothing is posted to the actor, receives are asked for
-a message or the outputs of a deferred node arrive --> into their slots; segments that waited for them are posted
-a segment has run --> segments that waited for it are posted; after the last one the part has ended
+    start                              post the segment that waits for nothing; register all receives
+    a tensor arrives at the rendezvous -> store it in its slots; count down the segments that wait for it
+    a deferred node has its outputs    -> the same
+    a segment has run                  -> count down the segments that wait for it; after the last one the part ends
+
+A segment whose count reaches zero is posted to the actor. For example, on a device that computes y = a + recv(b):
+
+    segment 0: a = ...        waits 0      posted by start
+    segment 1: y = a + b      waits 2      posted when segment 0 has run and b has arrived, whichever comes last
 """
 
 from __future__ import annotations
@@ -21,7 +27,7 @@ from .distributed_loops import LoopRun
 from .executor import fresh_slots
 from .local_loops import run_local_loop
 from .messages import RunSegment
-from .pending import PendingCall, Place, called_from
+from .pending import PendingCall, Place, add_call_chain
 
 if TYPE_CHECKING:
     from ...devices.kernels.registry import Start
@@ -31,16 +37,16 @@ if TYPE_CHECKING:
     from .device_actor import DeviceActor
     from .step import Step
 
-_new_tuple: Callable[..., RunSegment] = tuple.__new__  # half the price of calling the NamedTuple
+_new_tuple: Callable[..., RunSegment] = tuple.__new__  # half the time of calling the NamedTuple
 
 
 class Part:
-    """One plan under way on one device: the slots, and how many things each segment still waits for.
+    """One run of one plan on one device.
 
-    A step has one per device, one for every loop that devices run together, which is started again for each iteration,
-    and those of the functions it calls, `depth` calls deep: `call` is what called the function of that name, None in
-    the graph itself. `frame` is what the keys of its messages end with, "" for those of the graph itself. `ended` is
-    called once all segments have run.
+    A step has a part for each device, for each device and loop that several devices run together (started again for
+    each iteration), and for each device and call of a function that is not short. `call` is the deferred node that
+    called `function`; they are None and "" in the graph itself. `depth` counts the recursive calls around. `frame` is
+    the suffix of the keys of its messages, "" in the graph itself. `ended` is called once all segments have run.
     """
 
     __slots__ = (
@@ -83,9 +89,9 @@ class Part:
         self._ended = ended
 
     def start(self, slots: Slots, frame: str = "", *, ahead: bool = False) -> None:
-        """Begins with the segment that waits for nothing and asks for everything the others wait for.
+        """Posts the first segment and registers all receives. A part that has ended may be started again.
 
-        A part that has ended may be started again. What has just been served may begin `ahead` of other mail.
+        With `ahead` the first segment goes to the front of the mailbox; only for code that an actor runs.
         """
         plan = self.plan
         self.slots = slots
@@ -93,7 +99,7 @@ class Part:
         self._pending = self._waits.copy()
         self._unfinished = len(self._pending)
         if plan.deferred:
-            slots[PART_SLOT] = ref(self)  # a strong one would make a circle
+            slots[PART_SLOT] = ref(self)  # a strong reference would be a cycle: tensors would wait for the collector
         if not plan.segments[0].chunks:
             self.finished(0)
         elif not ahead:
@@ -103,7 +109,7 @@ class Part:
         receive, arrived = self.step.rendezvous.recv_callback, self._arrived
         if plan.doubtful:
             for number, arrival in enumerate(plan.arrivals):
-                receive(arrival.key + frame, partial(self._arrived_from_elsewhere, number, arrival))
+                receive(arrival.key + frame, partial(self._check_arrived, number, arrival))
             return
         for arrival in plan.arrivals:
             receive(arrival.key + frame, partial(arrived, arrival))
@@ -118,8 +124,8 @@ class Part:
         PendingCall(self, number).launch(work, inputs)
 
     def _start_local_loop(self, loop: LocalLoop, call: PendingCall, *inputs: Any) -> None:
-        """Runs a loop as far as the budget lasts; the actor goes on later."""
-        self.actor.go_on(call, run_local_loop(loop, inputs, self.actor.deadline, self.trace))
+        """Runs a loop until it ends or the time budget is used up; the actor continues it later."""
+        self.actor.continue_work(call, run_local_loop(loop, inputs, self.actor.deadline, self.trace))
 
     def _start_distributed_loop(self, loop: DistributedLoop, call: PendingCall, *inputs: Any) -> None:
         """Begins the first iteration."""
@@ -129,27 +135,27 @@ class Part:
 
     @property
     def trace(self) -> list[Record] | None:
-        """What a traced step records in."""
-        found: list[Record] | None = self.slots[TRACE_SLOT]
-        return found
+        """The list that a traced step appends its records to, None in other steps."""
+        records: list[Record] | None = self.slots[TRACE_SLOT]
+        return records
 
     def place_of(self, number: int) -> Place:
-        """Which node a deferred one of the plan is."""
+        """Name, op and device of a deferred node, by its number in the plan."""
         plan = self.plan
         node = plan.deferred[number].node
         return Place(plan.names[node], plan.properties[node].op, plan.device)
 
     def fail(self, error: PartitaError) -> None:
-        """A node of the part has failed, and the step with it."""
-        self.step.fail(called_from(self.call, self.function, error))
+        """Fails the step with the error of a node, to which the calls that led here are added."""
+        self.step.fail(add_call_chain(self.call, self.function, error))
 
     def skip(self, number: int) -> None:
-        """A deferred node is dead."""
+        """Gives dead outputs to a deferred node with a dead input."""
         node = self.plan.deferred[number]
         self.arrive(number, (DEAD,) * len(node.outputs), DEAD)
 
     def arrive(self, number: int, outputs: Sequence[Any], token: object = None) -> None:
-        """The outputs of a deferred node are there."""
+        """Stores the outputs of a deferred node; `token` is DEAD for a dead one."""
         node = self.plan.deferred[number]
         for slot, value in zip(node.outputs, outputs, strict=True):
             self.slots[slot] = value
@@ -159,7 +165,7 @@ class Part:
 
     def _arrived(self, arrival: Arrival, received: Outcome) -> None:
         if not isinstance(received, Received):
-            self.step.fail(received)  # its own error, if it has one already; else somebody else ended the rendezvous
+            self.step.fail(received)  # the error of this step, or of whoever aborted the rendezvous
             return
         value, is_dead = received
         slot, size = arrival.slot, arrival.size
@@ -169,8 +175,8 @@ class Part:
             self.slots[slot : slot + size] = value
         self._release(arrival.segments)
 
-    def _arrived_from_elsewhere(self, number: int, arrival: Arrival, received: Outcome) -> None:
-        """Looks at what has arrived first, if it may be of another type than its receive says."""
+    def _check_arrived(self, number: int, arrival: Arrival, received: Outcome) -> None:
+        """Checks types first: the sender was not compiled with this plan and may send another type."""
         plan = self.plan
         if isinstance(received, Received) and not received.is_dead:
             for slot, dtype, node in plan.doubtful.get(number, ()):
@@ -184,12 +190,12 @@ class Part:
         self._arrived(arrival, received)
 
     def _release(self, segments: tuple[int, ...]) -> None:
-        """One of the things that `segments` wait for is there; a segment without instructions is finished at once."""
+        """Counts down what `segments` wait for and posts those that are ready; empty ones are finished at once."""
         pending = self._pending
         for segment in segments:
-            left = pending[segment] - 1
-            pending[segment] = left
-            if left:
+            num_waits = pending[segment] - 1
+            pending[segment] = num_waits
+            if num_waits:
                 continue
             if self.plan.segments[segment].chunks:
                 self.actor.post(_new_tuple(RunSegment, (self, segment, 0, None)))
@@ -197,11 +203,11 @@ class Part:
                 self.finished(segment)
 
     def finished(self, segment: int) -> None:
-        """A segment has run to its end."""
+        """Counts down the segments that wait for this one, and ends the part after the last."""
         unlocks = self.plan.segments[segment].unlocks
         if unlocks:
             self._release(unlocks)
-        self._unfinished -= 1  # after the segments that this one finished in turn
+        self._unfinished -= 1  # only now: releasing may have finished further segments
         if not self._unfinished:
             self._ended(self)
 
@@ -209,7 +215,7 @@ class Part:
 def start_parts(
     step: Step, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object], *, with_trace: bool = False
 ) -> list[Part]:
-    """Starts every plan of a step on its actor and returns the parts; `with_trace` when they are traced plans."""
+    """Starts every plan of a step on its actor and returns the parts; `with_trace` says that the plans record."""
     send, ended = step.rendezvous.send, step.part_ended
     parts = [Part(step, plan, actor, ended) for plan, actor in work]
     step.begin(len(parts))

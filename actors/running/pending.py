@@ -1,11 +1,13 @@
-"""Runs of deferred nodes: a call that is under way until its outputs are there.
+"""One run of a deferred node in a step: from the launch of its kernel until its outputs have arrived.
 
-A call ends once, by `done`, by `fail` or because its step ends; whoever kept it waiting is told in the last case, and
-what he says afterwards is not heard.
+    LAUNCHED --done(outputs)--> the outputs are stored, and segments that waited for them continue
+        |------fail(error)----> the step fails
+        `------the step fails--> CANCELLED: the callbacks given to `on_cancel` are called, later ones at once
 
-    LAUNCHED --done(outputs)--> the outputs are in their slots, what waited for them goes on
-        |------fail(error)----> the step has failed
-        `------the step fails--> CANCELLED: the callbacks of `on_cancel` are called, those given later at once
+A run ends once; `done` and `fail` do nothing after that. A kernel that waits for the next second, for example:
+
+    def start(call, value):                      call: this PendingCall
+        call.after(1.0, lambda: call.done(value))
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """Where something happens: names of a node, its op and its device."""
+    """Names of a node, its op and its device, for error messages."""
 
     node: str
     op: str
@@ -33,10 +35,10 @@ class Place(NamedTuple):
 
 
 class Caller(Protocol):
-    """The part of a step that has deferred nodes, by number, and gets their outputs.
+    """What a deferred node needs of the `Part` or `InterpretedPart` it is in; nodes go by number.
 
-    It is `depth` calls deep, in the function of that name, which `call` has called; "" and None are the graph itself.
-    `frame` is what the keys of its messages end with.
+    The part runs `function` for `call`; they are "" and None in the graph itself. `depth` counts the recursive calls
+    around; `frame` is the suffix of the keys of its messages.
     """
 
     step: Step
@@ -47,17 +49,17 @@ class Caller(Protocol):
     frame: str
 
     def place_of(self, number: int) -> Place:
-        """Which node a deferred one is."""
+        """Name, op and device of a deferred node."""
 
     def arrive(self, number: int, outputs: Sequence[Any]) -> None:
-        """The outputs of a deferred node are there."""
+        """Stores the outputs of a deferred node."""
 
     def fail(self, error: PartitaError) -> None:
-        """A node of the part has failed, and the step with it."""
+        """Fails the step with the error of a node."""
 
 
 class PendingCall:
-    """One run of a deferred node in a step; see the module and `devices.kernels.registry.Call`."""
+    """One run of a deferred node: what kernels get as `devices.kernels.registry.Call`."""
 
     __slots__ = ("_is_cancelled", "_on_cancel", "is_ended", "number", "part")
 
@@ -69,7 +71,7 @@ class PendingCall:
         self._on_cancel: list[Callable[[], None]] = []
 
     def launch(self, start: Start, inputs: Sequence[Any]) -> None:
-        """Begins, unless the step has failed: nobody would end the call then."""
+        """Calls the kernel, unless the step has failed: its cancellation is over, so the run would never end."""
         step = self.part.step
         if step.error is not None:
             return
@@ -81,7 +83,7 @@ class PendingCall:
 
     @property
     def step(self) -> Step:
-        """The step it belongs to."""
+        """The step of the node."""
         return self.part.step
 
     @property
@@ -91,30 +93,30 @@ class PendingCall:
 
     @property
     def place(self) -> Place:
-        """The node that made it."""
+        """Name, op and device of the node."""
         return self.part.place_of(self.number)
 
     def done(self, *outputs: Any) -> None:  # Any: tensors of any type
-        """The outputs are there."""
+        """Ends the run with the outputs of the node."""
         if self._end():
             self.part.arrive(self.number, outputs)
 
     def fail(self, error: PartitaError) -> None:
-        """The node has failed, and the step with it."""
+        """Ends the run and fails the step with the error, which is located at the node."""
         if self._end():
             node, op, device = self.place
             self.part.fail(error.located(node=node, op=op, device=device))
 
     def after(self, seconds: float, callback: Callable[[], None]) -> None:
-        """Has `callback` called when so much time has passed, unless the step ends before."""
-        # Shielded like the actors, beside which it runs: what ends it is its step, which a session never outlives.
+        """Calls `callback` after so many seconds of trio's clock, unless the step ends before."""
+        # Shielded like the actors, whose nursery it runs in: the end of its step ends it, before the session ends.
         scope = trio.CancelScope(deadline=trio.current_time() + seconds, shield=True)
         self.on_cancel(scope.cancel)
         self.part.actor.start_soon(self._wait, scope, callback, name=f"timer of step {self.step.number}")
 
     @trio.lowlevel.enable_ki_protection
     async def _wait(self, scope: trio.CancelScope, callback: Callable[[], None]) -> None:
-        """The task of a timer."""
+        """The task of a timer. The deadline cancels `scope`, and so does the end of the step."""
         with scope:
             await trio.sleep_forever()
         if self.is_ended:
@@ -125,20 +127,20 @@ class PendingCall:
             self.fail(of_kernel(self.op, error))
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Has `callback` called if the step ends before the call, at once if it has."""
+        """Calls `callback` if the step fails before the run ends, at once if it has failed already."""
         if self._is_cancelled:
             callback()
         else:
             self._on_cancel.append(callback)
 
     def cancel(self) -> None:
-        """The step has ended: tells those who would have ended the call. What one of them raises stops none of them."""
+        """Called when the step fails: calls the callbacks. An exception of one becomes a note of the step's error."""
         self.is_ended = self._is_cancelled = True
         callbacks, self._on_cancel = self._on_cancel, []
         for callback in callbacks:
             try:
                 callback()
-            except Exception as error:  # noqa: BLE001 - the step has failed already, and is told of this too
+            except Exception as error:  # noqa: BLE001 - the step has failed already; a note keeps this
                 self.step.add_note(f"when {self.op!r} was cancelled, its kernel raised {error!r}")
 
     def _end(self) -> bool:
@@ -150,8 +152,8 @@ class PendingCall:
         return True
 
 
-def called_from(call: PendingCall | None, function: str, error: PartitaError) -> PartitaError:
-    """The error of a node in a function, with the calls that led there."""
+def add_call_chain(call: PendingCall | None, function: str, error: PartitaError) -> PartitaError:
+    """Adds to the error of a node in a function the chain of calls that led there."""
     while call is not None:
         error.inside(function).located(node=call.place.node)
         function, call = call.part.function, call.part.call

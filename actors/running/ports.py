@@ -1,6 +1,6 @@
-"""Values on their way in and out: what users write becomes tensors as kernels like them, and tensors become arrays.
+"""Converts feeds to tensors for kernels and fetches to arrays for users.
 
-A fed array is never written to, a fetched one is read-only, and the two never share memory.
+A fed array is never written to, a fetched array is read-only, and a fetch never shares memory with a feed.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _WIDENS_TO = {"b": "b", "i": "iufc", "f": "fc", "c": "c"}  # kinds of Python num
 
 
 class Port(NamedTuple):
-    """A place where a tensor goes in or comes out: feed or fetch `number`, by the name that the user gave it."""
+    """Feed or fetch `number` of a request, with the name that the user gave."""
 
     number: int
     name: str
     dtype: DataType
-    numpy_dtype: np.dtype[Any]  # only the graph knows which
+    numpy_dtype: np.dtype[Any]  # Any: known at run time only
 
 
 def split_feeds(feeds: Feeds | None) -> tuple[tuple[str, ...], list[Any]]:
-    """Names and values of the feeds, in order; InvalidArgumentError for what is neither a mapping nor pairs."""
+    """Names and values of the feeds, in order; InvalidArgumentError unless they are a mapping or pairs."""
     if feeds is None:
         return (), []
     if isinstance(feeds, dict):
@@ -52,7 +52,7 @@ def split_feeds(feeds: Feeds | None) -> tuple[tuple[str, ...], list[Any]]:
 
 
 def ports(names: Sequence[str], dtypes: Iterable[DataType]) -> tuple[Port, ...]:
-    """Ports of these names and element types, numbered."""
+    """A numbered port for each name and element type."""
     return tuple(
         Port(number, name, dtype, numpy_dtype(dtype))
         for number, (name, dtype) in enumerate(zip(names, dtypes, strict=True))
@@ -60,16 +60,16 @@ def ports(names: Sequence[str], dtypes: Iterable[DataType]) -> tuple[Port, ...]:
 
 
 def feed_value(port: Port, value: Any, *, copy: bool) -> Any:  # Any: users feed what they like
-    """A fed value as a tensor: arrays must have exactly the element type, Python numbers and lists a fitting kind.
+    """A fed value as a tensor. Arrays must have the exact element type, Python numbers and lists a kind that widens.
 
     With `copy` the tensor does not share memory with `value`. Raises InvalidArgumentError.
     """
-    _, _, dtype, wanted = port
-    if isinstance(value, np.generic) and value.dtype == wanted:
+    _, _, dtype, expected = port
+    if isinstance(value, np.generic) and value.dtype == expected:
         return value
     if isinstance(value, np.ndarray | np.generic) and dtype is not DataType.STRING:
         array = np.asarray(value)
-        if array.dtype != wanted:
+        if array.dtype != expected:
             raise _mismatch(port, dtype_name(from_numpy(array.dtype)))
     else:
         array = _converted(port, value)
@@ -83,18 +83,19 @@ def feed_value(port: Port, value: Any, *, copy: bool) -> Any:  # Any: users feed
 
 
 def _converted(port: Port, value: Any) -> Array:
-    """An array from numbers, strings, nested lists, or an object that knows how to become an array."""
-    number, name, dtype, wanted = port
+    """An array from numbers, strings, nested lists, or an object with `__array__`."""
+    number, name, dtype, expected = port
     try:
-        if wanted.hasobject:
+        if expected.hasobject:
             natural = value if isinstance(value, np.ndarray) else np.array(value, object)
             natural = _as_strings(natural) if dtype is DataType.STRING else natural
-            fits = natural.dtype == wanted
+            fits = natural.dtype == expected
         else:
             natural = np.asarray(value)
-            fits = wanted.kind in _WIDENS_TO.get(natural.dtype.kind, "") or natural.dtype == wanted or not natural.size
+            fits = expected.kind in _WIDENS_TO.get(natural.dtype.kind, "")
+            fits = fits or natural.dtype == expected or not natural.size
         if fits:
-            return np.asarray(natural if wanted.hasobject else value, wanted)
+            return np.asarray(natural if expected.hasobject else value, expected)
     except (ValueError, TypeError, OverflowError) as error:
         message = f"arg[{number}] cannot become a {dtype_name(dtype)} tensor: {error}"
         raise InvalidArgumentError(message, inputs=(name,)) from error
@@ -102,30 +103,30 @@ def _converted(port: Port, value: Any) -> Array:
 
 
 def _python_type(array: Array) -> DataType:
-    """The element type that Python values have when nobody asks for another."""
+    """The default element type of Python values."""
     plain = {"i": DataType.INT32, "f": DataType.FLOAT, "U": DataType.STRING, "S": DataType.STRING, "O": DataType.STRING}
     return plain.get(array.dtype.kind) or from_numpy(array.dtype)
 
 
 def _as_strings(array: Array) -> Array:
-    """Text and bytes of any array as an object array of bytes; TypeError for other objects, numbers as they are."""
+    """Strings of any array as an object array of bytes; arrays of numbers unchanged, TypeError for other objects."""
     if array.dtype.kind not in "SUO":
         return array
     strings = np.empty(array.shape, object)
-    for at, item in np.ndenumerate(array):
+    for index, item in np.ndenumerate(array):
         if not isinstance(item, str | bytes):
             raise TypeError(f"{item!r} is no string")
-        strings[at] = item.encode() if isinstance(item, str) else bytes(item)
+        strings[index] = item.encode() if isinstance(item, str) else bytes(item)
     return strings
 
 
-def _mismatch(port: Port, found: str) -> InvalidArgumentError:
-    message = f"Expects arg[{port.number}] to be {dtype_name(port.dtype)} but {found} is provided"
+def _mismatch(port: Port, actual: str) -> InvalidArgumentError:
+    message = f"Expects arg[{port.number}] to be {dtype_name(port.dtype)} but {actual} is provided"
     return InvalidArgumentError(message, inputs=(port.name,))
 
 
 def fetched_array(port: Port, value: Any, fed: Sequence[Any]) -> Array:
-    """A fetched tensor as a read-only array; InvalidArgumentError when it is dead."""
+    """A fetched tensor as a read-only array that shares no memory with `fed`; InvalidArgumentError if it is dead."""
     if value is DEAD:
         raise InvalidArgumentError(f"Retval[{port.number}] does not have value", inputs=(port.name,))
     array = read_only(value, port.numpy_dtype)
@@ -136,12 +137,12 @@ def fetched_array(port: Port, value: Any, fed: Sequence[Any]) -> Array:
 
 
 def read_only(value: Any, scalar_type: np.dtype[Any] | None = None) -> Array:  # Any: a tensor, or a variable
-    """A tensor, or what a variable is at this moment, as an array that nobody can write to; scalars become one, too.
+    """A tensor, a scalar, or the present value of a variable as a read-only array.
 
     Raises FailedPreconditionError for a variable that is not initialised.
     """
-    found = read(value)
-    array = found if isinstance(found, np.ndarray) else np.asarray(found, scalar_type)
+    tensor = read(value)
+    array = tensor if isinstance(tensor, np.ndarray) else np.asarray(tensor, scalar_type)
     if array.flags.writeable:
         array = array.view()
         array.flags.writeable = False

@@ -1,11 +1,16 @@
-"""The reference executor: one loop, pending counts and dead counts, tagged frames. Slow, and the meaning of the others.
+"""The reference executor: it runs a graph node by node and defines what the faster ways must compute.
 
-Flows in: partition graphs (or one uncut graph), kernels, feeds. Flows out: fetches by index. Always holds: whatever
-order `choose` picks among ready nodes, the fetched values of a graph without races are the same; a node runs when its
-pending count is zero; a dead node is not computed, but its deadness goes on; transfers run even when dead.
+A node is ready when its count of missing inputs is zero. The executor picks a ready node, computes it, and counts down
+its consumers. For y = a + b, both constants, the states are:
 
-Loops: Enter moves a token into a child frame, NextIteration into the next iteration, Exit back into the parent; each
-has its own bookkeeping (`frames.py`). An iteration beyond `parallel_iterations` waits until an earlier one is done.
+    ready [a, b]  missing {y: 2}   -->   ready [b]  missing {y: 1}   -->   ready [y]   -->   ready []
+
+A node with a dead input is not computed, but its dead outputs are passed on; Send and Recv run even then. A Merge is
+ready at its first live input, or when all inputs are dead. In loops every (frame, iteration) has counts of its own
+(`frames`): Enter passes its value into a child frame, NextIteration into the next iteration, Exit into the parent; an
+iteration beyond `parallel_iterations` waits until an earlier one is done.
+
+In a graph without races the fetched values do not depend on the order in which `choose` picks ready nodes.
 """
 
 from __future__ import annotations
@@ -28,11 +33,14 @@ if TYPE_CHECKING:
     from ...graph.graph import Graph
 
 Choose = Callable[[int], int]
-"""picks an index below the number of ready nodes"""
+"""given the number of ready nodes, the index of the one to run next"""
 
 
 class Reference:
-    """One run over a set of partitions."""
+    """One run of a set of partitions, or of one uncut graph.
+
+    `table` has tensors that were sent and not yet received, by key, `waiting` receives without a tensor yet.
+    """
 
     def __init__(self, parts: Sequence[Interpretation], feeds: Sequence[Any], choose: Choose | None = None) -> None:
         self.parts = parts
@@ -48,9 +56,9 @@ class Reference:
                 self._make_ready(Token(number, node, self.roots[number], 0, is_dead=False))
 
     def run(self, limit: int | None = None) -> bool:
-        """Runs at most `limit` nodes; tells whether any is left.
+        """Runs at most `limit` nodes. Returns whether ready nodes are left.
 
-        Raises the error of the first node that fails, InternalError when receives are left that nobody will serve.
+        Raises the error of the first node that fails, and InternalError for a receive whose tensor is never sent.
         """
         while self.ready and limit != 0:
             limit = None if limit is None else limit - 1
@@ -63,7 +71,7 @@ class Reference:
 
     @property
     def _is_waiting_for_calls(self) -> bool:
-        """Whether nodes are under way that will give their outputs later."""
+        """Whether deferred nodes run."""
         return False
 
     def _next(self) -> Token:
@@ -95,22 +103,22 @@ class Reference:
             self._propagate(token, self._compute(part, node, inputs))
 
     def _launch(self, token: Token, part: Interpretation, _inputs: list[Any]) -> None:
-        """Starts a node whose outputs come later."""
+        """Starts a deferred node. Overridden where there are actors; without, it raises UnimplementedError."""
         name, op = part.names[token.node], part.properties[token.node].op
         raise UnimplementedError(
             f"node {name!r} ({op}) waits for something; run the graph in a session", node=name, op=op
         )
 
     def _inputs(self, token: Token, part: Interpretation) -> list[Any]:
-        """The inputs of a node about to run. A Merge keeps its count, so that later inputs do not run it again."""
+        """The inputs of a node about to run. A Merge keeps its count, so that a later input does not run it again."""
         pending = token.frame.iterations[token.iteration].pending
         if part.roles[token.node] is Role.MERGE:
             return pending[token.node].inputs
-        found = pending.pop(token.node, None)
-        return found.inputs if found else []
+        state = pending.pop(token.node, None)
+        return state.inputs if state else []
 
     def _compute(self, part: Interpretation, node: int, inputs: list[Any]) -> list[Any]:
-        """The outputs of a live node; an error is located."""
+        """Computes the outputs of a live node; an error is located."""
         op = part.properties[node].op
         try:
             if part.roles[node] is Role.ARG:
@@ -120,8 +128,8 @@ class Reference:
                 return []
             return part.outputs(node, inputs)
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
-            made = of_kernel(op, error).located(node=part.names[node], op=op, device=part.devices[node])
-            raise made from made.__cause__
+            located = of_kernel(op, error).located(node=part.names[node], op=op, device=part.devices[node])
+            raise located from located.__cause__
 
     def _argument(self, part: Interpretation, node: int) -> Any:
         index = part.properties[node].attrs["index"]
@@ -140,7 +148,7 @@ class Reference:
             receiver = self.waiting[key].popleft()
             if not self.waiting[key]:
                 del self.waiting[key]
-            self._hand_over(receiver, value)
+            self._deliver(receiver, value)
         else:
             self.table.setdefault(key, deque()).append(value)
 
@@ -150,12 +158,12 @@ class Reference:
             value = self.table[key].popleft()
             if not self.table[key]:
                 del self.table[key]
-            self._hand_over(token, value)
+            self._deliver(token, value)
         else:
             self.waiting.setdefault(key, deque()).append(token)
 
-    def _hand_over(self, token: Token, value: Any) -> None:
-        """Lets a receive have what was sent; InternalError, located, for a tensor of another type."""
+    def _deliver(self, token: Token, value: Any) -> None:
+        """Gives a receive its tensor; InternalError, located, for a tensor of another type."""
         part, node = self.parts[token.partition], token.node
         if token.is_dead or value is DEAD:
             self._propagate(token, [DEAD])
@@ -166,10 +174,10 @@ class Reference:
             raise error.located(node=part.names[node], op=part.properties[node].op, device=part.devices[node]) from None
         self._propagate(token, [value])
 
-    # What a finished node sets off
+    # After a node has run
 
     def _propagate(self, token: Token, outputs: list[Any]) -> None:
-        """Hands outputs to consumers in the frame and iteration that the op leads to, then settles the books."""
+        """Passes outputs to consumers in the frame and iteration that the op leads to, and retires what is done."""
         part, frame, iteration = self.parts[token.partition], token.frame, token.iteration
         op = part.frame_ops.get(token.node)
         if op is None:
@@ -181,7 +189,7 @@ class Reference:
         elif not token.is_dead:
             self._next_iteration(token, outputs[0])
         frame.iterations[iteration].outstanding_ops -= 1
-        self._settle(token.partition, frame, iteration)
+        self._retire_finished(token.partition, frame, iteration)
 
     def _enter(self, token: Token, outputs: list[Any]) -> None:
         part = self.parts[token.partition]
@@ -193,10 +201,10 @@ class Reference:
         else:
             self._activate(token, child, 0, outputs)
         child.num_pending_inputs -= 1
-        self._settle(token.partition, child, 0)
+        self._retire_finished(token.partition, child, 0)
 
     def _child_frame(self, token: Token) -> Frame:
-        """The frame that an Enter leads to: found, or made by the first Enter that gets there."""
+        """The frame that an Enter leads to; the first Enter to run creates it."""
         part = self.parts[token.partition]
         name = part.frame_name(token.node)
         key = token.iteration, name
@@ -244,7 +252,7 @@ class Reference:
             self._activate(token, frame, frame.latest, [value])
 
     def _activate(self, token: Token, frame: Frame, iteration: int, outputs: list[Any]) -> None:
-        """Counts down what the consumers of a node wait for in one iteration; those that have it all become ready."""
+        """Counts down the missing inputs of the consumers in one iteration; those with none missing become ready."""
         part = self.parts[token.partition]
         for node, port, output in part.consumers[token.node]:
             state = frame.iterations[iteration].pending.get(node)
@@ -267,8 +275,8 @@ class Reference:
             if ready:
                 self._make_ready(Token(token.partition, node, frame, iteration, is_dead=dead))
 
-    def _settle(self, partition: int, frame: Frame, iteration: int) -> None:
-        """Retires an iteration that is done, and those after it, then the frame."""
+    def _retire_finished(self, partition: int, frame: Frame, iteration: int) -> None:
+        """Removes an iteration that is done, and those after it that are, then the frame."""
         while iteration in frame.iterations and frame.is_iteration_done(iteration):
             del frame.iterations[iteration]
             frame.outstanding_iterations -= 1
@@ -281,7 +289,7 @@ class Reference:
             self._end_frame(partition, frame, parent)
 
     def _release_roots(self, partition: int, frame: Frame) -> None:
-        """Begins the iteration that was waiting for a slot."""
+        """Begins the iteration that waited because `max_parallel` others were running."""
         roots, frame.next_roots = frame.next_roots, []
         self._begin_iteration(partition, frame)
         for node, value in roots:
@@ -289,17 +297,20 @@ class Reference:
             self._activate(token, frame, frame.latest, [value])
 
     def _end_frame(self, partition: int, frame: Frame, parent: Frame) -> None:
-        """Tells the parent which exits never happened, and that the frame is over."""
+        """Passes the dead exits to the parent, and counts the frame as closed there."""
         exits, frame.dead_exits = frame.dead_exits, []
         for node in exits:
             token = Token(partition, node, parent, frame.parent_iteration, is_dead=True)
             self._activate(token, parent, frame.parent_iteration, [DEAD])
         parent.iterations[frame.parent_iteration].outstanding_frames -= 1
-        self._settle(partition, parent, frame.parent_iteration)
+        self._retire_finished(partition, parent, frame.parent_iteration)
 
 
 def _count_merge(state: Pending, port: int, value: Any, is_dead: bool, from_enter: bool) -> tuple[bool, bool]:
-    """Counts one arrival at a Merge; whether it is ready, and whether it is dead then."""
+    """Counts one input of a Merge. Returns whether it is ready now, and whether it is dead then.
+
+    A dead value from an Enter is the only one that will come: no iteration follows it.
+    """
     if port < 0:
         state.count -= 2
         dead = state.num_dead == len(state.inputs)
@@ -322,9 +333,9 @@ def run_reference(
     num_fetches: int,
     choose: Choose | None = None,
 ) -> list[Any]:
-    """Runs the graphs of all partitions, or a single uncut one, to the end; DEAD stands for a fetch that never came.
+    """Runs the graphs of all partitions, or a single uncut one, to the end; a fetch without value is DEAD.
 
-    `choose` makes the order of ready nodes; first in, first out without it. Raises as `Reference.run`.
+    `choose` picks the next ready node; without it they run first in, first out. Raises as `Reference.run`.
     """
     parts = [Interpretation(graph, binders) for graph in partitions]
     check_complete(binders.values())

@@ -1,11 +1,10 @@
-"""Instructions that store their result in the buffer of an input that nobody will read again.
+"""Instructions that write their result into the buffer of an input which nothing reads afterwards.
 
-Flows in: an instruction that stores into the slot of one of its inputs: so says the slot allocator that the value dies
-there. Flows out: an instruction that computes the same, into the array of the dying value if that is nobody else's.
-Always holds: an array is written to only if the slot holds the sole reference to it. Whatever might still look at it,
-a view, a variable, a rendezvous, a fetch or the caller of the step, would hold another.
+An instruction whose output has the slot of an input is a candidate: the allocator of slots gives an output such a slot
+only if the input is not needed any more. At run time the array is overwritten only if the slot has the sole reference
+to it; a view, a variable, a rendezvous, a fetch or the caller of the step would each hold another.
 
-Asking costs some 0.3 us, so only instructions of chunks that were seen to take long are changed (`learning.learn`).
+Counting references costs about 0.3 us, so only instructions of slow chunks are replaced (`learning.learn`).
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ if TYPE_CHECKING:
     from ...devices.kernels.in_place import Into
     from ...devices.kernels.registry import Kernel
 
-_WORTH_BYTES = 1 << 14  # below, allocation costs less than asking whether it can be saved
-_TENSORS = (np.ndarray, np.generic)  # and no Variable, whose kernel will read it
-_OURS = 3  # references to an array that is in one slot, in a variable, and an argument of getrefcount
+_WORTH_BYTES = 1 << 14  # for smaller arrays an allocation costs less than these checks
+_TENSORS = (np.ndarray, np.generic)  # no Variable: only its kernel may read the array
+_SOLE = 3  # references to an array in one slot: the slot, a local name, the argument of getrefcount
 
 
 def reusing(instruction: Instruction, into: Into) -> Instruction:
-    """`instruction` in the form that reuses a buffer where it can; itself if none of its inputs dies in it."""
+    """An instruction that reuses a buffer where it can; `instruction` itself if its output has no input's slot."""
     kernel, first, second, out = instruction
     if not first or out not in (first, second):
         return instruction
@@ -38,7 +37,12 @@ def reusing(instruction: Instruction, into: Into) -> Instruction:
 def _unary(kernel: Kernel, into: Into, slot: int) -> Step:
     def run(slots: Slots) -> None:
         value = slots[slot]
-        if type(value) is np.ndarray and value.nbytes >= _WORTH_BYTES and getrefcount(value) == _OURS and _owns(value):
+        if (
+            type(value) is np.ndarray
+            and value.nbytes >= _WORTH_BYTES
+            and getrefcount(value) == _SOLE
+            and _owns_memory(value)
+        ):
             into(value, out=value)
         else:
             slots[slot] = kernel(value)
@@ -51,9 +55,9 @@ def _binary(kernel: Kernel, into: Into, first: int, second: int, out: int) -> St
 
     def run(slots: Slots) -> None:
         target = slots[out]
-        if type(target) is np.ndarray and target.nbytes >= _WORTH_BYTES and getrefcount(target) == _OURS:
+        if type(target) is np.ndarray and target.nbytes >= _WORTH_BYTES and getrefcount(target) == _SOLE:
             other = slots[other_slot]
-            if isinstance(other, _TENSORS) and _owns(target) and _fits(other.shape, target.shape):
+            if isinstance(other, _TENSORS) and _owns_memory(target) and _fits(other.shape, target.shape):
                 into(slots[first], slots[second], out=target)
                 return
         slots[out] = kernel(slots[first], slots[second])
@@ -61,12 +65,12 @@ def _binary(kernel: Kernel, into: Into, first: int, second: int, out: int) -> St
     return run
 
 
-def _owns(value: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> bool:
+def _owns_memory(value: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> bool:
     return value.base is None and value.flags.writeable
 
 
 def _fits(shape: tuple[int, ...], whole_shape: tuple[int, ...]) -> bool:
-    """Whether a tensor of `shape` broadcasts to `whole_shape`."""
+    """Whether `shape` broadcasts to `whole_shape`, so that the result has that shape."""
     if shape == whole_shape:
         return True
     if len(shape) > len(whole_shape):

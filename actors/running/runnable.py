@@ -1,8 +1,7 @@
-"""What a run of a graph may come upon: its own nodes, and those of every function that they may call.
+"""Lists the graphs that a run may execute, a graph and all functions it may call, and their nodes without a kernel.
 
-Flows in: a graph, lowered as sessions run it. Flows out: graphs, and the nodes that no kernel computes. Always holds:
-functions are looked at as they are run: lowered, pruned, with the attrs of the call, their gradients where those are
-called; the nodes found are those for which a session raises "no kernel", as `binding.has_kernel` decides for both.
+Functions are listed as they run: lowered, pruned, with the attrs of the call, as gradient functions where those are
+called. The listed nodes are those for which a session raises "no kernel": both ask `binding.has_kernel`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MissingKernel:
-    """A node that no kernel computes; `function` is the one it is in, "" for the graph itself."""
+    """A node without kernel, in a function or, with "", in the graph itself."""
 
     function: str
     node: str
@@ -37,10 +36,10 @@ class MissingKernel:
 
 
 def graphs_that_run(graph: Graph) -> Iterator[tuple[str, Graph]]:
-    """The graph, under the name "", and what is run of each function that it may call, by name.
+    """The graph, with the name "", then the pruned body of each function that it may call, with its name.
 
-    A function that is called with several attrs comes several times. One that the library lacks, or whose body is not
-    in order, is left out: a call of it fails for another reason than a kernel.
+    A function that is called with different attrs is listed for each. A function that is missing or invalid is left
+    out: its call fails for another reason.
     """
     yield "", graph
     library, seen, waiting = graph.functions, set(), [graph]
@@ -66,10 +65,10 @@ def _body(library: FunctionLibrary, function: NameAttrList, *, gradient: bool) -
 
 
 def missing_kernels(name: str, graph: Graph) -> Iterator[MissingKernel]:
-    """The nodes of a graph, one of `graphs_that_run`, that have no kernel and need one, by ascending id."""
+    """The nodes of one of `graphs_that_run` that need a kernel and have none, by ascending id."""
     kinds, column = graph.distinct_properties()
-    lacking = [role_of(kind.op) is Role.COMPUTE and not has_kernel(kind, graph.functions) for kind in kinds]
-    if any(lacking):
-        for node_id in np.flatnonzero(np.array([*lacking, False])[column]).tolist():
+    has_none = [role_of(kind.op) is Role.COMPUTE and not has_kernel(kind, graph.functions) for kind in kinds]
+    if any(has_none):
+        for node_id in np.flatnonzero(np.array([*has_none, False])[column]).tolist():
             if node_id > SINK_ID:
                 yield MissingKernel(name, graph.node_name(node_id), kinds[column[node_id]].op)

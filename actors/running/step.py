@@ -1,17 +1,15 @@
-"""One step of a session over several devices: its parts, and how it ends.
+"""The state of one step of a session, over all its parts, and how it ends.
 
-Flows in: plans, feeds, a rendezvous, the actors. Flows out: filled slots, or the one error that was the first. Always
-holds:
-
-    RUNNING --all parts done--> DONE
+    RUNNING --all parts have ended--> DONE
        |
-       `--fail(error)--> STOPPING --no thread works for the step any more--> FAILED
-                         (rendezvous aborted; actors drop what is left of the step when they come to it)
+       `--fail(error)--> STOPPING --no worker thread works for the step--> FAILED
 
-`wait` returns in DONE and raises in FAILED, never earlier; a cancelled wait fails the step first. What is no error of
-the step, a KeyboardInterrupt that a kernel raises for one, ends it too, and comes out of `wait` as it is. Outside of
-worker threads actors work for a step only in code that never awaits. So when `wait` ends nobody works for the step, no
-waiter is left in its rendezvous, and its tensors are garbage as soon as the caller lets go of it.
+`fail` aborts the rendezvous and cancels the deferred nodes; actors drop the remaining messages of the step when they
+reach them. Only the first error counts. `wait` returns in DONE and raises in FAILED, never in between: cancelling a
+task in `wait` fails the step first, and a KeyboardInterrupt that a kernel raised is raised by `wait` unchanged.
+
+Outside of worker threads, actors work for a step only in code that never awaits. Therefore, when `wait` ends, nothing
+runs for the step, its rendezvous has no waiting receive, and its tensors are freed with the caller's references.
 """
 
 from __future__ import annotations
@@ -29,14 +27,17 @@ if TYPE_CHECKING:
 
 
 class Cancellable(Protocol):
-    """What is under way in a step and has to hear when it ends."""
+    """A deferred node that runs in a step."""
 
     def cancel(self) -> None:
-        """The step has ended."""
+        """Called when the step fails."""
 
 
 class Step:
-    """See the module. `number` counts the steps of a session from 1."""
+    """One step. `number` counts the steps of a session from 1; `calls` are the deferred nodes that run.
+
+    `call_starts` has, for each actor, the functions that start parts of calls (see `messages.Begin`).
+    """
 
     __slots__ = (
         "_in_threads",
@@ -44,11 +45,11 @@ class Step:
         "_raise_cancel",
         "_task",
         "_unfinished",
+        "call_starts",
         "calls",
         "error",
         "number",
         "rendezvous",
-        "waiting",
     )
 
     def __init__(self, number: int, rendezvous: Rendezvous) -> None:
@@ -57,60 +58,60 @@ class Step:
         self.error: PartitaError | None = None
         self._interruption: BaseException | None = None
         self.calls: set[Cancellable] = set()
-        self.waiting: dict[object, list[Callable[[], None]]] = {}  # what begins parts of calls, by who will do it
+        self.call_starts: dict[object, list[Callable[[], None]]] = {}
         self._unfinished = 0
         self._in_threads = 0
         self._task: trio.lowlevel.Task | None = None
         self._raise_cancel: Callable[[], object] | None = None
 
     def begin(self, num_parts: int) -> None:
-        """The step has so many parts, each of which will tell `part_ended`.
+        """Sets how many parts have to call `part_ended`.
 
-        It does not keep its parts, which know it: such a circle would hold every tensor of the step until the garbage
-        collector comes by, gigabytes later.
+        The step does not refer to its parts, which refer to it: the cycle would keep every tensor of the step alive
+        until the garbage collector runs.
         """
         self._unfinished = num_parts
 
     def part_ended(self, _part: object) -> None:
-        """One of the parts has run to its end."""
+        """Called by each part when all its segments have run."""
         self._unfinished -= 1
         self._wake_if_settled()
 
     def fail(self, error: PartitaError) -> None:
-        """Stops the step; the first error is the one it is remembered for."""
+        """Stops the step with this error; later errors are dropped."""
         if self.error is None and self._unfinished:
             self.error = error.located(step=self.number)
             try:
                 self.rendezvous.abort(self.error)
-            finally:  # a rendezvous tells of callbacks of others that raised, when it has called all
+            finally:  # `abort` calls all callbacks before it raises the error of one
                 calls, self.calls = self.calls, set()
-                self.waiting.clear()
+                self.call_starts.clear()
                 for call in calls:
                     call.cancel()
                 self._wake_if_settled()
 
     def interrupt(self, error: BaseException) -> None:
-        """Stops the step for something that is not its error; `wait` raises that, unless an error was first."""
+        """Stops the step for an exception that is not an Exception; `wait` raises it, unless an error came first."""
         if self.error is None:
             self._interruption = error
         self.fail(CancelledError(f"the step was interrupted by {error!r}"))
 
     def add_note(self, text: str) -> None:
-        """Adds a note to the error of the step."""
+        """Adds a note to the error of the step, if it has one."""
         if self.error is not None:
             self.error.add_note(text)
 
-    def entered(self) -> None:
-        """A worker thread begins to work for this step."""
+    def thread_began(self) -> None:
+        """A worker thread begins to work for this step, which does not end before `thread_ended`."""
         self._in_threads += 1
 
-    def left(self) -> None:
+    def thread_ended(self) -> None:
         """A worker thread has stopped working for this step."""
         self._in_threads -= 1
         self._wake_if_settled()
 
     async def wait(self) -> None:
-        """Returns when the step is done and raises its error when it has failed; yields only while it is neither."""
+        """Returns in DONE, raises the error in FAILED; awaits nothing if the step is in one of them already."""
         if not self._is_settled():
             self._task = trio.lowlevel.current_task()
             await trio.lowlevel.wait_task_rescheduled(self._cancel)
@@ -120,7 +121,7 @@ class Step:
             raise self.error
 
     def _cancel(self, raise_cancel: Callable[[], object]) -> trio.lowlevel.Abort:
-        """The waiting task is cancelled: stop the step, and let the cancellation go on once it is settled."""
+        """The task in `wait` is cancelled: fails the step, and delivers the cancellation once it is settled."""
         task, self._task = self._task, None
         self.fail(CancelledError("the task that ran the step was cancelled"))
         if self._is_settled():

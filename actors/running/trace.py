@@ -1,7 +1,6 @@
-"""The statistics of a traced step: when each node ran, in wall time, and what it computed.
+"""The StepStats of a traced step: when each node ran, and the type, shape and bytes of its outputs.
 
-Flows in: the parts of a step whose plans record (`plans.tracing`). Flows out: `StepStats`: times, and of each tensor
-its type, shape and bytes, but for those in loops.
+Plans compiled for tracing append a record per node (`plans.tracing`). The outputs of nodes in loops are not recorded.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def step_stats(parts: Iterable[Part]) -> StepStats:
-    """The statistics of a traced step that has ended: one entry per node that ran, in order, times in microseconds."""
+    """StepStats of a traced step that has ended: one entry per run of a node, in order, times in microseconds."""
     wall_offset_ns = time_ns() - perf_counter_ns()
     return StepStats(
         dev_stats=[
