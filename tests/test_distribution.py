@@ -16,7 +16,7 @@ import pytest
 
 CHECKOUT = Path(__file__).parents[1]
 ROOMS = ("actors", "devices", "graph", "rendezvous", "scenarios")
-DATA_SUFFIXES = {".proto", ".pyi", ".toml", ".json", ".pb", ".gz"}
+DATA_SUFFIXES = {".proto", ".pyi", ".toml", ".json", ".pb", ".pbtxt", ".gz"}
 IMPORT_ALL = """
 import importlib, pathlib, sys, warnings
 warnings.simplefilter("error")
@@ -49,7 +49,7 @@ def test_wheel_holds_every_module_and_data_file(distribution: Path) -> None:
     """The wheel's files are exactly those of the rooms and the root modules; nothing of tests, docs or settings."""
     with zipfile.ZipFile(next(distribution.glob("*.whl"))) as wheel:
         found = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    expected = {f"partita/{name}" for name in ("__init__.py", "__main__.py", "errors.py", "py.typed")}
+    expected = {f"partita/{name}" for name in ("__init__.py", "__main__.py", "errors.py", "lazy.py", "py.typed")}
     for room in ROOMS:
         files = [path for path in (CHECKOUT / room).rglob("*") if path.suffix in DATA_SUFFIXES | {".py"}]
         expected |= {f"partita/{path.relative_to(CHECKOUT).as_posix()}" for path in files}

@@ -110,6 +110,18 @@ def test_quoted_code_is_the_code() -> None:
     assert not stale, "\n".join(stale)
 
 
+def test_named_files_exist() -> None:
+    """A path that a page names from the root of the checkout is a file or folder there."""
+    rooms = "actors|benchmarks|devices|docs|graph|rendezvous|scenarios|tests|tools"
+    named = re.compile(rf"`((?:{rooms})/[a-z0-9_/.-]*)`")  # in capitals: a name to fill in
+    paths = {
+        (page.name, path) for page in [*PAGES, CHECKOUT / "CONTRIBUTING.md"] for path in named.findall(page.read_text())
+    }
+    missing = [f"{page}: {path}" for page, path in sorted(paths) if not (CHECKOUT / path).exists()]
+    assert paths
+    assert not missing, "\n".join(missing)
+
+
 def test_every_story_is_shown() -> None:
     """The page of stories names each, with a link to its script and to what it prints."""
     page = (CHECKOUT / "docs" / "stories.md").read_text()
