@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING
 from ..lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .analysis.gradient_rules import Forward, gradient
+    from .analysis.shape_functions import ShapeContext, shape_fn
     from .builder.builder import GraphBuilder
+    from .builder.handles import Operation, Tensor
     from .checked_import import import_graph_def
     from .columns import EdgeArrays
     from .dtypes import DataType
     from .exporter import to_graph_def
+    from .formats.bundle_reader import BundleReader
+    from .formats.bundle_writer import BundleWriter
     from .formats.saved_model import SavedGraph, load_saved_model
     from .gradients.backward import gradients
     from .graph import Graph
@@ -64,12 +69,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AttrValue",
+    "BundleReader",
+    "BundleWriter",
     "ConfigProto",
     "CostGraphDef",
     "DataType",
     "DeviceAttributes",
     "Edge",
     "EdgeArrays",
+    "Forward",
     "FunctionDefLibrary",
     "Graph",
     "GraphBuilder",
@@ -85,6 +93,7 @@ __all__ = [
     "NodeProperties",
     "OpDef",
     "OpList",
+    "Operation",
     "Optimisations",
     "PartitionOptions",
     "RewriteMetadata",
@@ -93,7 +102,9 @@ __all__ = [
     "RunOptions",
     "SavedGraph",
     "SavedModel",
+    "ShapeContext",
     "StepStats",
+    "Tensor",
     "TensorId",
     "TensorProto",
     "TensorShapeProto",
@@ -103,6 +114,7 @@ __all__ = [
     "build_client_graph",
     "client_graph",
     "cond",
+    "gradient",
     "gradients",
     "graph_def_from_text",
     "graph_def_to_graph",
@@ -120,6 +132,7 @@ __all__ = [
     "register_op",
     "rewrite_graph_for_execution",
     "save_graph_def",
+    "shape_fn",
     "split_graph",
     "tensor_to_numpy",
     "to_graph_def",
@@ -129,6 +142,11 @@ __all__ = [
 load_lazily(
     __name__,
     {
+        "builder.handles": ["Operation", "Tensor"],
+        "analysis.gradient_rules": ["Forward", "gradient"],
+        "analysis.shape_functions": ["ShapeContext", "shape_fn"],
+        "formats.bundle_writer": ["BundleWriter"],
+        "formats.bundle_reader": ["BundleReader"],
         "builder.builder": ["GraphBuilder"],
         "dtypes": ["DataType"],
         "formats.saved_model": ["SavedGraph", "load_saved_model"],

@@ -10,6 +10,7 @@ import ast
 import re
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -70,7 +71,7 @@ CONFINED = {
     "rich": ["scenarios"],
 }
 NOT_IMPORTED_ANYWHERE = {"tensorflow", "torch", "jax", "ray", "asyncio"}
-MAX_FILE_LINES, MAX_FUNCTION_LINES = 400, 60
+MAX_FILE_LINES, MAX_FUNCTION_LINES, MAX_FILES = 400, 60, 25
 SHORT = 8  # a public function up to this many lines may let its name speak
 
 
@@ -326,6 +327,14 @@ def test_files_and_functions_stay_small() -> None:
         if length(node) > MAX_FUNCTION_LINES
     ]
     assert not long, "\n".join(long)
+
+
+def test_folders_stay_small() -> None:
+    """A folder lists at most 25 modules of its own, so that its listing can be read."""
+    listed = [path for path in sources() + sources("tests") if path.name != "__init__.py"]
+    sizes = Counter(path.parent for path in listed)
+    large = [f"{relative(folder)}: {size} modules" for folder, size in sizes.items() if size > MAX_FILES]
+    assert not large, "\n".join(large)
 
 
 def test_tests_mirror_the_folders() -> None:
