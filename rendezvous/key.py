@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 from ..errors import InvalidArgumentError
 
@@ -54,6 +55,11 @@ def stems(routes: Sequence[tuple[str, int, str]], tensors: Iterable[tuple[int, s
 def frame_text(frame_id: int | str, iter_id: int) -> str:
     """The frame of one iteration. A name may stand for the number where both ends take it for one."""
     return f"{frame_id}:{iter_id}"
+
+
+def instance_number(instance: str) -> int:
+    """The frame number of a loop or call that is under way, from its name: the same on all devices."""
+    return int.from_bytes(blake2b(instance.encode(), digest_size=8).digest(), "big")
 
 
 def edge_of(key: str) -> str:

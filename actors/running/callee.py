@@ -17,11 +17,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ...errors import InvalidArgumentError, PartitaError, ResourceExhaustedError, of_kernel
-from ...rendezvous.key import frame_text
+from ...rendezvous.key import frame_text, instance_number
 from ..plans.instructions import DEAD
 from .executor import fresh_slots, run_chunk
 from .interpreted_part import InterpretedPart
-from .key_frames import frame_id, send_in_frame
 from .messages import Return
 from .part import Part
 
@@ -144,8 +143,8 @@ class Callee:
             raise ResourceExhaustedError(
                 f"function {self.name!r} is called {MAX_DEPTH} calls deep; let its recursion end earlier"
             )
-        frame = frame_text(frame_id(f"{caller.frame};{self.name};{call.number}{turn}"), 0)
-        send = partial(send_in_frame, call.part.step.rendezvous.send, frame)
+        frame = frame_text(instance_number(f"{caller.frame};{self.name};{call.number}{turn}"), 0)
+        send = partial(_send_in_frame, call.part.step.rendezvous.send, frame)
         ended = _ResultCollector(self, call, done)
         if self.interpreted is not None:
             graph, actor = self.interpreted
@@ -193,3 +192,8 @@ class _ResultCollector:
             self._done(self._callee.checked_results(self._results))
         except Exception as error:  # noqa: BLE001 - a kernel may raise anything
             self._call.fail(of_kernel(self._call.op, error))
+
+
+def _send_in_frame(send: Callable[..., None], frame: str, stem: str, value: Any, is_dead: bool = False) -> None:
+    """Sends under the key that a stem and the frame of a call make."""
+    send(stem + frame, value, is_dead)

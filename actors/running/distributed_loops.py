@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ...errors import UnimplementedError
-from ...rendezvous.key import frame_text
+from ...rendezvous.key import frame_text, instance_number
 from ..plans.instructions import DEAD, SEND_SLOT, TRACE_SLOT, Slots
-from .key_frames import frame_id
 
 if TYPE_CHECKING:
     from ..plans.plan import DistributedLoop
@@ -66,7 +65,7 @@ class LoopRun:
             self._template[slot] = value
         self._exits: list[Any] = [DEAD] * len(loop.exits)
         self._iteration = 0
-        self._frame_id = frame_id(f"{call.part.frame};{loop.frame}")
+        self._frame_id = instance_number(f"{call.part.frame};{loop.frame}")
         self._frame = ""
 
     def begin(self, part: Iterations, variables: Sequence[Any]) -> None:
