@@ -1,13 +1,11 @@
-"""The graphs of one worker: registered as GraphDefs, cut by device, run under handles as often as a master likes.
+"""One worker: the devices of a task, their actors, and the graphs that a master has registered.
 
-Flows in: the share that a master has cut out for this worker's task, the rendezvous of each step, tensors by key. Flows
-out: handles, tensors by key, errors. Always holds: handles, generated names and local step numbers come from one
-counter, so none is given twice; a graph that is deregistered while it runs goes on to the end of that run.
+register   a graph on the worker's devices -> a handle; the graph is cut by device and compiled
+execute    runs a registered graph once; the step exchanges tensors with other workers at the master's rendezvous
+deregister forgets the graph; running steps go on. Later calls with its handle raise AbortedError, after which a
+           master registers the graph again
 
-    register -> handle --execute--> a step on the actors of this worker, which meets others at the master's rendezvous
-                  `--deregister--> unknown: ABORTED, the master's cue to register again
-
-    NEW --start--> RUNNING --shut_down, or the end of the nursery it was started in--> ENDED: every call gets its error
+NEW --start--> RUNNING --shut_down, or the end of the nursery--> ENDED: every call raises the error of the end
 """
 
 from __future__ import annotations
@@ -39,11 +37,11 @@ from ..running.evaluation import ConstantEvaluator
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.functions import Functions
 from ..running.messages import Shutdown
-from ..running.part import Part, start_parts
 from ..running.step import Step
 from ..running.trace import step_stats
-from .lifetime import Home
-from .outputs import Collecting, Outputs, alive
+from .lifetime import OwnerThread
+from .outputs import Outputs, PendingOutputs, live_array
+from .worker_steps import start_step
 
 if TYPE_CHECKING:
     from ...devices.device import Device
@@ -55,22 +53,25 @@ Work = Sequence[tuple["Plan", DeviceActor]]
 
 
 @dataclass(slots=True)
-class _Item:
-    """A registered graph: what each device has to do. Whoever runs it holds it."""
+class _RegisteredGraph:
+    """A registered graph, cut by device and compiled. Running steps keep it when it is deregistered."""
 
     handle: str
     partitions: Mapping[str, Graph]
     work: Work
-    traced: Work = ()
-    """the same with a clock around every node, once a step has asked for a trace"""
+    traced_work: Work = ()
+    """the same plans with a clock around every node, compiled for the first traced step"""
     from_elsewhere: bool = True
     """whether other workers have parts of the graph"""
     functions: Functions | None = None
-    """what it may call"""
+    """the functions that its nodes may call"""
 
 
 class GraphManager:
-    """See the module. One per worker, with an actor for each of its devices."""
+    """One worker, with an actor for each of its devices.
+
+    Handles, generated node names and the worker's own step numbers come from one counter, as in TensorFlow.
+    """
 
     def __init__(
         self,
@@ -85,8 +86,8 @@ class GraphManager:
     ) -> None:
         """`devices` are those of one task; `seed` and the two limits are as in `open_session`.
 
-        The workers of a session share its `actor_group`, whose limits count then, and its `tensors`. `policy` decides
-        whether the worker receives from a past life of a device of another task.
+        The workers of a session share its `tensors` and its `actor_group`, which has the limits then. `policy` decides
+        about receives from devices of other tasks that have restarted.
         """
         self.cluster = devices if isinstance(devices, Cluster) else Cluster(list(devices))
         self.task = self.cluster.client.task_name
@@ -97,28 +98,28 @@ class GraphManager:
             name: DeviceActor(name, Binder(name, DeviceState(seed, self._tensors)), self._actor_group)
             for name in self.cluster.names
         }
-        self._items: dict[str, _Item] = {}
+        self._graphs: dict[str, _RegisteredGraph] = {}
         self._functions: Functions | None = None
         self._cost_models = CostModels()
         self._next_number = 0
         self._steps: set[Step] = set()
-        self._home: Home | None = None
-        self._end: PartitaError | None = None
+        self._thread: OwnerThread | None = None
+        self._end_error: PartitaError | None = None
         self._ended = trio.Event()
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Starts the actors of the worker; a cancellation of the nursery shuts the worker down."""
+        """Starts the actors; a cancellation of the nursery shuts the worker down."""
         self.start_actors(nursery)
         nursery.start_soon(self._end_with_nursery, name=f"worker {self.task}")
 
     def start_actors(self, nursery: trio.Nursery) -> None:
-        """Starts the actors for somebody who shuts the worker down before the nursery is left."""
-        self._home = Home()
+        """Starts the actors only; the caller must call `shut_down` before the nursery ends."""
+        self._thread = OwnerThread()
         self._actor_group.start(self.actors.values(), nursery)
 
     @trio.lowlevel.enable_ki_protection
     async def _end_with_nursery(self) -> None:
-        """Actors are shielded, so that steps are settled before they end; this task is not, and ends them."""
+        """Shuts the worker down when the nursery is cancelled: actors are shielded from that, so that steps can end."""
         try:
             await self._ended.wait()
         finally:
@@ -126,10 +127,10 @@ class GraphManager:
 
     @trio.lowlevel.enable_ki_protection
     def shut_down(self, error: PartitaError) -> None:
-        """Fails the steps under way and every later call with `error`, forgets all graphs and ends the actors."""
-        if self._end is not None:
+        """Fails running steps and every later call with `error`, forgets all graphs and ends the actors."""
+        if self._end_error is not None:
             return
-        self._end = error
+        self._end_error = error
         self._ended.set()
         for step in list(self._steps):
             step.fail(error)
@@ -138,12 +139,13 @@ class GraphManager:
             actor.post(Shutdown())
 
     def _check_running(self) -> None:
-        if self._end is not None:
-            raise self._end
-        if self._home is None:
+        if self._end_error is not None:
+            raise self._end_error
+        if self._thread is None:
             raise FailedPreconditionError(f"worker {self.task} has no actors yet: call its start(nursery) first")
-        self._home.check()
+        self._thread.check()
 
+    @trio.lowlevel.enable_ki_protection
     def register(
         self,
         graph_def: GraphDef | bytes,
@@ -151,11 +153,11 @@ class GraphManager:
         recv_scheduling: bool = False,
         optimisations: Optimisations = NO_OPTIMISATIONS,
     ) -> str:
-        """Takes over a graph whose nodes are all on devices of this worker; its handle.
+        """Cuts by device, optimises and compiles a graph whose nodes are on devices of this worker; returns its handle.
 
-        With `recv_scheduling` receives wait until they are needed soon, which wants `_start_time` on every node; then
-        each device's part is optimised. Raises InvalidArgumentError for devices that are malformed, missing or not of
-        this worker, and what importing, partitioning and compiling raise.
+        With `recv_scheduling` a receive waits until its tensor is needed soon; every node must have `_start_time` then.
+        Raises InvalidArgumentError for devices that are malformed, missing or not of this worker, and what importing,
+        partitioning and compiling raise.
         """
         share = parse_graph_def(graph_def)
         self._check_devices(share)
@@ -166,7 +168,7 @@ class GraphManager:
         return self.add(pipeline.cut_share(share).optimise(ConstantEvaluator()))
 
     def bind_functions(self, graph: Graph, *, soft: bool = False) -> None:
-        """Lets the kernels that are made next call the functions of a graph; `soft` as in `Functions`."""
+        """Makes the functions of a graph callable for graphs that are registered later; `soft` as in `Functions`."""
         self._functions = Functions(graph, self.cluster, self.actors, soft=soft)
         self._bind(self._functions)
 
@@ -175,13 +177,13 @@ class GraphManager:
             actor.binder.functions = functions
 
     def add(self, partitioned: Partitioned, *, from_elsewhere: bool = True) -> str:
-        """Takes over a graph that has been cut by device, as it is to run; its handle. Raises as `compile_plans`.
+        """Compiles a graph that has been cut by device and returns its handle. Raises as `compile_plans`.
 
-        Unless something comes `from_elsewhere`, from other workers, more of it can travel together.
+        `from_elsewhere` says that other workers may send to the graph; otherwise more tensors share a message.
         """
-        handle, partitions = f"{self._number():016x}", partitioned.graphs
+        handle, partitions = f"{self._next():016x}", partitioned.graphs
         work = self._compiled(partitions, from_elsewhere=from_elsewhere)
-        self._items[handle] = _Item(handle, partitions, work, (), from_elsewhere, self._functions)
+        self._graphs[handle] = _RegisteredGraph(handle, partitions, work, (), from_elsewhere, self._functions)
         return handle
 
     def _compiled(self, partitions: Mapping[str, Graph], *, from_elsewhere: bool, every_node: bool = False) -> Work:
@@ -189,35 +191,32 @@ class GraphManager:
         plans = compile_plans(parts, every_node=every_node, from_elsewhere=from_elsewhere)
         return tuple(zip(plans, [self.actors[device] for device in partitions], strict=True))
 
-    def knows(self, handle: str) -> bool:
-        """Whether a graph is registered."""
-        return handle in self._items
+    def has_graph(self, handle: str) -> bool:
+        return handle in self._graphs
 
     def work(self, handle: str, *, with_trace: bool = False) -> Work:
-        """The plans of a graph and who runs them; for a trace there is a clock around every node.
+        """The plans of a graph with their actors; with `with_trace` the plans have a clock around every node.
 
         Raises AbortedError for an unknown handle.
         """
-        item = self._items.get(handle)
-        if item is None:
-            raise AbortedError(f"Graph handle is not found: {handle}")
-        if with_trace and not item.traced:
-            self._bind(item.functions)
-            item.traced = self._compiled(item.partitions, from_elsewhere=item.from_elsewhere, every_node=True)
+        graph = self._graph(handle)
+        if with_trace and not graph.traced_work:
+            self._bind(graph.functions)  # other graphs may have been registered since, with functions of their own
+            graph.traced_work = self._compiled(graph.partitions, from_elsewhere=graph.from_elsewhere, every_node=True)
             self._bind(self._functions)
-        return item.traced if with_trace else item.work
+        return graph.traced_work if with_trace else graph.work
 
     def view(
         self, incarnation: Callable[[str], int], shared: Rendezvous, on_abort: Callable[[PartitaError], object]
     ) -> WorkerRendezvous:
-        """How this worker sees the rendezvous of a step over several workers; `incarnation` is that of any device."""
+        """The rendezvous of a step as this worker uses it: `shared`, with a check of incarnations at receives."""
         return WorkerRendezvous(shared, self.task, incarnation, self.policy, on_abort)
 
     @trio.lowlevel.enable_ki_protection
     def restart_device(self, name: str) -> AbortedError:
-        """Restarts a device: what it holds is gone, and steps that `execute` runs on the worker fail with the error.
+        """Restarts a device: its state is lost, and the steps that `execute` runs fail with the returned error.
 
-        The graphs stay, and go on naming the life that is over: other workers do not receive from it any more. Raises
+        Registered graphs stay and still name the old incarnation, so other workers refuse to receive from them. Raises
         InvalidArgumentError for a device that the worker does not have.
         """
         old = self.cluster.find(name)
@@ -229,98 +228,92 @@ class GraphManager:
             step.fail(error)
         return error
 
+    @trio.lowlevel.enable_ki_protection
     def deregister(self, handle: str) -> None:
-        """Forgets a graph; runs of it that are under way go on. Raises AbortedError for an unknown handle."""
-        if handle not in self._items:
+        """Forgets a graph; running steps of it go on. Raises AbortedError for an unknown handle."""
+        if handle not in self._graphs:
             raise AbortedError(f"Graph handle is not found: {handle}. Possibly, this worker just restarted.")
         self._forget(handle)
 
+    @trio.lowlevel.enable_ki_protection
     def deregister_all(self) -> None:
-        """Forgets all graphs, as a restart does."""
-        for handle in list(self._items):
+        """Forgets all graphs, as the restart of a worker does."""
+        for handle in list(self._graphs):
             self._forget(handle)
 
     def partitions(self, handle: str) -> list[GraphDef]:
-        """What each device runs of a graph, as GraphDefs. Raises AbortedError for an unknown handle."""
-        return [part.to_graph_def() for part in self._item(handle).partitions.values()]
+        """The optimised graph of each device. Raises AbortedError for an unknown handle."""
+        return [graph.to_graph_def() for graph in self._graph(handle).partitions.values()]
 
     @trio.lowlevel.enable_ki_protection
     async def execute(
         self, handle: str, rendezvous: Rendezvous, inputs: Mapping[str, Any] | None = None, *, trace: bool = False
     ) -> StepStats:
-        """Runs a graph to its end, `inputs` sent first; with `trace` what each node took, else empty statistics.
+        """Sends `inputs` (tensors by key), runs a graph to its end, and returns how long each node took if `trace`.
 
-        Raises AbortedError for an unknown handle, the error that the rendezvous was aborted with, by whomever, or any
-        other that ended the step, of which the rendezvous knows too; FailedPreconditionError if the worker has not been
-        started, what it was shut down with if it has ended.
+        Without `trace` the statistics are empty. Raises AbortedError for an unknown handle, the error that any worker
+        or the caller aborted the rendezvous with, the first error of a node (the rendezvous is then aborted with it),
+        FailedPreconditionError before `start`, and the error of `shut_down` after it.
         """
         self._check_running()
-        item, work = self._item(handle), self.work(handle, with_trace=trace)
-        step = Step(self._number(), rendezvous)
+        graph, work = self._graph(handle), self.work(handle, with_trace=trace)
+        step = Step(self._next(), rendezvous)
         self._steps.add(step)
         try:
-            parts = self._begin(step, work, inputs or {}, trace)
+            messages = () if inputs is None else inputs.items()
+            parts = start_step(step, work, [], self._actor_group, messages=messages, with_trace=trace)
             await step.wait()
         finally:
             self._steps.discard(step)
         if not trace:
             return StepStats()
         stats = step_stats(parts)
-        if self._items.get(handle) is item:
+        if self._graphs.get(handle) is graph:  # not deregistered meanwhile
             self.learn(handle, stats)
         return stats
 
     def learn(self, handle: str, stats: StepStats) -> None:
-        """Teaches the cost models of a graph what a traced step took. Raises AbortedError for an unknown handle."""
-        self._cost_models.learn(stats, self._item(handle).partitions)
+        """Adds the times of a traced step to the cost models of a graph. Raises AbortedError for an unknown handle."""
+        self._cost_models.learn(stats, self._graph(handle).partitions)
 
     @trio.lowlevel.enable_ki_protection
     def send_inputs(self, rendezvous: Rendezvous, inputs: Mapping[str, Any]) -> None:
-        """Sends tensors by key; raises the error of the rendezvous once it has been aborted."""
+        """Sends tensors by key; raises the error of the rendezvous if that was aborted."""
         self._check_running()
         with np.errstate(all="ignore"):
             for key, value in inputs.items():
                 rendezvous.send(key, value)
             self._actor_group.serve_mailboxes()
 
+    @trio.lowlevel.enable_ki_protection
     async def recv_outputs(self, rendezvous: Rendezvous, keys: Iterable[str]) -> Outputs:
-        """Waits for tensors by key: read-only arrays.
+        """Waits for the tensors of these keys; read-only arrays by key.
 
-        Raises the error of the step, InvalidArgumentError for one that is dead.
+        Raises the error of the step, InvalidArgumentError for a dead tensor.
         """
-        found: Outputs = {}
+        outputs: Outputs = {}
         for key in keys:
-            found[key] = alive(key, await rendezvous.recv(key))
-        return found
+            outputs[key] = live_array(key, await rendezvous.recv(key))
+        return outputs
 
     def recv_outputs_async(
         self, rendezvous: Rendezvous, keys: Iterable[str], done: Callable[[Outputs | PartitaError], object]
     ) -> None:
-        """`recv_outputs` for callers without a task: `done` is called once, with all tensors or the first error."""
-        Collecting(rendezvous, list(keys), done)
+        """As `recv_outputs`, with a callback: `done` is called once, with all arrays or the first error."""
+        PendingOutputs(rendezvous, list(keys), done)
 
     def build_cost_model(self, handle: str, cost_graph: CostGraphDef) -> None:
-        """Appends what traced steps have taught of a graph. Raises AbortedError for an unknown handle."""
-        self._cost_models.add_all(self._item(handle).partitions.values(), cost_graph)
+        """Appends the cost models of a graph to `cost_graph`. Raises AbortedError for an unknown handle."""
+        self._cost_models.add_all(self._graph(handle).partitions.values(), cost_graph)
 
-    def _begin(
-        self, step: Step, work: Iterable[tuple[Plan, DeviceActor]], inputs: Mapping[str, Any], trace: bool
-    ) -> list[Part]:
-        with np.errstate(all="ignore"):
-            for key, value in inputs.items():
-                step.rendezvous.send(key, value)  # before anything is started: it raises once there was an abort
-            parts = start_parts(step, list(work), [], with_trace=trace)
-            self._actor_group.serve_mailboxes()
-        return parts
-
-    def _item(self, handle: str) -> _Item:
-        found = self._items.get(handle)
-        if found is None:
+    def _graph(self, handle: str) -> _RegisteredGraph:
+        graph = self._graphs.get(handle)
+        if graph is None:
             raise AbortedError(f"Graph handle is not found: {handle}")
-        return found
+        return graph
 
     def _forget(self, handle: str) -> None:
-        for graph in self._items.pop(handle).partitions.values():
+        for graph in self._graphs.pop(handle).partitions.values():
             self._cost_models.remove(graph)
 
     def _check_devices(self, share: GraphDef) -> None:
@@ -338,8 +331,8 @@ class GraphManager:
                 )
 
     def _new_name(self, prefix: str) -> str:
-        return f"{prefix}{WORKER_SEPARATOR}{self._number()}"
+        return f"{prefix}{WORKER_SEPARATOR}{self._next()}"
 
-    def _number(self) -> int:
+    def _next(self) -> int:
         self._next_number += 1
         return self._next_number - 1

@@ -1,13 +1,12 @@
-"""How long actors run: as long as a block of their user's code, whatever ends it.
+"""The lifetime of a session: its actors run inside an `async with` block, in one nursery, on one thread.
 
-Flows in: what makes the thing that has actors. Flows out: that thing, for the length of an `async with` block. Always
-holds: when the block is over no actor runs any more; what the block raises comes out as it was raised, not in a group.
+When the block has ended no actor runs. The exception that ended the block is raised as it was, not wrapped in a group.
 
-Ctrl-C. Trio raises KeyboardInterrupt at once where the signal finds the host's own code, and at the next checkpoint of
-the main task where it finds protected code. Everything here that must not be cut in half is protected: the ways into
-a session and out of it, steps, actors. So the signal waits for the chunk of kernels that is running, a budget of the
-event loop at most or one long kernel, and then ends the block like any other exception of its task. Classes stand here
-where `contextlib.asynccontextmanager` would be shorter, because its own code between ours is not protected.
+Ctrl-C: trio raises KeyboardInterrupt at once in unprotected code, and in protected code at the next checkpoint of the
+main task. Opening and closing a session, its public methods, steps and actors are protected, because they would leave a
+half-changed state behind. So Ctrl-C waits for the running chunk of kernels (at most the budget of a session, or one
+long kernel), and then ends the block like any other exception. The context managers here are classes and not
+`contextlib.asynccontextmanager`, because code of contextlib is not protected.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from typing import Generic, Protocol, TypeVar
 
 import trio
 
-from ...errors import FailedPreconditionError
+from ...errors import CancelledError, FailedPreconditionError
 
 
-class Started(Protocol):
-    """What has actors."""
+class Openable(Protocol):
+    """An object with actors."""
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Starts them."""
+        """Starts the actors in `nursery`."""
 
     def close(self) -> None:
-        """Makes them end; steps under way fail."""
+        """Fails running steps and ends the actors."""
 
 
-Opened = TypeVar("Opened", bound=Started)
+Opened = TypeVar("Opened", bound=Openable)
 
 
 class Block(AbstractAsyncContextManager[Opened], Generic[Opened]):
-    """A block in which what `make` returns is started; it is closed when the block ends."""
+    """Makes an object with `make`, starts it, gives it to the `async with` block, and closes it after the block."""
 
     def __init__(self, make: Callable[[], Awaitable[Opened]]) -> None:
         self._make = make
@@ -55,14 +54,19 @@ class Block(AbstractAsyncContextManager[Opened], Generic[Opened]):
     ) -> None:
         self._opened.close()
         try:
-            # Kept from the nursery, which would wrap what the block has raised in a group.
+            # The nursery does not get the exception of the block, because it would wrap it in a group.
             await self._manager.__aexit__(None, None, None)
         except BaseExceptionGroup as group:
-            raise unwrapped(group) from group.__cause__
+            raise _bare_interrupt(group) from group.__cause__
 
 
-def unwrapped(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The KeyboardInterrupt that a nursery has put into a group, where nothing else is in it; else the group."""
+def session_closed() -> CancelledError:
+    """The error of steps that a session ends when it closes, and of every call after that."""
+    return CancelledError("Session has been closed.")
+
+
+def _bare_interrupt(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The KeyboardInterrupt of a group that holds nothing else; otherwise the group itself."""
     _interrupts, others = group.split(KeyboardInterrupt)
     if others is not None:
         return group
@@ -72,8 +76,8 @@ def unwrapped(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return first
 
 
-class Home:
-    """The thread in which something with actors lives; calls from any other would never be answered."""
+class OwnerThread:
+    """The thread whose event loop runs the actors; a call from another thread would wait forever."""
 
     __slots__ = ("_thread",)
 
@@ -81,7 +85,7 @@ class Home:
         self._thread = get_ident()
 
     def check(self) -> None:
-        """Raises FailedPreconditionError in any other thread."""
+        """Raises FailedPreconditionError in another thread."""
         if get_ident() != self._thread:
             raise FailedPreconditionError(
                 "the session belongs to the event loop of another thread: call it there with trio.from_thread.run, or "

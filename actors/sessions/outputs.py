@@ -1,7 +1,4 @@
-"""What a worker hands to those who wait for its tensors by key: all of them, or the first error.
-
-Flows in: keys, a rendezvous. Flows out: read-only arrays. Always holds: the one who asked is told once.
-"""
+"""The outputs that a worker receives for its caller, by key: read-only arrays, or the first error."""
 
 from __future__ import annotations
 
@@ -19,33 +16,33 @@ if TYPE_CHECKING:
 Outputs = dict[str, Any]  # Any: tensors of any type, by key
 
 
-class Collecting:
-    """Receives of several keys that end in one call."""
+class PendingOutputs:
+    """Receives tensors by key and calls `done` once, with all of them or with the first error."""
 
     def __init__(
         self, rendezvous: Rendezvous, keys: list[str], done: Callable[[Outputs | PartitaError], object]
     ) -> None:
         self._done = done
-        self._found: Outputs = {}
-        self._missing = len(keys)
+        self._outputs: Outputs = {}
+        self._num_missing = len(keys)
         self._is_over = False
         if not keys:
-            self._end(self._found)
+            self._end(self._outputs)
         for key in keys:
-            rendezvous.recv_callback(key, partial(self._arrived, key))
+            rendezvous.recv_callback(key, partial(self._received, key))
 
-    def _arrived(self, key: str, received: Outcome) -> None:
-        if isinstance(received, PartitaError):
-            self._end(received)
+    def _received(self, key: str, outcome: Outcome) -> None:
+        if isinstance(outcome, PartitaError):
+            self._end(outcome)
             return
         try:
-            self._found[key] = alive(key, received)
+            self._outputs[key] = live_array(key, outcome)
         except PartitaError as error:
             self._end(error)
             return
-        self._missing -= 1
-        if not self._missing:
-            self._end(self._found)
+        self._num_missing -= 1
+        if not self._num_missing:
+            self._end(self._outputs)
 
     def _end(self, result: Outputs | PartitaError) -> None:
         if not self._is_over:
@@ -53,8 +50,8 @@ class Collecting:
             self._done(result)
 
 
-def alive(key: str, received: Received) -> Array:
-    """What was received, as session fetches are: a variable is read now, and nobody can write to the array."""
+def live_array(key: str, received: Received) -> Array:
+    """The received tensor as a read-only array; a variable is read now. InvalidArgumentError for a dead tensor."""
     if received.is_dead:
         raise InvalidArgumentError(f"The tensor returned for {key} was not valid.")
     return read_only(received.value)

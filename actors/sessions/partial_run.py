@@ -1,16 +1,13 @@
-"""Partial runs: one step that is fed and fetched from in several calls.
+"""Partial runs: one step that is fed and fetched in several calls.
 
-Flows in: a prepared request in the Send/Recv convention, then, call by call, some of its feeds and fetches. Flows out:
-arrays. Always holds:
-
-    setup -> BEGUN --call: a check fails--> BEGUN          nothing was sent; the same call may be made again, corrected
+    setup -> BEGUN --call: a check fails--> BEGUN       nothing was sent; the call may be repeated, corrected
                |----call: some feeds sent, some fetches received--> BEGUN
-               |----call: nothing is pending any more--> OVER   when every part of the step is done
-               `----error, cancelled or late call, end of the session--> OVER   when no thread works for it any more
+               |----call: the last feeds and fetches--> OVER             when every part of the step is done
+               `----error, cancellation, time limit, end of the session--> OVER   when no thread works for the step
 
-The actors begin with the step at once and go as far as they can without feeds; the client is one more party at the
-step's rendezvous. No task of a caller drives the step, so a run that nobody asks for again costs no task, and the
-session ends it. A handle that is over is unknown.
+Setup starts the step on the actors of its devices, which run it as far as they can without feeds. Each call sends feeds
+and receives fetches at the rendezvous of the step. The step needs no task of its own, so an abandoned partial run costs
+no task; it ends with the session. The handle of a run that is OVER is unknown.
 """
 
 from __future__ import annotations
@@ -28,9 +25,9 @@ from ...graph.passes.client_graph import reachable_backwards
 from ...graph.passes.static_shapes import check_fed_shape, static_shapes
 from ...graph.tensor_id import parse_tensor_name
 from ..running.ports import Feeds, Port, split_feeds
-from .lateness import late
-from .preparation import arrived
-from .requests import Signature, by_rendezvous, fed_values, full_name
+from .deadline import deadline_exceeded
+from .preparation import received_array
+from .requests import Signature, fed_values, full_name, rendezvous_signature
 from .worker_steps import WorkerSteps, start_step
 
 if TYPE_CHECKING:
@@ -44,19 +41,21 @@ if TYPE_CHECKING:
 
 
 def partial_signature(feeds: Names, fetches: Names, targets: Names) -> Signature:
-    """What a partial run asks for: full names, sorted, each fetch once. A feed named twice stays, to be refused."""
-    return by_rendezvous(Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets), is_partial=True))
+    """The signature of a partial run, see `rendezvous_signature`."""
+    return rendezvous_signature(
+        Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets), is_partial=True)
+    )
 
 
 class PartialRun:
-    """One run: its step, and which feeds and fetches are still to come."""
+    """One run: its step, and the feeds and fetches that are still missing."""
 
     def __init__(self, handle: str, graph: Graph, prepared: Prepared, step: Step | WorkerSteps) -> None:
-        """`graph` is the session's, uncut."""
+        """`graph` is the uncut graph of the session."""
         self.handle = handle
         self.step = step
-        self.parts: Sequence[Part] = ()  # kept here, as the step does not keep them
-        self.calls = 0
+        self.parts: Sequence[Part] = ()  # keeps the parts alive, because the step does not
+        self.num_calls = 0  # calls that are running
         self.is_over = False
         self._graph = graph
         self._feeds = {port.name: port for port in prepared.feeds}
@@ -69,62 +68,64 @@ class PartialRun:
 
     @property
     def has_pending(self) -> bool:
-        """Whether anything is still to be fed or fetched."""
+        """Whether a feed or fetch is still missing."""
         return bool(self._unfed or self._unfetched)
 
     def claim(
         self, feeds: Feeds | None, fetches: Sequence[str], session_tensors: SessionTensors
     ) -> tuple[dict[str, Any], list[Port]]:
-        """Checks a call and takes what it names off the lists; the tensors to send, by name, and what to receive.
+        """Checks a call and marks its feeds and fetches as used; returns the tensors to send by name, and the fetches.
 
-        Raises InvalidArgumentError, with nothing changed, for names that were not announced or have been used, for
-        fetches that need other feeds, and for values of another type or shape.
+        Raises InvalidArgumentError, with nothing changed, for names that setup did not name or that were used before,
+        for fetches that need missing feeds, and for values of another type or shape.
         """
         names, values = split_feeds(feeds)
         fed = [self._pending_port(full_name(name), self._feeds, self._unfed, "feed", "fed") for name in names]
-        wanted = dict.fromkeys(map(full_name, fetches))
-        fetched = [self._pending_port(name, self._fetches, self._unfetched, "fetch", "fetched") for name in wanted]
+        fetch_names = dict.fromkeys(map(full_name, fetches))
+        fetched = [self._pending_port(name, self._fetches, self._unfetched, "fetch", "fetched") for name in fetch_names]
         self._check_computable([port.name for port in fetched], self._unfed.difference(port.name for port in fed))
-        tensors = dict(zip([p.name for p in fed], fed_values(fed, values, session_tensors, copy=True), strict=True))
+        tensors = dict(
+            zip([port.name for port in fed], fed_values(fed, values, session_tensors, copy=True), strict=True)
+        )
         for port in fed:
             check_fed_shape(port.name, self._shapes[port.name], np.shape(tensors[port.name]))
         self._unfed.difference_update(tensors)
-        self._unfetched.difference_update(wanted)
+        self._unfetched.difference_update(fetch_names)
         return tensors, fetched
 
     def send(self, tensors: dict[str, Any]) -> None:
-        """Hands fed tensors to the step; raises its error when it has failed."""
+        """Sends tensors to the step; raises the error of the step if it has failed."""
         for name, tensor in tensors.items():
             self.step.rendezvous.send(self._keys[name], tensor)
 
     async def receive(self, port: Port) -> Array:
-        """Waits for a fetched tensor; raises the error of the step, InvalidArgumentError when the tensor is dead."""
-        return arrived(port, await self.step.rendezvous.recv(self._keys[port.name]))
+        """Waits for a fetched tensor; raises the error of the step, InvalidArgumentError for a dead tensor."""
+        return received_array(port, await self.step.rendezvous.recv(self._keys[port.name]))
 
     def stop(self, error: PartitaError) -> None:
-        """Ends the run; its step fails with `error` unless it is done or has failed."""
+        """Ends the run; its step fails with `error` unless it is done or has failed before."""
         self.is_over = True
         self.step.fail(error)
 
     async def settle(self) -> None:
-        """Waits until nobody works for the run any more, and drops what nobody has received."""
+        """Waits until no actor works for the step any more, then drops the tensors that were not received."""
         try:
             await self.step.wait()
         finally:
             self.step.rendezvous.close()
 
-    def _pending_port(self, name: str, announced: dict[str, Port], pending: set[str], what: str, done: str) -> Port:
-        port = announced.get(name)
+    def _pending_port(self, name: str, ports: dict[str, Port], pending: set[str], noun: str, participle: str) -> Port:
+        port = ports.get(name)
         if port is None:
-            raise InvalidArgumentError(f"The {what} {name} was not specified in partial_run_setup.")
+            raise InvalidArgumentError(f"The {noun} {name} was not specified in partial_run_setup.")
         if name not in pending:
-            raise InvalidArgumentError(f"The {what} {name} has already been {done}.")
+            raise InvalidArgumentError(f"The {noun} {name} has already been {participle}.")
         return port
 
     def _check_computable(self, fetches: list[str], missing: set[str]) -> None:
-        """Raises InvalidArgumentError when a fetch leads back to a tensor that is still to be fed.
+        """Raises InvalidArgumentError when a fetch depends on a feed that is still missing.
 
-        As in TensorFlow the walk goes on behind tensors that have been fed.
+        As in TensorFlow, a missing feed counts even if it only leads to the fetch through a tensor that has been fed.
         """
         if not missing or not fetches:
             return
@@ -148,7 +149,7 @@ class PartialRuns:
     def __init__(
         self, actor_group: ActorGroup, steps: set[Step | WorkerSteps], session_tensors: SessionTensors
     ) -> None:
-        """`steps` are those of the session that are under way, kept up to date."""
+        """`steps` is the set of running steps of the session, which gets those of partial runs too."""
         self._session_tensors = session_tensors
         self._actor_group = actor_group
         self._steps = steps
@@ -156,7 +157,7 @@ class PartialRuns:
         self._num_begun = 0
 
     def __len__(self) -> int:
-        """How many are not over."""
+        """The number of runs that are not over."""
         return len(self._runs)
 
     def begin(self, prepared: Prepared, graph: Graph, step: Step | WorkerSteps) -> str:
@@ -166,34 +167,32 @@ class PartialRuns:
         self._num_begun += 1
         run = self._runs[handle] = PartialRun(handle, graph, prepared, step)
         self._steps.add(step)
-        with np.errstate(all="ignore"):
-            run.parts = start_step(step, prepared.work(), [])
-            self._actor_group.serve_mailboxes()
+        run.parts = start_step(step, prepared.work(), [], self._actor_group)
         return handle
 
     async def run(self, handle: str, fetches: Names, feeds: Feeds | None, timeout_s: float) -> list[Array]:
-        """One call: sends `feeds`, receives `fetches`, in order. See `Session.partial_run` for the errors."""
+        """One call: sends `feeds` and returns `fetches` in order. `Session.partial_run` lists the errors."""
         run = self._runs.get(handle)
         if run is None:
             raise InvalidArgumentError("Must run 'setup' before performing partial runs!")
         names = tensor_names(fetches)
         tensors, ports = run.claim(feeds, names, self._session_tensors)
-        run.calls += 1
+        run.num_calls += 1
         try:
             arrays = await self._exchange(run, tensors, ports, timeout_s)
         except BaseException as error:
             cancelled = CancelledError("the task that went on with the partial run was cancelled")
             run.stop(error if isinstance(error, PartitaError) else cancelled)
             with suppress(PartitaError):
-                await self._leave(run)
+                await self._end_call(run)
             raise
-        await self._leave(run)
+        await self._end_call(run)
         return [arrays[full_name(name)] for name in names]
 
     def clear(self, error: PartitaError) -> None:
-        """Ends all runs with `error`; the session has stopped the steps that were not done.
+        """Ends all runs with `error`, after the session has stopped their steps.
 
-        A step that is done cannot fail any more, but what nobody has fetched yet is still at its rendezvous.
+        The abort is for steps that were done before: tensors that were not fetched are still at their rendezvous.
         """
         for run in self._runs.values():
             run.step.rendezvous.abort(error)
@@ -207,16 +206,16 @@ class PartialRuns:
                 run.send(tensors)
                 self._actor_group.serve_mailboxes()
             return {port.name: await run.receive(port) for port in ports}
-        raise late("Timed out waiting for notification", run.step.rendezvous.waiting())
+        raise deadline_exceeded("Timed out waiting for notification", run.step.rendezvous.waiting())
 
-    async def _leave(self, run: PartialRun) -> None:
-        """A call is over. The last one of a run that is over waits until nobody works for it; raises its error."""
-        run.calls -= 1
+    async def _end_call(self, run: PartialRun) -> None:
+        """Ends a call; the last call of a finished run waits until its step has ended, and raises its error."""
+        run.num_calls -= 1
         run.is_over |= not run.has_pending
         if not run.is_over:
             return
         self._runs.pop(run.handle, None)
-        if not run.calls:
+        if not run.num_calls:
             try:
                 await run.settle()
             finally:

@@ -1,8 +1,8 @@
-"""What a session has prepared: every request once, one at a time.
+"""The prepared requests of a session; each signature is prepared once.
 
-Two requests are never prepared at the same time, because the names that partitioning makes go on counting from one to
-the next. A large one is prepared in a worker thread, so that the event loop is not held up, and given up between two of
-its stages when whoever waits for it is cancelled.
+Requests are prepared one after the other, because the node names that partitioning generates are numbered across
+requests. A request of a large graph is prepared in a worker thread, so that the event loop goes on; the preparation
+stops between two stages when the calling task is cancelled.
 """
 
 from __future__ import annotations
@@ -21,48 +21,47 @@ if TYPE_CHECKING:
 Check = Callable[[], object]
 
 
-def _go_on() -> None:
-    """The check of what nobody gives up."""
+def _no_check() -> None:
+    pass
 
 
 class PreparedRequests:
-    """The requests of one session, by signature. Whoever changes the session's graph holds `lock`."""
+    """The prepared requests of one session, by signature. Changes of the session's graph are made under `lock`."""
 
     def __init__(self, prepare: Callable[[Signature, Check], Prepared]) -> None:
-        """`prepare` prepares a request for the session as it is when it is called; raises as `Session.run` does.
+        """`prepare` prepares a request on the session's current graph and calls its second argument between stages.
 
-        Between stages it calls what it is given, which raises if it must not go on.
+        That check raises if the request is no longer needed.
         """
         self.lock = trio.Lock()
         self._prepare = prepare
-        self._known: dict[Signature, Prepared] = {}
-        self.find = self._known.get  # an attribute, as every step of a session asks it
+        self._by_signature: dict[Signature, Prepared] = {}
+        self.find = self._by_signature.get  # an attribute, because every step calls it
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._by_signature)
 
-    async def ready(self, signature: Signature, *, in_thread: bool) -> Prepared:
-        """The request, prepared when its turn has come if it was not before; raises as `now`."""
-        found = self.find(signature)
-        if found is not None:
-            return found
+    async def prepare(self, signature: Signature, *, in_thread: bool) -> Prepared:
+        """The prepared request; waits until others are prepared. Raises as `prepare_now`."""
+        prepared = self.find(signature)
+        if prepared is not None:
+            return prepared
         async with self.lock:
             if in_thread:
-                return await trio.to_thread.run_sync(self.now, signature, trio.from_thread.check_cancelled)
-            return self.now(signature)
+                return await trio.to_thread.run_sync(self.prepare_now, signature, trio.from_thread.check_cancelled)
+            return self.prepare_now(signature)
 
-    def now(self, signature: Signature, check: Check = _go_on) -> Prepared:
-        """The request, prepared at once if it was not before; raises what `prepare` and `check` raise."""
-        found = self.find(signature)
-        if found is None:
+    def prepare_now(self, signature: Signature, check: Check = _no_check) -> Prepared:
+        """The prepared request, without waiting for others; raises what preparation and `check` raise."""
+        prepared = self.find(signature)
+        if prepared is None:
             with collector_paused():
-                found = self._known[signature] = self._prepare(signature, check)
-        return found
+                prepared = self._by_signature[signature] = self._prepare(signature, check)
+        return prepared
 
-    def are_forgotten(self) -> bool:
-        """Whether a worker has forgotten its share of one."""
-        return not all(request.is_registered for request in self._known.values())
+    def has_deregistered(self) -> bool:
+        """Whether a worker has deregistered its share of any request."""
+        return not all(request.is_registered for request in self._by_signature.values())
 
     def clear(self) -> None:
-        """Forgets all requests."""
-        self._known.clear()
+        self._by_signature.clear()

@@ -1,6 +1,6 @@
-"""What a client asks for: names of feeds, fetches and targets, as users write them, in order and with duplicates.
+"""Requests as users write them: the names of feeds, fetches and targets, and the values of feeds.
 
-Plans are cached under a `Signature`. The values in between are converted by `running.ports`.
+Prepared requests are kept under a `Signature`; its names keep the user's order and duplicates.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Signature(NamedTuple):
-    """Names as the user wrote them, in the user's order; those of a partial run are full and sorted."""
+    """Names as the user wrote them and in that order; the names of a partial run are full ("x:0") and sorted."""
 
     feeds: tuple[str, ...]
     fetches: tuple[str, ...]
@@ -34,14 +34,14 @@ class Signature(NamedTuple):
 
 
 def full_name(name: str) -> str:
-    """A tensor's name with its port: "x" is "x:0"."""
+    """The name of a tensor with its output number: "x" is "x:0"."""
     return str(parse_tensor_name(name))
 
 
-def by_rendezvous(signature: Signature) -> Signature:
-    """How a request is cut out whose client comes to the rendezvous: full names, sorted, each fetch once.
+def rendezvous_signature(signature: Signature) -> Signature:
+    """The signature for a client that feeds and fetches at the rendezvous: full names, sorted, each fetch once.
 
-    A feed named twice stays, to be refused.
+    A feed that is named twice stays twice, because pruning refuses it.
     """
     feeds, fetches, targets, is_partial = signature
     return Signature(
@@ -50,17 +50,16 @@ def by_rendezvous(signature: Signature) -> Signature:
 
 
 def check_names(graph: Graph, signature: Signature) -> None:
-    """Raises InvalidArgumentError for a feed or fetch of an unknown node, OutOfRangeError for one of no output."""
+    """Raises InvalidArgumentError for feeds and fetches of unknown nodes, OutOfRangeError for unknown outputs."""
     if not any(True for _ in graph.op_nodes()):
         raise InvalidArgumentError("Session was not created with a graph before Run()!")
     for text in (*signature.feeds, *signature.fetches):
         tensor = parse_tensor_name(text)
         node = graph.find_node(tensor.node)
         if node is None:
-            named = TensorId(tensor.node, tensor.index)
             raise InvalidArgumentError(
-                f"Tensor {named}, specified in either feed_devices or fetch_devices was not found in the Graph"
-                f"{meant(tensor.node, known_names(graph))}"
+                f"Tensor {TensorId(tensor.node, tensor.index)}, specified in either feed_devices or fetch_devices "
+                f"was not found in the Graph{meant(tensor.node, known_names(graph))}"
             )
         if not 0 <= tensor.index < node.num_outputs:
             raise OutOfRangeError(
@@ -70,38 +69,40 @@ def check_names(graph: Graph, signature: Signature) -> None:
 
 
 def known_names(graph: Graph) -> list[str]:
-    """Names that somebody may have meant: those of the nodes that are not made by Partita itself."""
+    """Names to suggest to a user: those of all nodes that Partita did not add."""
     return [name for name in graph.names() if name and not name.startswith("_")]
 
 
 def inputs_of(graph: Graph, error: PartitaError) -> list[str] | None:
-    """Names of the tensors that the node of an error is given; None when it is given none, or is in a function."""
+    """The input tensors of the node that an error names; None if it has no inputs or is a node of a function."""
     node = None if error.node is None or error.function is not None else graph.find_node(error.node)
     return None if node is None else [text for text in node.requested_inputs if text[0] != "^"] or None
 
 
-def fed_values(ports: Sequence[Port], values: Sequence[Any], kept: SessionTensors, *, copy: bool) -> list[Any]:
-    """The values of feeds as tensors, in order, see `feed_value`; a handle of a tensor that is `kept` stands for it.
+def fed_values(
+    ports: Sequence[Port], values: Sequence[Any], session_tensors: SessionTensors, *, copy: bool
+) -> list[Any]:
+    """The values of feeds as tensors, in order, see `feed_value`; a handle of a session tensor is replaced by that.
 
-    Raises InvalidArgumentError for what `feed_value` refuses, and for the handle of a tensor that was deleted.
+    Raises InvalidArgumentError as `feed_value`, and for the handle of a session tensor that was deleted.
     """
     return [
-        feed_value(port, _session_tensor(value, kept) if _is_of_objects(value) else value, copy=copy)
+        feed_value(port, _dereferenced(value, session_tensors) if _has_objects(value) else value, copy=copy)
         for port, value in zip(ports, values, strict=True)
     ]
 
 
-def _is_of_objects(value: object) -> bool:
+def _has_objects(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.hasobject
 
 
-def _session_tensor(value: Array, kept: SessionTensors) -> Array:
+def _dereferenced(value: Array, session_tensors: SessionTensors) -> Array:
     handle = value.item() if value.size == 1 else None
     if isinstance(handle, ResourceHandle) and handle.type_name == TENSOR_HANDLE:
-        return kept.get(handle.name)
+        return session_tensors.get(handle.name)
     return value
 
 
-def seconds(timeout_ms: int) -> float:
-    """A time limit as TensorFlow writes it, 0 for none."""
+def timeout_seconds(timeout_ms: int) -> float:
+    """A time limit of RunOptions or ConfigProto in seconds; infinite for 0 and below."""
     return timeout_ms / 1000 if timeout_ms > 0 else inf

@@ -1,16 +1,8 @@
-"""Sessions: a graph on a set of devices, run as often as one likes.
+"""`Session`: a placed graph that runs any number of steps, in one process or over several simulated tasks.
 
-Flows in: a GraphDef and devices, then requests: fetches, feeds, targets. Flows out: arrays. Always holds: the graph
-is imported and placed once, each signature is partitioned and compiled once; a failed or cancelled step leaves
-nothing behind and the session usable; exceptions of the user's own code leave `open_session` as they were raised.
-
-The walk of a request, in a local session and over several tasks (`cluster_session`):
-
-    names -> `preparation.prepare`: cut out, shared out to the workers, compiled -> `Prepared`, kept by its names
-    step  -> one plan that needs nobody else: run in the caller's task
-             otherwise: a `Step` on the actors of the worker, or one with each worker -> arrays
-
-Partial runs (`partial_run`), callables and traces are the same walk with another way to feed, to name or to look.
+A session imports and places its graph once, and partitions and compiles each signature (names of feeds, fetches and
+targets) once. A step that fails or is cancelled leaves the session usable. The docstring of this package draws how
+`Session.run` gets from names to arrays; callables and partial runs use the same classes.
 """
 
 from __future__ import annotations
@@ -22,21 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from ...devices.pipeline import Pipeline
-from ...errors import AbortedError, CancelledError, PartitaError, UnimplementedError
+from ...errors import AbortedError, PartitaError, UnimplementedError
 from ...graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ...graph.builder.tensor_names import tensor_names
-from ...graph.passes.optimizer import Optimisations
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
 from ..running.ports import Feeds, split_feeds
 from .config_checks import check_options, own_copy, usable_devices
-from .lifetime import Block, Home
+from .lifetime import Block, OwnerThread, session_closed
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, prepare
 from .prepared_requests import PreparedRequests
-from .requests import Signature, fed_values, inputs_of, seconds
+from .requests import Signature, fed_values, inputs_of, timeout_seconds
 from .session_callable import SessionCallable
-from .session_graph import GraphReader
+from .session_graph import GraphReader, session_pipeline
 from .session_statistics import SessionStatistics
 from .steps import Steps
 from .workers import Workers
@@ -53,26 +43,26 @@ if TYPE_CHECKING:
     from ...graph.graphdef.sources import GraphSource
     from .graph_manager import GraphManager
 
-_LARGE = 2000  # nodes of a graph and its functions whose requests take longer to prepare than a budget lasts
+_LARGE = 2000  # nodes, those of functions included; to prepare a request of a larger graph takes more than the budget
 
 
 class Session:
-    """A placed graph and the workers that run it. Made by `open_session` and `open_cluster_session`.
+    """A placed graph and the workers that run it. `open_session` and `open_cluster_session` make sessions.
 
-    Safe to share between tasks of one event loop.
+    Several tasks of one event loop may use a session at the same time.
     """
 
     def __init__(self, stage: Placed | Lowered, workers: Workers, reader: GraphReader, settings: ConfigProto) -> None:
-        """`reader` made `stage`, and makes those that extend it."""
+        """`stage` is the graph as `reader` read it; `extend` uses `reader` again."""
         self.cluster = stage.pipeline.cluster
         self._stage = stage
-        self._home = Home()
+        self._thread = OwnerThread()
         self._reader = reader
         self._workers = workers
         self._settings = settings
         self._bind_functions()
-        self._requests = PreparedRequests(self._prepare)
-        self._steps = Steps(workers, settings, self._check)
+        self._requests = PreparedRequests(self._prepare_request)
+        self._steps = Steps(workers, settings, self._step_check)
         self._num_steps = 0
         self._num_callables = 0
         self._running = 0
@@ -82,23 +72,23 @@ class Session:
 
     @property
     def graph(self) -> Graph:
-        """The graph as it is now, lowered, and placed unless requests are placed one by one."""
+        """The current graph: lowered, and placed unless `graph_options.place_pruned_graph` places each request."""
         return self._stage.graph
 
     @property
     def workers(self) -> Mapping[str, GraphManager]:
-        """The workers by task; a local session has one."""
+        """The workers by task name; a local session has one."""
         return self._workers.by_task
 
     @property
     def devices(self) -> list[str]:
-        """Full names of the devices; the first is the client's, where feeds come from and fetches go to."""
+        """Full names of the devices. The first is the client device: it feeds and fetches."""
         return self.cluster.names
 
     @property
     def graph_def(self) -> GraphDef:
-        """The graph as it is now; with `graph_options.infer_shapes` nodes say the shapes of their outputs."""
-        return self._reader.written(self.graph)
+        """The current graph; with `graph_options.infer_shapes` its nodes have `_output_shapes`."""
+        return self._reader.to_graph_def(self.graph)
 
     @trio.lowlevel.enable_ki_protection
     async def run(
@@ -109,47 +99,48 @@ class Session:
         options: RunOptions | None = None,
         metadata: RunMetadata | None = None,
     ) -> list[Array]:
-        """Runs one step: the values of `fetches`, in that order, duplicates included; always a list.
+        """Runs one step and returns a list with a read-only array for each fetch, in order, duplicates included.
 
-        Tensors are given by name ("x" means "x:0") or as a `GraphBuilder` made them. `feeds` maps them to values, or is
-        a sequence of pairs; `targets` are nodes to run for their effect. Arrays are fed with exactly the tensor's
-        element type, Python numbers and lists with a fitting one, handles that GetSessionHandleV2 gave for their
-        tensors. The arrays returned are read-only. `options` and `metadata` are as in TensorFlow: traces, partition
-        graphs, a time limit. Raises InvalidArgumentError, NotFoundError or OutOfRangeError for the request,
-        UnimplementedError for ops without kernel, the error of the first node that failed, CancelledError once the
-        session is closed, FailedPreconditionError in a thread that is not the session's.
+        A tensor is a name ("x" means "x:0") or what a `GraphBuilder` returned. `feeds` is a mapping from tensors to
+        values or an iterable of pairs; `targets` are nodes to run for their effect. A fed array must have exactly the
+        tensor's element type, Python numbers and lists are converted, and a handle from GetSessionHandleV2 stands for
+        the tensor that it names. `options` and `metadata` are as in TensorFlow: traces, partition graphs, a time limit.
+
+        Raises InvalidArgumentError, NotFoundError or OutOfRangeError for the request, UnimplementedError for an op
+        without kernel, the error of the first node that failed, CancelledError once the session is closed,
+        FailedPreconditionError in another thread than the session's.
         """
         names, values = split_feeds(feeds)
         self._check_open()
         signature = Signature(names, tensor_names(fetches), tensor_names(targets))
-        prepared = self._requests.find(signature) or await self._ready(signature)
-        return await self._call(prepared, options, values, metadata)
+        prepared = self._requests.find(signature) or await self._prepared(signature)
+        return await self._run_prepared(prepared, options, values, metadata)
 
     @trio.lowlevel.enable_ki_protection
     async def make_callable(
         self, feeds: Names, fetches: Names, targets: Names = (), options: RunOptions | None = None
     ) -> SessionCallable:
-        """Names a request once, to be called with values in the order of `feeds`; raises as `run` does for names."""
+        """Prepares a request; the result is called with values in the order of `feeds`. Raises as `run` for names."""
         self._check_open()
         self._check_options(options)
         signature = Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets))
-        await self._ready(signature)
+        await self._prepared(signature)
         self._num_callables += 1
 
         @trio.lowlevel.enable_ki_protection
         async def run(values: Sequence[Any], metadata: RunMetadata | None) -> list[Array]:
             self._check_open()
-            prepared = self._requests.find(signature) or await self._ready(signature)
-            return await self._call(prepared, options, values, metadata)
+            prepared = self._requests.find(signature) or await self._prepared(signature)
+            return await self._run_prepared(prepared, options, values, metadata)
 
         return SessionCallable(self._num_callables - 1, len(signature.feeds), run)
 
     @trio.lowlevel.enable_ki_protection
     async def extend(self, graph_def: GraphSource) -> None:
-        """Adds nodes, which may read from those that are there, and functions; the versions become the new ones.
+        """Adds nodes, which may read from existing nodes, and functions; takes over the versions of `graph_def`.
 
-        What is there stays where it is and as it is, and so do requests made before. Raises InvalidArgumentError for a
-        name that is taken, and what `open_session` raises for graphs; then nothing has changed.
+        Existing nodes keep their devices and their state, and prepared requests stay valid. Raises InvalidArgumentError
+        for a name that exists already, and what `open_session` raises for graphs; the graph is then unchanged.
         """
         self._check_entry()
         async with self._requests.lock:
@@ -162,63 +153,67 @@ class Session:
 
     @trio.lowlevel.enable_ki_protection
     async def partial_run_setup(self, fetches: Names, feeds: Names, targets: Names = ()) -> str:
-        """Begins a step that is fed and fetched from in several calls; the handle of it for `partial_run`.
+        """Starts a step that is fed and fetched in several calls, and returns its handle for `partial_run`.
 
-        All that will be fed and fetched is named here. The step goes as far as it can without feeds at once. Raises
-        as `run` does for names.
+        `feeds` and `fetches` name everything that the calls will feed and fetch. The step runs at once as far as it can
+        without feeds. Raises as `run` for names.
         """
         self._check_open()
         signature = partial_signature(feeds, fetches, targets)
-        prepared = await self._ready(signature)
+        prepared = await self._prepared(signature)
         if prepared.interpretation is not None:
-            raise UnimplementedError("loops built like these are interpreted, and cannot be fed while they run")
+            raise UnimplementedError(
+                "the graph has loops that only the interpreter can run, which needs all feeds at the start: use `run`"
+            )
         self._num_steps += 1
         return self._partial_runs.begin(prepared, self.graph, self._workers.new_step(self._num_steps))
 
     @trio.lowlevel.enable_ki_protection
     async def partial_run(self, handle: str, fetches: Names = (), feeds: Feeds | None = None) -> list[Array]:
-        """Goes on with a step that `partial_run_setup` began: sends it `feeds` and waits for `fetches`.
+        """Continues the step of `handle`: sends it `feeds`, waits for `fetches` and returns them as `run` does.
 
-        Returns as `run` does. Raises InvalidArgumentError for a handle that is unknown or over, for names that were not
-        announced or have been used, for values of another type or shape, and for fetches that need what is not fed yet:
-        none of these changes anything. Any other error ends the step: that of a node that failed, a fetch that is dead,
-        DeadlineExceededError, CancelledError once the session is closed; so does a cancellation of the caller.
+        Raises InvalidArgumentError for a handle that is unknown or finished, for names that `partial_run_setup` did not
+        name or that were used before, for values of another type or shape, and for fetches that need missing feeds:
+        after these the call may be repeated, corrected. Any other error ends the step: the error of a failed node, a
+        dead fetch, DeadlineExceededError, CancelledError once the session is closed. A cancellation of the caller ends
+        it too.
         """
         self._check_entry()
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._workers.pacer.yield_if_due()
+        timeout_s = timeout_seconds(self._settings.operation_timeout_in_ms)
         try:
-            return await self._partial_runs.run(handle, fetches, feeds, seconds(self._settings.operation_timeout_in_ms))
+            return await self._partial_runs.run(handle, fetches, feeds, timeout_s)
         except PartitaError as error:
             error.located(inputs=inputs_of(self.graph, error))
-            self._learn_of_restarts(error)
+            self._refresh_after_restart(error)
             raise
 
     @trio.lowlevel.enable_ki_protection
     def prepare(self, feeds: Names, fetches: Names, targets: Names = ()) -> Prepared:
-        """Partitions and compiles a request if that has not been done before; raises as `run` does."""
+        """Partitions and compiles a request unless that was done before; raises as `run` for names and kernels."""
         self._check_entry()
-        return self._requests.now(Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets)))
+        return self._requests.prepare_now(Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets)))
 
-    async def _ready(self, signature: Signature) -> Prepared:
-        """The request, prepared; the session is still open."""
-        self._home.check()
+    async def _prepared(self, signature: Signature) -> Prepared:
+        """Prepares a request; raises CancelledError if the session was closed meanwhile."""
+        self._thread.check()
         size = self.graph.num_nodes + self.graph.functions.num_nodes
-        prepared = await self._requests.ready(signature, in_thread=size >= _LARGE)
+        prepared = await self._requests.prepare(signature, in_thread=size >= _LARGE)
         self._check_open()
         return prepared
 
-    def _prepare(self, signature: Signature, check: Callable[[], object]) -> Prepared:
+    def _prepare_request(self, signature: Signature, check: Callable[[], object]) -> Prepared:
         return prepare(self._stage, signature, self._workers, check)
 
     def statistics(self) -> SessionStatistics:
-        """What the session has done so far."""
+        """Counts of steps and prepared requests since the session was opened."""
         running = self._running + len(self._partial_runs)
         return SessionStatistics(self._num_steps, running, len(self._requests), self._closed)
 
     @trio.lowlevel.enable_ki_protection
     def restart_device(self, name: str) -> None:
-        """Restarts a device: what it holds is gone, and steps under way, on whatever device, fail with AbortedError.
+        """Restarts a device: its state is lost, and all running steps fail with AbortedError, also on other devices.
 
         Raises InvalidArgumentError for an unknown device.
         """
@@ -226,10 +221,10 @@ class Session:
         error = self._workers.restart_device(self.cluster.find(name).name)
         self._restarts.append(error.message)
         self._steps.fail(AbortedError(error.message))
-        self._look_again()
+        self._refresh()
 
-    def _look_again(self) -> None:
-        """Prepares everything anew, on the devices as they are now."""
+    def _refresh(self) -> None:
+        """Takes over the new incarnations of the devices and forgets all prepared requests, which name the old ones."""
         self.cluster = self._workers.devices_now(self.cluster)
         self._stage = replace(self._stage, pipeline=replace(self._stage.pipeline, cluster=self.cluster))
         self._requests.clear()
@@ -237,40 +232,45 @@ class Session:
         self._bind_functions()
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Starts the actors; `open_session` does."""
+        """Starts the actors in `nursery`; `open_session` calls this."""
         self._workers.start(nursery)
 
+    @trio.lowlevel.enable_ki_protection
     def close(self) -> None:
-        """Ends the session: steps under way fail with CancelledError, and so does every later `run`."""
+        """Ends the session: running steps fail with CancelledError, and so does every later `run`."""
         if self._closed:
             return
         self._closed = True
-        self._steps.fail(_closed())
-        self._partial_runs.clear(_closed())
-        self._workers.shut_down(_closed())
+        self._steps.fail(session_closed())
+        self._partial_runs.clear(session_closed())
+        self._workers.shut_down(session_closed())
 
     def _check_entry(self) -> None:
-        """Raises in a thread that is not the session's, and once it is closed."""
-        self._home.check()
+        """Raises FailedPreconditionError in another thread than the session's, CancelledError once it is closed."""
+        self._thread.check()
         self._check_open()
 
     def _check_open(self) -> None:
         if self._closed:
-            raise _closed()
+            raise session_closed()
 
     def _check_options(self, options: RunOptions | None) -> None:
         if options is not None:
             check_options(options, self._settings, distributed=self._workers.is_distributed)
 
-    def _learn_of_restarts(self, error: PartitaError) -> None:
-        """ABORTED can mean that a worker has restarted by itself: then the next step finds everything prepared anew."""
+    def _refresh_after_restart(self, error: PartitaError) -> None:
+        """Refreshes the session if a worker restarted without the session's knowledge; ABORTED may mean that."""
         if error.code != "ABORTED" or self._closed:
             return
-        if self._requests.are_forgotten() or self._workers.devices_now(self.cluster) is not self.cluster:
-            self._look_again()
+        if self._requests.has_deregistered() or self._workers.devices_now(self.cluster) is not self.cluster:
+            self._refresh()
 
-    def _check(self) -> Callable[[], None]:
-        """What a step that begins now asks at each rest; it raises if the step must not go on."""
+    def _step_check(self) -> Callable[[], None]:
+        """A check for a step that starts now: it raises once the session is closed or a device has restarted.
+
+        Only a step in the caller's own task needs it, after each time it has let other tasks run: `Steps.fail` stops
+        all others.
+        """
         restarts = len(self._restarts)
 
         def check() -> None:
@@ -280,14 +280,13 @@ class Session:
 
         return check
 
-    async def _call(
+    async def _run_prepared(
         self, prepared: Prepared, options: RunOptions | None, values: Sequence[Any], metadata: RunMetadata | None
     ) -> list[Array]:
-        """Runs one step of a request on the values of its feeds."""
-        self._home.check()
+        self._thread.check()
         await trio.lowlevel.checkpoint_if_cancelled()
         await self._workers.pacer.yield_if_due()
-        self._check_open()  # after the last chance to close it: no step may begin once the actors have been told to end
+        self._check_open()  # again: another task may have closed the session, and its actors run no step any more
         self._check_options(options)
         fed = fed_values(prepared.feeds, values, self._workers.tensors, copy=prepared.keeps_feeds)
         self._running += 1
@@ -297,14 +296,10 @@ class Session:
             return await self._steps.run(prepared, fed, number, options, metadata)
         except PartitaError as error:
             error.located(step=number, inputs=inputs_of(self.graph, error))
-            self._learn_of_restarts(error)
+            self._refresh_after_restart(error)
             raise
         finally:
             self._running -= 1
-
-
-def _closed() -> CancelledError:
-    return CancelledError("Session has been closed.")
 
 
 def open_session(
@@ -317,31 +312,27 @@ def open_session(
     thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
     on_read: Callable[[int], object] | None = None,
 ) -> AbstractAsyncContextManager[Session]:
-    """Imports a graph, places it on `devices` ("cpu:4", "cpu:2,gpu:4", or a `Cluster`) and opens a session on it.
+    """Imports a graph, places it on `devices` and opens a session on it, for the length of an `async with` block.
 
-    The graph may be a GraphDef, its bytes, the path of its file, a `GraphBuilder` or a `Graph`; the devices may be the
-    path of a cluster file. docs/config.md says what each field of `config` does; one that would change values or
-    placement and is not honoured is refused by name. `seed` makes random ops that have no seed of their own repeatable;
-    `budget_s` is how long, in seconds, a step may keep the event loop from its other tasks; a kernel that takes more
-    than `thread_limit_s` (on a single device: more than the budget too) is run in a worker thread from then on;
-    `on_read` hears of the progress of the import, as in `graph_def_to_graph`, in whatever thread that runs. Raises
-    InvalidArgumentError or NotFoundError for a graph that cannot be read, imported, lowered or placed, for devices that
-    are none, and for settings that cannot be honoured.
+    The graph may be a GraphDef, its bytes, the path of its file, a `GraphBuilder` or a `Graph`; `devices` are a text
+    like "cpu:2,gpu:4", a `Cluster` or the path of a cluster file. docs/config.md says what each field of `config` does;
+    a field that would change values or placement and is not honoured is refused by name.
+
+    `seed` makes random ops without a seed of their own repeatable. A step lets other tasks of the event loop run after
+    at most `budget_s` seconds; a kernel that takes more than `thread_limit_s` seconds (on a single device: more than
+    both) runs in a worker thread from then on. `on_read` is called with the progress of the import, as in
+    `graph_def_to_graph`, possibly in another thread.
+
+    Raises InvalidArgumentError or NotFoundError for a graph that cannot be read, imported, lowered or placed, for
+    malformed devices, and for settings that cannot be honoured. What the block itself raises is not wrapped in a group.
     """
 
     async def make() -> Session:
         settings = own_copy(config)
         cluster = usable_devices(devices, settings)
         options = settings.graph_options
-        pipeline = Pipeline(
-            cluster,
-            inline_calls=options.optimizer_options.do_function_inlining,
-            lower_control_flow=not settings.experimental.disable_functional_ops_lowering,
-            allow_soft_placement=settings.allow_soft_placement,
-            optimisations=Optimisations.of(options),
-        )
         reader = GraphReader(options, places_requests=options.place_pruned_graph)
-        stage = await reader.read(pipeline, graph_def, on_read)
+        stage = await reader.read(session_pipeline(cluster, settings), graph_def, on_read)
         workers = Workers(cluster, is_distributed=False, seed=seed, budget_s=budget_s, thread_limit_s=thread_limit_s)
         return Session(stage, workers, reader, settings)
 

@@ -1,9 +1,7 @@
-"""How a session comes by its graph: read, lowered and placed by its pipeline, whole at first, with additions later.
+"""Reads, lowers and places the graph of a session, when the session opens and when its graph is extended.
 
-Flows in: GraphDefs, the pipeline and settings of a session. Flows out: stages of the pipeline. Always holds: a graph
-handed out is not changed by a later addition, which makes a new one; large graphs are read in a worker thread.
-
-With `graph_options.place_pruned_graph` the graph stays unplaced, and every request has its own part placed.
+An extension makes a new graph and leaves the old one as it is. Large graphs are read in a worker thread. With
+`graph_options.place_pruned_graph` the graph stays unplaced, and each request places the nodes that it needs.
 """
 
 from __future__ import annotations
@@ -14,46 +12,60 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ...devices.pipeline import Pipeline
 from ...graph import GraphDef
 from ...graph.graphdef.extend import extended
 from ...graph.graphdef.sources import graph_bytes, is_path
+from ...graph.passes.optimizer import Optimisations
 from ...graph.shape_inference.annotated import to_annotated_graph_def
 
 if TYPE_CHECKING:
-    from ...devices.pipeline import Lowered, Pipeline, Placed
-    from ...graph import GraphOptions
+    from ...devices.cluster import Cluster
+    from ...devices.pipeline import Lowered, Placed
+    from ...graph import ConfigProto, GraphOptions
     from ...graph.graph import Graph
     from ...graph.graphdef.sources import GraphSource
 
-_LARGE_BYTES = 200_000  # of a serialised graph that takes longer to import than a budget lasts
-_LARGE_NODES = 2000  # of a graph that takes longer to write out
+_LARGE_BYTES = 200_000  # of a serialised graph; to import a larger one takes more than the budget of a session
+_LARGE_NODES = 2000  # to write a larger graph as a GraphDef takes more than the budget
+
+
+def session_pipeline(cluster: Cluster, settings: ConfigProto) -> Pipeline:
+    """The pipeline of a session on `cluster`, with the settings that sessions of both kinds honour."""
+    return Pipeline(
+        cluster,
+        inline_calls=settings.graph_options.optimizer_options.do_function_inlining,
+        lower_control_flow=not settings.experimental.disable_functional_ops_lowering,
+        allow_soft_placement=settings.allow_soft_placement,
+        optimisations=Optimisations.of(settings.graph_options),
+    )
 
 
 class GraphReader:
-    """Reads the graphs of one session, which all go through the same stages."""
+    """Reads the graphs of one session, with the same stages for the first graph and its extensions."""
 
     def __init__(self, options: GraphOptions, *, places_requests: bool) -> None:
-        """With `places_requests` graphs stay unplaced."""
+        """With `places_requests` graphs are not placed."""
         self._writes_shapes = options.infer_shapes
         self._places_requests = places_requests
 
     async def read(
         self, pipeline: Pipeline, graph_def: GraphSource, on_read: Callable[[int], object] | None = None
     ) -> Placed | Lowered:
-        """The graph of `graph_def`, ready for requests; `on_read` hears of the progress. Raises as the stages do.
+        """Reads, lowers and places `graph_def`; `on_read` is called with the progress. Raises as these stages.
 
-        The import of a large graph ends when whoever waits for it is cancelled.
+        The import of a large graph stops when the calling task is cancelled.
         """
         if is_path(graph_def):
             graph_def = await trio.to_thread.run_sync(graph_bytes, graph_def)
         elif not isinstance(graph_def, GraphDef):
             graph_def = graph_bytes(graph_def)
-        if _size(graph_def) > _LARGE_BYTES:
-            return await trio.to_thread.run_sync(self._read_now, pipeline, graph_def, partial(_go_on, on_read))
+        if _num_bytes(graph_def) > _LARGE_BYTES:
+            return await trio.to_thread.run_sync(self._read_now, pipeline, graph_def, partial(_report, on_read))
         return self._read_now(pipeline, graph_def, on_read)
 
     async def read_more(self, stage: Placed | Lowered, addition: GraphSource) -> Placed | Lowered:
-        """A new graph: that of `stage`, where it is, with `addition`. Raises as `extended` and `read` do."""
+        """The graph of `stage`, its nodes placed where they are, plus `addition`. Raises as `extended` and `read`."""
         if stage.graph.num_nodes > _LARGE_NODES:
             return await self.read(stage.pipeline, await trio.to_thread.run_sync(extended, stage.graph, addition))
         return await self.read(stage.pipeline, extended(stage.graph, addition))
@@ -64,21 +76,20 @@ class GraphReader:
         lowered = pipeline.read(graph_def, on_read).lower()
         return lowered if self._places_requests else lowered.place()
 
-    def written(self, graph: Graph) -> GraphDef:
-        """A graph of the session as a GraphDef; with `graph_options.infer_shapes` its nodes say their shapes.
+    def to_graph_def(self, graph: Graph) -> GraphDef:
+        """A graph of the session as a GraphDef; with `graph_options.infer_shapes` its nodes have `_output_shapes`.
 
-        Raises InvalidArgumentError, naming the node, where shapes contradict an op.
+        Raises InvalidArgumentError, which names the node, where shapes contradict an op.
         """
         return to_annotated_graph_def(graph) if self._writes_shapes else graph.to_graph_def()
 
 
-def _go_on(on_read: Callable[[int], object] | None, count: int) -> None:
-    """Reports progress from a worker thread; raises Cancelled or KeyboardInterrupt if nobody waits for it any more."""
+def _report(on_read: Callable[[int], object] | None, count: int) -> None:
+    """Reports progress from a worker thread; raises Cancelled when the task that waits for the thread is cancelled."""
     trio.from_thread.check_cancelled()
     if on_read is not None:
         on_read(count)
 
 
-def _size(graph_def: GraphDef | bytes) -> int:
-    """Bytes of a graph."""
+def _num_bytes(graph_def: GraphDef | bytes) -> int:
     return len(graph_def) if isinstance(graph_def, bytes) else graph_def.ByteSize()

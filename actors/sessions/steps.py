@@ -1,8 +1,9 @@
-"""How a session runs a step of a prepared request: plainly, or with a time limit, a trace, partition graphs.
+"""Runs the steps of prepared requests, with what RunOptions ask for: a time limit, a trace, partition graphs.
 
-Flows in: prepared requests, fed tensors, the options of the step. Flows out: fetched arrays, RunMetadata. Always holds:
-a step that is under way is in `under_way`, unless it is one plan that the caller's own task runs; that asks its session
-at each rest whether it may go on.
+A step runs in one of three ways:
+- A request with a single plan and no transfers runs in the task of the caller, which saves a switch to an actor.
+- A request with an `interpretation` runs in the interpreter, on the actor of the client device.
+- All others are started on the actors of their devices, see `worker_steps.start_step`.
 """
 
 from __future__ import annotations
@@ -14,13 +15,12 @@ import numpy as np
 import trio
 
 from ...graph import ConfigProto, RunMetadata, RunOptions
-from ...graph.collector import collector_paused
 from ...rendezvous import TracedRendezvous
 from ..running.executor import fresh_slots, run_alone
 from ..running.interpreted_part import start_interpreted
 from ..running.step import Step
-from .lateness import late
-from .requests import seconds
+from .deadline import deadline_exceeded
+from .requests import timeout_seconds
 from .session_traces import CostSteps, add_costs, statistics_of
 from .worker_steps import WorkerSteps, start_step
 
@@ -34,19 +34,21 @@ if TYPE_CHECKING:
 
 
 class Steps:
-    """See the module."""
+    """The steps of one session. `under_way` holds those on actors, and those of partial runs; `fail` stops them."""
 
-    def __init__(self, workers: Workers, settings: ConfigProto, check: Callable[[], Callable[[], None]]) -> None:
-        """`check` gives what a step that begins now asks at each rest; that raises if the step must not go on."""
+    def __init__(self, workers: Workers, settings: ConfigProto, new_check: Callable[[], Callable[[], None]]) -> None:
+        """`new_check` is called for each step in the task of its caller and returns a check for that step.
+
+        The step calls its check after each time it has let other tasks run; the check raises to stop it.
+        """
         self.under_way: set[Step | WorkerSteps] = set()
         self._workers = workers
         self._settings = settings
-        self._check = check
+        self._new_check = new_check
         self._costs = CostSteps(settings.graph_options, distributed=workers.is_distributed)
         self._is_plain = not (settings.operation_timeout_in_ms or self._costs.are_wanted)
 
     def fail(self, error: PartitaError) -> None:
-        """Stops all that are under way."""
         for step in list(self.under_way):
             step.fail(error)
 
@@ -58,7 +60,7 @@ class Steps:
         options: RunOptions | None,
         metadata: RunMetadata | None,
     ) -> list[Array]:
-        """Runs one step; see `Session.run`."""
+        """Runs one step on the tensors `fed` and returns the fetched arrays; `Session.run` lists the errors."""
         if options is None and metadata is None and self._is_plain:
             return await self._run(prepared, fed, number)
         return await self._run_with(prepared, fed, number, options or RunOptions(), metadata or RunMetadata())
@@ -70,7 +72,7 @@ class Steps:
             plan, actor = prepared.alone
             slots = fresh_slots(plan, fed)
             with np.errstate(all="ignore"):
-                await run_alone(plan, slots, self._workers.pacer, actor.limiter, self._check())
+                await run_alone(plan, slots, self._workers.pacer, actor.limiter, self._new_check())
             return prepared.arrays({result.index: slots[result.slot] for result in plan.results}, fed)
         if prepared.interpretation is not None:
             return await self._interpret(prepared.interpretation, prepared, fed, number)
@@ -78,13 +80,13 @@ class Steps:
         return prepared.fetched(parts, step.rendezvous, fed)
 
     async def _interpret(self, graph: Interpretation, prepared: Prepared, fed: list[Any], number: int) -> list[Array]:
-        """Runs a graph with unusual loops in the tagged-frame interpreter, on the client's actor."""
+        """Runs a graph whose loops cannot be compiled, on the actor of the client device."""
         step = self._workers.new_step(number)
-        assert isinstance(step, Step)  # over several tasks nothing is interpreted
+        assert isinstance(step, Step)  # sessions over several tasks interpret nothing
         self.under_way.add(step)
         try:
             with np.errstate(all="ignore"):
-                part = start_interpreted(step, graph, self._workers.client, fed)
+                part = start_interpreted(step, graph, self._workers.client_actor, fed)
                 self._workers.actor_group.serve_mailboxes()
             await step.wait()
         finally:
@@ -100,20 +102,16 @@ class Steps:
         *,
         with_trace: bool = False,
     ) -> tuple[Step | WorkerSteps, list[Part]]:
-        """Runs a request on the actors of its workers; the step, and its parts, when it is done.
+        """Runs a request on the actors of its workers and returns the finished step and its parts.
 
-        `waiting` gets the keys that were waited for when it ended otherwise.
+        If the step fails or is cancelled, the keys of its unserved receives are appended to `waiting`.
         """
         work = prepared.work(with_trace=with_trace)
         step = self._workers.new_step(number, with_trace=with_trace)
         self.under_way.add(step)
         try:
-            with np.errstate(all="ignore"), collector_paused():
-                if prepared.feed_keys:
-                    for key, value in zip(prepared.feed_keys, fed, strict=True):
-                        step.rendezvous.send(key, value)
-                parts = start_step(step, work, fed, with_trace=with_trace)
-                self._workers.actor_group.serve_mailboxes()
+            messages = zip(prepared.feed_keys, fed, strict=True) if prepared.feed_keys else ()
+            parts = start_step(step, work, fed, self._workers.actor_group, messages=messages, with_trace=with_trace)
             await step.wait()
         except BaseException:
             if waiting is not None:
@@ -126,7 +124,7 @@ class Steps:
     async def _run_with(
         self, prepared: Prepared, fed: list[Any], number: int, options: RunOptions, metadata: RunMetadata
     ) -> list[Array]:
-        """Runs a step with the extras that options ask for."""
+        """Runs a step with the time limit, trace and metadata that its options and the settings ask for."""
         distributed = self._workers.is_distributed
         if options.output_partition_graphs:
             metadata.partition_graphs.extend(prepared.partition_graphs())
@@ -136,15 +134,15 @@ class Steps:
         wants_trace = options.trace_level == RunOptions.FULL_TRACE or (options.trace_level and not distributed)
         timeout_ms = options.timeout_in_ms if options.timeout_in_ms > 0 else self._settings.operation_timeout_in_ms
         waiting: list[str] = []
-        with trio.move_on_after(seconds(timeout_ms)):
+        with trio.move_on_after(timeout_seconds(timeout_ms)):
             if not prepared.shares or not (with_costs or wants_trace):
                 return await self._run(prepared, fed, number, waiting)
             step, parts = await self._run_step(prepared, fed, number, waiting, with_trace=True)
-            assert isinstance(step.rendezvous, TracedRendezvous)  # as every traced step has
+            assert isinstance(step.rendezvous, TracedRendezvous)  # from `new_step(with_trace=True)`
             stats = statistics_of(parts, step.rendezvous)
             if wants_trace or not distributed:
                 metadata.step_stats.CopyFrom(stats)
             if with_costs:
                 add_costs(stats, prepared, metadata)
             return prepared.fetched(parts, step.rendezvous, fed)
-        raise late(f"the step was not done after timeout_in_ms = {timeout_ms}", waiting)
+        raise deadline_exceeded(f"the step was not done after timeout_in_ms = {timeout_ms}", waiting)

@@ -1,37 +1,40 @@
-"""One step over several workers: a `Step` with each of them, which end together.
+"""One step over several workers, as a `Step` on each of them, and how steps of both kinds are started.
 
-Flows in: the rendezvous that the workers share, how each of them sees it, plans with their actors. Flows out: what a
-`Step` gives: the parts, or the one error that was the first. Always holds: a step that fails on one worker fails on all
-with the same error, and `wait` ends when nobody works for it any more on any of them.
+If the step fails on one worker, it fails on all with the same error. `wait` ends when no actor works for the step any
+more, on any worker.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import trio
 
 from ...errors import PartitaError
+from ...graph.collector import collector_paused
 from ..running.part import start_parts
 from ..running.step import Step
 
 if TYPE_CHECKING:
     from ...rendezvous import Rendezvous, WorkerRendezvous
     from ..plans.plan import Plan
-    from ..running.device_actor import DeviceActor
+    from ..running.device_actor import ActorGroup, DeviceActor
     from ..running.part import Part
 
 View = Callable[["Rendezvous", Callable[[PartitaError], object]], "WorkerRendezvous"]
-"""how a worker sees the rendezvous of a step; the function hears when the worker aborts it"""
+"""makes the rendezvous of one worker from the one that all workers share; its argument is called with the error when
+the worker aborts the rendezvous"""
 
 
 class WorkerSteps:
-    """See the module; what a session needs of a `Step` it has too. `rendezvous` is where the workers meet."""
+    """A step over several workers, with the methods of `Step` that sessions use. The workers share `rendezvous`."""
 
     def __init__(self, number: int, rendezvous: Rendezvous, views: Mapping[DeviceActor, View]) -> None:
-        """`views` are those of the worker that an actor belongs to."""
+        """`views` maps each actor to the view of its worker."""
         self.rendezvous = rendezvous
         self._number = number
         self._views = views
@@ -40,7 +43,7 @@ class WorkerSteps:
     def start(
         self, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object], *, with_trace: bool = False
     ) -> list[Part]:
-        """Starts every plan on its actor and returns the parts, see `start_parts`."""
+        """Starts each worker's plans as a `Step` of that worker; stops starting when one of them fails."""
         shares: dict[View, list[tuple[Plan, DeviceActor]]] = {}
         for plan, actor in work:
             shares.setdefault(self._views[actor], []).append((plan, actor))
@@ -54,14 +57,14 @@ class WorkerSteps:
         return parts
 
     def fail(self, error: PartitaError) -> None:
-        """Stops the step on all workers; the first error is the one it is remembered for."""
+        """Stops the step on all workers; `wait` raises the first error that it was stopped with."""
         for step in self._steps:
             step.fail(error)
 
     async def wait(self) -> None:
-        """Returns when the step is done on all workers; raises the first error when nobody works for it any more.
+        """Returns when the step is done on all workers; raises its error when no actor works for it any more.
 
-        To be called once.
+        May be called once.
         """
         try:
             for step in self._steps:
@@ -73,13 +76,29 @@ class WorkerSteps:
                         await step.wait()
             raise
         finally:
-            self._steps.clear()  # they know this object: a circle would hold what is left at the rendezvous
+            # Each of them refers to `self.fail`: without this the reference cycle would keep the tensors that are left
+            # at the rendezvous until the garbage collector runs.
+            self._steps.clear()
 
 
 def start_step(
-    step: Step | WorkerSteps, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object], *, with_trace: bool = False
+    step: Step | WorkerSteps,
+    work: Sequence[tuple[Plan, DeviceActor]],
+    feeds: list[object],
+    actor_group: ActorGroup,
+    *,
+    messages: Iterable[tuple[str, object]] = (),
+    with_trace: bool = False,
 ) -> list[Part]:
-    """Starts every plan on its actor, of one worker or of several, and returns the parts."""
-    if isinstance(step, WorkerSteps):
-        return step.start(work, feeds, with_trace=with_trace)
-    return start_parts(step, work, feeds, with_trace=with_trace)
+    """Sends `messages`, starts every plan on its actor, does the work that is ready, and returns the parts of the step.
+
+    `feeds` are the values of the call frame; `messages` are tensors by key. If the rendezvous was aborted before,
+    sending raises its error and nothing is started.
+    """
+    start = step.start if isinstance(step, WorkerSteps) else partial(start_parts, step)
+    with np.errstate(all="ignore"), collector_paused():
+        for key, value in messages:
+            step.rendezvous.send(key, value)
+        parts = start(work, feeds, with_trace=with_trace)
+        actor_group.serve_mailboxes()
+    return parts

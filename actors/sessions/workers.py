@@ -1,8 +1,8 @@
-"""The workers of one session: who has which devices, how a request is shared out among them, how they begin a step.
+"""The workers of a session: which devices each has, and which share of a request.
 
-Flows in: pruned requests, restarts of devices. Flows out: shares that are registered with their workers, steps. Always
-holds: a local session has one worker, with all devices of its cluster, whose share is cut by device at once and goes
-through no GraphDef; a session over several tasks has one for each, which is sent its share as a GraphDef and cuts it.
+A local session has one worker with all devices: a request is cut by device once and registered as it is. A session over
+several tasks has a worker per task: a request is cut by task, and each worker gets its share as a GraphDef and cuts it
+by device, as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
 
 class Share(NamedTuple):
-    """What one worker does of a request: a graph that is registered with it."""
+    """The part of a request that one worker runs: a graph that is registered with it, under `handle`."""
 
     worker: GraphManager
     handle: str
 
 
 class Shares(NamedTuple):
-    """What all workers do of a request.
+    """The shares of all workers in a request.
 
-    `partitions` are the graphs by device as a local session has cut them, before they were optimised; workers of other
-    tasks keep theirs. A graph whose loops cannot be compiled has an `interpretation`, of the uncut graph, and no share.
+    `partitions` are the graphs by device before they are optimised; empty over several tasks, where the workers have
+    them. A request whose loops cannot be compiled has an `interpretation` of the uncut graph instead of shares.
     """
 
     shares: tuple[Share, ...]
@@ -54,7 +54,7 @@ class Shares(NamedTuple):
 
 
 class Workers:
-    """See the module. `by_task` has them by the task of their (first) device."""
+    """The workers of one session. `by_task` maps the task of a worker's first device to the worker."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Workers:
         budget_s: float,
         thread_limit_s: float,
     ) -> None:
-        """Unless the session `is_distributed`, one worker has all devices, whatever tasks they are of."""
+        """Without `is_distributed` one worker has all devices, of whatever tasks; with it each task has a worker."""
         self.is_distributed = is_distributed
         self.pacer = Pacer(budget_s, thread_limit_s)
         self.actor_group = ActorGroup(self.pacer)
@@ -76,38 +76,40 @@ class Workers:
         }
         self._worker_of = {name: worker for worker in self.by_task.values() for name in worker.actors}
         self.actors = {name: worker.actors[name] for name, worker in self._worker_of.items()}
-        self.client = self.actors[cluster.client.name]
+        self.client_actor = self.actors[cluster.client.name]
         views = {worker.task: partial(worker.view, self._incarnation) for worker in self.by_task.values()}
         self._views = {actor: views[self._worker_of[name].task] for name, actor in self.actors.items()}
 
     def start(self, nursery: trio.Nursery) -> None:
-        """Starts their actors, which `shut_down` ends."""
+
         for worker in self.by_task.values():
             worker.start_actors(nursery)
 
     def shut_down(self, error: PartitaError) -> None:
-        """Ends their actors; whatever is asked of them afterwards raises `error`."""
+        """Ends all actors; later calls of a worker raise `error`."""
         for worker in self.by_task.values():
             worker.shut_down(error)
 
-    def share_out(self, pruned: Pruned, check: Callable[[], object]) -> Shares:
-        """Registers a request with every worker that has a part in it; `check` is called between stages.
+    def register(self, pruned: Pruned, check: Callable[[], object]) -> Shares:
+        """Cuts a request and registers a share with every worker that has nodes in it; calls `check` between stages.
 
-        Raises what cutting, compiling and `check` raise, over several tasks Unfoldable too.
+        Raises what cutting, compiling and `check` raise; over several tasks also Unfoldable, for loops that cannot be
+        compiled.
         """
         if not self.is_distributed:
-            return self._share_of_one(pruned, check)
-        how, by_task = pruned.pipeline, pruned.cut_by_task()
+            return self._register_locally(pruned, check)
+        pipeline = pruned.pipeline
         shares = []
-        for task, graph in by_task.items():
+        for task, graph in pruned.cut_by_task().items():
             check()
             worker = self.by_task[task]
-            handle = worker.register(graph, recv_scheduling=how.schedule_receives, optimisations=how.optimisations)
+            handle = worker.register(
+                graph, recv_scheduling=pipeline.schedule_receives, optimisations=pipeline.optimisations
+            )
             shares.append(Share(worker, handle))
         return Shares(tuple(shares), {})
 
-    def _share_of_one(self, pruned: Pruned, check: Callable[[], object]) -> Shares:
-        """All of a request: the one worker takes it over as it is, cut by device."""
+    def _register_locally(self, pruned: Pruned, check: Callable[[], object]) -> Shares:
         (worker,) = self.by_task.values()
         partitioned = pruned.cut()
         check()
@@ -121,18 +123,18 @@ class Workers:
         return Shares((Share(worker, handle),), partitioned.graphs)
 
     def forget_requests(self) -> None:
-        """Deregisters everything; steps under way go on."""
+        """Deregisters all graphs; running steps go on."""
         for worker in self.by_task.values():
             worker.deregister_all()
 
     def bind_functions(self, graph: Graph, *, soft: bool) -> None:
-        """Lets nodes call the functions of a graph. On several tasks every share brings those that it calls."""
+        """Makes the functions of a graph callable. Over several tasks this does nothing: each share has its own."""
         if not self.is_distributed:
             for worker in self.by_task.values():
                 worker.bind_functions(graph, soft=soft)
 
     def new_step(self, number: int, *, with_trace: bool = False) -> Step | WorkerSteps:
-        """A step that is still to be started; a traced one meets where everything is recorded."""
+        """A step that is not started yet, with a rendezvous of its own; that of a traced step records its transfers."""
         rendezvous: Rendezvous = LocalRendezvous()
         if with_trace:
             rendezvous = TracedRendezvous(rendezvous)
@@ -141,13 +143,13 @@ class Workers:
         return Step(number, rendezvous)
 
     def restart_device(self, name: str) -> AbortedError:
-        """Restarts a device by its full name; the error of what has been counting on it."""
+        """Restarts a device, given by its full name, and returns the error for steps that used its state."""
         return self._worker_of[name].restart_device(name)
 
     def devices_now(self, known: Cluster) -> Cluster:
-        """The cluster with the devices in their present lives: `known` itself if none has restarted since."""
+        """The cluster with the current incarnations of the devices of `known`; `known` itself if none has restarted."""
         devices = [self._worker_of[name].cluster.find(name) for name in known.names]
-        if all(now is then for now, then in zip(devices, known, strict=True)):
+        if all(current is old for current, old in zip(devices, known, strict=True)):
             return known
         return Cluster(devices, known.topology.rules)
 

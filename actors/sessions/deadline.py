@@ -1,4 +1,4 @@
-"""The error of a step that was not done in time: it says what the step was waiting for."""
+"""The error of a step that exceeded its time limit; a note names the receives that were still waiting."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from ...errors import DeadlineExceededError, InvalidArgumentError
 from ...rendezvous import Key
 
-_LISTED = 4  # receives that the error names; the rest is counted
+_LISTED = 4  # receives that the note names; the others are counted
 
 
-def late(message: str, waiting: Sequence[str]) -> DeadlineExceededError:
-    """The error, with a note about the keys under which nothing had been sent when the time was up."""
+def deadline_exceeded(message: str, waiting: Sequence[str]) -> DeadlineExceededError:
+    """The error with `message`; `waiting` are the keys of receives that had got no tensor."""
     error = DeadlineExceededError(message)
     if waiting:
         more = f" and {len(waiting) - _LISTED} more" if len(waiting) > _LISTED else ""
@@ -22,6 +22,6 @@ def late(message: str, waiting: Sequence[str]) -> DeadlineExceededError:
 def _receive(text: str) -> str:
     try:
         key = Key.parse(text)
-    except InvalidArgumentError:
+    except InvalidArgumentError:  # keys of tests and of other programs may be any text
         return text
     return f"{key.edge_name} from {key.src_device} on {key.dst_device}"
