@@ -1,14 +1,15 @@
-"""What the bodies of functions ask of placement: a device before all others, and devices that are settled."""
+"""Placement of function bodies: a default device, and nodes that have a device before."""
 
 from __future__ import annotations
 
 from partita.devices.placement.placer import place
 from partita.graph.builder import GraphBuilder
 from tests.devices.placement.test_placement import CPUS, GPUS
+from tests.goldens import assert_text
 
 
 def test_the_default_device_is_the_best_of_those_that_fit() -> None:
-    """It stands before faster kinds; a request, a kernel and a group of nodes stand before it."""
+    """It is taken before faster kinds of devices; requests, kernels and colocation groups are kept all the same."""
     b = GraphBuilder()
     x = b.op("Placeholder", name="x", dtype="float32", shape=())[0]
     free = b.op("Neg", x, name="free")[0]
@@ -17,13 +18,21 @@ def test_the_default_device_is_the_best_of_those_that_fit() -> None:
     b.op("Tanh", free, name="kind", device="/gpu:*")
     graph = b.graph()
     place(graph, [*CPUS, *GPUS], default_device=CPUS[1])
-    device = {node.name: node.assigned_device for node in graph.op_nodes()}
-    assert (device["free"], device["asked"], device["follows"]) == (CPUS[1], CPUS[2], CPUS[2])
-    assert device["kind"] == GPUS[0]
+    assert_text(
+        graph,
+        """
+        5 nodes @/job:localhost/replica:0/task:0/...
+        x: float = Placeholder() {shape=[]} @CPU:1
+        free: float = Neg(x) @CPU:1
+        asked: float = Neg(x) @CPU:2
+        follows: float = Tanh(free) {_class=["loc:@asked"]} @CPU:2
+        kind: float = Tanh(free) @GPU:0
+        """,
+    )
 
 
 def test_settled_devices_stay_settled_when_requests_conflict() -> None:
-    """With soft placement a conflict of ids is forgotten, but not where what is assigned stands."""
+    """Soft placement drops the ids of conflicting requests, and keeps the device of a node that has one."""
     b = GraphBuilder()
     handle = b.op("VarHandleOp", name="v", dtype="float32", shape=(), device=CPUS[2])[0]
     copies = [b.op("Identity", handle, name=f"copy{k}", device=CPUS[k]) for k in range(2)]
@@ -34,4 +43,13 @@ def test_settled_devices_stay_settled_when_requests_conflict() -> None:
     assigned[v.id] = graph.intern_device(CPUS[2])
     graph.assign_devices(assigned)
     place(graph, CPUS, default_device=CPUS[0])
-    assert {node.assigned_device for node in graph.op_nodes()} == {CPUS[2]}
+    assert_text(
+        graph,
+        """
+        4 nodes @/job:localhost/replica:0/task:0/device:CPU:2
+        v: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[]}
+        copy0: resource = Identity(v)
+        copy1: resource = Identity(v)
+        read: float = ReadVariableOp(copy0) {_class=["loc:@copy1"]}
+        """,
+    )

@@ -13,6 +13,7 @@ from partita.graph import Graph, GraphDef, graph_def_to_graph
 from partita.graph.builder import GraphBuilder
 from partita.graph.device_name import is_specification, parse_full_name
 from partita.graph.ops.kernel_facts import find_kernel
+from tests.goldens import assert_text
 
 TASK = "/job:localhost/replica:0/task:0"
 CPUS = [f"{TASK}/device:CPU:{i}" for i in range(3)]
@@ -20,15 +21,15 @@ GPUS = [f"{TASK}/device:GPU:{i}" for i in range(2)]
 REQUESTS = ["", "/cpu:1", "/gpu:1", "/device:GPU:*", "/job:localhost", *CPUS, *GPUS]
 
 
-def placed(b: GraphBuilder, devices: list[str], *, soft: bool = False) -> dict[str, str]:
-    """Device by node, without the task."""
+def placed(b: GraphBuilder, devices: list[str], *, soft: bool = False) -> Graph:
+    """The graph that `b` writes, placed."""
     graph = b.graph()
     place(graph, devices, allow_soft_placement=soft)
-    return {node.name: node.assigned_device.removeprefix(f"{TASK}/device:") for node in graph.op_nodes()}
+    return graph
 
 
 def refusal(source: GraphBuilder | GraphDef, devices: list[str], *, soft: bool = False) -> str:
-    """What placement says; the graph must be untouched then."""
+    """The message of the error that placement raises; it leaves the graph as it was."""
     graph = graph_def_to_graph(source)
     with pytest.raises(InvalidArgumentError) as caught:
         place(graph, devices, allow_soft_placement=soft)
@@ -38,7 +39,7 @@ def refusal(source: GraphBuilder | GraphDef, devices: list[str], *, soft: bool =
 
 @st.composite
 def graphs(draw: st.DrawFn, requests: list[str]) -> Graph:
-    """Graphs of generators, arithmetic, strings, variables and shape ops, with requests drawn from a list."""
+    """Graphs of generators, arithmetic, strings, variables and shape ops, which request devices of a list."""
     b = GraphBuilder()
     floats = [b.constant(1.0, device=draw(st.sampled_from(requests)))]
     for _ in range(draw(st.integers(1, 12))):
@@ -107,53 +108,89 @@ def test_colocated_nodes_share_a_device(nodes: list[tuple[str, set[int]]]) -> No
         group = [f"loc:@n{other}".encode() for other in sorted(others) if other < len(nodes)]
         b.group(name=f"n{i}", device=device, attrs={"_class": group} if group else {})
     try:
-        where = placed(b, CPUS + GPUS)
+        graph = placed(b, CPUS + GPUS)
     except InvalidArgumentError:  # requests that conflict: `test_conflicting_groups`
         assume(False)
+    device_of = {node.name: node.assigned_device for node in graph.op_nodes()}
     for i, (_, others) in enumerate(nodes):
-        assert all(where[f"n{i}"] == where[f"n{other}"] for other in others if other < len(nodes))
+        assert all(device_of[f"n{i}"] == device_of[f"n{other}"] for other in others if other < len(nodes))
 
 
 def test_best_device_first() -> None:
-    """A GPU where there is a kernel, else a CPU; names as strings, so 10 before 2."""
+    """A GPU where there is a kernel, else a CPU; names are ordered as strings, so 10 before 2."""
     b = GraphBuilder()
     x = b.op("Neg", b.placeholder("x", "float32"), name="n")
     b.op("AsString", x, name="s")
-    assert placed(b, CPUS + GPUS) == {"x": "GPU:0", "n": "GPU:0", "s": "CPU:0"}
-    assert placed(b, [f"{TASK}/device:CPU:{i}" for i in (10, 2)])["n"] == "CPU:10"
+    assert_text(
+        placed(b, CPUS + GPUS),
+        """
+        3 nodes @/job:localhost/replica:0/task:0/...
+        x: float = Placeholder() @GPU:0
+        n: float = Neg(x) @GPU:0
+        s: string = AsString(n) @CPU:0
+        """,
+    )
+    assert_text(
+        placed(b, [f"{TASK}/device:CPU:{i}" for i in (10, 2)]),
+        """
+        3 nodes @/job:localhost/replica:0/task:0/device:CPU:10
+        x: float = Placeholder()
+        n: float = Neg(x)
+        s: string = AsString(n)
+        """,
+    )
 
 
 def test_generators_join_their_consumers() -> None:
-    """A node without inputs goes where all its consumers are; with consumers apart it takes the default."""
+    """A node without inputs goes to the device of all its consumers; if they are on several, to the default."""
     b = GraphBuilder()
     together, apart = b.constant(1.0, name="together"), b.constant(1.0, name="apart")
     b.op("Neg", together, device="/cpu:1")
     b.op("Neg", apart, device="/cpu:1")
     b.group(apart, device="/cpu:2")
-    assert placed(b, CPUS) == {
-        "together": "CPU:1",
-        "apart": "CPU:0",
-        "Neg": "CPU:1",
-        "Neg_1": "CPU:1",
-        "group_deps": "CPU:2",
-    }
+    assert_text(
+        placed(b, CPUS),
+        """
+        5 nodes @/job:localhost/replica:0/task:0/...
+        together: float = Const() {value=1} @CPU:1
+        apart: float = Const() {value=1} @CPU:0
+        Neg: float = Neg(together) @CPU:1
+        Neg_1: float = Neg(apart) @CPU:1
+        group_deps = NoOp(^apart) @CPU:2
+        """,
+    )
 
 
 def test_generators_keep_their_own_request() -> None:
-    """Joining the consumers must fit the generator's own request."""
+    """A generator goes to its consumer's device only if its own request allows that."""
     b = GraphBuilder()
     b.op("Neg", b.constant(1.0, name="free", device="/device:CPU:*"), device="/cpu:1")
     b.op("Neg", b.constant(1.0, name="bound", device="/cpu:2"), device="/cpu:1")
-    where = placed(b, CPUS)
-    assert (where["free"], where["bound"]) == ("CPU:1", "CPU:2")
+    assert_text(
+        placed(b, CPUS),
+        """
+        4 nodes @/job:localhost/replica:0/task:0/...
+        free: float = Const() {value=1} @CPU:1
+        Neg: float = Neg(free) @CPU:1
+        bound: float = Const() {value=1} @CPU:2
+        Neg_1: float = Neg(bound) @CPU:1
+        """,
+    )
 
 
 def test_generators_that_wait_for_generators() -> None:
-    """A consumer that is a later generator has no device yet, an earlier one has."""
+    """A consumer that is itself a generator, and comes later, has no device yet."""
     b = GraphBuilder()
     first = b.constant(1.0, name="first")
     b.constant(1.0, name="second", device="/cpu:1", control=[first])
-    assert placed(b, CPUS) == {"first": "CPU:0", "second": "CPU:1"}
+    assert_text(
+        placed(b, CPUS),
+        """
+        2 nodes @/job:localhost/replica:0/task:0/...
+        first: float = Const() {value=1} @CPU:0
+        second: float = Const(^first) {value=1} @CPU:1
+        """,
+    )
 
 
 def test_shapes_are_read_where_the_tensor_is() -> None:
@@ -163,12 +200,22 @@ def test_shapes_are_read_where_the_tensor_is() -> None:
     b.op("Shape", x, name="of_generator")
     b.op("Shape", b.op("Neg", x, device="/cpu:2"), name="of_node")
     b.op("Size", b.op("Neg", x, device="/cpu:2"), name="bound", device="/cpu:1")
-    where = placed(b, CPUS)
-    assert (where["of_generator"], where["of_node"], where["bound"]) == ("CPU:0", "CPU:2", "CPU:1")
+    assert_text(
+        placed(b, CPUS),
+        """
+        6 nodes @/job:localhost/replica:0/task:0/...
+        Const: float = Const() {value=1} @CPU:1
+        of_generator: int32 = Shape(Const) @CPU:0
+        Neg: float = Neg(Const) @CPU:2
+        of_node: int32 = Shape(Neg) @CPU:2
+        Neg_1: float = Neg(Const) @CPU:2
+        bound: int32 = Size(Neg_1) @CPU:1
+        """,
+    )
 
 
-def test_references_and_resources_tie_to_their_source() -> None:
-    """An Assign goes to its variable even against its own request; reading a reference by value does not tie."""
+def test_references_and_resources_stay_with_their_source() -> None:
+    """An Assign goes to its variable even against its own request; what reads a reference by value need not."""
     b = GraphBuilder()
     v = b.variable("v", "float32", (), device="/cpu:1")
     b.op("Assign", v, 1.0, name="assign", device="/cpu:2")
@@ -176,71 +223,130 @@ def test_references_and_resources_tie_to_their_source() -> None:
     handle = b.op("VarHandleOp", name="handle", dtype="float32", shape=())
     b.op("AssignVariableOp", handle, 1.0, name="write", device="/cpu:1")
     b.op("ReadVariableOp", handle, name="value", dtype="float32")
-    where = placed(b, CPUS)
-    assert [where[n] for n in ("v", "assign", "read")] == ["CPU:1", "CPU:1", "CPU:0"]
-    assert [where[n] for n in ("handle", "write", "value")] == ["CPU:1"] * 3
+    assert_text(
+        placed(b, CPUS),
+        """
+        8 nodes @/job:localhost/replica:0/task:0/...
+        v: float_ref = VariableV2() {shape=[]} @CPU:1
+        assign/value: float = Const() {value=1} @CPU:1
+        assign: float_ref = Assign(v, assign/value) @CPU:1
+        read: float = Identity(v) @CPU:0
+        handle: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[]} @CPU:1
+        write/value: float = Const() {value=1} @CPU:1
+        write = AssignVariableOp(handle, write/value) @CPU:1
+        value: float = ReadVariableOp(handle) @CPU:1
+        """,
+    )
 
 
 def test_what_passes_many_tensors_on_is_not_tied_to_resources() -> None:
-    """An IdentityN stays where it asks to be, whatever handles go through it; an Identity goes with its handle."""
+    """An IdentityN gets the device it requests, whatever handles it reads; an Identity goes with its handle."""
     b = GraphBuilder()
     handle = b.op("VarHandleOp", name="handle", dtype="float32", shape=(), device="/cpu:1")
     b.op("IdentityN", [handle], name="many", device="/cpu:2")
     b.op("Identity", handle, name="one", device="/cpu:2")
-    where = placed(b, CPUS)
-    assert [where[n] for n in ("handle", "many", "one")] == ["CPU:1", "CPU:2", "CPU:1"]
+    assert_text(
+        placed(b, CPUS),
+        """
+        3 nodes @/job:localhost/replica:0/task:0/...
+        handle: resource = VarHandleOp() {dtype=DT_FLOAT, shape=[]} @CPU:1
+        many: resource = IdentityN(handle) @CPU:2
+        one: resource = Identity(handle) @CPU:1
+        """,
+    )
 
 
 def test_groups_take_the_types_all_members_have() -> None:
-    """A group with a node that runs on CPUs only goes to a CPU."""
+    """A group goes to a CPU if one of its nodes has a kernel for CPUs only."""
     b = GraphBuilder()
     x = b.op("Neg", b.placeholder("x", "float32"), name="n")
     b.op("AsString", x, name="s", attrs={"_class": [b"loc:@n"]})
-    assert placed(b, CPUS + GPUS)["n"] == "CPU:0"
+    assert_text(
+        placed(b, CPUS + GPUS),
+        """
+        3 nodes @/job:localhost/replica:0/task:0/device:CPU:0
+        x: float = Placeholder()
+        n: float = Neg(x)
+        s: string = AsString(n) {_class=["loc:@n"]}
+        """,
+    )
 
 
 def test_soft_placement_drops_type_and_id() -> None:
-    """A request nobody can meet goes elsewhere in the task; a task that does not exist stays an error."""
+    """A node whose request no device fits goes elsewhere in the task; a task that does not exist stays an error."""
     b = GraphBuilder()
     x = b.op("Neg", b.placeholder("x", "float32"), name="n", device="/gpu:7")
     b.op("AsString", x, name="s", device=GPUS[1])
-    assert placed(b, CPUS + GPUS, soft=True) == {"x": "GPU:0", "n": "GPU:0", "s": "CPU:0"}
-    assert placed(b, CPUS, soft=True)["n"] == "CPU:0"
+    assert_text(
+        placed(b, CPUS + GPUS, soft=True),
+        """
+        3 nodes @/job:localhost/replica:0/task:0/...
+        x: float = Placeholder() @GPU:0
+        n: float = Neg(x) @GPU:0
+        s: string = AsString(n) @CPU:0
+        """,
+    )
+    assert_text(
+        placed(b, CPUS, soft=True),
+        """
+        3 nodes @/job:localhost/replica:0/task:0/device:CPU:0
+        x: float = Placeholder()
+        n: float = Neg(x)
+        s: string = AsString(n)
+        """,
+    )
     b.group(device="/job:worker")
     assert "was explicitly assigned to /job:worker but" in refusal(b, CPUS, soft=True)
 
 
 def test_soft_placement_ignores_impossible_groups() -> None:
-    """Members that cannot be reconciled stay apart."""
+    """Members whose requests conflict are placed apart."""
     b = GraphBuilder()
     b.group(name="a", device="/job:localhost/task:0/cpu:1")
     b.group(name="b", device="/job:localhost/task:1", attrs={"_class": [b"loc:@a"]})
     other = "/job:localhost/replica:0/task:1/device:CPU:0"
-    where = placed(b, [*CPUS, other], soft=True)
-    assert where["a"] == "CPU:1"
-    assert where["b"] == other
+    assert_text(
+        placed(b, [*CPUS, other], soft=True),
+        """
+        2 nodes
+        a = NoOp() @/job:localhost/replica:0/task:0/device:CPU:1
+        b = NoOp() {_class=["loc:@a"]} @/job:localhost/replica:0/task:1/device:CPU:0
+        """,
+    )
 
 
 def test_tasks_are_preferred_by_nearness() -> None:
-    """Among equals, a node without a request goes to the client's task."""
+    """A node without a request goes to the client's task, that of the first device."""
     b = GraphBuilder()
     b.group(name="n")
     devices = ["/job:z/replica:0/task:0/device:CPU:0", "/job:a/replica:0/task:0/device:CPU:0"]
-    assert placed(b, devices)["n"] == devices[0]
+    assert_text(
+        placed(b, devices),
+        """
+        1 nodes @/job:z/replica:0/task:0/device:CPU:0
+        n = NoOp()
+        """,
+    )
 
 
 def test_clusters_are_accepted() -> None:
-    """A cluster stands for its devices."""
+    """The devices of a cluster are those to choose from."""
     b = GraphBuilder()
     b.op("Neg", 1.0, name="n")
     graph = b.graph()
-    cluster = local_cluster("cpu:2,gpu:1")
-    place(graph, cluster)
-    assert all(node.assigned_device in cluster.names for node in graph.op_nodes())
+    place(graph, local_cluster("cpu:2,gpu:1"))
+    assert_text(
+        graph,
+        """
+        2 nodes @/job:localhost/replica:0/task:0/device:GPU:0
+        n/x: float = Const() {value=1}
+        n: float = Neg(n/x)
+        """,
+    )
 
 
 def test_malformed_request() -> None:
-    """A request that is no device name is shown with its node."""
+    """The error shows the request, and the node that makes it."""
     b = GraphBuilder()
     b.constant(1.5, name="a")
     graph_def = b.graph_def()  # a builder does not let it through
@@ -284,7 +390,7 @@ def test_op_without_any_kernel() -> None:
 
 
 def test_op_that_takes_no_such_type() -> None:
-    """A type the op does not allow is told as that, not as a missing kernel."""
+    """The error is that of a type which the op does not allow, not of a missing kernel."""
     b = GraphBuilder()
     b.op("Neg", b.placeholder("x", "string"), name="n")
     assert refusal(b, CPUS).startswith(
@@ -293,7 +399,7 @@ def test_op_that_takes_no_such_type() -> None:
 
 
 def test_conflicting_groups() -> None:
-    """Requests that cannot be merged are told with both nodes, the later one first."""
+    """The error has both nodes and their requests, the later node first."""
     b = GraphBuilder()
     b.group(name="a", device=CPUS[0])
     b.group(name="b", device=CPUS[1], attrs={"_class": [b"loc:@a"]})
@@ -314,7 +420,7 @@ def test_groups_no_device_type_can_run() -> None:
 
 
 def test_references_across_tasks() -> None:
-    """A variable's request is settled: the error names it, and the members of the group."""
+    """The error names the device that the variable requests, and the members of the group."""
     b = GraphBuilder()
     v = b.op("VarHandleOp", name="v", dtype="float32", shape=(), device="/job:a")
     b.op("AssignVariableOp", v, 1.0, name="as", device="/job:b")
@@ -346,7 +452,7 @@ def test_two_variables_that_cannot_meet() -> None:
     ],
 )
 def test_assigned_devices_are_checked(device: str, message: str) -> None:
-    """What somebody assigned before must be possible; if not it is our mistake, not the author's."""
+    """A device that was assigned before must be possible; if it is not, that is a mistake of this package."""
     b = GraphBuilder()
     b.op("AsString", b.placeholder("x", "float32"), name="s")
     graph = b.graph()
@@ -359,12 +465,12 @@ def test_assigned_devices_are_checked(device: str, message: str) -> None:
 
 
 def test_no_devices() -> None:
-    """Nothing can be placed on nothing."""
+    """Even an empty graph needs a device."""
     with pytest.raises(FailedPreconditionError, match="No devices are registered"):
         place(Graph(), [])
 
 
 def test_devices_must_be_named_in_full() -> None:
-    """A device of the run is one device."""
+    """A partial name, which may stand for several devices, is refused."""
     with pytest.raises(InvalidArgumentError, match="does not name a single device"):
         place(Graph(), ["/cpu:0"])

@@ -8,14 +8,17 @@ from hypothesis import strategies as st
 
 from partita.errors import InvalidArgumentError, NotFoundError, PartitaError
 from partita.graph import Graph, build_client_graph, graph_def_to_graph, rewrite_graph_for_execution
+from partita.graph.analysis.transfers import Route, transfer_of
 from partita.graph.builder import GraphBuilder
+from partita.graph.dtypes import DataType
 from partita.graph.passes.client_graph import prune_for_reverse_reachability
+from tests.goldens import assert_text
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
 def _graph() -> Graph:
-    """x -> y = -x -> z = y + c, with `n` a NoOp after x, and `dead` beside it all."""
+    """z = -x + 1, where -x is `y`; a NoOp `n` waits for x, and `dead` reads y."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", ())
     y = b.op("Neg", x, name="y")
@@ -26,40 +29,44 @@ def _graph() -> Graph:
     return b.graph()
 
 
-def _names(graph: Graph) -> list[str]:
-    return [node.name for node in graph.op_nodes()]
-
-
-def _inputs(graph: Graph, name: str) -> list[str]:
-    node = graph.find_node(name)
-    assert node is not None
-    return [f"{'^' if edge.is_control else ''}{edge.src.name}" for edge in node.in_edges()]
-
-
 def test_feeds_and_fetches_by_position() -> None:
-    """`_Arg` and `_Retval` carry position and base type; everything that leads to no fetch is gone."""
+    """`_Arg` and `_Retval` have the position and the base type; nodes that lead to no fetch are gone."""
     graph = _graph()
     metadata = rewrite_graph_for_execution(graph, ["x:0"], ["z:0", "y"], [], DEVICE)
-    assert _names(graph) == ["y", "z/y", "z", "_arg_x_0_0", "_retval_z_0_0", "_retval_y_0_1"]
-    arg, retval = graph.find_node("_arg_x_0_0"), graph.find_node("_retval_y_0_1")
-    assert arg is not None
-    assert retval is not None
-    assert (arg.op, dict(arg.attrs), arg.assigned_device) == ("_Arg", {"T": 1, "index": 0}, DEVICE)
-    assert (retval.op, dict(retval.attrs)) == ("_Retval", {"T": 1, "index": 1})
+    assert_text(
+        graph,
+        """
+        6 nodes @/job:localhost/replica:0/task:0/...
+        z/y: float = Const() {value=1}
+        _arg_x_0_0: float = _Arg() {index=0} @CPU:0
+        y: float = Neg(_arg_x_0_0)
+        z: float = AddV2(y, z/y)
+        _retval_z_0_0 = _Retval(z) {index=0} @CPU:0
+        _retval_y_0_1 = _Retval(y) {index=1} @CPU:0
+        """,
+    )
+    assert [node.name for node in graph.op_nodes()] == ["y", "z/y", "z", "_arg_x_0_0", "_retval_z_0_0", "_retval_y_0_1"]
     assert (metadata.feed_types, metadata.fetch_types) == ((1,), (1, 1))
 
 
 def test_feeds_and_fetches_by_rendezvous() -> None:
-    """`_Recv` and `_Send` carry the name as the client wrote it and both device names of the client."""
+    """`_Recv` and `_Send` have the name as the client wrote it, and the device of the client at both ends."""
     graph = _graph()
     rewrite_graph_for_execution(graph, ["x"], ["z:0"], [], DEVICE, use_function_convention=False, incarnation=5)
-    recv, send = graph.find_node("_recv_x_0"), graph.find_node("_send_z_0")
-    assert recv is not None
-    assert send is not None
-    common = {"send_device": DEVICE.encode(), "recv_device": DEVICE.encode(), "send_device_incarnation": 5}
-    common |= {"client_terminated": True}
-    assert dict(recv.attrs) == common | {"tensor_name": b"x", "tensor_type": 1}
-    assert dict(send.attrs) == common | {"tensor_name": b"z:0", "T": 1}
+    assert_text(
+        graph,
+        """
+        5 nodes @/job:localhost/replica:0/task:0/...
+        z/y: float = Const() {value=1}
+        _recv_x_0: float = _Recv() {x from the client, incarnation=5} @CPU:0
+        y: float = Neg(_recv_x_0)
+        z: float = AddV2(y, z/y)
+        _send_z_0 = _Send(z) {z:0 to the client, incarnation=5} @CPU:0
+        """,
+    )
+    ends = [transfer_of(node.properties) for node in graph.op_nodes() if node.op in ("_Recv", "_Send")]
+    assert [end.route for end in ends] == [Route(DEVICE, 5, DEVICE)] * 2
+    assert [(end.tensor_name, end.dtype) for end in ends] == [("x", DataType.FLOAT), ("z:0", DataType.FLOAT)]
 
 
 @pytest.mark.parametrize(
@@ -88,37 +95,68 @@ def test_node_names_of_a_request_are_unique(data: st.DataObject) -> None:
     fetches = data.draw(st.lists(st.sampled_from([t for t in spellings if t not in feeds]), min_size=1, max_size=8))
     graph = _graph()
     rewrite_graph_for_execution(graph, feeds, fetches, [], DEVICE, use_function_convention=False)
-    names = _names(graph)
+    names = [node.name for node in graph.op_nodes()]
     assert len(set(names)) == len(names)
 
 
 def test_control_edges_follow_a_fed_placeholder_only() -> None:
-    """A fed Placeholder hands its control edges on; any other fed node keeps them and so still runs."""
+    """What waits for a fed Placeholder waits for the feed; any other fed node keeps its control edges, and runs."""
     graph = _graph()
     rewrite_graph_for_execution(graph, ["x"], [], ["n"], DEVICE)
-    assert _names(graph) == ["n", "_arg_x_0_0"]
+    assert_text(
+        graph,
+        """
+        2 nodes @/job:localhost/replica:0/task:0/...
+        _arg_x_0_0: float = _Arg() {index=0} @CPU:0
+        n = NoOp(^_arg_x_0_0)
+        """,
+    )
     b = GraphBuilder()
     value = b.op("PlaceholderWithDefault", 1.0, name="d", shape=())
     with b.control_dependencies(value):
         b.op("NoOp", name="n")
     graph = b.graph()
     rewrite_graph_for_execution(graph, ["d"], [], ["n"], DEVICE)
-    assert _inputs(graph, "n") == ["^d"]
+    assert_text(
+        graph,
+        """
+        3 nodes
+        d/input: float = Const() {value=1}
+        d: float = PlaceholderWithDefault(d/input) {shape=[]}
+        n = NoOp(^d)
+        """,
+    )
 
 
 def test_a_fed_tensor_cuts_off_what_made_it() -> None:
-    """Feeding an inner tensor removes everything only it needed."""
+    """Feeding an inner tensor removes the nodes that only it depends on."""
     graph = _graph()
     rewrite_graph_for_execution(graph, ["y:0"], ["z:0"], [], DEVICE)
-    assert _names(graph) == ["z/y", "z", "_arg_y_0_0", "_retval_z_0_0"]
-    assert _inputs(graph, "z") == ["z/y", "_arg_y_0_0"]
+    assert_text(
+        graph,
+        """
+        4 nodes @/job:localhost/replica:0/task:0/...
+        z/y: float = Const() {value=1}
+        _arg_y_0_0: float = _Arg() {index=0} @CPU:0
+        z: float = AddV2(_arg_y_0_0, z/y)
+        _retval_z_0_0 = _Retval(z) {index=0} @CPU:0
+        """,
+    )
 
 
 def test_spelling_decides_whether_a_feed_is_fetched() -> None:
     """Fetching "y" while "y:0" is fed gives the value the node computes, as in TensorFlow."""
     graph = _graph()
     rewrite_graph_for_execution(graph, ["y:0", "x"], ["y"], [], DEVICE)
-    assert _inputs(graph, "_retval_y_0_0") == ["y"]
+    assert_text(
+        graph,
+        """
+        3 nodes @/job:localhost/replica:0/task:0/...
+        _arg_x_0_1: float = _Arg() {index=1} @CPU:0
+        y: float = Neg(_arg_x_0_1)
+        _retval_y_0_0 = _Retval(y) {index=0} @CPU:0
+        """,
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,18 +177,25 @@ def test_spelling_decides_whether_a_feed_is_fetched() -> None:
 def test_bad_requests(
     feeds: list[str], fetches: list[str], targets: list[str], error: type[PartitaError], message: str
 ) -> None:
-    """Each wrong feed, fetch or target has its status code and is named."""
+    """Each wrong feed, fetch or target is named in an error of TensorFlow's status code."""
     with pytest.raises(error, match=message):
         rewrite_graph_for_execution(_graph(), feeds, fetches, targets, DEVICE)
 
 
 def test_pruning_tells_whether_it_removed_anything() -> None:
-    """Pruning for a leaf removes what is beside it once, and nothing the second time."""
+    """Pruning for a node removes what it does not depend on, and nothing the second time."""
     graph = _graph()
     leaf = graph.find_node("y")
     assert leaf is not None
     assert prune_for_reverse_reachability(graph, [leaf])
-    assert _names(graph) == ["x", "y"]
+    assert_text(
+        graph,
+        """
+        2 nodes
+        x: float = Placeholder() {shape=[]}
+        y: float = Neg(x)
+        """,
+    )
     assert not prune_for_reverse_reachability(graph, [leaf])
 
 

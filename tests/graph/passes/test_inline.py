@@ -1,4 +1,4 @@
-"""One call replaced by one body: names, devices, and what waits for what."""
+"""One call replaced by one body: names, devices and control edges."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from partita.graph.functions.body import instantiate_call
 from partita.graph.graph import Graph
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.library.calls import called_function
-from partita.graph.node import Node
 from partita.graph.passes.inline import can_inline
 from partita.graph.passes.lower_functional import lower_functional
+from partita.graph.printer import graph_text
 from partita.graph.protos import AttrValue, FunctionDef, GraphDef
 from tests.function_defs import calling, func_attr, function_of
+from tests.goldens import assert_text
 
 TASK = "/job:a/replica:0/task:0"
 
@@ -37,7 +38,7 @@ def inlined(b: GraphBuilder) -> Graph:
 
 
 def calling_on(device: str, function: FunctionDef) -> GraphDef:
-    """A call `c` of the function on a device, between two nodes that it waits for and that waits for it."""
+    """A call `c` of the function on a device; it waits for a node `before`, and `after` waits for it."""
     graph_def = calling("PartitionedCall", function, f=func_attr(function.signature.name)).graph_def()
     call = next(node for node in graph_def.node if node.name == "c")
     call.device = device
@@ -47,88 +48,104 @@ def calling_on(device: str, function: FunctionDef) -> GraphDef:
     return graph_def
 
 
-def find(graph: Graph, name: str) -> Node:
-    """The node of that name."""
-    node = graph.find_node(name)
-    assert node is not None, name
-    return node
+def test_a_call_becomes_the_body_of_its_function() -> None:
+    """Identities and control nodes are numbered, nodes of the body get the call's name, and the call's name is kept.
 
-
-def control_inputs(graph: Graph, name: str) -> set[str]:
-    """Names of the nodes that one waits for."""
-    return {edge.src.name for edge in find(graph, name).in_edges() if edge.is_control and edge.src.is_op}
-
-
-def test_names_and_order() -> None:
-    """Identities and control nodes are numbered, nodes of the body get the call's name, and the call's name is kept."""
-    graph = lower_functional(graph_def_to_graph(calling_on("", scaled()), add_default_attrs=True), inline_calls=True)
-    assert [node.name for node in graph.op_nodes()] == [
-        "x0",
-        "before",
-        "after",
-        "Func/c/input_control_node/_0",
-        "Func/c/input/_1",
-        "c/two",
-        "c/mul",
-        "c/effect",
-        "Func/c/output/_2",
-        "Func/c/output_control_node/_3",
-        "c",
-    ]
-    assert find(graph, "c").op == "IdentityN"
-
-
-def test_what_waits_for_what() -> None:
-    """Nodes without inputs, and arguments, wait for what the call waited for; what waited for it waits for effects."""
-    graph = lower_functional(graph_def_to_graph(calling_on("", scaled()), add_default_attrs=True), inline_calls=True)
-    gate, done = "Func/c/input_control_node/_0", "Func/c/output_control_node/_3"
-    assert control_inputs(graph, gate) == {"before"}
-    assert control_inputs(graph, "c/two") == control_inputs(graph, "c/effect") == {gate}
-    assert control_inputs(graph, "Func/c/input/_1") == {gate}
-    assert control_inputs(graph, "c/mul") == set()
-    assert control_inputs(graph, done) == {"c/effect"}
-    assert control_inputs(graph, "after") == control_inputs(graph, "c") == {done}
+    Nodes without inputs, and arguments, wait for what the call waited for; what waited for the call waits for the
+    nodes with effects. Identities of arguments are made before the body, those of results after it.
+    """
+    graph = graph_def_to_graph(calling_on("", scaled()), add_default_attrs=True)
+    before = str(graph)
+    lowered = lower_functional(graph, inline_calls=True)
+    new = [node.name for node in lowered.op_nodes() if graph.find_node(node.name) is None]
+    assert [name.split("/")[-1] for name in new] == ["_0", "_1", "two", "mul", "effect", "_2", "_3"]
+    assert_text(
+        lowered,
+        """
+        11 nodes
+        x0: float = Placeholder()
+        before = NoOp()
+        Func/c/input_control_node/_0 = NoOp(^before)
+        Func/c/input/_1: float = Identity(x0, ^Func/c/input_control_node/_0) {_class=["loc:@x0"]}
+        c/two: float = Const(^Func/c/input_control_node/_0) {value=2}
+        c/mul: float = Mul(Func/c/input/_1, c/two)
+        c/effect = NoOp(^Func/c/input_control_node/_0)
+        Func/c/output/_2: float = Identity(c/mul) {_class=["loc:@c/mul"]}
+        Func/c/output_control_node/_3 = NoOp(^c/effect)
+        after = NoOp(^Func/c/output_control_node/_3)
+        c: float = IdentityN(Func/c/output/_2, ^Func/c/output_control_node/_3)
+        functions: F
+        """,
+    )
+    assert str(graph) == before
 
 
 def test_devices_of_a_function_over_several_devices() -> None:
-    """A node goes where it asks to, open parts as the call; identities go with what they read."""
+    """A node requests its own device, completed by that of the call; identities go with what they read."""
     function = scaled(two="/device:CPU:1", mul=f"{TASK}/device:CPU:2")
     graph_def = calling_on(f"{TASK}/device:CPU:0", function)
     graph_def.node[0].device = "/device:CPU:3"
-    graph = lower_functional(graph_def_to_graph(graph_def, add_default_attrs=True), inline_calls=True)
-    requested = {node.name: node.requested_device for node in graph.op_nodes()}
-    assert requested["c/two"] == f"{TASK}/device:CPU:1"
-    assert requested["c/mul"] == f"{TASK}/device:CPU:2"
-    assert requested["c/effect"] == requested["c"] == f"{TASK}/device:CPU:0"
-    assert (requested["Func/c/input/_1"], requested["Func/c/output/_2"]) == ("/device:CPU:3", "")
-    assert find(graph, "Func/c/output/_2").attr("_class") == (b"loc:@c/mul",)
+    graph = graph_def_to_graph(graph_def, add_default_attrs=True)
+    assert_text(
+        lower_functional(graph, inline_calls=True),
+        """
+        11 nodes
+        x0: float = Placeholder() @?/device:CPU:3
+        before = NoOp()
+        Func/c/input_control_node/_0 = NoOp(^before) @?/job:a/replica:0/task:0/device:CPU:0
+        Func/c/input/_1: float = Identity(x0, ^Func/c/input_control_node/_0) {_class=["loc:@x0"]} @?/device:CPU:3
+        c/two: float = Const(^Func/c/input_control_node/_0) {value=2} @?/job:a/replica:0/task:0/device:CPU:1
+        c/mul: float = Mul(Func/c/input/_1, c/two) @?/job:a/replica:0/task:0/device:CPU:2
+        c/effect = NoOp(^Func/c/input_control_node/_0) @?/job:a/replica:0/task:0/device:CPU:0
+        Func/c/output/_2: float = Identity(c/mul) {_class=["loc:@c/mul"]}
+        Func/c/output_control_node/_3 = NoOp(^c/effect) @?/job:a/replica:0/task:0/device:CPU:0
+        after = NoOp(^Func/c/output_control_node/_3)
+        c: float = IdentityN(Func/c/output/_2, ^Func/c/output_control_node/_3) @?/job:a/replica:0/task:0/device:CPU:0
+        functions: F
+        """,
+    )
 
 
 def test_a_function_used_as_an_op_stays_on_its_device() -> None:
-    """All of its nodes go where the call is, whatever they ask for, and it is over when its results are there."""
+    """All of its nodes request the device of the call; what waits for the call waits for its results."""
     b = GraphBuilder()
     b.function(scaled(two="/device:CPU:1"))
     call = b.op("F", b.placeholder("x", "float32"), name="c", device=f"{TASK}/device:CPU:3")
     b.op("NoOp", name="after", control=[call])
-    graph = inlined(b)
-    made = [node for node in graph.op_nodes() if node.name not in ("x", "after")]
-    assert {node.requested_device for node in made} == {f"{TASK}/device:CPU:3"}
-    (done,) = control_inputs(graph, "after")
-    assert control_inputs(graph, done) == {"Func/c/output/_1"}
-    assert "_class" not in find(graph, "Func/c/output/_1").attrs
+    assert_text(
+        inlined(b),
+        """
+        9 nodes @/job:a/replica:0/task:0/...
+        x: float = Placeholder()
+        Func/c/input/_0: float = Identity(x) @?CPU:3
+        c/two: float = Const() {value=2} @?CPU:3
+        c/mul: float = Mul(Func/c/input/_0, c/two) @?CPU:3
+        c/effect = NoOp() @?CPU:3
+        Func/c/output/_1: float = Identity(c/mul) @?CPU:3
+        Func/c/output_control_node/_2 = NoOp(^Func/c/output/_1) @?CPU:3
+        after = NoOp(^Func/c/output_control_node/_2)
+        c: float = IdentityN(Func/c/output/_1, ^Func/c/output_control_node/_2) @?CPU:3
+        functions: F
+        """,
+    )
 
 
 def test_names_inside_attrs_are_the_copies_names() -> None:
-    """Frames get the call's name before theirs; groups name the copies, and the identity of an argument."""
+    """The call's name is put before that of a frame; groups name the copies, and the identity of an argument."""
     function = scaled()
     enter = function.node_def.add(name="enter", op="Enter", input=["mul:z:0"])
-    enter.attr["frame_name"].s = b"frame"
+    enter.attr["frame_name"].s = b"f"
     enter.attr["T"].CopyFrom(function.node_def[1].attr["T"])
-    enter.attr["_class"].list.s.extend([b"loc:@mul", b"loc:@a0", b"loc:@elsewhere"])
+    enter.attr["_class"].list.s.extend([b"loc:@mul", b"loc:@a0", b"loc:@other"])
     graph = inlined(calling("PartitionedCall", function, f=func_attr("F")))
-    assert find(graph, "c/enter").attr("frame_name") == b"c/frame"
-    groups = find(graph, "c/enter").attr("_class")
-    assert groups == (b"loc:@c/mul", b"loc:@Func/c/input/_0", b"loc:@elsewhere")
+    assert_text(
+        graph_text(graph, only=lambda name: name == "c/enter"),
+        """
+        1 of 9 nodes
+        c/enter: float = Enter(c/mul) {_class=["loc:@c/mul", "loc:@Func/c/input/_0", "loc:@other"], frame_name="c/f"}
+        functions: F
+        """,
+    )
 
 
 def test_bodies_are_not_touched() -> None:
@@ -148,7 +165,7 @@ def test_functions_that_refuse(attr: str) -> None:
     function = scaled()
     function.attr[attr].CopyFrom(encode(True, "bool") if attr == "_noinline" else AttrValue(s=b"lstm"))
     graph = inlined(calling("PartitionedCall", function, f=func_attr("F")))
-    assert find(graph, "c").op == "PartitionedCall"
+    assert [node.op for node in graph.op_nodes() if node.name == "c"] == ["PartitionedCall"]
 
 
 def test_calls_that_do_not_fit_stay() -> None:
@@ -160,7 +177,7 @@ def test_calls_that_do_not_fit_stay() -> None:
                 kind = encode(["int32"], "list(type)") if attr == "Tin" else encode("int32", "type")
                 node.attr[attr].CopyFrom(kind)
     graph = graph_def_to_graph(graph_def, add_default_attrs=True)
-    call = find(graph, "c")
+    call = next(node for node in graph.op_nodes() if node.name == "c")
     function = called_function(call.properties, graph.functions)
     assert function is not None
     assert not can_inline(call, instantiate_call(graph.functions, function))

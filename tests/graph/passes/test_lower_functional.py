@@ -1,12 +1,13 @@
-"""Lowering and inlining keep what a graph computes, and the names by which it can be asked.
+"""Lowering and inlining keep what a graph computes, and the names that can be fetched.
 
-Flows in: random graphs made into functions, and called through every op that calls. Each is run as TensorFlow's session
-runs it, lowered, and compared bit for bit with the graph that has no functions.
+Random graphs are made into functions and called through every op that calls. Each runs lowered, as TensorFlow's session
+runs it, and is compared bit for bit with the graph that has no functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,14 +22,17 @@ from partita.graph.dtypes import Array, DataType
 from partita.graph.graph import Graph
 from partita.graph.graphdef.importer import graph_def_to_graph
 from partita.graph.passes.lower_functional import lower_functional
+from partita.graph.printer import graph_text
 from partita.graph.protos import AttrValue, ConfigProto, FunctionDef, GraphDef, NameAttrList
 from tests.function_defs import LOWER, calling, func_attr, function_of
+from tests.goldens import assert_file, assert_text
 from tests.runs import assert_same_values, cpus, values
 from tests.strategies import GraphCase, placed_cases
 
 INLINE = ConfigProto(allow_soft_placement=False)
 INLINE.graph_options.optimizer_options.do_function_inlining = True
 TRUE = AttrValue(b=True)
+DATA = Path(__file__).parent / "data"
 
 
 async def run(
@@ -57,14 +61,14 @@ async def test_an_inlined_call_computes_what_the_graph_does(placed: tuple[GraphC
     assume(case.fetches)
     function = as_function(case, placement)
     graph_def = calling("PartitionedCall", function, f=func_attr("F")).graph_def()
-    found = await run(graph_def, list(case.feeds.values()), outputs(len(case.fetches)), ["c"])
-    assert_same_values(found, await values(case.on(placement), case))
+    actual = await run(graph_def, list(case.feeds.values()), outputs(len(case.fetches)), ["c"])
+    assert_same_values(actual, await values(case.on(placement), case))
 
 
 @given(placed_cases(), placed_cases(), st.booleans())
 @settings(max_examples=20)
 async def test_a_lowered_conditional_runs_one_branch(
-    placed: tuple[GraphCase, dict[str, str]], other: tuple[GraphCase, dict[str, str]], taken: bool
+    placed: tuple[GraphCase, dict[str, str]], other: tuple[GraphCase, dict[str, str]], is_then: bool
 ) -> None:
     """An If computes what the branch taken computes; the other branch may be any function of the same types."""
     case, placement = placed
@@ -72,11 +76,12 @@ async def test_a_lowered_conditional_runs_one_branch(
     function = as_function(case, placement)
     unused = constants_like(function)
     branches = {"then_branch": func_attr("F"), "else_branch": func_attr("G")}
-    if not taken:
+    if not is_then:
         branches = {"then_branch": func_attr("G"), "else_branch": func_attr("F")}
     b = calling("StatelessIf", function, unused, first=[DataType.BOOL], **branches, **{LOWER: TRUE})
-    found = await run(b.graph_def(), [np.array(taken), *case.feeds.values()], outputs(len(case.fetches)), ["c"])
-    assert_same_values(found, await values(case.on(placement), case))
+    feeds = [np.array(is_then), *case.feeds.values()]
+    actual = await run(b.graph_def(), feeds, outputs(len(case.fetches)), ["c"])
+    assert_same_values(actual, await values(case.on(placement), case))
 
 
 def constants_like(like: FunctionDef) -> FunctionDef:
@@ -124,7 +129,7 @@ def loop(limit: int) -> GraphDef:
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 7])
 async def test_a_lowered_loop_runs_its_body(limit: int) -> None:
-    """The body runs as long as the condition holds, with values going round."""
+    """The body runs as long as the condition holds, each time on the results of the time before."""
     expected = np.array([1.0, -2.0], np.float32)
     for number in range(limit):
         expected = expected * np.float32(2) + np.float32(number)
@@ -136,6 +141,12 @@ async def test_a_lowered_loop_runs_its_body(limit: int) -> None:
 @pytest.mark.parametrize("index", [-1, 0, 1, 2, 9])
 async def test_a_lowered_case_runs_one_branch(index: int) -> None:
     """A Case computes the branch of that number, and the last one for numbers that no branch has."""
+    (value,) = await run(case_of_three(), [np.array(index, np.int32), np.array(-3.0, np.float32)], ["c"])
+    assert value == [3.0, 9.0, 3.0][{0: 0, 1: 1}.get(index, 2)]
+
+
+def case_of_three() -> GraphDef:
+    """A Case that negates, squares or takes the absolute value."""
     b = GraphBuilder()
     for k, op in enumerate(("Neg", "Square", "Abs")):
         inner = GraphBuilder()
@@ -145,13 +156,38 @@ async def test_a_lowered_case_runs_one_branch(index: int) -> None:
     branches.list.func.extend(NameAttrList(name=f"B{k}") for k in range(3))
     chosen, x = b.placeholder("x0", "int32"), b.placeholder("x1", "float32")
     b.op("StatelessCase", chosen, [x], name="c", attrs={"branches": branches, "Tout": ["float32"], LOWER: TRUE})
-    (found,) = await run(b.graph_def(), [np.array(index, np.int32), np.array(-3.0, np.float32)], ["c"])
-    assert found == [3.0, 9.0, 3.0][{0: 0, 1: 1}.get(index, 2)]
+    return b.graph_def()
 
 
-def ops_of(graph: Graph) -> dict[str, str]:
-    """Ops by node name."""
-    return {node.name: node.op for node in graph.op_nodes()}
+def conditional() -> GraphDef:
+    """An If of two branches, each of them with a node on another device, between two nodes that wait."""
+    b = calling(
+        "StatelessIf",
+        step(),
+        constants_like(step()),
+        first=[DataType.BOOL],
+        then_branch=func_attr("Body"),
+        else_branch=func_attr("G"),
+        **{LOWER: TRUE},
+    )
+    graph_def = b.graph_def()
+    graph_def.node.add(name="before", op="NoOp")
+    graph_def.node.add(name="after", op="NoOp", input=["^c"])
+    next(node for node in graph_def.node if node.name == "c").input.append("^before")
+    return graph_def
+
+
+def lowered(graph_def: GraphDef) -> Graph:
+    """The graph lowered, calls inlined."""
+    return lower_functional(graph_def_to_graph(graph_def, add_default_attrs=True), inline_calls=True)
+
+
+@pytest.mark.parametrize(
+    ("file", "graph_def"), [("loop", loop(3)), ("conditional", conditional()), ("case", case_of_three())]
+)
+def test_the_nodes_of_lowered_control_flow(file: str, graph_def: GraphDef) -> None:
+    """Names, edges, devices and groups; what waits for an If waits for the branch that runs."""
+    assert_file(lowered(graph_def), DATA / f"lowered_{file}.txt")
 
 
 def test_what_needs_no_lowering_comes_back_itself() -> None:
@@ -163,7 +199,7 @@ def test_what_needs_no_lowering_comes_back_itself() -> None:
 
 
 def test_a_function_inside_itself_stays_a_call() -> None:
-    """Lowering ends where a function would be put into itself: whether that ends is known when it runs."""
+    """Lowering does not put a function into itself: whether the recursion ends is known only when it runs."""
     b = GraphBuilder()
     b.op("Neg", b.placeholder("x", "float32"), name="y")
     function = function_of("F", b.graph_def(), ["x:0"], ["y:0"])
@@ -173,17 +209,33 @@ def test_a_function_inside_itself_stays_a_call() -> None:
     del function.node_def[0].attr["T"]
     function.node_def[0].attr["f"].CopyFrom(func_attr("F"))
     function.ret["r0"] = "y:output:0"
-    graph = graph_def_to_graph(calling("PartitionedCall", function, f=func_attr("F")).graph_def())
-    lowered = lower_functional(graph, inline_calls=True)
-    assert [name for name, op in ops_of(lowered).items() if op == "PartitionedCall"] == ["c/y"]
+    assert_text(
+        lowered(calling("PartitionedCall", function, f=func_attr("F")).graph_def()),
+        """
+        6 nodes
+        x0: float = Placeholder()
+        Func/c/input/_0: float = Identity(x0) {_class=["loc:@x0"]}
+        c/y: float = PartitionedCall(Func/c/input/_0) {f=F[]}
+        Func/c/output/_1: float = Identity(c/y) {_class=["loc:@c/y"]}
+        Func/c/output_control_node/_2 = NoOp()
+        c: float = IdentityN(Func/c/output/_1, ^Func/c/output_control_node/_2)
+        functions: F
+        """,
+    )
 
 
 def test_the_body_of_a_function_keeps_names_for_control_only() -> None:
-    """Nobody fetches from the body of a function: its conditionals leave a NoOp, not an IdentityN."""
+    """Nothing is fetched from the body of a function: its loops leave a NoOp, not an IdentityN."""
     graph = graph_def_to_graph(loop(1), add_default_attrs=True)
-    assert ops_of(lower_functional(graph))["c"] == "IdentityN"
     graph.add_node("a", "_Arg", {"T": DataType.FLOAT, "index": 0})
-    assert ops_of(lower_functional(graph))["c"] == "NoOp"
+    assert_text(
+        graph_text(lower_functional(graph), only=lambda name: name == "c"),
+        """
+        1 of 38 nodes
+        c = NoOp(^c/LoopExecuted/_12)
+        functions: Body, Cond
+        """,
+    )
 
 
 def test_calls_of_functions_that_are_not_there() -> None:
@@ -208,7 +260,6 @@ def test_conditionals_whose_branches_do_not_fit() -> None:
 
 
 def test_lowering_twice_changes_nothing_more() -> None:
-    """What is lowered has nothing left to lower."""
-    lowered = lower_functional(graph_def_to_graph(loop(3), add_default_attrs=True), inline_calls=True)
-    assert lower_functional(lowered, inline_calls=True) is lowered
-    assert {"c", "c/LoopCond/_6", "c/body/_1/next"} <= ops_of(lowered).keys()
+    """The second pass gives back the very same graph."""
+    once = lowered(loop(3))
+    assert lower_functional(once, inline_calls=True) is once
