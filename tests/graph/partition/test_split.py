@@ -1,4 +1,4 @@
-"""Cutting a graph: names, sharing, memory, casts, references, start times, and every refusal."""
+"""Cutting a graph: names, sharing, memory, casts, references, start times, and what is refused."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from partita.graph import DataType, Edge, Graph, NodeDef, PartitionOptions, grap
 from partita.graph.builder import GraphBuilder
 from partita.graph.partition import name_counter, transfer_of
 from partita.graph.partition.printer import partitions_text
+from tests.goldens import assert_text
 from tests.strategies import GraphCase, placed_cases
 
 CPU0, CPU1, GPU0 = (f"/job:localhost/replica:0/task:0/device:{name}" for name in ("CPU:0", "CPU:1", "GPU:0"))
@@ -55,21 +56,24 @@ def diamond(b: GraphBuilder) -> None:
 def test_a_tensor_crosses_once_per_destination_and_control_apart_from_data() -> None:
     """Two readers share one pair; the control edge goes by an empty constant and arrives as an identity."""
     parts = split_graph(placed(diamond))
-    expected = f"""\
-{CPU0}: 4 nodes
-x: float = Placeholder() {{shape=[]}}
-x/_0 = _Send(x) {{edge_1_x to x/_1 @CPU:1}}
-x/ctrl/_2: float = Const(^x) {{value=[0]}}
-x/_3 = _Send(x/ctrl/_2) {{edge_3_x to x/_4 @CPU:1}}
+    assert_text(
+        partitions_text(parts),
+        """
+        /job:localhost/replica:0/task:0/device:CPU:0: 4 nodes
+        x: float = Placeholder() {shape=[]}
+        x/_0 = _Send(x) {edge_1_x to x/_1 @CPU:1}
+        x/ctrl/_2: float = Const(^x) {value=[0]}
+        x/_3 = _Send(x/ctrl/_2) {edge_3_x to x/_4 @CPU:1}
 
-{CPU1}: 6 nodes
-x/_1: float = _Recv() {{edge_1_x from x/_0 @CPU:0}}
-a: float = Neg(x/_1)
-b: float = Abs(x/_1)
-x/_4: float = _Recv() {{edge_3_x from x/_3 @CPU:0}}
-x/_5: float = Identity(x/_4)
-c = NoOp(^x/_5)"""
-    assert partitions_text(parts) == expected
+        /job:localhost/replica:0/task:0/device:CPU:1: 6 nodes
+        x/_1: float = _Recv() {edge_1_x from x/_0 @CPU:0}
+        a: float = Neg(x/_1)
+        b: float = Abs(x/_1)
+        x/_4: float = _Recv() {edge_3_x from x/_3 @CPU:0}
+        x/_5: float = Identity(x/_4)
+        c = NoOp(^x/_5)
+        """,
+    )
     nodes = {node.name: node for part in parts.values() for node in part.to_graph_def().node}
     assert (nodes["x/_0"].attr["_src"].s, nodes["x/_1"].attr["_dst"].s) == (b"x", b"a")
 
@@ -77,10 +81,23 @@ c = NoOp(^x/_5)"""
 def test_names_and_incarnations_come_from_the_options() -> None:
     """Name counter and incarnations are the caller's; unsigned incarnations are written as signed numbers."""
     options = PartitionOptions(new_name=name_counter(7), get_incarnation=lambda device: (1 << 64) - 2)
-    nodes = _nodes(placed(diamond), options)
-    assert nodes["x/_7"].attr["send_device_incarnation"].i == -2
-    part = split_graph(placed(diamond), options)[CPU0]
-    send = next(node for node in part.op_nodes() if node.is_send)
+    assert _nodes(placed(diamond), options)["x/_7"].attr["send_device_incarnation"].i == -2
+    parts = split_graph(placed(diamond), PartitionOptions(new_name=name_counter(7), get_incarnation=lambda device: 3))
+    assert_text(
+        partitions_text(parts, only=lambda name: "/_" in name),
+        """
+        /job:localhost/replica:0/task:0/device:CPU:0: 3 of 4 nodes
+        x/_7 = _Send(x) {edge_1_x to x/_8 @CPU:1, incarnation=3}
+        x/ctrl/_9: float = Const(^x) {value=[0]}
+        x/_10 = _Send(x/ctrl/_9) {edge_3_x to x/_11 @CPU:1, incarnation=3}
+
+        /job:localhost/replica:0/task:0/device:CPU:1: 3 of 6 nodes
+        x/_8: float = _Recv() {edge_1_x from x/_7 @CPU:0, incarnation=3}
+        x/_11: float = _Recv() {edge_3_x from x/_10 @CPU:0, incarnation=3}
+        x/_12: float = Identity(x/_11)
+        """,
+    )
+    send = next(node for node in split_graph(placed(diamond), options)[CPU0].op_nodes() if node.is_send)
     assert transfer_of(send.properties).route.incarnation == (1 << 64) - 2
 
 
@@ -90,23 +107,26 @@ def test_edges_are_cast_on_the_way() -> None:
     def to_bfloat16(edge: Edge) -> DataType:
         return DataType.FLOAT if edge.is_control else DataType.BFLOAT16
 
-    expected = f"""\
-{CPU0}: 5 nodes
-x: float = Placeholder() {{shape=[]}}
-x/_0: bfloat16 = Cast(x) {{Truncate=true}}
-x/_1 = _Send(x/_0) {{edge_1_x to x/_2 @CPU:1}}
-x/ctrl/_4: float = Const(^x) {{value=[0]}}
-x/_5 = _Send(x/ctrl/_4) {{edge_3_x to x/_6 @CPU:1}}
+    assert_text(
+        partitions_text(split_graph(placed(diamond), PartitionOptions(should_cast=to_bfloat16))),
+        """
+        /job:localhost/replica:0/task:0/device:CPU:0: 5 nodes
+        x: float = Placeholder() {shape=[]}
+        x/_0: bfloat16 = Cast(x) {Truncate=true}
+        x/_1 = _Send(x/_0) {edge_1_x to x/_2 @CPU:1}
+        x/ctrl/_4: float = Const(^x) {value=[0]}
+        x/_5 = _Send(x/ctrl/_4) {edge_3_x to x/_6 @CPU:1}
 
-{CPU1}: 7 nodes
-x/_2: bfloat16 = _Recv() {{edge_1_x from x/_1 @CPU:0}}
-x/_3: float = Cast(x/_2)
-a: float = Neg(x/_3)
-b: float = Abs(x/_3)
-x/_6: float = _Recv() {{edge_3_x from x/_5 @CPU:0}}
-x/_7: float = Identity(x/_6)
-c = NoOp(^x/_7)"""
-    assert partitions_text(split_graph(placed(diamond), PartitionOptions(should_cast=to_bfloat16))) == expected
+        /job:localhost/replica:0/task:0/device:CPU:1: 7 nodes
+        x/_2: bfloat16 = _Recv() {edge_1_x from x/_1 @CPU:0}
+        x/_3: float = Cast(x/_2)
+        a: float = Neg(x/_3)
+        b: float = Abs(x/_3)
+        x/_6: float = _Recv() {edge_3_x from x/_5 @CPU:0}
+        x/_7: float = Identity(x/_6)
+        c = NoOp(^x/_7)
+        """,
+    )
 
 
 def test_host_and_device_memory_of_one_device_are_joined_by_a_pair() -> None:
@@ -118,18 +138,21 @@ def test_host_and_device_memory_of_one_device_are_joined_by_a_pair() -> None:
             shape = b.op("Shape", x, name="shape", out_type="int64")
             b.op("Cast", shape, name="float", DstT="float32")
 
-    expected = f"""\
-{GPU0}: 5 nodes
-x: float = Placeholder() {{shape=[?]}}
-shape: int64 = Shape(x)
-shape/_0 = _HostSend(shape) {{edge_2_shape to shape/_1 @GPU:0}}
-shape/_1: int64 = _Recv(^shape/_0) {{edge_2_shape from shape/_0 @GPU:0}}
-float: float = Cast(shape/_1)"""
-    assert partitions_text(split_graph(placed(build))) == expected
+    assert_text(
+        partitions_text(split_graph(placed(build))),
+        """
+        /job:localhost/replica:0/task:0/device:GPU:0: 5 nodes
+        x: float = Placeholder() {shape=[?]}
+        shape: int64 = Shape(x)
+        shape/_0 = _HostSend(shape) {edge_2_shape to shape/_1 @GPU:0}
+        shape/_1: int64 = _Recv(^shape/_0) {edge_2_shape from shape/_0 @GPU:0}
+        float: float = Cast(shape/_1)
+        """,
+    )
 
 
 def test_reference_edges_share_nothing_and_wait() -> None:
-    """Each reader of a reference has its own pair, and its recv waits for the reader's other inputs."""
+    """Each reader of a reference has a pair of its own, whose recv waits for the reader's other inputs."""
 
     def build(b: GraphBuilder) -> None:
         with b.device(CPU0):
@@ -139,28 +162,46 @@ def test_reference_edges_share_nothing_and_wait() -> None:
             b.op("AddV2", v, y, name="a")
             b.op("AddV2", v, y, name="b")
 
-    expected = f"""\
-{CPU0}: 3 nodes
-v: float_ref = VariableV2() {{shape=[]}}
-v/_0 = _Send(v) {{edge_1_v to v/_1 @CPU:1}}
-v/_2 = _Send(v) {{edge_3_v to v/_3 @CPU:1}}
+    assert_text(
+        partitions_text(split_graph(placed(build))),
+        """
+        /job:localhost/replica:0/task:0/device:CPU:0: 3 nodes
+        v: float_ref = VariableV2() {shape=[]}
+        v/_0 = _Send(v) {edge_1_v to v/_1 @CPU:1}
+        v/_2 = _Send(v) {edge_3_v to v/_3 @CPU:1}
 
-{CPU1}: 5 nodes
-y: float = Placeholder() {{shape=[]}}
-v/_1: float = _Recv(^y) {{edge_1_v from v/_0 @CPU:0, _start_time=0}}
-a: float = AddV2(v/_1, y)
-v/_3: float = _Recv(^y) {{edge_3_v from v/_2 @CPU:0, _start_time=0}}
-b: float = AddV2(v/_3, y)"""
-    assert partitions_text(split_graph(placed(build))) == expected
+        /job:localhost/replica:0/task:0/device:CPU:1: 5 nodes
+        y: float = Placeholder() {shape=[]}
+        v/_1: float = _Recv(^y) {edge_1_v from v/_0 @CPU:0, _start_time=0}
+        a: float = AddV2(v/_1, y)
+        v/_3: float = _Recv(^y) {edge_3_v from v/_2 @CPU:0, _start_time=0}
+        b: float = AddV2(v/_3, y)
+        """,
+    )
 
 
 def test_start_times_are_recorded_and_a_shared_recv_takes_the_earliest() -> None:
-    """Nodes get their recorded time, the sending side that of the source, the recv that of its first reader."""
+    """Nodes get their recorded time, the sending side that of the source, a recv that of its earliest reader."""
     times = {"x": 5, "a": 30, "b": 20, "c": 40}
     options = PartitionOptions(need_to_record_start_times=True, scheduling_for_recvs=True, start_times=times)
-    nodes = _nodes(placed(diamond), options)
-    found = {name: node.attr["_start_time"].i for name, node in nodes.items()}
-    assert found == times | {"x/_0": 5, "x/_1": 20, "x/ctrl/_2": 5, "x/_3": 5, "x/_4": 40, "x/_5": 40}
+    assert_text(
+        partitions_text(split_graph(placed(diamond), options)),
+        """
+        /job:localhost/replica:0/task:0/device:CPU:0: 4 nodes
+        x: float = Placeholder() {_start_time=5, shape=[]}
+        x/_0 = _Send(x) {edge_1_x to x/_1 @CPU:1, _start_time=5}
+        x/ctrl/_2: float = Const(^x) {_start_time=5, value=[0]}
+        x/_3 = _Send(x/ctrl/_2) {edge_3_x to x/_4 @CPU:1, _start_time=5}
+
+        /job:localhost/replica:0/task:0/device:CPU:1: 6 nodes
+        x/_1: float = _Recv() {edge_1_x from x/_0 @CPU:0, _start_time=20}
+        a: float = Neg(x/_1) {_start_time=30}
+        b: float = Abs(x/_1) {_start_time=20}
+        x/_4: float = _Recv() {edge_3_x from x/_3 @CPU:0, _start_time=40}
+        x/_5: float = Identity(x/_4) {_start_time=40}
+        c = NoOp(^x/_5) {_start_time=40}
+        """,
+    )
     with pytest.raises(NotFoundError, match="_start_time"):
         partition(placed(diamond), PartitionOptions(scheduling_for_recvs=True))
 
@@ -176,25 +217,48 @@ def test_control_flow_moves_to_its_data_and_the_graph_stays() -> None:
             b.op("Switch", x, p, name="s")
 
     graph = placed(build)
-    assert list(partition(graph)) == [CPU0]
-    moved = graph.find_node("s")
-    assert moved is not None
-    assert moved.assigned_device == CPU1
+    before = str(graph)
+    assert_text(
+        partitions_text(split_graph(graph)),
+        """
+        /job:localhost/replica:0/task:0/device:CPU:0: 3 nodes
+        x: float = Placeholder() {shape=[]}
+        p: bool = Placeholder() {shape=[]}
+        s: float, float = Switch(x, p)
+        """,
+    )
+    assert str(graph) == before
 
 
 def test_parts_can_be_larger_than_devices() -> None:
     """With tasks as locations nothing is cut between the devices of a task."""
-    parts = partition(placed(diamond), PartitionOptions(node_to_loc=lambda node: "everything"))
-    assert list(parts) == ["everything"]
-    assert not [node for node in parts["everything"].node if node.op == "_Send"]
+    parts = split_graph(placed(diamond), PartitionOptions(node_to_loc=lambda node: "everything"))
+    assert_text(
+        partitions_text(parts),
+        """
+        everything: 4 nodes @/job:localhost/replica:0/task:0/...
+        x: float = Placeholder() {shape=[]} @CPU:0
+        a: float = Neg(x) @CPU:1
+        b: float = Abs(x) @CPU:1
+        c = NoOp(^x) @CPU:1
+        """,
+    )
 
 
-def test_an_earlier_partitioning_learns_incarnations() -> None:
-    """A transfer whose incarnation nobody knew gets it when its graph is cut again."""
+def test_cutting_again_fills_in_incarnations() -> None:
+    """A transfer whose incarnation was unknown (0) gets it when its graph is cut again."""
     first = partition(placed(diamond), PartitionOptions(get_incarnation=lambda device: 0))[CPU0]
     graph = graph_def_to_graph(first, expect_device=True, allow_internal_names=True)
-    again = partition(graph, PartitionOptions(get_incarnation=lambda device: 9))[CPU0]
-    assert {node.attr["send_device_incarnation"].i for node in again.node if node.op == "_Send"} == {9}
+    assert_text(
+        partitions_text(split_graph(graph, PartitionOptions(get_incarnation=lambda device: 9))),
+        """
+        /job:localhost/replica:0/task:0/device:CPU:0: 4 nodes
+        x: float = Placeholder() {shape=[]}
+        x/_0 = _Send(x) {edge_1_x to CPU:1, incarnation=9}
+        x/ctrl/_2: float = Const(^x) {value=[0]}
+        x/_3 = _Send(x/ctrl/_2) {edge_3_x to CPU:1, incarnation=9}
+        """,
+    )
 
 
 def test_what_cannot_be_cut() -> None:
@@ -211,7 +275,7 @@ def test_what_cannot_be_cut() -> None:
 
 @given(placed_cases())
 def test_every_transfer_has_two_ends(case: tuple[GraphCase, dict[str, str]]) -> None:
-    """Sends and recvs match one to one by everything a rendezvous key is made of; no original node is lost."""
+    """Sends and recvs match one to one in all parts of their rendezvous keys; no original node is lost."""
     graph_case, placement = case
     graph_def = graph_case.graph_def
     graph = graph_def_to_graph(graph_def, add_default_attrs=True)
@@ -227,7 +291,7 @@ def test_every_transfer_has_two_ends(case: tuple[GraphCase, dict[str, str]]) -> 
 
 
 def test_what_a_transfer_says_survives_copies_changes_and_another_cut() -> None:
-    """Transfers of one type share their properties in the column, and each has its own attrs all the same."""
+    """Transfers of one type share their properties in the column, yet each node has attrs of its own."""
     parts = split_graph(placed(diamond))
     sent = [node for node in parts[CPU0].op_nodes() if node.is_send]
     assert len({id(parts[CPU0].shared_properties()[node.id]) for node in sent}) == 1
