@@ -30,11 +30,11 @@ def topic_of(module: str) -> str:
 
 def homes(op: str) -> dict[str, tuple[str, str]]:
     """Family and topic of the module that has what an op is given in each table."""
-    origins = {name: table.origin(op) for name, table in TABLES.items() if table.is_ours(op)}
+    origins = {name: table.origin(op) for name, table in TABLES.items() if table.is_built_in(op)}
     return {name: (module.split(".")[-2], topic_of(module)) for name, module in origins.items() if module}
 
 
-HOMES = {op: homes(op) for op in sorted({op for table in TABLES.values() for op in table if table.is_ours(op)})}
+HOMES = {op: homes(op) for op in sorted({op for table in TABLES.values() for op in table if table.is_built_in(op)})}
 
 
 def test_what_an_op_has_stands_in_its_family() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...devices.kernels.registry import Construction, Kernel, Start, is_deferred, is_ours, lookup
+from ...devices.kernels.registry import Construction, Kernel, Start, is_built_in, is_deferred, lookup
 from ...errors import InvalidArgumentError, PartitaError, UnimplementedError, of_kernel
 from ...graph.dtypes import dtype_name, from_numpy, numpy_dtype
 from ...graph.library.calls import calls_functions
@@ -97,7 +97,7 @@ class Binder:
             made = factory(construction)
         except PartitaError as error:
             raise error.located(node=name, op=op, device=self.device) from None
-        if not is_ours(op):
+        if not is_built_in(op):
             made = (checked_start if is_deferred(op) else checked_kernel)(made, properties)
         if is_shared(properties):
             self._shared[properties] = made

@@ -3,7 +3,7 @@
 Flows in: registrations by the family modules beside this file. Flows out: `lookup`, used when a plan compiles. Always
 holds: one factory per op; a factory runs once per node, the function it returns runs once per step and gets one value
 (numpy array or numpy scalar) per data input. It returns None for no outputs, the bare value for one, a tuple for more.
-What a kernel gives that was registered from outside of this package is checked in every step (`is_ours`).
+What a kernel gives that was registered from outside of this package is checked in every step (`is_built_in`).
 
 To add an op, write its kernel in a module of its family here; where the default (a flop per output element) is wrong,
 its cost in the module `*_costs` beside it; its shape function and gradient in the same family of `graph/ops`.
@@ -61,9 +61,9 @@ def kernel(*ops: str) -> Callable[[Factory], Factory]:
     return register
 
 
-def is_ours(op: str) -> bool:
+def is_built_in(op: str) -> bool:
     """Whether the kernel of `op` was registered by this package, whose tests see to it that it keeps its word."""
-    return _FACTORIES.is_ours(op)
+    return _FACTORIES.is_built_in(op)
 
 
 def simple(op: str, function: Kernel) -> None:

@@ -1,1 +1,1 @@
-"""What the ops are: signatures, shapes, and where their kernels keep their tensors."""
+"""Facts about ops: signatures, records, shape functions, gradients, and memory types of their kernels."""

@@ -1,8 +1,7 @@
-"""Whether an attr value fits its declaration: kind, minimum, allowed values.
+"""Checks an attr value against its declaration: kind, minimum, allowed values.
 
-Flows in: AttrValue messages and `AttrDef`s. Flows out: nothing, or an InvalidArgumentError whose first line is
-TensorFlow's. Always holds: numbers are never converted (an int is no float, no bool), references are no types, and an
-unset value passes for an empty list.
+Numbers are not converted: an int is not accepted as a float or a bool. Reference types are refused. An unset value is
+accepted as an empty list. Messages begin with TensorFlow's.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _KNOWN_TYPES = frozenset(int(dtype) for dtype in DataType)
 
 
 def check_type(value: AttrValue, expected: str) -> None:
-    """Raises InvalidArgumentError unless `value` is of the declared type `expected` ("int", "list(type)", ...)."""
+    """Raises InvalidArgumentError unless `value` has the type `expected`, written as in an OpDef: "list(type)"."""
     if value.HasField("placeholder"):
         raise InvalidArgumentError(f"AttrValue had value with unexpected type 'placeholder' when {expected!r} expected")
     kinds = list(_kinds(value))
@@ -71,23 +70,23 @@ def _field_of(type_string: str) -> str:
 
 
 def list_items(value: AttrValue) -> Sequence[Any]:
-    """The items of a list value, whatever their kind."""
+    """The items of a list value of any kind; () for an empty one."""
     return next((getattr(value.list, field) for field in _FIELDS if getattr(value.list, field)), ())
 
 
 def _check_minimum(value: AttrValue, items: Sequence[Any] | None, declared: AttrDef) -> None:
     minimum = declared.minimum or 0
-    found, what = (value.i, "Value") if items is None else (len(items), "Length")
-    if found < minimum:
-        raise InvalidArgumentError(f"{what} for attr {declared.name!r} of {found} must be at least minimum {minimum}")
+    actual, what = (value.i, "Value") if items is None else (len(items), "Length")
+    if actual < minimum:
+        raise InvalidArgumentError(f"{what} for attr {declared.name!r} of {actual} must be at least minimum {minimum}")
 
 
 def _check_allowed(items: Iterable[Any], declared: AttrDef) -> None:
     for item in items:
         if item not in (declared.allowed or ()):
-            found, allowed = _allowed_text(item), ", ".join(map(_allowed_text, declared.allowed or ()))
+            actual, allowed = _allowed_text(item), ", ".join(map(_allowed_text, declared.allowed or ()))
             raise InvalidArgumentError(
-                f"Value for attr {declared.name!r} of {found} is not in the list of allowed values: {allowed}"
+                f"Value for attr {declared.name!r} of {actual} is not in the list of allowed values: {allowed}"
             )
 
 

@@ -1,13 +1,11 @@
-"""Kinds of devices: what placement and partitioning have to know of "CPU", "GPU" and whatever else is registered.
+"""Kinds of devices: the facts about "CPU", "GPU" and other registered kinds that placement and partitioning ask for.
 
-A kind is a value. The placer asks for its priority, the partitioner whether it has memory of its own and what lies in
-host memory, the look-up of kernels whose kernels it has. No code compares the names of kinds, so that another kind is
-one registration:
+The placer asks for the priority of a kind, the partitioner for its memory and for what is in host memory, the look-up
+of kernel facts for the kernels it has. No other code compares names of kinds, so a new kind is one registration:
 
     register_device_kind(DeviceKind("NPU", priority=220))
 
-Graphs may name devices of types that nobody registered. Such a type is taken to be an accelerator of the lowest
-priority that has the kernels of a GPU; see `device_kind`.
+A device type that is not registered is taken for an accelerator of the lowest priority with the kernels of a GPU.
 """
 
 from __future__ import annotations
@@ -20,22 +18,21 @@ from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ..dtypes import DataType
 
 _NAME = re.compile("[A-Z][A-Z0-9_]*")
-_LOWEST_PRIORITY = 50  # that of all types which TensorFlow 2.21 does not rank
+_LOWEST_PRIORITY = 50  # of all types to which TensorFlow 2.21 gives no priority
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceKind:
-    """The facts of a kind of device that decide where nodes go and in which memory their tensors lie.
+    """A kind of device, with the facts that decide where nodes are placed and which tensors are in host memory.
 
-    `name` is its type in device names, in upper case: people write "npu:1" for "/device:NPU:1". The placer takes
-    devices of a higher `priority` first. A kind without `own_memory` computes in the memory of its host, so that no
-    tensor changes memory on it.
+    `name` is the type in device names, in upper case; "npu:1" is short for "/device:NPU:1". The placer prefers devices
+    of a higher `priority`. A kind without `own_memory` computes in host memory.
 
-    The host-memory rule: strings and resource handles are in host memory everywhere. A node with a kernel has those
-    arguments there that the kernel names: `host_args` says which, by op, and of other ops the facts of TensorFlow 2.21
-    about the kernels of `kernels_of`, "CPU" or "GPU". A node without a kernel has the ports of `host_types` there.
+    Strings and resource handles are in host memory on every kind. A node with a kernel also has some arguments there:
+    for ops in `host_args` those it names, for other ops those of TensorFlow 2.21's kernels of `kernels_of`, "CPU" or
+    "GPU". A node without a kernel has the ports whose type is in `host_types` there.
 
-    Raises InvalidArgumentError for a name that is not in upper case and for facts that do not exist.
+    Raises InvalidArgumentError for a name that is not in upper case and for another `kernels_of`.
     """
 
     name: str
@@ -46,12 +43,12 @@ class DeviceKind:
     host_args: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Refuses what no device could be called or found by."""
+        """Checks the name and `kernels_of`."""
         if _NAME.fullmatch(self.name) is None:
-            raise InvalidArgumentError(f"kind {self.name!r}: a kind of device is called by capitals, digits and _")
+            raise InvalidArgumentError(f"kind {self.name!r}: the name of a kind has only capitals, digits and _")
         if self.kernels_of not in ("CPU", "GPU"):
             raise InvalidArgumentError(
-                f"kind {self.name!r}: kernels_of = {self.kernels_of!r}; facts are at hand about kernels of CPU and GPU"
+                f"kind {self.name!r}: kernels_of = {self.kernels_of!r}; only the kernels of CPU and GPU are known"
             )
 
 
@@ -60,17 +57,14 @@ _kinds: dict[str, DeviceKind] = {}
 
 
 def register_device_kind(kind: DeviceKind) -> None:
-    """Makes a kind known under its name; the very same kind may be registered again.
-
-    Raises AlreadyExistsError where the name stands for a kind with other facts.
-    """
+    """Registers a kind; an equal one may be registered again. AlreadyExistsError for one with other facts."""
     known = _kinds.setdefault(kind.name, kind)
     if known != kind:
         raise AlreadyExistsError(f"device kind {kind.name!r} is registered with other facts: {known!r}")
 
 
 def unregister_device_kind(name: str) -> None:
-    """Takes a registration back, as a test does; NotFoundError when there is none."""
+    """Removes a registration, for tests; NotFoundError if there is none."""
     if _kinds.pop(name, None) is None:
         raise NotFoundError(f"no device kind {name!r} is registered; there are {', '.join(_kinds)}")
 
@@ -81,7 +75,7 @@ def kind_names() -> tuple[str, ...]:
 
 
 def device_kind(device_type: str) -> DeviceKind:
-    """The kind that a type in a device name stands for; an accelerator of the lowest priority if none is registered."""
+    """The registered kind of a device type, or the kind that stands for all unregistered types."""
     return _kinds.get(device_type, _UNREGISTERED)
 
 
@@ -92,6 +86,6 @@ def prioritized_types(device_types: Iterable[str]) -> list[str]:
 
 CPU = DeviceKind("CPU", priority=70, own_memory=False, kernels_of="CPU")
 GPU = DeviceKind("GPU", priority=210)
-# SYCL has a rank in TensorFlow; nothing else is known of it.
+# TensorFlow gives SYCL a priority; nothing else is known about it.
 for _known in (CPU, GPU, DeviceKind("SYCL", priority=200)):
     register_device_kind(_known)

@@ -1,16 +1,14 @@
-"""Which device types have a kernel for an op, and which arguments that kernel wants in host memory.
+"""Which kernels TensorFlow 2.21 has for an op on a type of device, and which of their arguments are in host memory.
 
-Flows in: op name, attrs, device type. Flows out: `KernelFacts`, or None where TensorFlow 2.21 has no such kernel. The
-facts were read from TensorFlow's kernel registry by `tools/make_kernel_facts.py`; they say nothing about the kernels of
-this program, which run anything they implement on every simulated device.
+`tools/make_kernel_facts.py` has read the facts from TensorFlow's kernel registry. They decide placement and memory
+types; the kernels of this program run on every simulated device. The facts have gaps, which are filled by assumptions:
 
-Always holds: a kernel of the device type itself goes before one for any device ("DEFAULT"). What the facts do not tell
-is assumed, and marked so:
+- All kernels are known for about 450 ops. For any other op only the kernels with arguments in host memory are known; it
+  is assumed to have a kernel everywhere. On CPUs its "DEFAULT" kernels, those for any device type, are ignored, because
+  such an op nearly always has a CPU kernel too.
+- Only kernels of CPUs and GPUs are known. Any other kind of device says which of the two it resembles.
 
-- All kernels are known of some 450 ops. Of the others only kernels with arguments in host memory are, so such an op
-  is taken to have a kernel everywhere; on CPUs, where an op with a default kernel has nearly always one of its own
-  too, its default kernels are left aside.
-- Only kernels of CPUs and GPUs are known. Another kind of device says which of the two it has the kernels of.
+A kernel for the device type itself is preferred to a "DEFAULT" kernel.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ _LABEL_ATTR = "_kernel"
 
 @dataclass(frozen=True, slots=True)
 class KernelFacts:
-    """One kernel: the arguments it wants in host memory; `assumed` when the facts do not mention the kernel itself."""
+    """One kernel: its arguments in host memory; `assumed` if the facts do not list the kernel."""
 
     host_args: frozenset[str] = frozenset()
     assumed: bool = False
@@ -38,14 +36,14 @@ class KernelFacts:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A kernel and the element types that attrs must have for it."""
+    """A kernel, its label, and the element types that it allows, by attr."""
 
     constraints: tuple[tuple[str, frozenset[int]], ...]
     label: str
     facts: KernelFacts
 
     def matches(self, attrs: Mapping[str, Any], label: str) -> bool:
-        """Whether a node with these attrs may run on this kernel."""
+        """Whether a node with these attrs can use this kernel."""
         return label == self.label and all(_allows(attrs.get(name), values) for name, values in self.constraints)
 
 
@@ -78,9 +76,9 @@ def _entries(op: str, kernels_of: str) -> tuple[_Entry, ...]:
 
 
 def find_kernel(op: str, attrs: Mapping[str, Any], device_type: str) -> KernelFacts | None:
-    """The kernel that a node with these attrs (decoded, defaults filled in) runs on, or None when there is none.
+    """The kernel of a node with these attrs (decoded, with defaults), or None if TensorFlow has none.
 
-    The attr `_kernel` asks for a kernel with that label.
+    The attr `_kernel` selects kernels by label.
     """
     kind = device_kind(device_type)
     label = attrs[_LABEL_ATTR].decode() if _LABEL_ATTR in attrs else ""
@@ -93,33 +91,33 @@ def find_kernel(op: str, attrs: Mapping[str, Any], device_type: str) -> KernelFa
 
 
 def host_arguments(op: str) -> dict[str, frozenset[str]]:
-    """By kind of device with a kernel for the op: all arguments that some kernel there wants in host memory."""
-    found = {}
+    """All arguments that some kernel of the op has in host memory, by name of the kind of device."""
+    host_args = {}
     for name in kind_names():
         entries = _entries(op, device_kind(name).kernels_of)
         if entries or op not in _data()[0]:
-            found[name] = frozenset(arg for entry in entries for arg in entry.facts.host_args)
-    return found
+            host_args[name] = frozenset(arg for entry in entries for arg in entry.facts.host_args)
+    return host_args
 
 
 def types_with_kernel(op: str, attr: str, device_type: str) -> frozenset[int] | None:
-    """The element types of `attr` that some kernel takes; None where kernels take whatever the op's declaration allows.
+    """The element types of `attr` for which there is a kernel.
 
-    None too for an op whose kernels are not all known.
+    None if the kernels allow every type that the op declares, or if not all its kernels are known.
     """
     if op not in _data()[0]:
         return None
-    found: set[int] = set()
+    types: set[int] = set()
     for entry in _entries(op, device_kind(device_type).kernels_of):
         values = dict(entry.constraints).get(attr)
         if values is None:
             return None
-        found |= values
-    return frozenset(found)
+        types |= values
+    return frozenset(types)
 
 
 def deciding_attrs(op: str, device_type: str) -> tuple[str, ...]:
-    """Names of the attrs that `find_kernel` looks at for this op, sorted: equal values give equal kernels."""
+    """Names of the attrs that `find_kernel` reads for this op, sorted. Equal values of them give equal kernels."""
     return _deciding_attrs(op, device_kind(device_type).kernels_of)
 
 

@@ -1,13 +1,12 @@
-"""Which ports of a node live in host memory on a given type of device.
+"""Which inputs and outputs of a node are in host memory on a given type of device.
 
-Flows in: the properties of a node and a device type. Flows out: one bool per input and one per output, True for host.
-Always holds: the answer depends on op, port types, and the few attrs that choose a kernel, and is memoised on just
-those, so that a hundred thousand constants share one entry.
+TensorFlow 2.21 has these in host memory: the arguments that the node's kernel names, strings and resource handles on
+any device, and the ports that the attrs `_input_hostmem` and `_output_hostmem` number. A node without a kernel there
+has strings, resource handles and the `host_types` of the kind of device (int32 by default) in host memory, whatever its
+attrs say. The same holds for calls of functions and functional loops, for which TensorFlow does not look up a kernel.
 
-The rules, those of TensorFlow 2.21: the arguments that the node's kernel names, strings and resource handles
-anywhere, and the ports that the attrs `_input_hostmem` and `_output_hostmem` number. A node without a kernel there
-(and the call of a function, or a functional loop, whose kernel nobody asks) has strings, resource handles and the types
-that the kind of device keeps there (int32, unless it says otherwise) on the host, whatever its attrs say.
+Results are memoised by op, port types and the few attrs that select a kernel, so that a hundred thousand constants
+share one entry.
 """
 
 from __future__ import annotations
@@ -24,23 +23,23 @@ from .type_inference import name_ranges
 
 MemoryTypes = tuple[tuple[bool, ...], tuple[bool, ...]]
 
-_CALLS = (Calls.CALL, Calls.GRADIENT, Calls.WHILE)  # as in TensorFlow, which leaves out conditionals
+_CALLS = (Calls.CALL, Calls.GRADIENT, Calls.WHILE)  # without conditionals, as in TensorFlow
 _FORCED = ("_input_hostmem", "_output_hostmem")
 _memo: dict[tuple[object, ...], MemoryTypes] = {}
 
 
 def memory_types(properties: NodeProperties, device_type: str) -> MemoryTypes:
-    """Per input and per output, whether it is in host memory when the node runs on a device of that type."""
+    """For each input and each output, whether it is in host memory when the node runs on that type of device."""
     attrs = properties.attrs
     names = deciding_attrs(properties.op, device_type) + _FORCED
     values = tuple(map(attrs.find, names))
-    # The signature by identity, not the name: functions of different graphs may share one.
+    # The signature and not its name: different graphs may have different functions of one name.
     kind = device_kind(device_type)
     key = (properties.op_def, kind, properties.input_types, properties.output_types, values)
-    found = _memo.get(key)
-    if found is None:
-        found = _memo[key] = _memory_types(properties, device_type)
-    return found
+    types = _memo.get(key)
+    if types is None:
+        types = _memo[key] = _memory_types(properties, device_type)
+    return types
 
 
 def _memory_types(properties: NodeProperties, device_type: str) -> MemoryTypes:
@@ -49,11 +48,11 @@ def _memory_types(properties: NodeProperties, device_type: str) -> MemoryTypes:
     if kernel is None:
         host_types = device_kind(device_type).host_types
         return _without_kernel(properties.input_types, host_types), _without_kernel(properties.output_types, host_types)
-    named = name_ranges(properties.op_def, properties.attrs)
-    types = (properties.input_types, properties.output_types)
+    ports_of_args = name_ranges(properties.op_def, properties.attrs)
+    port_types = (properties.input_types, properties.output_types)
     inputs, outputs = (
-        _with_kernel(kernel, ports, ranges, properties.attrs.get(forced, ()))
-        for ports, ranges, forced in zip(types, named, _FORCED, strict=True)
+        _with_kernel(kernel, types, ranges, properties.attrs.get(forced, ()))
+        for types, ranges, forced in zip(port_types, ports_of_args, _FORCED, strict=True)
     )
     return inputs, outputs
 

@@ -1,7 +1,6 @@
-"""The rules an op's declaration must keep.
+"""The rules that the declaration of an op must keep: an OpDef of a user's op or of a function.
 
-Flows in: an OpDef message, of an op of the user's or of a function. Flows out: nothing, or an InvalidArgumentError that
-begins as TensorFlow's does and ends with the OpDef. Always holds: every signature of the public registry passes.
+Messages begin with TensorFlow's and end with the OpDef.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _TYPE_NAMES = {name for dtype in DataType if dtype and not is_ref(dtype) for nam
 
 
 def validate_op_def(op: OpDef) -> None:
-    """Raises InvalidArgumentError for the first rule that a declaration breaks: names, attrs, then arguments."""
+    """Raises InvalidArgumentError for the first broken rule, in this order: names, attrs, inputs, outputs."""
     try:
         if not op.name.startswith("_") and not _CAMEL_CASE.fullmatch(op.name):
             raise InvalidArgumentError(f"Invalid name: {op.name} (Did you use CamelCase?)")
@@ -44,12 +43,12 @@ def validate_op_def(op: OpDef) -> None:
 
 
 def _check_names(op: OpDef) -> None:
-    seen: set[str] = set()
+    previous: set[str] = set()
     names = [attr.name for attr in op.attr] + [arg.name for arg in (*op.input_arg, *op.output_arg)]
     for name in names:
-        if name in seen:
+        if name in previous:
             raise InvalidArgumentError(f"Duplicate name: {name}")
-        seen.add(name)
+        previous.add(name)
     for attr in op.attr:
         if attr.name in _TYPE_NAMES:
             raise InvalidArgumentError(f"Attr can't have name {attr.name} that matches a data type")
@@ -85,17 +84,17 @@ def _check_kind(value: AttrValue, expected: str, place: str) -> None:
 
 
 def _base_type(attr: OpDef.AttrDef) -> str:
-    """The type of an attr's items, after a look at the spelling of its type."""
+    """The type of an attr without "list(...)"; InvalidArgumentError for a misspelt type."""
     text = attr.type
     is_list = text.startswith("list(")
-    rest = text.removeprefix("list(") if is_list else text
-    base = next((name for name in _BASE_TYPES if rest.startswith(name)), None)
+    item_text = text.removeprefix("list(") if is_list else text
+    base = next((name for name in _BASE_TYPES if item_text.startswith(name)), None)
     if base is None:
         raise InvalidArgumentError(f"Unrecognized type '{text}' in attr '{attr.name}'")
-    rest = rest.removeprefix(base)
-    if is_list and not rest.startswith(")"):
+    after_base = item_text.removeprefix(base)
+    if is_list and not after_base.startswith(")"):
         raise InvalidArgumentError(f"'list(' is missing ')' in attr {attr.name}'s type {text}")
-    extra = rest[1:] if is_list else rest
+    extra = after_base[1:] if is_list else after_base
     if extra:
         raise InvalidArgumentError(f"Extra '{extra}' at the end of attr {attr.name}'s type {text}")
     return base
@@ -118,17 +117,17 @@ def _check_arg(arg: OpDef.ArgDef, place: str, attrs: dict[str, OpDef.AttrDef]) -
             ("type_list_attr", bool(arg.type_list_attr)),
         )
         _check_one_of(place, sources)
-    for role, name, wanted in (
+    for role, name, expected in (
         ("type_attr", arg.type_attr, "type"),
         ("type_list_attr", arg.type_list_attr, "list(type)"),
     ):
-        if name and _attr(attrs, name, place).type != wanted:
+        if name and _attr(attrs, name, place).type != expected:
             raise InvalidArgumentError(f"Attr '{name}' used as {role} for {place} has type {attrs[name].type}")
 
 
 def _check_one_of(place: str, sources: Iterable[tuple[str, bool]]) -> None:
     listed = list(sources)
-    if sum(given for _, given in listed) != 1:
+    if sum(is_set for _, is_set in listed) != 1:
         names = ", ".join(name for name, _ in listed)
         raise InvalidArgumentError(f"Exactly one of {names} must be set for {place}")
 

@@ -1,11 +1,10 @@
-"""A table of what is attached to ops by name: shape functions, gradients, kernels, costs.
+"""A table of one kind of attachment to ops: shape functions, gradients, kernels or costs.
 
-Flows in: registrations by the modules of the families, and by users. Flows out: what an op has. Always holds: an op has
-one entry; to look up an op loads the modules of its family alone, so that whoever infers the shapes of a matrix product
-does not wait for the kernels of strings; to go through all ops loads all.
+Modules of the families register entries, and so can users. Looking up an op imports the modules of its family only, so
+that inferring the shape of a matrix product does not import string kernels; iterating imports all families.
 
     table: OpTable[ShapeFunction] = OpTable("a shape function", "partita.graph.ops", "_shapes", via=__name__)
-    table.get("MatMul")    imports the modules partita.graph.ops.linalg.*_shapes, gives what they registered
+    table.get("MatMul")    imports the modules partita.graph.ops.linalg.*_shapes and returns what they registered
     len(table)             imports those of all families
 """
 
@@ -30,45 +29,42 @@ _PACKAGE = __name__.removesuffix("graph.ops.op_table")
 
 
 class OpTable(MutableMapping[str, T]):
-    """What one kind of attachment is, by op.
-
-    To assign an item takes the place of what is there, as tests do; `add` refuses to.
-    """
+    """Entries by op. `add` refuses to replace an entry; assigning an item, as tests do, replaces it."""
 
     def __init__(self, what: str, package: str, ending: str = "", *, via: str) -> None:
-        """`what` an op has is registered by modules whose names end in `ending`, in the families' folders of `package`.
+        """Entries are registered by the modules in the family folders of `package` whose names end in `ending`.
 
-        They do so through functions of the module `via`.
+        They call functions of the module `via`, which call `add`. `what` names an entry in error messages.
         """
         self.what = what
         self._via = {__name__, via}
         self._package = package
         self._ending = ending
-        self._loaded = {""}  # the family of ops that have none
+        self._loaded = {""}  # "" is the family of ops without one
         self._entries: dict[str, T] = {}
         self._origins: dict[str, tuple[T, str]] = {}
 
     def add(self, op: str, entry: T) -> None:
-        """Attaches `entry` to an op; AlreadyExistsError if the op has one."""
+        """Registers the entry of an op; AlreadyExistsError if the op has one."""
         origin = self._registering_module()
         if not origin.startswith(_PACKAGE):
-            self._load(record_of(op).family)  # what this package has comes first
+            self._load(record_of(op).family)  # entries of this package go first
         if op in self._entries:
             raise AlreadyExistsError(f"op {op!r} has {self.what} already; remove one of the two", op=op)
         self._entries[op] = entry
         self._origins[op] = entry, origin
 
     def origin(self, op: str) -> str | None:
-        """The module that registered what an op has, None for what tests have put there."""
+        """The module that registered the entry of an op; None if it was assigned or there is none."""
         entry, origin = self._origins.get(op, (None, None))
         return origin if op in self and self._entries[op] is entry else None
 
-    def is_ours(self, op: str) -> bool:
-        """Whether a module of this package registered what an op has."""
+    def is_built_in(self, op: str) -> bool:
+        """Whether a module of this package registered the entry of an op."""
         return (self.origin(op) or "").startswith(_PACKAGE)
 
     def load_all(self) -> None:
-        """Has everything registered that this package has."""
+        """Imports the modules of all families."""
         for family in family_names():
             self._load(family)
 
@@ -98,7 +94,7 @@ class OpTable(MutableMapping[str, T]):
         return len(self._entries)
 
     def _load(self, family: str) -> None:
-        """Imports the modules of a family; again where an import was interrupted."""
+        """Imports the modules of a family once; an import that raised is repeated at the next look-up."""
         if family in self._loaded:
             return
         package = f"{self._package}.{family}"
@@ -109,7 +105,7 @@ class OpTable(MutableMapping[str, T]):
         self._loaded.add(family)
 
     def _registering_module(self) -> str:
-        """The name of the first module on the stack that does not just pass a registration on."""
+        """The module that registers: the innermost caller that is neither this module nor `via`."""
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_globals.get("__name__") in self._via:
             frame = frame.f_back

@@ -1,8 +1,8 @@
-"""What equal nodes share: op, attrs and port types, resolved once.
+"""The properties of a node: op, attrs and port types. Equal nodes share one object.
 
-Flows in: an op name and the serialised attr entries of a node (`LazyNodeDef.attr`). Flows out: `NodeProperties`, the
-same object for the same request, so that whatever depends on op and attrs alone can be memoised by identity. Always
-holds: properties never change; attrs stay serialised until somebody reads them.
+Properties are made from the op and the serialised attr entries (`LazyNodeDef.attr`). The same request gives the same
+object, so what depends on op and attrs alone can be memoised by identity. Properties do not change; an attr is decoded
+when it is first read.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from ..protos import AttrValue, LazyAttr
 from .registry import OpSignature, lookup_op
 from .type_inference import input_output_types
 
-_SMALL = 64  # entries up to this many bytes are split once and shared
+_SMALL = 64  # bytes: shorter entries are split once and cached
 _split_entries: dict[bytes, tuple[str, bytes]] = {}
 
 
 def split_entry(entry: bytes) -> tuple[str, bytes]:
-    """Name and serialised AttrValue of one serialised attr entry; InvalidArgumentError for bytes that are none."""
-    found = _split_entries.get(entry)
-    if found is None:
+    """Name and serialised AttrValue of one serialised attr entry; InvalidArgumentError for damaged bytes."""
+    name_and_value = _split_entries.get(entry)
+    if name_and_value is None:
         try:
             message = LazyAttr.FromString(entry)
         except DecodeError:
             raise InvalidArgumentError(f"the {len(entry)} bytes of an attr are damaged") from None
-        found = message.key, message.value
+        name_and_value = message.key, message.value
         if len(entry) <= _SMALL:
-            _split_entries[entry] = found
-    return found
+            _split_entries[entry] = name_and_value
+    return name_and_value
 
 
 def join_entry(name: str, value: bytes) -> bytes:
@@ -45,7 +45,7 @@ def join_entry(name: str, value: bytes) -> bytes:
 class Attrs(Mapping[str, Any]):
     """Attrs of a node by name, decoded when first read.
 
-    One that the node leaves out reads as its op's default. Iteration, `len` and `in` tell of those that are there.
+    Reading an attr that the node leaves out gives the op's default. Iteration, `len` and `in` ignore such attrs.
     """
 
     __slots__ = ("_decoded", "_defaults", "_serialised")
@@ -56,13 +56,13 @@ class Attrs(Mapping[str, Any]):
         self._decoded: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        """The value; NotFoundError for an attr that is not there and has no default."""
+        """The value; NotFoundError for an attr that the node leaves out and that has no default."""
         if name not in self._decoded:
             self._decoded[name] = decode(self.serialised(name))
         return self._decoded[name]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value, `default` for an attr that is not there and has no default of its own."""
+        """The value, or `default` for an attr that the node leaves out and that has no default of its own."""
         return default if self.find(name) is None else self[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -75,19 +75,19 @@ class Attrs(Mapping[str, Any]):
         return name in self._serialised
 
     def find(self, name: str) -> bytes | None:
-        """The AttrValue of that name as bytes, the default's if it is left out, or None."""
-        found = self._serialised.get(name)
-        return self._defaults.get(name) if found is None else found
+        """The serialised AttrValue, of the default for an attr that the node leaves out, or None."""
+        value = self._serialised.get(name)
+        return self._defaults.get(name) if value is None else value
 
     def serialised(self, name: str) -> bytes:
-        """The AttrValue of that name as bytes; NotFoundError as for `attrs[name]`."""
-        found = self.find(name)
-        if found is None:
+        """The serialised AttrValue; NotFoundError as for `attrs[name]`."""
+        value = self.find(name)
+        if value is None:
             raise NotFoundError(f"No attr named {name!r} in NodeDef:")
-        return found
+        return value
 
     def message(self, name: str) -> AttrValue:
-        """The AttrValue of that name; NotFoundError as for `attrs[name]`."""
+        """The AttrValue message; NotFoundError as for `attrs[name]`."""
         return attr_value(self.serialised(name))
 
     def __repr__(self) -> str:
@@ -95,7 +95,7 @@ class Attrs(Mapping[str, Any]):
 
 
 class NodeProperties:
-    """Op, attrs and flattened port types that any number of nodes may share. Never changes."""
+    """Op, attrs and flattened port types, shared by any number of nodes. Immutable."""
 
     __slots__ = ("_attrs", "_entries", "input_types", "op_def", "output_types")
 
@@ -114,7 +114,7 @@ class NodeProperties:
 
     @property
     def entries(self) -> tuple[bytes, ...]:
-        """Serialised entries of the attr map."""
+        """The serialised entries of the attr map."""
         return self._entries
 
     @property
@@ -124,19 +124,19 @@ class NodeProperties:
 
     @property
     def attrs(self) -> Attrs:
-        """Attrs by name, decoded when read."""
+        """Attrs by name, decoded when first read."""
         if self._attrs is None:
             self._attrs = Attrs(self.entries, self.op_def)
         return self._attrs
 
     def with_attr(self, name: str, value: AttrValue) -> NodeProperties:
-        """These properties with one attr set (added or overwritten)."""
+        """A copy with one attr added or replaced."""
         entries = [entry for entry in self.entries if split_entry(entry)[0] != name]
         entries.append(join_entry(name, value.SerializeToString(deterministic=True)))
         return make_properties(self.op_def, sorted(entries, key=split_entry))
 
     def without_attr(self, name: str) -> NodeProperties:
-        """These properties with one attr taken away, if it is there."""
+        """A copy without one attr."""
         return make_properties(self.op_def, [entry for entry in self.entries if split_entry(entry)[0] != name])
 
     def __repr__(self) -> str:
@@ -146,15 +146,15 @@ class NodeProperties:
 def make_properties(op_def: OpSignature, entries: Iterable[bytes]) -> NodeProperties:
     """Properties of an op with exactly these attr entries.
 
-    Raises NotFoundError or InvalidArgumentError where the port types cannot be told from the attrs.
+    Raises NotFoundError or InvalidArgumentError if the attrs do not determine the port types.
     """
-    kept = tuple(entries)
-    input_types, output_types = input_output_types(op_def, Attrs(kept, op_def))
-    return NodeProperties(op_def, kept, input_types, output_types)
+    attr_entries = tuple(entries)
+    input_types, output_types = input_output_types(op_def, Attrs(attr_entries, op_def))
+    return NodeProperties(op_def, attr_entries, input_types, output_types)
 
 
 def properties_of(op: str, attrs: Mapping[str, Any]) -> NodeProperties:
-    """Properties of an op from attr values (Python forms or AttrValue messages), defaults filled in.
+    """Properties of an op from attr values (Python values or AttrValue messages), with defaults added.
 
     Attrs that the op does not declare are kept when their name starts with "_" and the value is a message.
     """
@@ -167,29 +167,29 @@ def properties_of(op: str, attrs: Mapping[str, Any]) -> NodeProperties:
 
 
 class PropertiesCache:
-    """Resolves the raw attrs of many nodes, sharing the work between nodes that are alike.
+    """Makes the properties of many nodes and shares the work between similar nodes.
 
-    Two levels: nodes with the same op and the same entries share one `NodeProperties`; nodes that differ only in large
-    values (the tensors of constants) share everything that depends on the small ones.
+    Nodes with the same op and the same entries share one `NodeProperties`. Nodes that differ only in large values, such
+    as the tensors of constants, share a template: port types and small entries.
     """
 
     def __init__(self, *, add_defaults: bool, lookup: Callable[[str], OpSignature] = lookup_op) -> None:
-        """`add_defaults` fills in attrs that a node leaves out; `lookup` finds signatures (functions are ops too)."""
+        """`add_defaults` adds attrs that a node leaves out; `lookup` gives signatures of ops and functions."""
         self._add_defaults = add_defaults
         self._lookup = lookup
         self._exact: dict[tuple[str, tuple[bytes, ...]], NodeProperties] = {}
         self._templates: dict[tuple[str, tuple[bytes | str, ...]], NodeProperties] = {}
 
     def resolve(self, op: str, entries: tuple[bytes, ...]) -> NodeProperties:
-        """The properties of a node; raises what `lookup_op` and `make_properties` raise."""
+        """The properties of a node; raises the errors of `lookup_op` and `make_properties`."""
         key = op, entries
-        found = self._exact.get(key)
-        if found is None:
+        properties = self._exact.get(key)
+        if properties is None:
             small = all(len(entry) <= _SMALL for entry in entries)
-            found = self._create(op, entries) if small else self._from_template(op, entries)
+            properties = self._create(op, entries) if small else self._from_template(op, entries)
             if small:
-                self._exact[key] = found
-        return found
+                self._exact[key] = properties
+        return properties
 
     def _create(self, op: str, entries: tuple[bytes, ...]) -> NodeProperties:
         op_def = self._lookup(op)
@@ -212,6 +212,6 @@ class PropertiesCache:
 
 
 def _decides_types(template: NodeProperties, attr: str) -> bool:
-    """Whether port types may depend on that attr: then nodes that differ in it cannot share a template."""
+    """Whether port types may depend on an attr, so that nodes which differ in it cannot share a template."""
     declared = template.op_def.attrs.get(attr)
     return declared is None or declared.type not in ("tensor", "shape", "list(tensor)", "list(shape)", "string", "func")

@@ -1,8 +1,8 @@
-"""One record per op: what passes, plans and clocks ask of an op, beside its signature.
+"""The record of an op: facts that passes, plans and simulated clocks need beside the signature.
 
-Flows in: the rows of the families (`graph/ops/<family>/ops.py`), and what users say of their own ops. Flows out: an
-`OpRecord` by name, the same object each time. Always holds: an op that no row names has a record too, in which nothing
-is said of it; asking for a record loads rows, never shape functions, gradients or kernels.
+Each family has a table of its ops (`graph/ops/<family>/ops.py`); users give facts of their own ops to `register_op`.
+An op in no table has a record with defaults only. Reading records imports these tables, but no shape functions,
+gradients or kernels. Examples:
 
     Switch       family control, node class SWITCH, is_view
     QueueSizeV2  family queues, state QUEUE
@@ -24,7 +24,7 @@ from ...errors import AlreadyExistsError
 
 
 class NodeClass(Enum):
-    """What the runtime treats specially about an op; OTHER for most."""
+    """The class of ops that the runtime treats in its own way; OTHER for most."""
 
     SWITCH = auto()
     MERGE = auto()
@@ -53,15 +53,15 @@ class NodeClass(Enum):
 
 
 CONTROL_FLOW = frozenset({NodeClass.SWITCH, NodeClass.MERGE, NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION})
-"""classes of the nodes that steer which others run, and how often"""
+"""classes of the nodes that decide whether, and how often, other nodes run"""
 SENDS = frozenset({NodeClass.SEND, NodeClass.HOST_SEND})
 RECVS = frozenset({NodeClass.RECV, NodeClass.HOST_RECV})
 TRANSFERS = SENDS | RECVS
-"""classes of the nodes that hand a tensor to a rendezvous, or take one from it"""
+"""classes of Send and Recv nodes"""
 
 
 class Calls(Enum):
-    """How an op runs the functions that its attrs name."""
+    """How an op calls the functions that its attrs name."""
 
     CALL = "call"
     """the function of attr `f`, whose nodes may be on many devices"""
@@ -76,11 +76,11 @@ class Calls(Enum):
     CASE = "case"
     """one of `branches`"""
     WHILE = "while"
-    """`cond` and `body`, in turns"""
+    """`cond` and `body` alternately"""
 
 
 class State(Enum):
-    """What an op makes, reads or changes that outlives its inputs and outputs."""
+    """The kind of state that an op creates, reads or changes."""
 
     VARIABLE = "variable"
     QUEUE = "queue"
@@ -96,7 +96,7 @@ class State(Enum):
 
 
 class Facts(TypedDict, total=False):
-    """What a row says of an op; see `OpRecord`, which has the same fields. What is left out has its default there."""
+    """Fields of `OpRecord`, as a row of a family gives them; missing ones have the defaults."""
 
     node_class: NodeClass
     calls: Calls
@@ -118,62 +118,62 @@ class Facts(TypedDict, total=False):
 
 
 Rows = Mapping[str, Facts]
-"""op -> what its family says of it"""
+"""facts by op"""
 
 
 @dataclass(frozen=True, slots=True)
 class OpRecord:
-    """What is known of an op by its name."""
+    """The facts about one op."""
 
     name: str
     family: str = ""
     """the folder of its shape function and gradient in `graph/ops`, of its kernel and cost in `devices/kernels`"""
     node_class: NodeClass = NodeClass.OTHER
     calls: Calls | None = None
-    """how it runs functions, None for ops that run none"""
+    """how it calls functions; None if it calls none"""
     state: State | None = None
     waits: bool = False
-    """its outputs may come later than its kernel returns, when another node or step has done something"""
+    """deferred: its outputs may come after its kernel has returned, when another node or step has done something"""
     waits_for_files: bool = False
-    """its kernel waits for the file system and leaves the state of the device alone: it may run in a worker thread"""
+    """its kernel waits for files and does not touch the state of the device, so it may run in a worker thread"""
     takes_long: bool = False
-    """its kernel computes so long that what is ready before should not wait to be sent with what it makes"""
+    """its kernel is slow (a matrix product, a sort): tensors that are ready before it are sent before it"""
     passes_on: bool = False
-    """its output is its input, whatever that is"""
+    """its output is its input, of any type"""
     regroups: bool = False
     """its outputs are its inputs, one by one"""
     converts_lists: bool = False
-    """regroups its inputs as the outputs declare it, and is nothing but an identity if both are declared alike"""
+    """regroups tensors between lists and single arguments; an identity if inputs and outputs are declared alike"""
     is_view: bool = False
-    """it takes no time, and its outputs share the buffer of its first input"""
+    """its outputs share the buffer of its first input, and it costs no time"""
     is_flat: bool = False
-    """nothing flows back through it: its outputs do not change, or jump, with its inputs (tf.no_gradient)"""
+    """not differentiable: its gradient is None (tf.no_gradient)"""
     is_flat_in_functions: bool = False
-    """TensorFlow's runtime, which undoes functions op by op, knows it as flat; not the same list as that of Python"""
+    """not differentiable for TensorFlow's C++ runtime, which computes gradients of functions and has its own list"""
     is_placeholder: bool = False
-    """stands for a tensor that is fed"""
+    """a placeholder, with or without a default value"""
     must_be_fed: bool = False
-    """a placeholder without a value of its own"""
+    """a placeholder without a default value"""
     keeps_first_axis: bool = False
-    """its outputs have as many of the first axis as its first input"""
+    """axis 0 of its outputs is as long as axis 0 of its first input"""
     is_collective: bool = False
-    """exchanges tensors with other devices, which its arguments do not tell; see `OpSignature.is_collective`"""
+    """a collective op that its arguments do not reveal (`OpSignature.is_collective` is complete)"""
     is_test_only: bool = False
-    """only TensorFlow's tests have it"""
+    """exists only in TensorFlow's tests"""
 
     @property
     def is_send(self) -> bool:
-        """Whether it hands a tensor to a rendezvous."""
+        """Whether it sends a tensor to a rendezvous."""
         return self.node_class in SENDS
 
     @property
     def is_recv(self) -> bool:
-        """Whether it takes a tensor from a rendezvous."""
+        """Whether it receives a tensor from a rendezvous."""
         return self.node_class in RECVS
 
     @property
     def is_transfer(self) -> bool:
-        """Whether it is one end of a transfer between devices."""
+        """Whether it is a Send or a Recv of any kind."""
         return self.node_class in TRANSFERS
 
 
@@ -181,23 +181,23 @@ _records: dict[str, OpRecord] = {}
 
 
 def record_of(op: str) -> OpRecord:
-    """The record of an op, of an unknown one too."""
-    found = _records.get(op)
-    if found is None:
+    """The record of an op; of an unknown one, such as a function, the defaults."""
+    record = _records.get(op)
+    if record is None:
         family, facts = _rows().get(op, ("", Facts()))
-        found = OpRecord(op, family, **facts)
+        record = OpRecord(op, family, **facts)
         if family:
-            _records[op] = found
-    return found
+            _records[op] = record
+    return record
 
 
 def add_record(op: str, facts: Facts) -> None:
-    """Says something of an op that no family has: one of a user's own, before its signature is made."""
+    """Sets the facts of a user's op, before its signature is made."""
     _records[op] = OpRecord(op, **facts)
 
 
 def families() -> dict[str, tuple[str, ...]]:
-    """The ops of every family, both in alphabetical order."""
+    """The ops of each family; families and ops are sorted."""
     ops: dict[str, list[str]] = {family: [] for family in family_names()}
     for op, (family, _) in _rows().items():
         ops[family].append(op)
@@ -206,19 +206,20 @@ def families() -> dict[str, tuple[str, ...]]:
 
 @cache
 def family_names() -> tuple[str, ...]:
-    """Names of all families, which are the folders beside this file, in alphabetical order."""
+    """Names of all families, sorted: the folders beside this file."""
     folder = [str(Path(__file__).parent)]
     return tuple(sorted(module.name for module in iter_modules(folder) if module.ispkg))
 
 
 @cache
 def _rows() -> dict[str, tuple[str, Facts]]:
-    """Family and facts of every op that a family has; AlreadyExistsError for one that two have."""
-    found: dict[str, tuple[str, Facts]] = {}
+    """Family and facts by op; AlreadyExistsError for an op in two families."""
+    rows_by_op: dict[str, tuple[str, Facts]] = {}
     for family in family_names():
         rows: Rows = import_module(f"{__package__}.{family}.ops").OPS
         for op, facts in rows.items():
-            if op in found:
-                raise AlreadyExistsError(f"op {op!r} is in the families {found[op][0]!r} and {family!r}", op=op)
-            found[op] = family, facts
-    return found
+            if op in rows_by_op:
+                other = rows_by_op[op][0]
+                raise AlreadyExistsError(f"op {op!r} is in the families {other!r} and {family!r}", op=op)
+            rows_by_op[op] = family, facts
+    return rows_by_op

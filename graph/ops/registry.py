@@ -1,8 +1,7 @@
-"""The op registry: signatures of all public ops of TensorFlow 2.21, read from `registry.pb` beside this file.
+"""The op registry: signatures of all public ops of TensorFlow 2.21 and of ops that users register.
 
-Flows in: an op name. Flows out: its `OpSignature`. Always holds: the data file is facts only (names, args, attrs,
-defaults, flags; no prose), a serialised OpList sorted by name, parsed on the first look-up; signatures are made one by
-one as they are asked for, and are shared.
+The signatures are read from `registry.pb` beside this file, a serialised OpList sorted by name, without descriptions.
+The file is parsed at the first look-up; an `OpSignature` is made at the first look-up of its op and then shared.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ from .collectives import is_collective
 from .record import Facts, add_record, record_of
 from .testing_ops import testing_ops
 
-PRODUCER = 2474  # the GraphDef version of the TensorFlow whose registry this is
+PRODUCER = 2474  # the GraphDef version of TensorFlow 2.21
 MIN_PRODUCER = 0
 RELEASE = "2.21.0"
 
 
 @dataclass(frozen=True, slots=True)
 class ArgDef:
-    """One declared input or output: a fixed `type`, or the names of the attrs that decide type and number."""
+    """One declared input or output: a fixed `type`, or the names of the attrs that give types and number."""
 
     name: str
     type: DataType
@@ -39,7 +38,7 @@ class ArgDef:
 
 @dataclass(frozen=True, slots=True)
 class AttrDef:
-    """One declared attr; `default` is a serialised AttrValue or None; `allowed` the decoded values it may take."""
+    """One declared attr; `default` is a serialised AttrValue or None, `allowed` are decoded values."""
 
     name: str
     type: str
@@ -49,7 +48,7 @@ class AttrDef:
 
 
 class OpSignature:
-    """What an op declares: its arguments, attrs and flags."""
+    """The signature of an op: arguments, attrs and flags. `record` has the facts beside it."""
 
     def __init__(self, message: OpDef) -> None:
         self.message = message
@@ -65,7 +64,7 @@ class OpSignature:
 
     @property
     def deprecation(self) -> tuple[int, str] | None:
-        """The version in which the op went away and why, or None."""
+        """The GraphDef version that removed the op, and the reason; None for most ops."""
         if not self.message.HasField("deprecation"):
             return None
         return self.message.deprecation.version, self.message.deprecation.explanation
@@ -77,12 +76,12 @@ class OpSignature:
 
     @cached_property
     def takes_functions(self) -> bool:
-        """Whether an attr of the op names functions, which it runs in some way or other."""
+        """Whether an attr of the op names functions."""
         return any(attr.type in ("func", "list(func)") for attr in self.attrs.values())
 
     @cached_property
     def is_collective(self) -> bool:
-        """Whether the op exchanges tensors with other devices, or other steps, while it runs."""
+        """Whether the op exchanges tensors with other devices, or other steps, while its kernel runs."""
         names = (*(arg.name for arg in self.input_args), *self.attrs)
         flagged = self.message.is_distributed_communication or self.record.is_collective
         return is_collective(names, flagged=flagged)
@@ -92,7 +91,7 @@ class OpSignature:
 
 
 def unlisted(name: str) -> OpSignature:
-    """The signature of an op that stands in no registry and no GraphDef: what a compiler puts in the place of nodes."""
+    """A signature for an op of the compiler's own, which is in no registry and no GraphDef."""
     return OpSignature(OpDef(name=name))
 
 
@@ -134,29 +133,29 @@ _signatures: dict[str, OpSignature] = {}
 
 
 def find_op(name: str) -> OpSignature | None:
-    """The signature of the op of that name, or None."""
-    found = _signatures.get(name)
-    if found is None and name in _messages():
-        found = _signatures[name] = OpSignature(_messages()[name])
-    return found
+    """The signature of an op, or None."""
+    signature = _signatures.get(name)
+    if signature is None and name in _messages():
+        signature = _signatures[name] = OpSignature(_messages()[name])
+    return signature
 
 
 def lookup_op(name: str) -> OpSignature:
-    """The signature of the op of that name; NotFoundError when there is none."""
-    found = find_op(name)
-    if found is None:
+    """The signature of an op; NotFoundError if there is none."""
+    signature = find_op(name)
+    if signature is None:
         raise NotFoundError(
             f"Op type not registered {name!r} in binary running on this machine. "
             "Make sure that the op is one of TensorFlow's public ops or register it first.",
             op=name,
         )
-    return found
+    return signature
 
 
 def register_op(message: OpDef, **facts: Unpack[Facts]) -> OpSignature:
-    """Adds an op of your own; AlreadyExistsError if the name is taken.
+    """Registers an op of your own; AlreadyExistsError if there is one of that name.
 
-    `facts` are what its record says beside the signature: `register_op(message, takes_long=True, is_flat=True)`.
+    `facts` are fields of its `OpRecord`, for example `register_op(message, takes_long=True, is_flat=True)`.
     """
     if find_op(message.name) is not None:
         raise AlreadyExistsError(

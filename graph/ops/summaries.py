@@ -1,8 +1,7 @@
-"""Ops, nodes and attr values as one line of text, for error messages, spelled as TensorFlow 2.21 spells them.
+"""Ops, nodes and attr values as one line of text for error messages, spelled as TensorFlow 2.21 spells them.
 
-Flows in: signatures, nodes, attr messages. Flows out: text such as `Op<name=Neg; signature=x:T -> y:T; attr=T:type>`
-and `{{node y}} = Neg[T=DT_FLOAT](x)`. Always holds: long strings, lists and tensors are cut short, and no value makes
-summarising fail.
+Examples: `Op<name=Neg; signature=x:T -> y:T; attr=T:type>` and `{{node y}} = Neg[T=DT_FLOAT](x)`. Long strings, lists
+and tensors are shortened. Damaged values give a text too, not an error.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _ESCAPES = {ord(char): f"\\{letter}" for char, letter in zip("\n\r\t\"'\\", "nrt
 
 
 def node_for_error(name: str) -> str:
-    """How messages mark the name of a node: `{{node x}}`."""
+    """The name of a node as in TensorFlow's messages: `{{node x}}`."""
     return f"{{{{node {name}}}}}"
 
 
@@ -97,12 +96,12 @@ def _summarize_list(texts: list[str]) -> str:
 
 
 def escape(text: bytes) -> str:
-    """The bytes as C would write them between quotes: other than printable ASCII in three octal digits."""
+    """The bytes as in a C string: bytes other than printable ASCII as three octal digits."""
     return "".join(_ESCAPES.get(byte) or (chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}") for byte in text)
 
 
 def summarize_string(text: bytes) -> str:
-    """The escaped bytes in quotes, the middle of long ones left out."""
+    """The escaped bytes in quotes; of long ones only the first and last ten characters."""
     escaped = escape(text)
     if len(escaped) >= _MAX_STRING:
         escaped = f"{escaped[:_KEPT_CHARACTERS]}...{escaped[-_KEPT_CHARACTERS:]}"
@@ -132,18 +131,14 @@ def _summarize_function(value: NameAttrList) -> str:
 def _summarize_tensor(value: TensorProto) -> str:
     try:
         array = tensor_to_numpy(value)
-    except (
-        PartitaError,
-        ValueError,
-        KeyError,
-    ):  # whatever is wrong with it, this text goes into a message about something else
+    except (PartitaError, ValueError, KeyError):  # the message that this text goes into is about another error
         return "<Invalid TensorProto>"
     shape = ",".join(map(str, array.shape))
     return f"Tensor<type: {dtype_name(value.dtype)} shape: [{shape}] values: {_elements(array)}>"
 
 
 def _elements(array: Array) -> str:
-    """The first few elements, each inner row in brackets, "..." for the rest."""
+    """The first elements, inner rows in brackets, then "..." if there are more."""
     shown = min(array.size, _MAX_ELEMENTS)
     texts = [_element(item) for item in array.reshape(-1)[:shown].tolist()]
     rows = " ".join(texts)
@@ -165,7 +160,7 @@ def _element(value: Any) -> str:  # an element of an array of any type
     return f"{value:.6g}" if isinstance(value, float) else "?"
 
 
-# Each summary takes the Python form of its own field of AttrValue.
+# By field of AttrValue. Any: each function takes the type of its own field.
 _SUMMARIES: dict[str, Callable[[Any], str]] = {
     "s": summarize_string,
     "i": str,

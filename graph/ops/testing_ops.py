@@ -1,7 +1,6 @@
-"""Ops that only TensorFlow's tests have: they fail, break a promise, or take their time.
+"""Ops that exist only in TensorFlow's tests: Error fails, InvalidRefType breaks its declaration, Delay takes time.
 
-Flows in: nothing. Flows out: their declarations, which the registry has beside those of the public ops. Always holds:
-names, arguments and attrs are those of TensorFlow's graph testing library.
+Names, arguments and attrs are those of TensorFlow's graph testing library.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from ..protos import AttrValue, OpDef
 
 
 def testing_ops() -> list[OpDef]:
-    """The declarations by name."""
+    """The declarations, sorted by name."""
     return [
         _op("Delay", ["in"], ["out"], T="type", micros="int"),
         _op("Error", ["in"], ["out"], T="type", message="string", log_error="bool"),
@@ -19,7 +18,7 @@ def testing_ops() -> list[OpDef]:
 
 
 def _op(name: str, inputs: list[str], outputs: list[str], **attrs: str) -> OpDef:
-    """An op whose arguments are all of type T; flags are off by default."""
+    """An op whose arguments all have type T and whose bool attrs are False by default."""
     op = OpDef(name=name)
     op.input_arg.extend(OpDef.ArgDef(name=arg, type_attr="T") for arg in inputs)
     op.output_arg.extend(OpDef.ArgDef(name=arg, type_attr="T") for arg in outputs)
@@ -29,7 +28,7 @@ def _op(name: str, inputs: list[str], outputs: list[str], **attrs: str) -> OpDef
 
 
 def _invalid_ref_type() -> OpDef:
-    """Declares a reference to TIn, and gives one to TOut."""
+    """Declares an output that is a reference to TIn; its kernel outputs a reference to TOut."""
     op = _op("InvalidRefType", [], [], TIn="type", TOut="type")
     op.output_arg.add(name="out", type_attr="TIn", is_ref=True)
     return op

@@ -1,9 +1,7 @@
-"""Port types of a node from its op's signature and its attrs.
+"""Infers the port types of a node from its op's signature and its attrs.
 
-Flows in: an `OpSignature` and attr values (Python forms or AttrValue messages). Flows out: the flattened input
-and output types, and which stretch of ports each declared argument covers. Always holds: only the attrs that types
-and counts depend on are read, so large values stay undecoded; nothing is validated beyond what the answer needs
-(`graph.validate` does).
+Only attrs that determine types and counts are read, so large values stay serialised. Nothing else is validated here;
+`graph.validate` does that.
 """
 
 from __future__ import annotations
@@ -18,14 +16,14 @@ from ..protos import AttrValue
 from .registry import ArgDef, OpSignature
 
 Types = tuple[DataType, ...]
-_MAX_PORTS = 1 << 20  # far above any real node; a damaged count must not fill the memory
+_MAX_PORTS = 1 << 20  # far more than any real node has; without it a damaged count would fill the memory
 
 
 def input_output_types(signature: OpSignature, attrs: Mapping[str, Any]) -> tuple[Types, Types]:
     """Flattened input types and output types of a node.
 
-    Raises NotFoundError for a missing attr that decides a type or a count, InvalidArgumentError for a negative count or
-    an argument that declares no type. A type attr holding something else gives `DataType.INVALID`, as in TensorFlow.
+    Raises NotFoundError for a missing attr that determines a type or a count, InvalidArgumentError for a negative count
+    and an argument without declared type. A type attr with another value gives `DataType.INVALID`, as in TensorFlow.
     """
     inputs = tuple(dtype for arg in signature.input_args for dtype in arg_types(arg, attrs))
     outputs = tuple(dtype for arg in signature.output_args for dtype in arg_types(arg, attrs))
@@ -33,7 +31,7 @@ def input_output_types(signature: OpSignature, attrs: Mapping[str, Any]) -> tupl
 
 
 def name_ranges(signature: OpSignature, attrs: Mapping[str, Any]) -> tuple[dict[str, range], dict[str, range]]:
-    """Ports that each input argument and each output argument covers; raises what `input_output_types` raises."""
+    """The range of ports of each input argument and of each output argument. Raises as `input_output_types`."""
     return _ranges(signature.input_args, attrs), _ranges(signature.output_args, attrs)
 
 
@@ -48,7 +46,7 @@ def _ranges(args: tuple[ArgDef, ...], attrs: Mapping[str, Any]) -> dict[str, ran
 
 
 def arg_types(arg: ArgDef, attrs: Mapping[str, Any]) -> Types:
-    """Types of the ports that one declared argument covers: none, one or many."""
+    """Types of the ports of one declared argument: none, one or many."""
     if arg.type_list_attr and not arg.number_attr:
         types = _type_list(attrs, arg.type_list_attr)
     else:
@@ -87,5 +85,5 @@ def _read(attrs: Mapping[str, Any], name: str) -> Any:
         return decode(value) if isinstance(value, AttrValue) else value
     except KeyError:
         raise NotFoundError(f"No attr named {name!r} in NodeDef:") from None
-    except InvalidArgumentError:  # a number that no DataType has: as good as a value of another kind
+    except InvalidArgumentError:  # a number that is no DataType counts as a value of another kind
         return None

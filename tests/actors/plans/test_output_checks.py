@@ -262,8 +262,8 @@ async def test_traced_steps_check_them(given: Given) -> None:
 
 def test_our_own_kernels_are_not_wrapped(given: Given) -> None:
     """What a plan runs is what the factory has made; whoever registers one, by whatever helper, is found out."""
-    assert all(registry.is_ours(op) for op in registry.registered_ops() - {GIVER, LATER, REFERRER})
-    assert not any(registry.is_ours(op) for op in (GIVER, LATER, REFERRER))
+    assert all(registry.is_built_in(op) for op in registry.registered_ops() - {GIVER, LATER, REFERRER})
+    assert not any(registry.is_built_in(op) for op in (GIVER, LATER, REFERRER))
     properties = properties_of("Neg", {"T": DataType.FLOAT})
     binder = Binder(cpu(0), DeviceState(1))
     made = binder.kernel("n", properties)
@@ -277,6 +277,6 @@ def test_our_own_kernels_are_not_wrapped(given: Given) -> None:
 async def test_what_simple_registers_from_outside_is_not_ours(given: Given) -> None:
     del registry._FACTORIES[GIVER]
     simple(GIVER, np.negative)
-    assert not registry.is_ours(GIVER)
+    assert not registry.is_built_in(GIVER)
     with pytest.raises(InternalError, match="declared output type double"):
         await run_plan(graph(["double"]), "y0")

@@ -1,4 +1,4 @@
-"""Kinds of devices: registered once, asked by the placer, the look-up of kernels and the builder."""
+"""Kinds of devices: registration, priorities, host memory, and short device names."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ NPU = DeviceKind(
 
 @pytest.fixture(name="npu")
 def registered_npu() -> Iterator[DeviceKind]:
-    """A made-up kind, for the time of a test."""
+    """A kind that is registered during one test."""
     register_device_kind(NPU)
     yield NPU
     unregister_device_kind("NPU")
 
 
 def test_types_are_ranked() -> None:
-    """GPUs go before CPUs, CPUs before types without a rank, and those by name."""
+    """GPUs come before CPUs, CPUs before unregistered types, and these are sorted by name."""
     assert prioritized_types(["XLA", "CPU", "ACME", "GPU", "CPU"]) == ["GPU", "CPU", "ACME", "XLA"]
 
 
-def test_a_kind_stands_where_its_priority_puts_it(npu: DeviceKind) -> None:
-    """Before GPUs here; unregistered, it would be last."""
+def test_a_registered_kind_is_ranked_by_its_priority(npu: DeviceKind) -> None:
+    """This one comes before GPUs; unregistered, it would be last."""
     assert prioritized_types(["CPU", "GPU", "NPU"]) == ["NPU", "GPU", "CPU"]
     assert device_kind("NPU") is npu
 
 
 def test_a_kind_is_registered_once(npu: DeviceKind) -> None:
-    """Again with the same facts is nothing; with other facts it is an error that changes nothing."""
+    """An equal kind may be registered again; another of that name is an error and changes nothing."""
     register_device_kind(replace(npu))
     with pytest.raises(AlreadyExistsError, match="'NPU' is registered with other facts"):
         register_device_kind(replace(npu, priority=1))
     assert device_kind("NPU") == npu
 
 
-def test_a_registration_can_be_taken_back() -> None:
-    """Then the type is again one that nobody knows, and the kinds of the package are still there."""
+def test_a_kind_can_be_unregistered() -> None:
+    """Afterwards the type counts as unregistered, and the other kinds are still there."""
     register_device_kind(NPU)
     unregister_device_kind("NPU")
     assert device_kind("NPU") == device_kind("SOMETHING")
@@ -70,20 +70,20 @@ def test_a_registration_can_be_taken_back() -> None:
 
 
 @pytest.mark.parametrize("name", ["npu", "", "7U", "N PU"])
-def test_names_are_those_that_device_names_can_hold(name: str) -> None:
-    """Capitals, so that the short name "npu:0" and the type are one thing."""
+def test_a_kind_needs_a_name_in_capitals(name: str) -> None:
+    """Only capitals, so that the short name "npu:0" gives the type."""
     with pytest.raises(InvalidArgumentError, match="capitals"):
         DeviceKind(name)
 
 
 def test_kernels_are_known_of_two_kinds() -> None:
-    """Another kind has the kernels of one of them."""
+    """`kernels_of` must be CPU or GPU."""
     with pytest.raises(InvalidArgumentError, match="kernels_of = 'TPU'"):
         DeviceKind("NPU", kernels_of="TPU")
 
 
 def test_a_kind_says_what_lies_in_host_memory(npu: DeviceKind) -> None:
-    """Arguments of its own first, then those of the kernels it has; without a kernel, the types it keeps there."""
+    """`host_args` come first, then the kernels of `kernels_of`; without a kernel, `host_types`."""
     host, device = True, False
     assert memory_types(properties_of("Neg", {"T": DataType.FLOAT}), npu.name) == ((host,), (device,))
     shape = properties_of("Shape", {"T": DataType.FLOAT})
@@ -94,7 +94,7 @@ def test_a_kind_says_what_lies_in_host_memory(npu: DeviceKind) -> None:
 
 
 def test_the_builder_takes_the_short_names_of_a_kind() -> None:
-    """From its registration on, and no longer than that."""
+    """Only while the kind is registered."""
     for registered, device in ((False, "/device:npu:1"), (True, "/device:NPU:1"), (False, "/device:npu:1")):
         if registered:
             register_device_kind(NPU)

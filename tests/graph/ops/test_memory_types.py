@@ -1,4 +1,4 @@
-"""Kernel facts and memory types: host arguments, types that never leave the host, and nodes without a kernel."""
+"""Kernel facts and memory types: host arguments, types that are always in host memory, nodes without a kernel."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ HOST, DEVICE = True, False
     ],
 )
 def test_rules(op: str, attrs: dict[str, object], device_type: str, inputs: tuple[bool], outputs: tuple[bool]) -> None:
-    """The kernel's host arguments are on the host, and strings and handles always."""
+    """In host memory are the kernel's host arguments, strings and resource handles."""
     assert memory_types(properties_of(op, attrs), device_type) == (inputs, outputs)
 
 
 def test_without_kernel() -> None:
-    """No kernel on that device type: int32, strings and handles are on the host, whatever the attrs say."""
+    """Without a kernel int32, strings and handles are in host memory, whatever the attrs say."""
     attrs = {"T": D.INT32, "width": -1, "_output_hostmem": [0]}
     assert find_kernel("AsString", attrs, "GPU") is None
     assert memory_types(properties_of("AsString", attrs), "GPU") == ((HOST,), (HOST,))
@@ -51,13 +51,13 @@ def test_without_kernel() -> None:
 
 
 def test_forced_ports() -> None:
-    """Attrs force single ports onto the host; numbers of no port are ignored."""
+    """The hostmem attrs put single ports into host memory; numbers without a port are ignored."""
     forced = {"T": D.FLOAT, "_input_hostmem": [1, 7], "_output_hostmem": [0]}
     assert memory_types(properties_of("AddV2", forced), "GPU") == ((DEVICE, HOST), (HOST,))
 
 
 def test_calls_have_no_kernel_of_their_own() -> None:
-    """A call of a function has int32 on the host, be it a call op or the function's own name."""
+    """A call has int32 in host memory, whether its op is a call op or the name of the function."""
     types = {"Tin": (D.INT32, D.FLOAT), "Tout": (D.INT32,), "f": "F"}
     assert memory_types(properties_of("PartitionedCall", types), "GPU") == ((HOST, DEVICE), (HOST,))
     loop = properties_of("StatelessWhile", {"T": [D.INT32, D.FLOAT], "cond": "C", "body": "B"})
@@ -73,38 +73,38 @@ def test_device_kernels_before_default_ones() -> None:
     assert find_kernel("Conv2D", {"T": D.STRING}, "GPU") is None
 
 
-def test_labels_are_asked_for() -> None:
-    """A kernel with a label is found only through the attr `_kernel`."""
+def test_labels_select_kernels() -> None:
+    """Only the attr `_kernel` selects a kernel with a label."""
     plain = {"T": D.INT64, "src_format": b"NHWC", "dst_format": b"NCHW"}
-    found = find_kernel("DataFormatDimMap", plain | {"_kernel": b"host"}, "GPU")
-    assert found == KernelFacts(frozenset({"x", "y"}))
-    assert find_kernel("DataFormatDimMap", plain, "GPU") != found
+    labelled = find_kernel("DataFormatDimMap", plain | {"_kernel": b"host"}, "GPU")
+    assert labelled == KernelFacts(frozenset({"x", "y"}))
+    assert find_kernel("DataFormatDimMap", plain, "GPU") != labelled
 
 
 def test_unknown_ops_are_assumed_to_run() -> None:
-    """Where nothing is known of an op's kernels it is taken to have one, and marked so."""
+    """An op without facts is assumed to have a kernel, which is marked `assumed`."""
     assert find_kernel("SomeNewOp", {}, "GPU") == KernelFacts(assumed=True)
 
 
 def test_other_accelerators_count_as_gpus() -> None:
-    """A type of device nobody measured has the memory of an accelerator."""
+    """An unregistered type of device has the memory types of a GPU."""
     properties = properties_of("Neg", {"T": D.INT32})
     assert memory_types(properties, "NPU") == memory_types(properties, "GPU")
 
 
 def test_facts_name_real_arguments() -> None:
-    """Every attr that the facts ask for is one the op declares, but for one slip in TensorFlow's registry."""
+    """Every attr in the facts is declared by its op, with the exception of one error in TensorFlow's registry."""
     for op in op_names():
         declared = lookup_op(op).attrs.keys() | {"_kernel"} | ({"Tmultiples"} if op == "TileGrad" else set())
         for device_type in ("CPU", "GPU"):
             assert declared.issuperset(deciding_attrs(op, device_type)), op
 
 
-def test_types_with_a_kernel_are_those_that_one_is_found_for() -> None:
-    """Where the types of one attr alone decide; nothing is claimed of ops whose kernels are not all known."""
+def test_types_with_kernel_agrees_with_find_kernel() -> None:
+    """For ops with one deciding attr; None for an op whose kernels are not all known."""
     for op in ("AdjustHue", "ApproximateEqual", "AddN", "Cumsum"):
-        found = types_with_kernel(op, "T", "CPU")
-        assert found
+        types = types_with_kernel(op, "T", "CPU")
+        assert types
         others = {name: DataType.INT32 for name in deciding_attrs(op, "CPU") if name not in ("T", "_kernel")}
-        assert found == {t for t in DataType if find_kernel(op, {"T": t, **others}, "CPU") is not None}
+        assert types == {t for t in DataType if find_kernel(op, {"T": t, **others}, "CPU") is not None}
     assert types_with_kernel("ApplyFtrl", "T", "CPU") is None

@@ -1,4 +1,4 @@
-"""Declarations of ops: all public ones pass, and each rule has a declaration that breaks it."""
+"""Rules for declarations of ops: all public ops keep them, and each rule has an example that breaks it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from partita.graph.protos import OpDef
 
 
 def test_the_registry_keeps_the_rules() -> None:
-    """Every public op is declared properly."""
-    refused = []
+    """Every public op keeps the rules."""
+    messages = []
     for name in op_names():
         try:
             validate_op_def(lookup_op(name).message)
         except InvalidArgumentError as error:
-            refused.append(error.message)
-    assert not refused
+            messages.append(error.message)
+    assert not messages
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_the_registry_keeps_the_rules() -> None:
     ],
 )
 def test_broken_rules(text: str, message: str) -> None:
-    """The message begins with the rule and ends with the declaration."""
+    """The message begins with TensorFlow's and ends with the OpDef."""
     op = text_format.Parse(text, OpDef())
     with pytest.raises(InvalidArgumentError) as caught:
         validate_op_def(op)
@@ -100,7 +100,7 @@ def test_broken_rules(text: str, message: str) -> None:
 
 
 def test_internal_names_are_free() -> None:
-    """A name that begins with "_" is a runtime's own business; a namespace may stand before a name."""
+    """A name may begin with "_", for ops of a runtime, or with a namespace."""
     for name in ("_lower", "Addons>Thing"):
         declared = OpDef(name=name)
         validate_op_def(declared)

@@ -1,6 +1,6 @@
-"""Op names stand together in their records only: a pass asks what an op is, and keeps no list of its own.
+"""No pass has its own list of op names: it asks the record of an op, so that all passes agree.
 
-Registrations are calls, with names as arguments, and no collections; what attaches to ops by name is left out by room.
+Names as arguments of registrations are allowed; the rooms in `NAMES_OPS` may have collections of names.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from collections.abc import Sequence
 from partita.graph.ops.registry import op_names
 from tests.test_house import is_inside, relative, sources, tree
 
-# Where op names may stand together: what speaks of ops, what is attached to them by name, and meaning itself.
+# Files and folders that may have collections of op names, with the reason.
 NAMES_OPS = {
     "graph/ops": "the records",
     "devices/kernels": "kernels and costs are attached by name",
     "graph/shape_inference/values.py": "how small values are computed is attached by name",
-    "graph/shape_inference/op_shapes.py": "what handles of variables and tensor arrays stand for",
-    "graph/passes/foldable.py": "what each of the ops makes of a shape",
-    "actors/plans/levels.py": "folds loops of Enter, Exit and NextIteration, not of their kin on references",
+    "graph/shape_inference/op_shapes.py": "handles of variables and tensor arrays are followed by op",
+    "graph/passes/foldable.py": "shapes of constants are computed by op",
+    "actors/plans/levels.py": "compiles loops of Enter, Exit and NextIteration, not those on references",
 }
 
 
 def test_op_names_are_listed_in_their_records_only() -> None:
-    """No pass has a set, tuple or table of ops of its own: it asks the record, so that all passes agree."""
+    """No set, tuple, list or dictionary of two or more op names elsewhere."""
     known = set(op_names())
     wrong = [
         f"{relative(path)}:{node.lineno} lists {', '.join(sorted(names))}"
@@ -36,7 +36,7 @@ def test_op_names_are_listed_in_their_records_only() -> None:
 
 
 def listed_texts(node: ast.expr) -> set[str]:
-    """The texts that are written out as items, or keys, of a collection."""
+    """The string literals among the items, or keys, of a collection."""
     items: Sequence[ast.expr | None] = ()
     if isinstance(node, ast.Set | ast.Tuple | ast.List):
         items = node.elts

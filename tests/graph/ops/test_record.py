@@ -1,4 +1,4 @@
-"""Records of ops: what rows may say, and that what is attached to an op agrees with them."""
+"""Records of ops, and their agreement with the registrations of kernels and gradients."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ LOADED = "import sys; print(sorted(m for m in sys.modules if m.startswith('parti
 
 
 def test_every_row_is_of_a_registered_op() -> None:
-    """A row for a misspelt name would say nothing to anybody."""
+    """A row with a misspelt name would have no effect."""
     assert not [op for ops in families().values() for op in ops if find_op(op) is None]
 
 
 def test_deferred_kernels_are_those_of_ops_that_wait() -> None:
-    """The registration of a kernel and the record agree."""
+    """A kernel is registered as deferred if and only if the record of its op says `waits`."""
     kernels.registered_ops()
-    waiting = {op for op in kernels._DEFERRED if kernels.is_ours(op)}
+    waiting = {op for op in kernels._DEFERRED if kernels.is_built_in(op)}
     assert waiting == {op for ops in families().values() for op in ops if record_of(op).waits}
 
 
 def test_a_flat_op_has_no_rule() -> None:
-    """What flows back is said once."""
+    """An op that is not differentiable has no gradient function."""
     assert not [op for op in gradients.table() if record_of(op).is_flat]
 
 
-def test_an_op_without_a_row_has_a_record_that_says_nothing() -> None:
-    """Names of functions are ops too."""
+def test_an_op_without_a_row_has_a_default_record() -> None:
+    """Such as the name of a function."""
     record = record_of("a_function_of_mine")
     assert (record.family, record.node_class, record.calls, record.waits) == ("", NodeClass.OTHER, None, False)
 
 
 def test_ops_of_tensorflows_tests_are_flagged() -> None:
-    """A, B, Foo1 and their kin, and the three that tests of its executor use."""
+    """Ops such as A, B and Foo1, and the three that tests of TensorFlow's executor use."""
     flagged = {op for op in op_names() if record_of(op).is_test_only}
     assert {"A", "B", "Foo1", "Foo2", "Foo3", "Delay", "Error", "InvalidRefType"} <= flagged
     assert not flagged & {"Add", "NoOp", "Fact"}
 
 
 def test_looking_up_an_op_loads_its_family_alone() -> None:
-    """Whoever multiplies matrices does not wait for the kernels of strings."""
+    """Looking up MatMul does not import the string kernels."""
     code = f"from partita.devices.kernels.registry import lookup; assert lookup('MatMul'); {LOADED}"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert "kernels.linalg.matmul" in loaded
@@ -58,7 +58,7 @@ def test_looking_up_an_op_loads_its_family_alone() -> None:
 
 
 def test_facts_of_own_ops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`register_op` takes them; nothing else does."""
+    """`register_op` stores them in the record."""
     monkeypatch.setattr(records, "_records", dict(records._records))
     monkeypatch.setattr(registry, "_signatures", dict(registry._signatures))
     signature = register_op(OpDef(name="MineTakesLong"), takes_long=True, waits_for_files=True)
@@ -68,7 +68,7 @@ def test_facts_of_own_ops(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_ours_comes_before_what_a_user_registers() -> None:
-    """Also where nobody has asked for the family before: the second registration is the user's."""
+    """The family of an op is loaded before a user's kernel is registered, which is then refused."""
     code = "from partita.devices.kernels.registry import kernel; kernel('StringLower')(lambda node: None)"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert f"{AlreadyExistsError.__name__}: op 'StringLower' has a kernel already" in done.stderr

@@ -1,4 +1,4 @@
-"""Port types from attrs: counts, lists, references, and what is said when an attr that decides is missing."""
+"""Port types from attrs: counts, lists, references, and errors for missing attrs."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ F, I32, S = DataType.FLOAT, DataType.INT32, DataType.STRING
     ],
 )
 def test_types(op: str, attrs: dict[str, object], inputs: tuple[DataType, ...], outputs: tuple[DataType, ...]) -> None:
-    """Ports follow from the attrs; a type attr of another kind gives invalid types, as in TensorFlow."""
+    """Attrs determine the ports; a type attr with another value gives invalid types, as in TensorFlow."""
     assert input_output_types(lookup_op(op), attrs) == (inputs, outputs)
 
 
 def test_messages_are_read_too() -> None:
-    """AttrValue messages do as well as Python values; a number that is no type gives an invalid one."""
+    """Attrs may be AttrValue messages; a number that is no DataType gives an invalid type."""
     assert input_output_types(lookup_op("Neg"), {"T": AttrValue.FromString(b"\x30\x01")}) == ((F,), (F,))
     assert input_output_types(lookup_op("Neg"), {"T": AttrValue.FromString(b"\x30\x4d")})[0] == (DataType.INVALID,)
 
 
 @pytest.mark.parametrize(("op", "attrs", "name"), [("Neg", {}, "T"), ("AddN", {"T": F}, "N"), ("IdentityN", {}, "T")])
 def test_missing_attr(op: str, attrs: dict[str, object], name: str) -> None:
-    """A missing attr that decides a type or count is NOT_FOUND."""
+    """A missing attr that determines a type or a count raises NotFoundError."""
     with pytest.raises(NotFoundError, match=f"No attr named '{name}' in NodeDef:"):
         input_output_types(lookup_op(op), attrs)
 
@@ -54,13 +54,13 @@ def test_missing_attr(op: str, attrs: dict[str, object], name: str) -> None:
     [(-1, "-1 < 0"), (1 << 40, "out of range for an int32"), (1 << 30, "> 1048576"), (F, "when 'int' expected")],
 )
 def test_bad_counts(count: object, message: str) -> None:
-    """A count must be an int that a node can have."""
+    """A count must be an int between 0 and the maximal number of ports."""
     with pytest.raises(InvalidArgumentError, match=message):
         input_output_types(lookup_op("AddN"), {"T": F, "N": count})
 
 
 def test_ranges() -> None:
-    """Each declared argument covers a stretch of ports, in order."""
+    """Each declared argument has a range of ports, in order."""
     inputs, outputs = name_ranges(lookup_op("Case"), {"Tin": (F, S), "Tout": (F,)})
     assert inputs == {"branch_index": range(1), "input": range(1, 3)}
     assert outputs == {"output": range(1)}
