@@ -1,1 +1,1 @@
-"""Partita rehearses a multi-device dataflow run: exact values and virtual time from one partitioned graph."""
+"""Partita runs a dataflow graph on simulated devices: exact values and virtual time from one partitioned graph."""

@@ -1,28 +1,28 @@
-"""Every way a request can fail, as one exception tree with the status codes of the field.
+"""The exception tree, with TensorFlow's status codes.
 
-PartitaError                      catch this one to catch them all
+PartitaError                      the base of all
 ├── RequestError                  the graph, a feed, a name or a setting is wrong: change the request
 │   ├── InvalidArgumentError      INVALID_ARGUMENT      a value that can never be right
 │   ├── NotFoundError             NOT_FOUND             a node, op, file or resource that does not exist
-│   ├── AlreadyExistsError        ALREADY_EXISTS        a name that is taken
+│   ├── AlreadyExistsError        ALREADY_EXISTS        a name that is in use
 │   ├── OutOfRangeError           OUT_OF_RANGE          an index past the end
 │   ├── FailedPreconditionError   FAILED_PRECONDITION   right request, wrong state (an uninitialised variable)
 │   ├── UnimplementedError        UNIMPLEMENTED         an op or a mode that Partita does not have
 │   ├── PermissionDeniedError     PERMISSION_DENIED
 │   └── UnauthenticatedError      UNAUTHENTICATED
-├── RunError                      the request was fine, the run was not: retry or look at the cause
-│   ├── CancelledError            CANCELLED             somebody asked for the step to stop
+├── RunError                      the request was right, the run failed: retry or look at the cause
+│   ├── CancelledError            CANCELLED             the step was cancelled
 │   ├── DeadlineExceededError     DEADLINE_EXCEEDED     virtual or wall time ran out
 │   ├── AbortedError              ABORTED               a device restarted under the step
 │   ├── UnavailableError          UNAVAILABLE           a device or task is gone
 │   ├── ResourceExhaustedError    RESOURCE_EXHAUSTED    memory, simulated or real, is full
 │   └── DataLossError             DATA_LOSS             a file is damaged
-└── InternalFault                 our mistake: please report it
+└── InternalFault                 a bug of Partita: please report it
     ├── InternalError             INTERNAL              an invariant of Partita did not hold
-    └── UnknownError              UNKNOWN               an exception nobody classified
+    └── UnknownError              UNKNOWN               an exception of another kind
 
-A message says what thing, what is wrong with it, what to do. Where it happened (node, op, function, calls, device,
-inputs, frame, step) is kept beside the message, so that programs need not parse text.
+A message says what thing is wrong, how, and what to do. The place (node, op, function, calls, device, inputs, frame,
+step) is kept in attributes, so that programs need not parse text.
 """
 
 from __future__ import annotations
@@ -31,16 +31,15 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 _CONTEXT = ("node", "op", "function", "calls", "device", "inputs", "frame", "step")
-_SHOWN = 60  # letters of a value that somebody gave
+_SHOWN = 60  # letters of a caller's value
 
 
 class PartitaError(Exception):
-    """Base of all errors of this package: a status code, a message, and the place it happened.
+    """Base of all errors of this package: a status code, a message, and the place where it happened.
 
-    `node`, `op`, `device`, `inputs`, `frame` and `step` are None where they do not apply or are not known yet;
-    `inputs` are names of the tensors that the node was given, or of the fed one that was refused. A node in the body of
-    a function has the name that it has there: `function` is that function, and `calls` are the nodes that called,
-    outermost first.
+    `node`, `op`, `device`, `inputs`, `frame` and `step` are None if they do not apply or are not known yet; `inputs`
+    are names of the input tensors of the node, or of the fed tensor that was refused. For a node in the body of a
+    function, `function` is that function and `calls` are the nodes that called it, outermost first.
     """
 
     code: ClassVar[str] = "UNKNOWN"
@@ -69,9 +68,9 @@ class PartitaError(Exception):
         self._is_leaving = False
 
     def inside(self, function: str) -> Self:
-        """Notes that the error leaves the body of a function: the next node it is `located` at is the one that called.
+        """Marks that the error leaves the body of a function, so the next call of `located` names the calling node.
 
-        Returns this very error.
+        Returns this error.
         """
         self.function = function if self.function is None else self.function
         self._is_leaving = True
@@ -87,7 +86,7 @@ class PartitaError(Exception):
         frame: str | None = None,
         step: int | None = None,
     ) -> Self:
-        """Fills in the parts of the place still unknown and returns this very error, for `raise e.located(...)`."""
+        """Fills in the unknown parts of the place and returns this error, for `raise e.located(...)`."""
         if self._is_leaving:
             if node is not None:
                 self._is_leaving = False
@@ -117,11 +116,11 @@ class RequestError(PartitaError):
 
 
 class RunError(PartitaError):
-    """The request was fine, the run was not."""
+    """The request was right, the run failed."""
 
 
 class InternalFault(PartitaError):
-    """A mistake of Partita itself."""
+    """A bug of Partita."""
 
 
 class InvalidArgumentError(RequestError):
@@ -137,7 +136,7 @@ class NotFoundError(RequestError):
 
 
 class AlreadyExistsError(RequestError):
-    """A name that is taken."""
+    """A name that is in use."""
 
     code = "ALREADY_EXISTS"
 
@@ -173,7 +172,7 @@ class UnauthenticatedError(RequestError):
 
 
 class CancelledError(RunError):
-    """Somebody asked for the step to stop."""
+    """The step was cancelled."""
 
     code = "CANCELLED"
 
@@ -215,25 +214,25 @@ class InternalError(InternalFault):
 
 
 class UnknownError(InternalFault):
-    """An exception nobody classified."""
+    """An exception of another kind, such as one that a kernel raised."""
 
     code = "UNKNOWN"
 
 
 def of_kernel(op: str, error: Exception) -> PartitaError:
-    """The error of a kernel as one of this module; what is none becomes its cause."""
+    """The error of a kernel as a PartitaError; an exception of another kind becomes its cause."""
     if isinstance(error, PartitaError):
         return error
-    made: PartitaError
+    wrapped: PartitaError
     if isinstance(error, MemoryError):
-        made = ResourceExhaustedError(f"OOM when allocating tensor: {error}")
+        wrapped = ResourceExhaustedError(f"OOM when allocating tensor: {error}")
     else:
-        made = UnknownError(f"the kernel of op {op!r} raised {type(error).__name__}: {error}")
-    made.__cause__ = error
-    return made
+        wrapped = UnknownError(f"the kernel of op {op!r} raised {type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return wrapped
 
 
 def shown(value: object) -> str:
-    """What a caller gave, as an error text shows it: its repr, cut where that is long."""
+    """A caller's value for an error text: its repr, cut to 60 letters."""
     text = repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -1,4 +1,4 @@
-"""Packages whose public names load their modules when they are first used.
+"""Packages that import the module of a public name when the name is first used.
 
     if TYPE_CHECKING:                       # what type checkers read
         from .cutting import cut
@@ -7,8 +7,8 @@
 
     load_lazily(__name__, {"cutting": ["cut"]})     # what runs: `package.cut` imports package/cutting.py
 
-A public name wins over a module of the same name: `partita.graph.gradients` is the function, whether somebody has
-imported the package `partita.graph.gradients` before or not.
+A public name hides a module of the same name: `partita.graph.gradients` is the function, also after the package
+`partita.graph.gradients` has been imported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from types import ModuleType
 
 
 class LazyPackage(ModuleType):
-    """A package that knows the module of each public name and imports it when the name is asked for."""
+    """A package that imports the module of a public name at the first access."""
 
     module_by_name: dict[str, str]
 
@@ -33,7 +33,7 @@ class LazyPackage(ModuleType):
         return value
 
     def __setattr__(self, name: str, value: object) -> None:
-        # The import system binds every module it loads to its package; that must not hide a public name.
+        # The import system sets every module it loads as an attribute of its package; that must not hide a public name.
         if not (isinstance(value, ModuleType) and name in self.module_by_name):
             super().__setattr__(name, value)
 
@@ -42,11 +42,11 @@ class LazyPackage(ModuleType):
 
 
 def load_lazily(package: str, names: Mapping[str, Sequence[str]]) -> None:
-    """Makes a package import its public names on first use; `names` lists them by the module (below it) that has them.
+    """Makes a package import its public names on first use; `names` maps modules of the package to their names.
 
     The package's `__init__` calls this with its own `__name__`, imports the same names under TYPE_CHECKING, and lists
     them in `__all__`.
     """
     module = sys.modules[package]
-    module.__dict__["module_by_name"] = {name: home for home, some in names.items() for name in some}
+    module.__dict__["module_by_name"] = {name: module_name for module_name, listed in names.items() for name in listed}
     module.__class__ = LazyPackage

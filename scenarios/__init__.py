@@ -1,4 +1,4 @@
-"""Why a run is made: workloads to simulate, reports on what came out, stories to learn from, the command line."""
+"""The top floor: workloads to simulate, reports, stories (example scripts), and the command line."""
 
 from __future__ import annotations
 

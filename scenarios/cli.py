@@ -1,7 +1,6 @@
-"""The command line: flags, help, and how a process of `partita` ends.
+"""The command line: flags, help, and exit codes.
 
-Flows in: arguments. Flows out: an exit code and, when something went wrong, one line on stderr. Always holds: only
-click is imported here, and a command imports its own module when it runs, so that `--help` answers at once.
+Only click is imported here. A command imports its own module when it runs, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import click
 INTERRUPTED = 130
 _DEBUG = "PARTITA_DEBUG"
 _FILE = click.Path(path_type=Path)
-_OUTPUT = click.Path(path_type=Path, readable=False)  # what is written need not be readable
+_OUTPUT = click.Path(path_type=Path, readable=False)  # a file to write need not be readable
 Command = TypeVar("Command", bound=Callable[..., None])
 
 _EPILOG = f"""\b
@@ -31,12 +30,12 @@ Set {_DEBUG}=1 to see the traceback of an error."""
 
 
 class _Group(click.Group):
-    """The commands; one that does not exist is answered with the one that was meant."""
+    """The commands; for an unknown one the error suggests the nearest."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments begin with."""
+        """The command named by the first argument."""
         if args and args[0] not in self.commands and not args[0].startswith("-"):
             from difflib import get_close_matches
 
@@ -53,8 +52,8 @@ class _Group(click.Group):
 def cli() -> None:
     """Rehearse a multi-device dataflow run.
 
-    Partita takes a dataflow graph (a TensorFlow GraphDef), cuts it for a set of simulated devices, runs every cut,
-    and says how long the step would have taken on real hardware.
+    Partita takes a dataflow graph (a TensorFlow GraphDef), cuts it into a graph per simulated device, runs them, and
+    says how long the step would have taken on real hardware.
     """
 
 
@@ -63,7 +62,7 @@ _tags_option = click.option(
     default="serve",
     show_default=True,
     metavar="LIST",
-    help="Tags of the graph of a SavedModel, with commas between.",
+    help="Tags of the graph of a SavedModel, separated by commas.",
 )
 
 
@@ -71,7 +70,7 @@ _trace_option = click.option(
     "--trace",
     type=_OUTPUT,
     metavar="FILE",
-    help="Write the simulated step: .json a Chrome trace, .csv a row an event, .pb RunMetadata.",
+    help="Write the simulated step: .json a Chrome trace, .csv a row per event, .pb RunMetadata.",
 )
 _json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object, errors too; docs/cli.md lists the keys."
@@ -79,7 +78,7 @@ _json_option = click.option(
 
 
 def _placement_options(command: Command) -> Command:
-    """The flags that say what is asked of a graph, and where it runs."""
+    """The flags that all commands on a request share."""
     for option in reversed(
         [
             click.argument("graph", type=_FILE),
@@ -96,23 +95,21 @@ def _placement_options(command: Command) -> Command:
             click.option(
                 "--devices",
                 metavar="LIST",
-                help='Devices of one machine: "cpu:2,gpu:4".  [default: what GRAPH asks for]',
+                help='Devices of one machine: "cpu:2,gpu:4".  [default: those that GRAPH requests]',
             ),
             click.option("--cluster", type=_FILE, metavar="FILE.toml", help="Devices and links from a file."),
             click.option(
                 "--soft-placement",
                 is_flag=True,
-                help="Use another device of the task where the one that a node asks for does not exist.",
+                help="If the device that a node requests does not exist, use another one of its task.",
             ),
             click.option(
                 "--signature",
                 metavar="NAME",
-                help="What to ask of a SavedModel; feeds and fetches go by its names.  [default: serving_default]",
+                help="Signature of a SavedModel; feeds and fetches use its names.  [default: serving_default]",
             ),
             _tags_option,
-            click.option(
-                "--inline", is_flag=True, help="Put the bodies of functions in the place of their calls first."
-            ),
+            click.option("--inline", is_flag=True, help="Inline calls of functions first."),
         ]
     ):
         command = option(command)
@@ -122,10 +119,17 @@ def _placement_options(command: Command) -> Command:
 @cli.command()
 @_placement_options
 @click.option(
-    "--steps", type=click.IntRange(min=1), default=1, show_default=True, help="Run so many steps; state is kept."
+    "--steps",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Number of steps; variables keep their values between them.",
 )
 @click.option(
-    "--out", type=_OUTPUT, metavar="OUT.npz", help="Write what the last step fetched; keys are the names asked for."
+    "--out",
+    type=_OUTPUT,
+    metavar="OUT.npz",
+    help="Write the values of the last step; keys are the names of the fetches.",
 )
 @_trace_option
 @_json_option
@@ -135,11 +139,11 @@ def run(
     """Run GRAPH and simulate its step time.
 
     GRAPH is a GraphDef file, binary, or text if it ends in .pbtxt, or the folder of a SavedModel, whose variables are
-    restored first. Prints the fetched values, the simulated time of a
-    step and what each device did in it. Nodes run where they ask to; the others are placed.
+    restored first. Prints the fetched values, the simulated time of a step, and the load of each device. Nodes run on
+    the device that they request; nodes without a request are placed.
 
-    Without --fetch and --target all of the graph runs, and whatever nothing else reads is fetched. String tensors are
-    fed as arrays of bytes or text (numpy's S and U, not objects), bfloat16 as numpy stores it.
+    Without --fetch and --target the whole graph runs, and outputs that no other node reads are fetched. String tensors
+    are fed as arrays of bytes or text (numpy's S and U, not objects), bfloat16 as numpy stores it.
 
     \b
     Examples:
@@ -162,8 +166,8 @@ def run(
 def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags differ in type
     """Cut GRAPH and write the graph of each device.
 
-    One GraphDef per device that has a part in the request, named after the device: cpu0.pb, gpu3.pb, and with the
-    task in front where it is not the local one, worker_r0_t1_gpu2.pb. Feeds need a name only: --feed x.
+    One GraphDef per device that takes part in the request, named after the device: cpu0.pb, gpu3.pb, or, outside the
+    local task, worker_r0_t1_gpu2.pb. Feeds need only a name: --feed x.
 
     \b
     Example:
@@ -182,18 +186,18 @@ def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags dif
     "shapes",
     multiple=True,
     metavar="NAME=2,3",
-    help="Feed a tensor of that shape, whatever its values; NAME= for a scalar.",
+    help="Feed a tensor of that shape, without values; NAME= for a scalar.",
 )
 @_json_option
 @_trace_option
 def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: flags differ in type
     """Say how long a step of GRAPH takes, without running it.
 
-    Works from shapes and the models of devices and links alone, so it needs no kernels, and no values unless a shape
-    depends on them. Prints the makespan, how busy each device is, its peak memory, and a timeline. Functions that are
-    called rather than inlined, loops and collectives cannot be timed yet, and are an error that names them.
+    Uses only shapes and the models of devices and links, so it needs no kernels, and values only if a shape depends on
+    them. Prints the makespan, how busy each device is, its peak memory, and a timeline. Functions that are not inlined,
+    loops and collectives cannot be timed yet: they are an error.
 
-    A feed has the shape of its file, of --shape, or of its placeholder.
+    The shape of a feed is that of its file, of --shape, or of its placeholder.
 
     \b
     Examples:
@@ -213,15 +217,15 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: f
     type=click.Choice(["raw", "lowered", "placed", "pruned", "partitioned", "plan"]),
     default="partitioned",
     show_default=True,
-    help="How far the graph has come on its way to the devices.",
+    help="The stage of the pipeline to print.",
 )
-@click.option("--device", metavar="NAME", help='Show what is on one device, "gpu:1" or its full name.')
-@click.option("--node", "pattern", metavar="PATTERN", help='Show the nodes whose names fit, "layer1/*".')
+@click.option("--device", metavar="NAME", help='Show one device only, "gpu:1" or its full name.')
+@click.option("--node", "pattern", metavar="PATTERN", help='Show only nodes whose name matches, "layer1/*".')
 @_json_option
 def show(
     stage: str, device: str | None, pattern: str | None, as_json: bool, **flags: Any
 ) -> None:  # Any: flags differ in type
-    """Print GRAPH as text, at one stage of its way to the devices.
+    """Print GRAPH as text, at one stage of the pipeline.
 
     A line per node, inputs first: name, output types, op, inputs, attrs, device. The stages are the graph as its file
     has it (raw), with loops and conditionals made of plain nodes (lowered), with a device for every node (placed),
@@ -247,8 +251,8 @@ def inspect(graph: Path, tags: str, as_json: bool) -> None:
 
     GRAPH is a GraphDef file or the folder of a SavedModel, whose signatures are listed too.
 
-    Counts its ops and the devices they ask for, lists the placeholders it wants fed and what it would fetch, and
-    names the ops that Partita has no kernel or no shape function for.
+    Counts its ops and requested devices, lists its placeholders and its default fetches, and names the ops for which
+    Partita has no kernel or no shape function.
     """
     from .commands.inspect import inspect as execute
 
@@ -259,9 +263,9 @@ def inspect(graph: Path, tags: str, as_json: bool) -> None:
 @click.argument("name", required=False)
 @_json_option
 def scenario(name: str | None, as_json: bool) -> None:
-    """Tell a shipped story: a graph built, run and simulated.
+    """Run a story: a shipped example that builds, runs and simulates a graph.
 
-    Without NAME, lists the stories. Each is a short script in the folder scenarios/stories/ to learn from and to copy.
+    Without NAME, lists the stories. Each is a short script in the folder scenarios/stories/.
     """
     from .commands.scenario import scenario as execute
 
@@ -272,9 +276,9 @@ def scenario(name: str | None, as_json: bool) -> None:
 @click.argument("name", required=False)
 @_json_option
 def devices(name: str | None, as_json: bool) -> None:
-    """List the models of devices and links, and where their numbers come from.
+    """List the models of devices and links, with the sources of their numbers.
 
-    These are the names that a cluster file may use. With NAME, only that one.
+    A cluster file may use these names. With NAME, lists only that model.
     """
     from .commands.devices import devices as execute
 
@@ -285,10 +289,10 @@ def devices(name: str | None, as_json: bool) -> None:
 @click.argument("name", required=False)
 @_json_option
 def ops(name: str | None, as_json: bool) -> None:
-    """Say what is known of the op NAME, or list the families of ops.
+    """Describe the op NAME, or list the families of ops.
 
-    Prints inputs, outputs and attrs, the facts that passes ask for, where its shape function, kernel, gradient and
-    cost come from, and on which types of devices TensorFlow has a kernel for it.
+    Prints inputs, outputs and attrs, the facts that passes ask for, the modules of its shape function, kernel, gradient
+    and cost, and the types of devices that have a kernel for it in TensorFlow.
 
     \b
     Example:
@@ -303,7 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and ends the process; `arguments` are those of the process unless given."""
     code = _exit_code(arguments)
     if code == INTERRUPTED and arguments is None:
-        # Python would kill itself with the signal instead, if it found an extension module while that was initialised.
+        # sys.exit would let Python kill itself with SIGINT, if Ctrl-C came while an extension module was initialised.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -313,7 +317,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _exit_code(arguments: Sequence[str] | None) -> int:
     as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
     try:
-        # Not standalone, because click would explain wrong usage in three lines.
+        # Not standalone: click would print three lines for wrong usage, and we promise one.
         return cli.main(arguments, prog_name="partita", standalone_mode=False) or 0
     except click.ClickException as error:
         _report(error.format_message(), error.exit_code, "INVALID_ARGUMENT", as_json)
@@ -322,15 +326,15 @@ def _exit_code(arguments: Sequence[str] | None) -> int:
         _report("interrupted", INTERRUPTED, "CANCELLED", as_json)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read stdout has had enough, as `head` does; Python's own flush at exit must not complain either.
+        # The reader of stdout has closed it, as `head` does; redirect it, or Python's flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:  # noqa: BLE001 - the last resort: a traceback is for those who ask for it
+    except Exception as error:  # noqa: BLE001 - every error becomes one line; a traceback is shown on request
         return _explain(error, as_json)
 
 
 def _explain(error: Exception, as_json: bool) -> int:
-    """Prints what a command raised; its exit code."""
+    """Prints the error of a command; returns its exit code."""
     from .commands.failure import exit_code, one_line, status
 
     if os.environ.get(_DEBUG):
@@ -342,7 +346,7 @@ def _explain(error: Exception, as_json: bool) -> int:
 
 
 def _report(text: str, code: int, status: str, as_json: bool) -> None:
-    """One line on stderr; with --json the same as an object on stdout, where a program looks for it."""
+    """Prints one line on stderr, and with --json also an object on stdout, for programs."""
     message = " ".join(text.split())
     click.echo(f"partita: error: {message}", err=True)
     if as_json:

@@ -1,8 +1,4 @@
-"""`partita devices`: the models of devices and links that a cluster may be made of.
-
-Flows in: the catalog. Flows out: its numbers and where each comes from, as tables or as one JSON object. Always holds:
-the numbers are those that a simulation divides by, with the efficiencies beside the peaks that they apply to.
-"""
+"""`partita devices`: the catalog of models of devices and links, with the source of every number."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ from .screen import Screen
 
 
 def devices(name: str | None, as_json: bool) -> None:
-    """Prints the whole catalog, or one model of it; ConfigurationError for a name that it does not have."""
+    """Prints the whole catalog, or one model of it; ConfigurationError for an unknown name."""
     screen = Screen()
     known = [*device_names(), *link_names()]
     if name is not None and name not in known:
@@ -85,8 +81,8 @@ def _print_links(links: list[LinkSpec], screen: Screen) -> None:
 
 
 def _by_source(values: dict[str, Sourced]) -> dict[str, list[str]]:
-    """Keys by where they come from, so that a datasheet is named once."""
-    found: dict[str, list[str]] = {}
+    """Keys by source, so that each datasheet is printed once."""
+    keys_by_source: dict[str, list[str]] = {}
     for key, sourced in values.items():
-        found.setdefault(f"{sourced.source} ({sourced.date})", []).append(key)
-    return found
+        keys_by_source.setdefault(f"{sourced.source} ({sourced.date})", []).append(key)
+    return keys_by_source

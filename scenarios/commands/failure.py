@@ -1,8 +1,7 @@
-"""Which error ends the process with which exit code.
+"""Exit codes and one-line texts of errors.
 
-Flows in: any exception of a command. Flows out: an exit code and one line of text. Always holds: what a flag or a
-file can cause before the run starts is a `ConfigurationError`; an op that Partita does not have is an
-`UnimplementedError`.
+A wrong flag, file or name that is found before the run is a `ConfigurationError`; an op that Partita does not have is
+an `UnimplementedError`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class ConfigurationError(RequestError):
 
 @contextmanager
 def configuring(subject: str = "") -> Iterator[None]:
-    """Makes errors of the body ConfigurationErrors that begin with `subject`, but for unsupported ops."""
+    """Turns errors of the body into ConfigurationErrors that begin with `subject`, except for unsupported ops."""
     prefix = f"{subject}: " if subject else ""
     try:
         yield
@@ -41,9 +40,9 @@ def configuring(subject: str = "") -> Iterator[None]:
 
 
 def _lacks_op(error: PartitaError) -> bool:
-    """Whether the registry does not know the op, or the placer found no device with a kernel for it.
+    """Whether an op is not registered, or no device type has a kernel for it.
 
-    The placer has TensorFlow's code for that, which says no more than that something is invalid.
+    The placer reports the second case as TensorFlow does, as INVALID_ARGUMENT, so the text decides.
     """
     return (isinstance(error, NotFoundError) and error.op is not None) or error.message.startswith(_NO_KERNEL)
 
@@ -56,13 +55,13 @@ def exit_code(error: BaseException) -> int:
 
 
 def status(error: BaseException) -> str:
-    """The status code of the error, as programs know it: "NOT_FOUND", "INVALID_ARGUMENT"."""
+    """The status code of the error: "NOT_FOUND", "INVALID_ARGUMENT"."""
     if isinstance(error, ConfigurationError) and isinstance(error.__cause__, PartitaError):
         return error.__cause__.code
     return error.code if isinstance(error, PartitaError) else PartitaError.code
 
 
 def one_line(error: BaseException) -> str:
-    """What went wrong, on one line, whatever the message looks like."""
+    """The message of an error on one line."""
     text = str(error) if isinstance(error, PartitaError) else f"{type(error).__name__}: {error}"
     return " ".join(text.split())

@@ -1,9 +1,7 @@
-"""Tensors in files: feeds from .npy and .npz, fetched values to .npz; and feeds of which only the shape is given.
+"""Tensors in files: feeds from .npy and .npz, fetched values to .npz; and feeds given by shape.
 
-Flows in: `NAME=FILE.npy` and `NAME=2,3` texts, the path of an .npz whose keys are tensor names, and the graph they are
-for. Flows out: an array per fed tensor, of exactly the element type that the tensor has, or a shape, or None. Always
-holds: nothing is converted in silence, and nothing is unpickled. Bytes and texts (numpy's S and U) become string
-tensors; files keep bfloat16 and its kin as raw bits.
+A value must have the element type of its tensor: nothing is converted, and nothing is unpickled. Bytes and texts
+(numpy's S and U) become string tensors. bfloat16 and similar types are stored as raw bytes of the same size.
 """
 
 from __future__ import annotations
@@ -23,18 +21,18 @@ from ...graph.suggestions import meant
 from ...graph.tensor import MOST_ELEMENTS
 from .failure import ConfigurationError
 
-_REGISTERED = 2  # what numpy says of element types that others taught it, and which it cannot name in files
+_REGISTERED = 2  # dtype.isbuiltin of types that other packages add to numpy, which files cannot name
 _NO_OBJECTS = (
-    "{} is an array of Python objects, which only unpickling could read, and a pickle may run anything; "
+    "{} is an array of Python objects, which only unpickling could read, and a pickle may run any code; "
     "save text as array.astype('U'), bytes as array.astype('S')"
 )
 
 Feed = Array | tuple[int, ...] | None
-"""a value, or the shape of one, or nothing but a name"""
+"""a value, the shape of one, or None for only a name"""
 
 
 def split_assignment(text: str) -> tuple[str, Path | None]:
-    """Name and file of `NAME=FILE`, None where there is only a name; ConfigurationError when either is empty."""
+    """Name and file of `NAME=FILE`, or name and None of `NAME`; ConfigurationError when either is empty."""
     name, equals, file = text.partition("=")
     if not name or (equals and not file):
         raise ConfigurationError(f"--feed {text!r} is not NAME=FILE.npy; write for example --feed x=x.npy")
@@ -44,41 +42,41 @@ def split_assignment(text: str) -> tuple[str, Path | None]:
 def split_shape(text: str) -> tuple[str, tuple[int, ...]]:
     """Name and sizes of `NAME=2,3`, no sizes for a scalar; ConfigurationError for anything else."""
     name, equals, sizes = text.partition("=")
-    found = [size.strip() for size in sizes.split(",")] if sizes.strip() else []
-    if not name or not equals or not all(size.isascii() and size.isdecimal() for size in found):
+    texts = [size.strip() for size in sizes.split(",")] if sizes.strip() else []
+    if not name or not equals or not all(size.isascii() and size.isdecimal() for size in texts):
         raise ConfigurationError(
             f"--shape {text!r} is not NAME=SIZES; write whole numbers with commas between, such as "
             f"--shape {name or 'x'}=2,3, and --shape {name or 'x'}= for a scalar"
         )
-    shape = tuple(map(int, found))
+    shape = tuple(map(int, texts))
     if prod(shape) > MOST_ELEMENTS:
         raise ConfigurationError(f"--shape {text!r}: such a tensor has more elements than can be counted")
     return name, shape
 
 
 def shape_of(feed: Array | tuple[int, ...]) -> tuple[int, ...]:
-    """The shape that a feed has, or is."""
+    """The shape of a feed that is a value or a shape."""
     return feed if isinstance(feed, tuple) else feed.shape
 
 
 def with_shapes(feeds: Mapping[str, Feed], shapes: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, Feed]:
-    """`feeds`, and what has a shape fed too; ConfigurationError for a tensor that gets two different shapes."""
-    found = dict(feeds)
+    """`feeds` and the tensors of `shapes`; ConfigurationError for a tensor with two different shapes."""
+    feeds_and_shapes = dict(feeds)
     for name, shape in shapes:
         tensor = parse_tensor_name(name)
-        known = next((other for other in found if parse_tensor_name(other) == tensor), name)
-        feed = found.get(known)
+        known = next((other for other in feeds_and_shapes if parse_tensor_name(other) == tensor), name)
+        feed = feeds_and_shapes.get(known)
         if feed is None:
-            found[known] = shape
+            feeds_and_shapes[known] = shape
         elif (has := shape_of(feed)) != shape:
             where = "in another --shape" if isinstance(feed, tuple) else "in its file"
             both = f"{shape_text(shape)} here and {shape_text(has)} {where}"
             raise ConfigurationError(f"--shape: tensor {name!r} has shape {both}; give one of them")
-    return found
+    return feeds_and_shapes
 
 
 def read_feeds(assignments: Sequence[tuple[str, Path | None]], archive: Path | None) -> dict[str, Array | None]:
-    """The fed tensors by name, those of the archive first; None for one that is named without a file.
+    """The fed tensors by name, those of the archive first; None for a name without a file.
 
     Raises ConfigurationError for a file that cannot be read and for a tensor that is fed twice.
     """
@@ -97,19 +95,19 @@ def _read_archive(path: Path) -> dict[str, Array]:
     if not isinstance(archive, np.lib.npyio.NpzFile):
         raise ConfigurationError(f"--feeds: {str(path)!r} is one array; give an .npz, or use --feed NAME={path}")
     with archive:
-        found = {}
+        tensors = {}
         for key in archive.files:
             where = f"--feeds: {str(path)!r}: {key!r}"
-            found[key] = _as_tensor(_member(archive, key, where), where)
-        return found
+            tensors[key] = _as_tensor(_member(archive, key, where), where)
+        return tensors
 
 
 def _member(archive: np.lib.npyio.NpzFile, key: str, where: str) -> Array:
     try:
-        found: Array = archive[key]
+        array: Array = archive[key]
     except (ValueError, BadZipFile, OSError) as error:
         raise ConfigurationError(_NO_OBJECTS.format(where) if _is_pickled(error) else f"{where}: {error}") from error
-    return found
+    return array
 
 
 def _load(path: Path, where: str) -> Array:
@@ -133,7 +131,9 @@ def _open(path: Path, where: str) -> Array | np.lib.npyio.NpzFile:
     except (ValueError, EOFError, BadZipFile) as error:
         if _is_pickled(error):
             raise ConfigurationError(_NO_OBJECTS.format(f"{where}: {str(path)!r}")) from error
-        raise ConfigurationError(f"{where}: {str(path)!r} is no .npy or .npz file of plain arrays ({error})") from error
+        raise ConfigurationError(
+            f"{where}: {str(path)!r} is not an .npy or .npz file of plain arrays ({error})"
+        ) from error
     return loaded
 
 
@@ -154,13 +154,13 @@ def _as_tensor(array: Array, where: str) -> Array:
 
 
 def _objects(like: Array, items: Sequence[bytes]) -> Array:
-    found = np.empty(len(items), object)
-    found[:] = items
-    return found.reshape(like.shape)
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array.reshape(like.shape)
 
 
 def checked_feeds(feeds: Mapping[str, Feed], graph: Graph) -> dict[str, Feed]:
-    """`feeds`, raw bits viewed as what the graph wants; ConfigurationError for a wrong name, type or shape."""
+    """`feeds`, raw bytes viewed as the type of their tensor; ConfigurationError for a wrong name, type or shape."""
     return {name: _checked(name, value, graph) for name, value in feeds.items()}
 
 
@@ -186,16 +186,16 @@ def _checked(name: str, value: Feed, graph: Graph) -> Feed:
     return value
 
 
-def _of_type(name: str, value: Array, wanted: DataType) -> Array:
-    numpy_type = numpy_dtype(wanted)
+def _of_type(name: str, value: Array, expected: DataType) -> Array:
+    numpy_type = numpy_dtype(expected)
     if value.dtype == numpy_type:
         return value
     # numpy writes element types that it does not know, bfloat16 among them, as raw bytes.
     if value.dtype.kind == "V" and value.dtype.itemsize == numpy_type.itemsize:
         return value.view(numpy_type)
-    held = "string" if value.dtype == object else value.dtype.name
+    actual = "string" if value.dtype == object else value.dtype.name
     raise ConfigurationError(
-        f"feed {name!r} holds {held}, the graph wants {dtype_name(wanted)}; save it with that type"
+        f"feed {name!r} holds {actual}, the graph wants {dtype_name(expected)}; save it with that type"
     )
 
 
@@ -214,10 +214,10 @@ def write_values(path: Path, values: Mapping[str, Array]) -> None:
 
     Raises ConfigurationError when the file cannot be written or a string ends in a zero byte, which numpy would lose.
     """
-    stored = {name: _storable(name, value) for name, value in values.items()}  # all of it, before a file is opened
+    stored = {name: _storable(name, value) for name, value in values.items()}  # all values, before the file is opened
     try:
         with path.open("wb") as file, ZipFile(_Stream(file), "w") as archive:
-            # Not np.savez, whose own arguments ("file") no tensor could be called by.
+            # Not np.savez: a tensor called "file" would clash with its argument.
             for name, value in stored.items():
                 with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, value, allow_pickle=False)
@@ -226,17 +226,17 @@ def write_values(path: Path, values: Mapping[str, Array]) -> None:
 
 
 class _Stream:
-    """A file that zipfile writes from front to back, so that it may be a pipe or a device."""
+    """A file without seek, so that zipfile writes it from front to back and it may be a pipe."""
 
     def __init__(self, file: BufferedWriter) -> None:
         self._file = file
 
     def write(self, data: bytes, /) -> int:
-        """Writes all of it."""
+        """Writes bytes; returns how many."""
         return self._file.write(data)
 
     def flush(self) -> None:
-        """Hands over what is held back."""
+        """Writes the buffered bytes."""
         self._file.flush()
 
     def close(self) -> None:
@@ -250,7 +250,7 @@ def _storable(name: str, value: Array) -> Array:
     if value.dtype != object:
         return value
     if any(not isinstance(item, bytes) for item in value.reshape(-1)):
-        raise ConfigurationError(f"--out: {name!r} is no tensor of numbers or strings and cannot be written")
+        raise ConfigurationError(f"--out: {name!r} is not a tensor of numbers or strings and cannot be written")
     if any(item.endswith(b"\0") for item in value.reshape(-1)):
         raise ConfigurationError(f"--out: a string of {name!r} ends in a zero byte, which an .npz cannot keep")
     return value.astype(np.bytes_)

@@ -1,8 +1,7 @@
-"""`partita inspect`: what is in a graph, without running or placing it.
+"""`partita inspect`: the contents of a graph, without running or placing it.
 
-Flows in: a graph file or a SavedModel. Flows out: counts of ops and devices, the feeds it wants, what it would fetch,
-the signatures of a SavedModel, and the ops that lack a kernel or a shape function, in the functions that may be called
-too; as tables or as one JSON object.
+Counts of ops and devices, placeholders, default fetches, the signatures of a SavedModel, and ops without a kernel or a
+shape function, also in functions that may be called.
 """
 
 from __future__ import annotations
@@ -63,9 +62,10 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What `inspect --json` prints. `devices` counts nodes by requested device, "" for none; ops map to node counts.
+    """The object that `inspect --json` prints. `devices` and the `ops...` map names to numbers of nodes.
 
-    Nodes of functions are among those that lack something, once a function, not among `nodes` and `ops`.
+    The device of nodes without a request is "". The nodes of a function are counted once, and only in the lists of
+    nodes without kernel or shape function.
     """
 
     nodes: int
@@ -89,18 +89,18 @@ def inspect(path: Path, tags: str, as_json: bool) -> None:
     file, saved = read_saved_model(path, tags, screen) if path.is_dir() else (read_graph(path, screen), None)
     graph = import_graph(file, screen)
     with screen.working("looking at the nodes"), configuring(f"graph {str(path)!r}"):
-        found = findings(graph, saved.signatures if saved is not None else {})
+        report = findings(graph, saved.signatures if saved is not None else {})
     if as_json:
-        screen.json(asdict(found))
+        screen.json(asdict(report))
     else:
-        _print(found, screen)
+        _print(report, screen)
 
 
 def findings(graph: Graph, signatures: Mapping[str, Signature]) -> Findings:
-    """Everything there is to say about a graph and the signatures that come with it; most frequent first.
+    """The findings on a graph and the signatures of its SavedModel; most frequent first.
 
-    What it lacks is told of the lowered graph, which is what runs, and of the functions it may call. Raises what
-    lowering raises.
+    Missing kernels and shape functions are those of the lowered graph, which is the one that runs, and of the functions
+    that it may call. Raises whatever lowering raises.
     """
     run = list(graphs_that_run(lower_functional(graph)))
     missing = [node for name, part in run for node in missing_kernels(name, part)]
@@ -132,7 +132,7 @@ def findings(graph: Graph, signatures: Mapping[str, Signature]) -> Findings:
 
 
 def _ops_without_shape_function(graph: Graph) -> Iterator[str]:
-    """The op of each node whose outputs get no shape: of calls the shapes are those of the function."""
+    """The op of each node whose outputs get no shape. Calls get the shapes of their function's results."""
     for _, kind in live_nodes(graph):
         if kind.output_types and shapes.lookup(kind.op) is None and not calls_functions(kind, graph.functions):
             yield kind.op
@@ -160,39 +160,39 @@ def _type_and_shape(spec: TensorSpec) -> tuple[str, list[int | None] | None]:
     return dtype_name(spec.dtype), None if spec.shape is None else list(spec.shape)
 
 
-def _print(found: Findings, screen: Screen) -> None:
-    library = f", {found.functions} functions" if found.functions else ""
-    screen.line(f"{found.nodes:,} nodes, {found.edges:,} edges{library}, producer {found.producer}")
+def _print(report: Findings, screen: Screen) -> None:
+    library = f", {report.functions} functions" if report.functions else ""
+    screen.line(f"{report.nodes:,} nodes, {report.edges:,} edges{library}, producer {report.producer}")
     screen.line()
-    _counts(screen, "op", found.ops)
-    short = _short_names(found.devices)
-    _counts(screen, "requested device", {short(name) or "(none)": n for name, n in found.devices.items()})
-    if found.feeds:
-        rows = [[f.name, f.dtype, shape_text(f.shape), "has a default" if f.has_default else ""] for f in found.feeds]
+    _counts(screen, "op", report.ops)
+    short = _short_names(report.devices)
+    _counts(screen, "requested device", {short(name) or "(none)": n for name, n in report.devices.items()})
+    if report.feeds:
+        rows = [[f.name, f.dtype, shape_text(f.shape), "has a default" if f.has_default else ""] for f in report.feeds]
         screen.table(["feeds", "type", "shape", ""], rows, left=4)
         screen.line()
-    for call in found.signatures:
+    for call in report.signatures:
         rows = [
             [x.name, "in", x.dtype, shape_text(x.shape), "has a default" if x.has_default else ""] for x in call.inputs
         ]
         rows += [[y.name, "out", y.dtype, shape_text(y.shape), ""] for y in call.outputs]
         screen.table([f"signature {call.name}", "", "type", "shape", ""], rows, left=5)
         screen.line()
-    for heading, names in (("ends, fetched by default", found.fetches), ("ends, run by default", found.targets)):
+    for heading, names in (("ends, fetched by default", report.fetches), ("ends, run by default", report.targets)):
         if names:
             screen.line(f"{heading}: {_listed(names)}")
-    for heading, ops in (("kernel", found.ops_without_kernel), ("shape function", found.ops_without_shape_function)):
+    for heading, ops in (("kernel", report.ops_without_kernel), ("shape function", report.ops_without_shape_function)):
         screen.line(f"ops without {heading}: {_listed([f'{op} ({n})' for op, n in ops.items()]) or 'none'}")
-    if found.nodes_without_kernel:
+    if report.nodes_without_kernel:
         screen.line()
-        rows = [[node.node, node.op, node.function or "-"] for node in found.nodes_without_kernel[:_LISTED]]
-        if len(found.nodes_without_kernel) > _LISTED:
-            rows.append([f"... and {len(found.nodes_without_kernel) - _LISTED} more", "", ""])
+        rows = [[node.node, node.op, node.function or "-"] for node in report.nodes_without_kernel[:_LISTED]]
+        if len(report.nodes_without_kernel) > _LISTED:
+            rows.append([f"... and {len(report.nodes_without_kernel) - _LISTED} more", "", ""])
         screen.table(["nodes without kernel", "op", "in function"], rows, left=3)
 
 
 def _short_names(devices: Iterable[str]) -> Callable[[str], str]:
-    """What shortens the names that name one device each; a part of a name stays as it is written."""
+    """A function that shortens full device names; partial names stay as they are."""
     return ShortNames(name for name in devices if (parsed := find_full_name(name)) and parsed.is_full).shorten
 
 

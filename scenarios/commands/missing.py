@@ -1,8 +1,4 @@
-"""Which option helps where a graph asks for a device that is not there.
-
-Flows in: the placer's error, the request, the cluster. Flows out: the same error as a ConfigurationError that ends in
-the flag to add. Always holds: the devices that are proposed hold all that were given and the one that is missing.
-"""
+"""Adds the option that helps to the error for a device that does not exist."""
 
 from __future__ import annotations
 
@@ -22,14 +18,14 @@ _ASKED = re.compile(r"was explicitly assigned to (\S+) but available devices are
 
 @contextmanager
 def placing(request: Request, cluster: Cluster, asked: Iterable[str], subject: str = "") -> Iterator[None]:
-    """As `configuring`; a device that does not exist comes with the option to add. `asked` are requested devices."""
+    """As `configuring`, and suggests an option when a device does not exist. `asked` are the requested devices."""
     with configuring(subject):
         try:
             yield
         except PartitaError as error:
-            found = _ASKED.search(error.message)
-            if found is not None:
-                error.message += _hint(found[1], request, cluster, asked)
+            match = _ASKED.search(error.message)
+            if match is not None:
+                error.message += _hint(match[1], request, cluster, asked)
             raise
 
 

@@ -1,8 +1,7 @@
-"""`partita ops`: what is known of an op, from all that is attached to its name; or the families of ops.
+"""`partita ops`: everything that is attached to the name of an op; or the families of ops.
 
-Flows in: the name of an op, or nothing. Flows out: its signature, the facts of its record, where its shape function,
-kernel, gradient and cost come from, and the device types that have a kernel for it in TensorFlow; as text or as one
-JSON object. Always holds: what is missing is said to be.
+Signature, facts of the record, the modules of shape function, kernel, gradient and cost ("missing" where there is
+none), and the device types with a kernel in TensorFlow.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ _MISSING = "missing"
 
 @dataclass(frozen=True, slots=True)
 class OpView:
-    """What `ops NAME --json` prints.
+    """The object that `ops NAME --json` prints.
 
-    `attrs` are declarations by name, with their default; `facts` those of the record that are not as for most ops.
-    Functions are named "module:function"; one that there is none of is None. `device_types` has, by type, the arguments
-    that a kernel there wants in host memory.
+    `attrs` are declarations by name, with defaults; `facts` are the fields of the record that differ from the default.
+    Functions are named "module:function", None where there is none. `device_types` maps device types to the arguments
+    that the kernel there needs in host memory.
     """
 
     name: str
@@ -53,7 +52,7 @@ class OpView:
 
 
 def ops(name: str | None, as_json: bool) -> None:
-    """Prints what is known of one op, or how many ops each family has; ConfigurationError for an unknown name."""
+    """Describes one op, or prints how many ops each family has; ConfigurationError for an unknown name."""
     screen = Screen()
     if name is None:
         _print_families(screen, as_json)
@@ -69,7 +68,7 @@ def ops(name: str | None, as_json: bool) -> None:
 
 
 def op_view(name: str) -> OpView:
-    """Everything that is attached to an op; NotFoundError for one that is not registered."""
+    """The view of an op; NotFoundError if it is not registered."""
     signature, record = lookup_op(name), record_of(name)
     return OpView(
         name,
@@ -95,10 +94,10 @@ def _declaration(signature: OpSignature, attr: str) -> str:
 def _facts(signature: OpSignature, record: OpRecord) -> dict[str, str | bool]:
     plain = OpRecord(record.name, record.family)
     names = (field.name for field in fields(record))
-    said = {name: getattr(record, name) for name in names if getattr(record, name) != getattr(plain, name)}
+    facts = {name: getattr(record, name) for name in names if getattr(record, name) != getattr(plain, name)}
     flags = ("is_stateful", "is_commutative", "is_aggregate", "is_collective", "takes_functions")
-    said |= {flag: True for flag in flags if getattr(signature, flag)}
-    return {key: _text(value) if isinstance(value, Enum) else value for key, value in said.items()}
+    facts |= {flag: True for flag in flags if getattr(signature, flag)}
+    return {key: _text(value) if isinstance(value, Enum) else value for key, value in facts.items()}
 
 
 def _text(value: Enum) -> str:
@@ -106,7 +105,7 @@ def _text(value: Enum) -> str:
 
 
 def _source(table: OpTable[Any], op: str) -> str | None:  # Any: entries are functions of any kind
-    """ "module:function" of what a table has for an op."""
+    """The entry of a table for an op as "module:function"."""
     if op not in table:
         return None
     function = getattr(table[op], "__qualname__", type(table[op]).__name__)
@@ -125,8 +124,8 @@ def _cost(op: str, record: OpRecord) -> str:
     if op_cost.is_free(op):
         return "free: shares the buffer of its input" if record.is_view else "free"
     counts = {what: _source(table, op) for what, table in op_cost.tables().items()}
-    said = ", ".join(f"{what} {source}" for what, source in counts.items() if source is not None)
-    return f"{said}{' (matrix units)' if op_cost.is_matrix(op) else ''}" if said else "an operation per output element"
+    text = ", ".join(f"{what} {source}" for what, source in counts.items() if source is not None)
+    return f"{text}{' (matrix units)' if op_cost.is_matrix(op) else ''}" if text else "an operation per output element"
 
 
 def _lines(view: OpView) -> list[str]:

@@ -1,7 +1,6 @@
-"""Whether what a command is to write can be written, asked before anything is read or run.
+"""Checks that output files and folders can be written, before anything is read or run.
 
-Flows in: the paths that flags name. Flows out: nothing, or a ConfigurationError that names flag and path and says what
-to do. Always holds: nothing is made, opened or changed by asking. A disk may still fill up later.
+The checks create and open nothing. (A disk may still fill up later.)
 """
 
 from __future__ import annotations
@@ -14,22 +13,22 @@ from .failure import ConfigurationError, configuring
 
 
 def check_outputs(files: Mapping[str, Path | None], inputs: Mapping[str, Path | None]) -> None:
-    """ConfigurationError unless each file can be written; flags map to paths, None where a flag is not given.
+    """ConfigurationError unless each file can be written; flags map to paths, None for a flag that is not given.
 
-    `inputs` are what the command reads: to write over it, or to write two things to one file, is a mistake.
+    Writing over one of `inputs`, the files that the command reads, or twice to one file is an error too.
     """
-    taken = {_real(path, flag): flag for flag, path in inputs.items() if path is not None}
+    flag_of = {_real(path, flag): flag for flag, path in inputs.items() if path is not None}
     for flag, path in files.items():
         if path is not None:
             real = _real(path, flag)
-            if real in taken and (real.is_file() or not real.exists()):
-                raise ConfigurationError(f"{flag}: {str(path)!r} is what {taken[real]} names; give another file")
-            taken[real] = flag
+            if real in flag_of and (real.is_file() or not real.exists()):
+                raise ConfigurationError(f"{flag}: {str(path)!r} is what {flag_of[real]} names; give another file")
+            flag_of[real] = flag
             _check_file(path, real, flag)
 
 
 def check_folder(path: Path, flag: str) -> None:
-    """ConfigurationError unless files can be written into the folder, which is made if it is missing."""
+    """ConfigurationError unless files can be written into the folder, or it can be created."""
     real = _real(path, flag)
     existing = real
     while not existing.exists():
@@ -47,7 +46,7 @@ def _real(path: Path, flag: str) -> Path:
             real = Path(os.path.realpath(path))
             real.exists()  # a name that is too long raises here
         except ValueError as error:
-            raise ConfigurationError(f"{flag}: {str(path)!r} is no path: {error}") from error
+            raise ConfigurationError(f"{flag}: {str(path)!r} is not a path: {error}") from error
         return real
 
 
@@ -62,6 +61,8 @@ def _check_file(path: Path, real: Path, flag: str) -> None:
     if not folder.exists():
         raise ConfigurationError(f"{flag}: cannot write {str(path)!r}: no folder {str(folder)!r}; make it first")
     if not folder.is_dir():
-        raise ConfigurationError(f"{flag}: cannot write {str(path)!r}: {str(folder)!r} is no folder; give another file")
+        raise ConfigurationError(
+            f"{flag}: cannot write {str(path)!r}: {str(folder)!r} is not a folder; give another file"
+        )
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ConfigurationError(f"{flag}: no permission to write in {str(folder)!r}; give another folder")

@@ -1,8 +1,4 @@
-"""`partita partition`: the graph of every device, as files.
-
-Flows in: a request. Flows out: one binary GraphDef per device that has a part in it, and a table of what went where.
-Always holds: the files are what a session would run for that request, transfers and all.
-"""
+"""`partita partition`: writes one binary GraphDef per device, the graphs that a session would run for the request."""
 
 from __future__ import annotations
 
@@ -46,16 +42,16 @@ def partition(request: Request, out: Path, as_json: bool) -> None:
 
 
 def place_and_cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
-    """The graph of each device that has a part in the request, in the order of the cluster.
+    """The graph of each device that takes part in the request, in the order of the cluster.
 
-    Raises ConfigurationError for what cannot be lowered or placed, for names that do not exist, or when nothing is left
-    to run.
+    Raises ConfigurationError for a graph that cannot be lowered or placed, for names that do not exist, and when no
+    node is left to run.
     """
     return cut_of(prune(place(loaded, screen), loaded, screen), screen)
 
 
 def place(loaded: Loaded, screen: Screen) -> Placed:
-    """The graph of the request lowered and placed; ConfigurationError for what cannot be."""
+    """Lowers and places the graph of the request; ConfigurationError if it cannot be."""
     asked = loaded.graph.device_names()
     with (
         screen.working(f"placing {of_nodes(loaded.graph)}"),
@@ -65,13 +61,13 @@ def place(loaded: Loaded, screen: Screen) -> Placed:
 
 
 def prune(placed: Placed, loaded: Loaded, screen: Screen) -> Pruned:
-    """What is left for the request; ConfigurationError for names that do not exist."""
+    """The client graph of the request; ConfigurationError for names that do not exist."""
     with screen.working(f"pruning {of_nodes(placed.graph)}"), configuring():
         return placed.prune(tuple(loaded.feeds), loaded.fetches, loaded.targets, with_shapes=True)
 
 
 def cut_of(pruned: Pruned, screen: Screen) -> dict[str, Graph]:
-    """The graph of each device, in the order of the cluster; ConfigurationError when nothing is left to run."""
+    """The graph of each device, in the order of the cluster; ConfigurationError when no node is left to run."""
     with screen.working(f"cutting {of_nodes(pruned.graph)}"), configuring():
         parts = pruned.cut().in_order()
         if not any(part.num_nodes > SINK_ID + 1 for part in parts.values()):

@@ -1,8 +1,8 @@
-"""What the user asked for: from the flags that all commands share to a graph, a cluster, feeds, fetches and targets.
+"""From the flags that all commands share to a graph, a cluster, feeds, fetches and targets.
 
-Flows in: a `Request`, flags as texts and paths. Flows out: `Inputs`, its files read; `Loaded`, fitted to the graph.
-Always holds: whatever is wrong with a flag or a file comes out as a ConfigurationError that names it, before anything
-runs.
+    Request (flags) --read--> Inputs (files read) --resolve--> Loaded (checked against the graph)
+
+A wrong flag or file is a ConfigurationError that names it, raised before anything runs.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from .failure import ConfigurationError, configuring
 from .feeds import Feed, checked_feeds, read_feeds, shape_of, shape_text, split_assignment, split_shape, with_shapes
 from .screen import Screen
 
-_MOST_DEVICES = 4096  # of a kind, that a graph may ask for without a flag
+_MOST_DEVICES = 4096  # of a kind, that are made without a flag because nodes request them
 _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The flags that the commands share, as given."""
+    """The flags that the commands share, as texts and paths."""
 
     graph: Path
     feeds: tuple[str, ...] = ()
@@ -55,13 +55,13 @@ class Request:
     shapes: tuple[str, ...] = ()
 
     def files(self) -> dict[str, Path | None]:
-        """The files that nothing may be written over, by what the user calls them."""
+        """The input files by flag; no output may overwrite them."""
         return {"GRAPH": self.graph, "--cluster": self.cluster}
 
 
 @dataclass(frozen=True, slots=True)
 class GraphFile:
-    """A graph as it is in a file: a GraphDef in bytes, how many nodes it has, and the devices that they ask for."""
+    """A GraphDef as bytes, the number of its nodes, and their requested devices."""
 
     path: Path
     data: bytes
@@ -71,9 +71,9 @@ class GraphFile:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The files of a request, read; `feeds` maps names to values or shapes, None where a name came without either.
+    """The contents of the files of a request; `feeds` maps names to values or shapes, None for only a name.
 
-    `saved` is the graph of a SavedModel and `signature` the one of its signatures that is asked for, if any.
+    `saved` is the graph of a SavedModel, and `signature` the requested signature of it, if any.
     """
 
     request: Request
@@ -86,9 +86,9 @@ class Inputs:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A `request` that fits its graph: feeds of the right types, and fetches and targets even where none were given.
+    """A request checked against its graph, with default fetches and targets if none are given.
 
-    `names` are what the user calls the fetches: tensors, or the outputs of a signature.
+    `names` are the user's names of the fetches: tensors, or outputs of a signature.
     """
 
     request: Request
@@ -101,7 +101,7 @@ class Loaded:
 
     @property
     def pipeline(self) -> Pipeline:
-        """What lowers, places and cuts the graph as the flags say."""
+        """The pipeline with the settings of the flags."""
         request = self.request
         return Pipeline(self.cluster, inline_calls=request.inline, allow_soft_placement=request.soft_placement)
 
@@ -114,13 +114,13 @@ class Loaded:
 
 
 def read_graph(path: Path, screen: Screen) -> GraphFile:
-    """A graph file; ConfigurationError when there is none, or it is broken or empty."""
+    """Reads a graph file; ConfigurationError if it is missing, broken or empty."""
     with screen.working(f"reading {path.name}"), configuring():
         return _graph_file(read_graph_bytes(path), path)
 
 
 def read_saved_model(path: Path, tags: str, screen: Screen) -> tuple[GraphFile, SavedGraph]:
-    """The graph of a SavedModel with `tags`, and what comes with it; ConfigurationError as of `read_graph`."""
+    """Reads the graph of a SavedModel with `tags`; raises as `read_graph`."""
     with screen.working(f"reading {path.name}"), configuring():
         saved = load_saved_model(path, tags.split(","))
         return _graph_file(saved.graph_def.SerializeToString(), path), saved
@@ -137,20 +137,20 @@ def _graph_file(data: bytes, path: Path) -> GraphFile:
 
 
 def import_graph(file: GraphFile, screen: Screen) -> Graph:
-    """The graph that a file describes; ConfigurationError where it does not fit together."""
+    """Imports the graph of a file; ConfigurationError if it is not valid."""
     with screen.working("importing", file.nodes, "nodes") as progress, configuring(f"graph {str(file.path)!r}"):
         return graph_def_to_graph(file.data, add_default_attrs=True, on_read=progress)
 
 
 def read(request: Request, screen: Screen) -> Inputs:
-    """Reads the files that the request names; ConfigurationError for the first thing that is wrong."""
+    """Reads the files of a request; ConfigurationError for the first wrong flag or file."""
     if request.devices is not None and request.cluster is not None:
         raise ConfigurationError("--devices and --cluster exclude each other; give one of them")
     values = read_feeds([split_assignment(text) for text in request.feeds], request.feeds_file)
     feeds = with_shapes(values, [split_shape(text) for text in request.shapes])
     if not request.graph.is_dir():
         if request.signature is not None:
-            raise ConfigurationError(f"--signature: {str(request.graph)!r} is no SavedModel folder")
+            raise ConfigurationError(f"--signature: {str(request.graph)!r} is not a SavedModel folder")
         graph = read_graph(request.graph, screen)
         return Inputs(request, _cluster(request, graph), graph, feeds)
     graph, saved = read_saved_model(request.graph, request.tags, screen)
@@ -160,30 +160,30 @@ def read(request: Request, screen: Screen) -> Inputs:
 
 
 def _signature(request: Request, saved: SavedGraph) -> Signature | None:
-    """The signature that is asked for: the usual one unless something else is; NotFoundError where it is missing."""
+    """The requested signature; the default one if there are neither fetches nor targets. NotFoundError if missing."""
     if request.signature is None and (request.fetches or request.targets):
         return None
     return saved.signature(request.signature or DEFAULT_SIGNATURE)
 
 
 def resolve(inputs: Inputs, graph: Graph) -> Loaded:
-    """Fits a request to its graph; ConfigurationError for a feed that the graph does not want."""
+    """Checks a request against its graph; ConfigurationError for a feed that does not fit."""
     names, targets = inputs.request.fetches, inputs.request.targets
     if inputs.signature is not None:
         return _resolve_signature(inputs, inputs.signature, graph)
     if not names and not targets:
         names, targets = ends(_as_written(inputs, graph))
-        names = tuple(name for name in names if name not in inputs.feeds)  # they clash by spelling
+        names = tuple(name for name in names if name not in inputs.feeds)  # a tensor cannot be fed and fetched
     return Loaded(inputs.request, inputs.cluster, graph, checked_feeds(inputs.feeds, graph), names, targets, names)
 
 
 def _as_written(inputs: Inputs, graph: Graph) -> Graph:
-    """The graph as its file has it: lowering leaves nodes behind that nothing hangs on and that nobody means to run."""
+    """The graph before lowering, which adds nodes without consumers that are not meant to be fetched."""
     return graph_def_to_graph(inputs.graph.data) if graph.functions else graph
 
 
 def _resolve_signature(inputs: Inputs, signature: Signature, graph: Graph) -> Loaded:
-    """As `resolve`, where names may be those of the signature, whose outputs are all fetched unless some are named."""
+    """As `resolve`, with the names of a signature; all its outputs are fetched if no fetch or target is given."""
     feeds = {**signature.defaults, **inputs.feeds}
     named = {signature.inputs[name].tensor if name in signature.inputs else name: feeds[name] for name in feeds}
     targets = inputs.request.targets
@@ -193,7 +193,7 @@ def _resolve_signature(inputs: Inputs, signature: Signature, graph: Graph) -> Lo
 
 
 def load(request: Request, screen: Screen) -> Loaded:
-    """Reads what the request names and imports the graph, without placing it."""
+    """Reads the files of a request and imports the graph."""
     inputs = read(request, screen)
     return resolve(inputs, import_graph(inputs.graph, screen))
 
@@ -208,7 +208,7 @@ def _cluster(request: Request, graph: GraphFile) -> Cluster:
 
 
 def wanted_devices(names: Iterable[str], given: str | None = None) -> str:
-    """The devices of one machine: those given, else a CPU and as many of every kind as the names in a graph ask for."""
+    """The devices of one machine as text: `given`, or else a CPU and enough devices of every kind for the requests."""
     if given is not None:
         return given
     counts = {kind: int(kind == CPU.name) for kind in cluster_kinds() if defaults_of(kind).spec}
@@ -219,10 +219,9 @@ def wanted_devices(names: Iterable[str], given: str | None = None) -> str:
 
 
 def ends(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a graph is for when nobody says so: fetches and targets that together run all of it.
+    """The default fetches and targets of a graph, which together run all of it.
 
-    The outputs of nodes that nothing hangs on are fetched; of those, nodes without outputs, or with outputs that are no
-    plain values, are run.
+    Of the nodes without consumers, those whose outputs are plain values are fetched, and the others are targets.
     """
     edges = graph.edge_arrays()
     read = np.zeros(graph.num_node_ids, np.bool_)
@@ -241,12 +240,14 @@ def ends(graph: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def live_nodes(graph: Graph) -> Iterator[tuple[int, NodeProperties]]:
-    """Id and properties of each node but source and sink, without the price of a `Node` for each of a million."""
-    return ((i, found) for i, found in enumerate(graph.all_properties()) if found is not None and i > SINK_ID)
+    """Id and properties of each node but source and sink, without making a `Node` for each of a million."""
+    return (
+        (i, properties) for i, properties in enumerate(graph.all_properties()) if properties is not None and i > SINK_ID
+    )
 
 
 def check_fed(parts: Iterable[Graph]) -> None:
-    """ConfigurationError for a placeholder that is left in the graphs of a request, so that nobody feeds it."""
+    """ConfigurationError for a placeholder that is left in the graphs of a request: it is not fed."""
     unfed = [
         part.node(n) for part in parts for n, properties in live_nodes(part) if properties.op_def.record.must_be_fed
     ]
@@ -257,9 +258,9 @@ def check_fed(parts: Iterable[Graph]) -> None:
 
 
 def check_shapes(parts: Iterable[Graph], feeds: Mapping[str, Feed]) -> None:
-    """ConfigurationError for a tensor from outside, of whose shape graph and flags say different things or not all.
+    """ConfigurationError for a fed tensor whose shape is not fully known, or differs between graph and flags.
 
-    The size of such a tensor decides how long the step takes: nothing is assumed of it.
+    The size of such a tensor decides how long the step takes, so no size is assumed.
     """
     for part in parts:
         for position, (name, feed) in enumerate(feeds.items()):

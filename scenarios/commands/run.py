@@ -1,9 +1,7 @@
-"""`partita run`: exact values, and the simulated time, of a step.
+"""`partita run`: the values, and the simulated time, of a step.
 
-Flows in: a request. Flows out: a line per fetched value, the simulated step time and what each device did, and, if
-asked for, the values as an .npz and the step as a trace. Always holds: an error of the run itself comes out as it is,
-everything that could be known before as a ConfigurationError; values are printed and written before the simulation is
-tried.
+Errors that can be known before the run are ConfigurationErrors; an error of the run itself is raised as it is. Values
+are printed and written before the simulation, which may fail.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ _LISTED = 50
 
 
 async def run(request: Request, steps: int, out: Path | None, trace: Path | None, as_json: bool) -> None:
-    """Runs so many steps of the request and prints what came out of the last one."""
+    """Runs `steps` steps of the request and prints the values of the last one."""
     screen = Screen()
     check_outputs({"--out": out, "--trace": trace}, request.files())
     check_trace(trace)
@@ -73,10 +71,10 @@ def _settings(request: Request) -> ConfigProto:
 
 
 async def _prepare(session: Session, loaded: Loaded, screen: Screen) -> Mapping[str, Graph]:
-    """Cuts and compiles the request: its partition graphs, with nothing missing that a run needs."""
+    """Cuts and compiles the request; returns its partition graphs. ConfigurationError for an unfed placeholder."""
     with screen.working(f"cutting and compiling {of_nodes(loaded.graph)}"), configuring():
         request = tuple(loaded.feeds), loaded.fetches, loaded.targets
-        await session.make_callable(*request)  # which Ctrl-C can end, as a large graph is prepared in a thread
+        await session.make_callable(*request)  # prepares a large graph in a thread, so that Ctrl-C can end it
         parts = session.prepare(*request).partitions
         check_fed(parts.values())
         return parts
@@ -85,7 +83,7 @@ async def _prepare(session: Session, loaded: Loaded, screen: Screen) -> Mapping[
 async def _run(
     session: Session, loaded: Loaded, values: Mapping[str, Array], steps: int, screen: Screen
 ) -> dict[str, Array]:
-    """What the last of `steps` steps fetched, by name."""
+    """The values that the last step fetched, by name."""
     fetched: list[Array] = []
     with screen.working("running", steps, "steps") as progress:
         for _ in range(steps):
@@ -97,9 +95,9 @@ async def _run(
 def _simulate(
     loaded: Loaded, parts: Mapping[str, Graph], trace: Path | None, screen: Screen
 ) -> tuple[Timeline | None, str | None]:
-    """What the step costs, or one line on why nobody knows: nothing takes time, or something cannot be timed.
+    """The timeline of the step; or None and the reason: the step takes 0 ns, or has nodes that cannot be timed.
 
-    Values alone are an answer, unless a trace was asked for.
+    With --trace that is an error.
     """
     try:
         timeline = simulated(loaded, parts, screen)
@@ -115,7 +113,7 @@ def _simulate(
 def _document(
     fetched: Mapping[str, Array], loaded: Loaded, steps: int, timeline: Timeline | None, why_none: str | None
 ) -> dict[str, object]:
-    """What `run --json` prints."""
+    """The object that `run --json` prints."""
     return {
         "steps": steps,
         "fetches": [value_record(name, value) for name, value in fetched.items()],

@@ -1,8 +1,4 @@
-"""`partita scenario`: the shipped stories, listed or told.
-
-Flows in: the name of a story, or none. Flows out: its lines, or all names and what each is about; as text or as one
-JSON object.
-"""
+"""`partita scenario`: runs a shipped story, or lists all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ from .screen import Screen
 
 
 def scenario(name: str | None, as_json: bool) -> None:
-    """Tells the story of that name, or lists all; ConfigurationError for a name that none has."""
+    """Prints the lines of a story, or lists all stories; ConfigurationError for an unknown name."""
     screen = Screen()
     if name is None:
         if as_json:

@@ -1,7 +1,7 @@
-"""What the user sees: results on stdout, progress on stderr.
+"""Output for the user: results on stdout, progress on stderr.
 
-Flows in: texts, tables, stages of work. Flows out: lines on the terminal. Always holds: stdout carries results only,
-so that it can be piped; a stage that takes under a second says nothing, and none does where stderr is no terminal.
+stdout has results only, so that it can be piped. Progress is shown for stages of work that take over a second, and only
+if stderr is a terminal.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from ...graph.dtypes import Array, dtype_name, from_numpy
 from .feeds import shape_text
 
 PATIENCE_S = 1.0
-_OWN_NODES = 2  # of every graph: source and sink
-_SHOWN = 8  # elements that a value is shown with
-_LISTED = 100  # elements that a value is written to JSON with
+_OWN_NODES = 2  # source and sink, which every graph has
+_SHOWN = 8  # elements of a value to show
+_LISTED = 100  # larger values are not written to JSON
 
 
 class Screen:
@@ -39,34 +39,33 @@ class Screen:
         self.err = Console(stderr=True, highlight=False)
 
     def line(self, text: str = "") -> None:
-        """One line of the result, as it is."""
+        """Prints one line of the result."""
         self.out.print(Text(text))
 
     def text(self, text: str) -> None:
-        """A text of many lines, as it is: neither wrapped nor coloured."""
+        """Prints a text of many lines, without wrapping or colours."""
         self.out.file.write(f"{text}\n")
 
     def json(self, document: object) -> None:
-        """A JSON document, without colours or wrapping, and nothing else."""
+        """Prints a JSON document, without wrapping or colours."""
         self.out.file.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
-        """A table; the first `left` columns are texts, the others numbers."""
+        """Prints a table; the first `left` columns are texts, the others numbers."""
         table = Table(box=None, pad_edge=False, header_style="bold")
         for column, heading in enumerate(headings):
             table.add_column(heading, justify="left" if column < left else "right", overflow="fold")
         for row in rows:
             table.add_row(*map(Text, row))
-        if not self.out.is_terminal:  # a file or a pipe has room for whole names
+        if not self.out.is_terminal:  # no line is wrapped in a file or pipe
             self.out.width = max(self.out.width, _needed(headings, rows))
         self.out.print(table)
 
     @contextmanager
     def working(self, label: str, total: int | None = None, unit: str = "") -> Iterator[Callable[[int], None]]:
-        """Shows `label`, how many of `total` are done and for how long it has been at it, once that is a second.
+        """After a second, shows `label`, how many of `total` are done, and the time so far, if stderr is a terminal.
 
-        The body reports how many more are done by calling what it gets, from any thread. Where stderr is no terminal
-        nothing is shown.
+        The body calls the function that it gets with the number of items done since the last call, from any thread.
         """
         columns: list[ProgressColumn] = [SpinnerColumn(), TextColumn("{task.description}")]
         if total:
@@ -84,24 +83,24 @@ class Screen:
         finally:
             timer.cancel()
             timer.join()
-            if progress.live.is_started:  # else it would print an empty line
+            if progress.live.is_started:  # stopping before the start would print an empty line
                 progress.stop()
 
 
 def of_nodes(*graphs: Graph) -> str:
-    """ "3,000 nodes": how many nodes of the user's there are in some graphs."""
+    """The number of nodes of some graphs without source and sink, as "3,000 nodes"."""
     return f"{sum(graph.num_nodes - _OWN_NODES for graph in graphs):,} nodes"
 
 
 class _Done(ProgressColumn):
-    """How much is done, and after how long: "1,204 of 3,000 nodes, 1.2 s"."""
+    """A column of the progress bar: "1,204 of 3,000 nodes, 1.2 s"."""
 
     def __init__(self, unit: str) -> None:
         super().__init__()
         self._unit = unit
 
     def render(self, task: Task) -> Text:
-        """The text of the column."""
+        """The column of a task."""
         took = f"{task.elapsed or 0.0:.1f} s"
         if not task.total:
             return Text(took)
@@ -113,7 +112,7 @@ def _needed(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
 
 
 def value_text(value: Array) -> str:
-    """One line on a tensor: type, shape, and its elements or, of many numbers, their range and mean."""
+    """A tensor in one line: type, shape, and its elements, or range and mean of many numbers."""
     head = f"{dtype_name(from_numpy(value))} {shape_text(value.shape)}"
     if value.size == 0:
         return f"{head} empty"
@@ -121,7 +120,7 @@ def value_text(value: Array) -> str:
         flat = value.reshape(-1)
         shown = ", ".join(_element(item) for item in flat[:_SHOWN])
         return f"{head} {shown}{', ...' if value.size > _SHOWN else ''}"
-    # Twice the precision, since narrow types overflow in a mean.
+    # float64, since the mean of a narrow type may overflow.
     numbers = value.astype(np.float64)
     finite = numbers[np.isfinite(numbers)]
     odd = f", {numbers.size - finite.size} not finite" if finite.size < numbers.size else ""
@@ -131,16 +130,16 @@ def value_text(value: Array) -> str:
 
 
 def _mean(numbers: npt.NDArray[np.float64]) -> float:
-    """The mean, infinite where the sum of the largest numbers is."""
+    """The mean; infinite if the sum overflows."""
     with np.errstate(over="ignore"):
         return float(numbers.mean())
 
 
 def value_record(name: str, value: Array) -> dict[str, object]:
-    """One tensor for JSON: `value` as nested lists where it is small, and the range of numbers, null where it has none.
+    """A tensor for JSON: `value` as nested lists if it is small, and min, mean and max of numbers.
 
-    Numbers that are not finite are the texts "nan", "inf" and "-inf", which JSON has no numbers for; a complex number
-    is a pair; a string is text, bytes that are no UTF-8 as backslash escapes.
+    JSON has no numbers for "nan", "inf" and "-inf": they are texts. A complex number is a pair. A string is text, with
+    backslash escapes for bytes that are not UTF-8.
     """
     record: dict[str, object] = {
         "name": name,
@@ -167,7 +166,7 @@ def _nested(value: Any) -> Any:  # Any: JSON
         return [_nested(value.real), _nested(value.imag)]
     if isinstance(value, float):
         return value if isfinite(value) else str(value)
-    if isinstance(value, np.generic):  # of an element type that numpy does not know
+    if isinstance(value, np.generic):  # an element type that another package added to numpy
         return _nested(float(value))
     return value if isinstance(value, (bool, int, str)) else str(value)
 

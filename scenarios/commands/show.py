@@ -1,9 +1,8 @@
-"""`partita show`: the text of a graph at one stage of its way to the devices.
+"""`partita show`: a graph as text at one stage of the pipeline.
 
     raw -> lowered -> placed -> pruned -> partitioned -> plan
 
-Flows in: a request. Flows out: the text of that stage, as `str(graph)`, `partitions_text` and `str(plan)` print it.
-Always holds: each stage is the one that `partita run` goes through for the same flags; no kernel runs.
+The stages are those of `partita run` with the same flags, without the optimiser. No kernel runs.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ _UNPLACED = ("raw", "lowered")
 def show(request: Request, stage: str, device: str | None, pattern: str | None, as_json: bool) -> None:
     """Prints the graph of the request at a stage.
 
-    `device` shows what is on that device alone, `pattern` the nodes whose names it fits. Raises ConfigurationError for
-    a device that the cluster lacks, for choices that a stage does not have, and as cutting a graph does; as compiling a
-    plan does.
+    `device` and `pattern` show only nodes on that device, and with a matching name. Raises ConfigurationError for an
+    unknown device, for a choice that the stage does not have, and for a graph that cannot be cut; raises as compiling
+    does.
     """
     screen = Screen()
     if device is not None and stage in _UNPLACED:
-        raise ConfigurationError(f"--device: nothing is on a device yet in a {stage} graph; show a later --stage")
+        raise ConfigurationError(f"--device: the nodes of a {stage} graph have no device yet; show a later --stage")
     if pattern is not None and stage == "plan":
         raise ConfigurationError("--node: a plan has instructions, not nodes; show another --stage")
     loaded = load(request, screen)
-    wanted = None if device is None else _full_name(device, loaded.cluster)
-    text = _text(loaded, stage, wanted, pattern, screen)
+    full_name = None if device is None else _full_name(device, loaded.cluster)
+    text = _text(loaded, stage, full_name, pattern, screen)
     if as_json:
         screen.json({"stage": stage, "text": text})
     else:
@@ -65,20 +64,22 @@ def _text(loaded: Loaded, stage: str, device: str | None, pattern: str | None, s
         return graph_text(pruned.graph, only=_on(pruned.graph, device, fits))
     parts = cut_of(pruned, screen)
     if device is not None and device not in parts:
-        raise ConfigurationError(f"--device: no part of the request is on {device!r}; on {', '.join(parts)} there is")
+        raise ConfigurationError(
+            f"--device: {device!r} has no part in the request; the devices that have are {', '.join(parts)}"
+        )
     if stage == "partitioned":
         return partitions_text(parts, only=fits, shown=list(parts) if device is None else [device])
     return "\n\n".join(text for name, text in _plans(parts).items() if device in (None, name))
 
 
 def _on(graph: Graph, device: str | None, fits: Callable[[str], bool]) -> Callable[[str], bool]:
-    """Chooses by name the nodes of a graph that fit and are on a device, None for any."""
-    here = {node.name for node in graph.op_nodes() if device in (None, node.assigned_device)}
-    return lambda name: name in here and fits(name)
+    """A predicate on names: the node fits and is on `device`, or on any for None."""
+    names = {node.name for node in graph.op_nodes() if device in (None, node.assigned_device)}
+    return lambda name: name in names and fits(name)
 
 
 def _plans(parts: Mapping[str, Graph]) -> dict[str, str]:
-    """The text of the plan of every part."""
+    """The text of every plan, by device."""
     try:
         plans = compile_plans([(part, Binder(name, DeviceState(seed=0))) for name, part in parts.items()])
     except Unfoldable as error:
@@ -87,10 +88,10 @@ def _plans(parts: Mapping[str, Graph]) -> dict[str, str]:
 
 
 def _full_name(device: str, cluster: Cluster) -> str:
-    """The full name of a device that is given in full or in short, as tables print it."""
+    """The full name of a device, given by its full or short name."""
     short = cluster.short_names.by_device
-    found = [name for name in cluster.names if device in (name, short[name])]
-    if not found:
+    matching = [name for name in cluster.names if device in (name, short[name])]
+    if not matching:
         known = ", ".join(short[name] for name in cluster.names)
         raise ConfigurationError(f"--device: there is no device {device!r}; the cluster has {known}")
-    return found[0]
+    return matching[0]

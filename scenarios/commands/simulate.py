@@ -1,7 +1,6 @@
-"""`partita simulate`: how long a step takes, from shapes and models of hardware alone.
+"""`partita simulate`: how long a step takes, from shapes and models of hardware.
 
-Flows in: a request. Flows out: makespan, load and peak memory of each device and a timeline, as text or as one JSON
-object. Always holds: no kernel runs; the numbers are those that `partita run` prints for the same request.
+No kernel runs. The numbers equal those of `partita run` for the same request.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ _MIN_BAR, _MAX_BAR, _AROUND_BAR = 20, 100, 30
 
 
 def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
-    """Prints what a step of the request costs.
+    """Prints the simulated time of a step of the request.
 
-    Raises ConfigurationError for feeds whose shape is not known, InvalidArgumentError when nothing in it takes time,
-    and UnimplementedError for what cannot be timed yet.
+    Raises ConfigurationError for feeds of unknown shape, InvalidArgumentError for a step of 0 ns, and
+    UnimplementedError for nodes that cannot be timed yet.
     """
     screen = Screen()
     check_outputs({"--trace": trace}, request.files())
@@ -54,7 +53,7 @@ def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen) -> Tim
 
 
 def check_trace(path: Path | None) -> None:
-    """ConfigurationError when there is no exporter for files of that suffix; asked before anything runs."""
+    """ConfigurationError when there is no exporter for files of that suffix."""
     if path is not None:
         with configuring("--trace"):
             exporter_for(path)
@@ -67,7 +66,7 @@ def write_trace(timeline: Timeline, path: Path, screen: Screen) -> None:
 
 
 def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:
-    """Prints makespan, one row per device with its model, a bar per stream, and what was assumed."""
+    """Prints makespan, a row per device, a bar per stream, and the assumptions."""
     screen.line(f"simulated step time: {format_ns(timeline.makespan_ns)} ({BASIS})")
     short = cluster.short_names.shorten
     rows = [
@@ -87,7 +86,7 @@ def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:
 
 
 def summary(timeline: Timeline, cluster: Cluster) -> dict[str, object]:
-    """What `simulate --json` prints: times in ns, sizes in bytes, shares of the makespan between 0 and 1."""
+    """The object that `simulate --json` prints: times in ns, sizes in bytes, shares of the makespan between 0 and 1."""
     return {
         "makespan_ns": timeline.makespan_ns,
         "times": BASIS,

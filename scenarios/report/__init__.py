@@ -1,4 +1,4 @@
-"""Reports: what a step was and what it cost, as lines of text."""
+"""Reports on a step and its cost, as lines of text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What limits a step: the chain of events that ends last, by cause.
+"""What limits a step: the time on its critical path, by cause.
 
-Flows in: a timeline and the cluster it was simulated on. Flows out: shares of the makespan. Always holds: each event of
-the chain starts when the one before it ends, so the times add up to the makespan.
+Each event of the path starts when the one before it ends, so the times add up to the makespan.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""A simulated step in words: sizes of the partitions, transfers, a bar per stream, and what limits it.
-
-Flows in: partition graphs, the timeline of their step, the cluster. Flows out: lines of text, the same for the same
-input byte for byte.
-"""
+"""A report on a simulated step: sizes of the partitions, transfers, a bar per stream, and what limits it."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from .limits import limits
 from .text import columns
 
 _BAR = 50
-_TRANSFERS = 12  # listed; the rest is counted
+_TRANSFERS = 12  # at most so many are listed
 
 
 def step_report(parts: Mapping[str, Graph], timeline: Timeline, cluster: Cluster) -> Iterator[str]:
@@ -43,7 +39,7 @@ def _partitions(parts: Mapping[str, Graph], cluster: Cluster) -> Iterator[str]:
 
 
 def _transfers(parts: Mapping[str, Graph], timeline: Timeline, cluster: Cluster) -> Iterator[str]:
-    """Copies in the order in which they start, each with the time until it has arrived."""
+    """A row per copy in order of start, with the time until it has arrived."""
     sends = {
         (node.attr("send_device"), node.attr("tensor_name")): (node.attr("recv_device"), node.input_edge(0).src.name)
         for part in parts.values()

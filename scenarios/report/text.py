@@ -1,7 +1,7 @@
-"""Text that reads well and is the same on every machine.
+"""Texts for reports that are the same on every machine.
 
-Flows in: values, rows, device names. Flows out: lines. Always holds: floating-point numbers are cut to three digits,
-since the last bits of a sum depend on the machine's arithmetic libraries.
+Floating-point numbers are cut to three digits, since the last bits of a sum depend on the machine's arithmetic
+libraries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NOT_CALIBRATED = f"times are {BASIS}: they follow from models of devices and lin
 def value_line(name: str, value: Array) -> str:
     """Name, type, shape, and smallest, largest and mean element of a numeric tensor, which must not be empty.
 
-    What is below a ten-thousandth of the largest magnitude shows as 0: a sum that should vanish leaves only rounding.
+    Numbers below a ten-thousandth of the largest magnitude show as 0: they may be rounding errors of a sum that is 0.
     """
     numbers = value.astype(np.float64)
     least = 1e-4 * np.abs(numbers).max()
@@ -31,7 +31,7 @@ def value_line(name: str, value: Array) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> Iterator[str]:
-    """The rows, the first of which holds the headings, in aligned columns: `left` of them texts, the rest numbers."""
+    """Rows in aligned columns; the first row is the heading, the first `left` columns are texts, the rest numbers."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [

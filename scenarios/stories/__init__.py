@@ -1,1 +1,1 @@
-"""Stories: shipped scripts that each simulate a run and explain what came out, to learn from and to copy."""
+"""Stories: shipped example scripts, each of which simulates a run and explains the result."""

@@ -1,7 +1,7 @@
 """Story: eight GPUs add up an array each, on the first of them: at once, and in a tree.
 
-All to one makes seven transfers to one place; a tree makes as many, but over different links at the same time. Which
-of the two is faster is a question about links, and it is answered here before anybody rents a machine. Run it with
+Both ways make seven transfers. All to one sends them all to one GPU; a tree sends several at the same time, over
+different links. The simulation says which of the two is faster on given links. Run it with
 `python -m partita.scenarios.stories.all_to_one`.
 """
 

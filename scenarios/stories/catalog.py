@@ -1,7 +1,7 @@
 """The shipped stories by name.
 
-Flows in: a name. Flows out: the text that the story prints. Always holds: a story is a module of this folder with a
-function `story` and its expected output beside it; importing this module imports none of them.
+A story is a module of this folder with a function `story`, and its expected output beside it. Importing this module
+imports none of them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Story: data-parallel training with the parameters on the host, with reference and with resource variables.
 
 Every replica computes the gradients of its share of a batch on its own GPU; the host adds them and updates the
-parameters, which travel again in the next step. Both kinds of variables, and any number of replicas, learn the same.
-The batch is so small that more replicas do not help: the host, which adds and updates, is what limits the step.
-Run it with `python -m partita.scenarios.stories.data_parallel_training`.
+parameters, which are sent to the GPUs again in the next step. The losses do not depend on the kind of variables or the
+number of replicas. The batch is so small that more replicas do not help: adding and updating on the host limit the
+step. Run it with `python -m partita.scenarios.stories.data_parallel_training`.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def story() -> Iterator[str]:
 
 
 def losses(kind: Kind, replicas: int) -> list[str]:
-    """The loss of each step: one session, so that the variables keep what they learn."""
+    """The loss of each step, in one session, as variables keep their values only within a session."""
     x = uniform("x", (ROWS, FEATURES))
     labels = (x[:, :CLASSES] + 0.1).argmax(1).astype(np.int32)
     with BlockingSession(_graph(kind, replicas), _cluster(replicas)) as session:
         session.run([], targets="initialise")
-        found = [session.run("loss", {"x": x, "labels": labels}, targets="train")[0] for _ in range(STEPS)]
-    return [f"{float(loss):.3f}" for loss in found]
+        values = [session.run("loss", {"x": x, "labels": labels}, targets="train")[0] for _ in range(STEPS)]
+    return [f"{float(loss):.3f}" for loss in values]
 
 
 def _graph(kind: Kind, replicas: int) -> GraphDef:

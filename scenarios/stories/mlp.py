@@ -1,8 +1,8 @@
 """Story: a classifier of three layers in a pipeline of two GPUs, batch included, so that it runs without any flag.
 
-Flows in: nothing. Flows out: the graph of `examples/mlp.pb`, which a test compares with what is built here. The host
-holds the batch and takes the loss; layers 1 and 2 sit on one GPU, layer 3 on the other, so the activations cross three
-links. `python -m partita.scenarios.stories.mlp FILE` writes the file again.
+It builds the graph of `examples/mlp.pb`; a test compares the two. The host has the batch and computes the loss; layers
+1 and 2 are on one GPU, layer 3 on the other, so tensors cross three links. `python -m partita.scenarios.stories.mlp
+FILE` writes the file again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BATCH, SIZES = 128, (48, 64, 32, 10)
 
 
 def pseudo_random(*shape: int, seed: int) -> Array:
-    """float32 numbers between -1 and 1 that are the same everywhere: a cubic congruence, not a library's generator."""
+    """float32 numbers between -1 and 1 that are the same on every machine: a cubic congruence."""
     count = np.arange(seed, seed + int(np.prod(shape)), dtype=np.int64)
     return ((count**3 * 7919 % 20011) / 10005 - 1).astype(np.float32).reshape(shape)
 

@@ -1,8 +1,8 @@
 """Story: a perceptron that is too wide for one device, in two stages on two GPUs.
 
-Each GPU keeps the weights of its stage; only activations travel. The same graph is also simulated with both stages on
-one GPU: without several batches under way, two stages take longer than one device that could hold both, by what the
-transfer costs. What is won is memory. Run it with `python -m partita.scenarios.stories.mlp_model_parallel`.
+Each GPU has the weights of its stage; only activations are sent. The same graph is also simulated with both stages on
+one GPU. With one batch at a time two stages take longer, by the time of the transfer, but need less memory per GPU. Run
+it with `python -m partita.scenarios.stories.mlp_model_parallel`.
 """
 
 from __future__ import annotations

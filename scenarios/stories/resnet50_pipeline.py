@@ -1,8 +1,8 @@
-"""Story: ResNet-50 as a pipeline over one to eight GPUs: small images for values, real sizes for time.
+"""Story: ResNet-50 as a pipeline over one to eight GPUs: values for small images, times for real sizes.
 
-Micro-batches follow each other through the stages, so that all GPUs work once the pipeline is full. The values are
-computed for small images, since they run on the machine that reads this; the time is simulated for 224 x 224, which
-needs no values at all. Run it with `python -m partita.scenarios.stories.resnet50_pipeline`.
+Micro-batches follow each other through the stages, so that all GPUs work once the pipeline is full. Values are computed
+for small images, because numpy on this machine computes them; times are simulated for 224 x 224, without values. Run it
+with `python -m partita.scenarios.stories.resnet50_pipeline`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Story: a transformer encoder whose heads and hidden units are split over one to eight GPUs.
 
-The arithmetic of a layer divides by the number of GPUs, the traffic does not: the activations go from the first GPU to
-all others and back, twice a layer. So there is a number of GPUs after which more of them are slower, and faster links
-move it. Run it with `python -m partita.scenarios.stories.transformer_encoder`.
+The arithmetic of a layer is divided by the number of GPUs, the traffic is not: the activations go from the first GPU to
+all others and back, twice a layer. So beyond some number of GPUs more of them are slower; with faster links that number
+is higher. Run it with `python -m partita.scenarios.stories.transformer_encoder`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _gpus(count: int) -> list[str]:
 
 
 def _cluster(count: int, link: str) -> Cluster:
-    """One host with so many GPUs, joined by a link of the catalog: the content of a cluster file."""
+    """One host with `count` GPUs joined by a link of the catalog, written as a cluster file."""
     return parse_cluster(
         f"""
         [[device]]

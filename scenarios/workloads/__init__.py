@@ -1,1 +1,1 @@
-"""Graph builders: what the stories run. Each takes sizes and devices, and gives a GraphDef."""
+"""Builders of the graphs that the stories run: sizes and devices in, a GraphDef out."""

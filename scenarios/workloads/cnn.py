@@ -1,7 +1,6 @@
 """A small convolutional network for images of 32 x 32, its layers in order over any number of devices.
 
-Flows in: the devices, first layers first. Flows out: a GraphDef with placeholder "images", float [images,32,32,3], and
-end "probabilities", float [images,10].
+Placeholder: "images", float [images,32,32,3]. Result: "probabilities", float [images,10].
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Layers that networks are made of, NHWC and float32.
+"""Layers of networks, NHWC and float32.
 
-Flows in: a builder and where its parameters come from. Flows out: tensors. Always holds: a layer is one name scope; its
-weights are scaled so that values keep their size from layer to layer.
+Each layer is a name scope. Weights are scaled so that the size of values stays the same from layer to layer.
 """
 
 from __future__ import annotations

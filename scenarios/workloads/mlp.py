@@ -1,7 +1,6 @@
-"""A multi-layer perceptron whose layers sit on devices of the caller's choice.
+"""A multi-layer perceptron with a device per layer.
 
-Flows in: layer sizes and a device per layer. Flows out: a GraphDef with placeholder "x", float [rows,sizes[0]], and end
-"y", float [rows,sizes[-1]].
+Placeholder: "x", float [rows,sizes[0]]. Result: "y", float [rows,sizes[-1]].
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Weights of a model: numbers that are the same on every machine, as constants or as variables.
+"""Weights of a model, as constants or as variables, with the same numbers on every machine.
 
-Flows in: names and shapes. Flows out: tensors to compute with. Always holds: a parameter depends on its name and shape
-alone, and lives on the device that is current in the builder when it is made.
+A parameter depends only on its name and shape. It is on the device that is current in the builder.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ...graph.dtypes import Array, DataType
 
 
 def uniform(name: str, shape: Sequence[int]) -> Array:
-    """float32 numbers in [-1, 1), the same everywhere: raw PCG64 bits, whose stream numpy promises to keep."""
+    """float32 numbers in [-1, 1), the same on every machine: raw PCG64 bits, a stream that numpy keeps."""
     bits = np.random.PCG64(crc32(name.encode())).random_raw(prod(shape)) >> np.uint64(40)
     return (bits.astype(np.float32) / np.float32(2**23) - np.float32(1)).reshape(shape)
 
@@ -28,11 +27,11 @@ class Parameters(Protocol):
     """Makes the parameters of layers."""
 
     def uniform(self, name: str, shape: Sequence[int], scale: float) -> Tensor:
-        """A float32 parameter drawn evenly between -scale and scale."""
+        """A float32 parameter, uniform between -scale and scale."""
         ...
 
     def full(self, name: str, shape: Sequence[int], value: float) -> Tensor:
-        """A float32 parameter that starts with one value everywhere."""
+        """A float32 parameter whose elements all start with `value`."""
         ...
 
 
@@ -43,19 +42,19 @@ class Constants:
         self._b = b
 
     def uniform(self, name: str, shape: Sequence[int], scale: float) -> Tensor:
-        """See `Parameters`; the numbers stand in the graph."""
+        """As in `Parameters`; the numbers are in the graph."""
         return self._b.constant(uniform(name, shape) * np.float32(scale), name=name)
 
     def full(self, name: str, shape: Sequence[int], value: float) -> Tensor:
-        """See `Parameters`."""
+        """As in `Parameters`."""
         return self._b.constant(np.full(shape, value, np.float32), name=name)
 
 
 class Variables:
-    """Parameters as resource variables, which a first step has to initialise: run the target that `initialiser` names.
+    """Parameters as resource variables; a first step must run the target that `initialiser` makes.
 
-    The numbers come from TensorFlow's stateless random ops, so the graph stays small however large the model is. A name
-    asked for again, as by the next micro-batch, is the same variable.
+    The numbers come from TensorFlow's stateless random ops, so the graph of a large model is small. Using a name again,
+    as the next micro-batch does, gives the same variable.
     """
 
     def __init__(self, b: GraphBuilder) -> None:
@@ -64,7 +63,7 @@ class Variables:
         self._reads: dict[str, Tensor] = {}
 
     def uniform(self, name: str, shape: Sequence[int], scale: float) -> Tensor:
-        """See `Parameters`."""
+        """As in `Parameters`."""
         if name in self._reads:
             return self._reads[name]
         seed = [crc32(name.encode()) & 0x7FFFFFFF, prod(shape)]
@@ -72,13 +71,13 @@ class Variables:
         return self._variable(name, shape, (drawn * 2.0 - 1.0) * scale)
 
     def full(self, name: str, shape: Sequence[int], value: float) -> Tensor:
-        """See `Parameters`."""
+        """As in `Parameters`."""
         if name in self._reads:
             return self._reads[name]
         return self._variable(name, shape, self._b.op("Fill", list(shape), value, name=f"{name}/filled")[0])
 
     def initialiser(self, name: str = "initialise") -> Operation:
-        """A node that sets all parameters made so far."""
+        """Adds a node that initialises all parameters made so far."""
         return self._b.group(*self._assignments, name=name, device="/device:CPU:0")
 
     def _variable(self, name: str, shape: Sequence[int], value: Tensor) -> Tensor:

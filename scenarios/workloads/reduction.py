@@ -1,7 +1,6 @@
-"""Every device computes an array; their sum is wanted on the first device.
+"""Every device computes an array, and the first device needs their sum.
 
-Flows in: devices, the length of the arrays, how to add. Flows out: a GraphDef without placeholders, with end "total",
-float [length]. Always holds: both ways add the same numbers, in another order.
+Result: "total", float [length]. Both ways of adding add the same numbers, in another order.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from ...graph.builder.handles import Tensor
 
 
 def all_to_one(devices: Sequence[str], length: int) -> GraphDef:
-    """All arrays travel to the first device, which adds them at once."""
+    """All arrays are sent to the first device, which adds them with one AddN."""
     b = GraphBuilder()
     shares = _shares(b, devices, length)
     b.op("AddN", shares, name="total", device=devices[0])
@@ -34,7 +33,7 @@ def all_to_one_tree(devices: Sequence[str], length: int) -> GraphDef:
 
 
 def _shares(b: GraphBuilder, devices: Sequence[str], length: int) -> list[Tensor]:
-    """What each device contributes: on device k (from 0) the squares of k + 1, `length` times."""
+    """The array of each device: on device k (from 0) `length` times (k + 1) squared."""
     shares = []
     for k, device in enumerate(devices):
         with b.device(device), b.scope(f"share{k}"):

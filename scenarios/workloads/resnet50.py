@@ -1,9 +1,8 @@
 """ResNet-50 (He, Zhang, Ren, Sun: Deep residual learning for image recognition, 2015, table 1) as a pipeline.
 
-Flows in: devices in the order of the pipeline, image size, micro-batches. Flows out: a GraphDef with placeholder
-"images", float [images,side,side,3], end "logits", float [images,1000], and target "initialise". Always holds: every
-micro-batch runs through the same variables, each of which lives on the device of its layer; a device takes the next
-micro-batch once it is done with the one before, so that the devices behind it do not wait for all of them.
+Placeholder: "images", float [images,side,side,3]. Result: "logits", float [images,1000]. Target: "initialise". All
+micro-batches use the same variables, each on the device of its layer. A device takes the next micro-batch when it has
+finished the one before, so the devices behind it need not wait for all micro-batches.
 
 Strides are in the 3 x 3 convolutions, as in most implementations since; normalisation is that of inference.
 """
@@ -20,7 +19,7 @@ from .parameters import Variables
 
 CLASSES = 1000
 BLOCKS = (3, 4, 6, 3)  # bottleneck blocks of each stage; a stage doubles the channels and halves the sides
-_BRANCH_GAIN = 0.25  # of the last normalisation of a block, so that 16 sums do not blow values up
+_BRANCH_GAIN = 0.25  # of the last normalisation of a block, so that values do not grow over 16 sums
 
 
 def resnet50(devices: Sequence[str], side: int, images: int, micro_batches: int) -> GraphDef:
@@ -38,28 +37,28 @@ def resnet50(devices: Sequence[str], side: int, images: int, micro_batches: int)
 
 
 def _network(b: GraphBuilder, layers: Layers, x: Tensor, devices: Sequence[str], done: dict[str, Tensor]) -> Tensor:
-    """One micro-batch from images to logits; `done` has what each device ended the micro-batch before with."""
+    """One micro-batch from images to logits; `done` maps a device to its last tensor of the micro-batch before."""
     with b.device(devices[0]):
         x = _after(b, x, done.get(devices[0]))
         x = _conv_norm(b, layers, x, 3, 64, 7, "stem", stride=2)
         x = b.op("MaxPool", x, ksize=[1, 3, 3, 1], strides=[1, 2, 2, 1], padding="SAME", name="stem/pool")[0]
-    channels, here = 64, devices[0]
+    channels, current = 64, devices[0]
     for number, (stage, k) in enumerate((stage, k) for stage, blocks in enumerate(BLOCKS) for k in range(blocks)):
         device, width = devices[number * len(devices) // sum(BLOCKS)], 64 << stage
         with b.device(device):
-            if device != here:
-                done[here], here = x, device
+            if device != current:
+                done[current], current = x, device
                 x = _after(b, x, done.get(device))
             x = _block(b, layers, x, channels, width, f"stage{stage + 1}/block{k + 1}", 2 if stage and not k else 1)
         channels = 4 * width
-    with b.device(here):
+    with b.device(current):
         features = b.op("Mean", x, [1, 2], name="features")[0]
-        done[here] = layers.dense(features, channels, CLASSES, "classifier")
-    return done[here]
+        done[current] = layers.dense(features, channels, CLASSES, "classifier")
+    return done[current]
 
 
 def _after(b: GraphBuilder, x: Tensor, before: Tensor | None) -> Tensor:
-    """x, once `before` exists."""
+    """x, with a control edge from `before`."""
     return x if before is None else b.identity(x, control=[before], name="entry")
 
 

@@ -1,9 +1,8 @@
 """Data-parallel training of a perceptron: parameters on the host, a replica per device, gradients added on the host.
 
-Flows in: the kind of variables, a device per replica, rows of a batch. Flows out: a GraphDef with placeholders "x",
-float [rows,FEATURES], and "labels", int32 [rows]; ends "loss", a float scalar from before the update, and the targets
-"train" and "initialise". Always holds: a variable is read once a step, before its update, which waits for the gradients
-of all replicas; gradients are written out by hand, as the chain rule gives them.
+Placeholders: "x", float [rows,FEATURES], and "labels", int32 [rows]. Result: "loss", a float scalar from before the
+update. Targets: "train" and "initialise". A variable is read once per step, before its update, which waits for the
+gradients of all replicas. The gradients are written by hand.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _HOST = "/device:CPU:0"
 
 
 class _Variable(NamedTuple):
-    """A parameter: what updates take, what computations take, and what sets it first."""
+    """A parameter: the input of updates, its value for computations, and its initial assignment."""
 
     handle: Tensor
     value: Tensor

@@ -1,9 +1,8 @@
 """A transformer encoder whose layers are split across devices (Shoeybi et al.: Megatron-LM, 2019, section 3).
 
-Flows in: devices and sizes. Flows out: a GraphDef with placeholder "tokens", float [batch * length,width], end
-"encoded" of the same shape, and target "initialise". Always holds: each device has its share of the heads and of the
-hidden units; the first device keeps the stream of activations, sends it to the others and adds what comes back, twice a
-layer.
+Placeholder: "tokens", float [batch * length,width]. Result: "encoded", of the same shape. Target: "initialise". Each
+device has its share of the heads and of the hidden units. The first device has the activations; twice a layer it sends
+them to the others and adds their results.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .parameters import Variables
 
 
 class TransformerSizes(NamedTuple):
-    """TransformerSizes of an encoder; heads must divide width, devices must divide heads and hidden."""
+    """The sizes of an encoder; heads must divide width, devices must divide heads and hidden."""
 
     batch: int
     length: int
@@ -30,7 +29,7 @@ class TransformerSizes(NamedTuple):
     layers: int
 
 
-# Layers, normalised activations, sizes, number of shares, name of the share -> what the share adds.
+# Layers, normalised activations, sizes, number of shares, name of the share -> the summand of the share.
 Branch: TypeAlias = Callable[[Layers, Tensor, TransformerSizes, int, str], Tensor]
 
 
@@ -53,7 +52,7 @@ def transformer_encoder(devices: Sequence[str], sizes: TransformerSizes) -> Grap
 def _with_branch(
     layers: Layers, x: Tensor, devices: Sequence[str], sizes: TransformerSizes, branch: Branch, name: str
 ) -> Tensor:
-    """x plus what the shares of a branch, one per device, make of the normalised x."""
+    """x plus the sum of a branch of the normalised x, with a share of the branch per device."""
     b = layers.b
     with b.device(devices[0]):
         normal = layers.layer_norm(x, sizes.width, f"{name}/norm")

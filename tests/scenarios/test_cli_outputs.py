@@ -34,7 +34,7 @@ def test_a_file_that_cannot_be_written_is_refused_first(
     before = sorted(tmp_path.iterdir())
     for path, words in {
         "no/such/out": ["no folder", "make it first"],
-        "file/out": ["is no folder"],
+        "file/out": ["is not a folder"],
         ".": ["is a folder; give a file"],
         "x" * 300: ["File name too long"],
         graph.name: ["is what GRAPH names"],

@@ -64,7 +64,7 @@ def test_what_is_wrong_is_said(partita: CommandLine, graph: Path, tmp_path: Path
         ((MODEL, "--signature", "nope"), "has no signature 'nope'; it has 'bump', 'serving_default'"),
         ((MODEL, "--tags", "train"), "Could not find meta graph def matching supplied tags"),
         ((tmp_path,), "Could not find SavedModel"),
-        ((graph, "--signature", "x"), "is no SavedModel folder"),
+        ((graph, "--signature", "x"), "is not a SavedModel folder"),
         ((MODEL,), "'x' (float [?,3]) is not fed"),
     ]:
         result = partita("run", *arguments)

@@ -40,7 +40,7 @@ def test_nodes_are_chosen_by_name_and_device(partita: CommandLine, graph: Path) 
 @pytest.mark.parametrize(
     ("flags", "problem"),
     [
-        (["--stage", "raw", "--device", "cpu:0"], "nothing is on a device yet in a raw graph"),
+        (["--stage", "raw", "--device", "cpu:0"], "the nodes of a raw graph have no device yet"),
         (["--stage", "plan", "--node", "x"], "a plan has instructions, not nodes"),
         (["--devices", "cpu:2", "--device", "gpu:0"], "there is no device 'gpu:0'; the cluster has cpu:0, cpu:1"),
         (["--fetch", "nothing"], "nothing"),
