@@ -1,1 +1,1 @@
-"""What is found out about a graph without changing it, and the words in which families of ops state their rules."""
+"""Facts that are computed about a graph without changing it, and the tables in which op families state their rules."""

@@ -1,11 +1,9 @@
-"""Which loop frame each node runs in, and whether the loops of a graph are well formed.
+"""The loop frame of each node, and whether the loops of a graph are well formed.
 
-Flows in: a graph whose loose ends hang on source and sink. Flows out: per node the Enter that opened its frame, the one
-of the frame around it, and the frame's name. Always holds: nodes are visited breadth first from the source, edges in
-the order TensorFlow visits them, so that of several mistakes the same one is reported.
-
-The source stands for the root frame, whose name is "". An Enter belongs to the frame it opens, an Exit to the frame it
-leaves; every Enter is a frame of its own, other nodes take over the frame of whoever reached them first.
+Edges from source and to sink must exist. An Enter belongs to the frame it opens, an Exit to the frame it leaves. Every
+Enter has a frame of its own in the columns; other nodes take over the frame of the node that reached them first. The
+source stands for the root frame, whose name is "". Nodes are visited breadth first from the source, edges in
+TensorFlow's order, so that of several mistakes the same one is reported.
 """
 
 from __future__ import annotations
@@ -22,23 +20,23 @@ from ..ops.summaries import node_for_error
 
 UNREACHABLE = -1
 FRAMED = frozenset({NodeClass.ENTER, NodeClass.EXIT, NodeClass.LOOP_COND})
-"""classes of nodes that open or leave a frame or steer a loop; without any, all nodes are in the root frame"""
-_MANY_ALLOWED = "LoopCounter"  # in names of LoopCond nodes that a frame may have besides its own
+"""classes of nodes that open, leave or control a frame; without any, all nodes are in the root frame"""
+_MANY_ALLOWED = "LoopCounter"  # LoopCond nodes with this in their names may be in a frame besides its own
 _REPORT = "This is an internal bug, please file a bug report with instructions on how to reproduce the error."
 
 
 @dataclass(frozen=True, slots=True)
 class ControlFlowInfo:
-    """Columns with one entry a node id."""
+    """Columns with one entry per node id."""
 
     frame: list[int]
-    """the Enter of the node's frame, the source in the root frame, UNREACHABLE where the source does not lead"""
+    """the Enter of the node's frame; the source in the root frame, UNREACHABLE if the node is not reached from it"""
     parent_frame: list[int]
-    """the same of the frame around"""
+    """the same for the parent frame"""
     frame_name: list[str]
 
     def of_outputs(self, node: int, kind: NodeClass) -> tuple[int, int, str]:
-        """Frame, frame around and frame name that the values made by a node are in: those of an Exit are outside."""
+        """Frame, parent frame and frame name of the outputs of a node: those of an Exit are in the parent frame."""
         if kind is not NodeClass.EXIT:
             return self.frame[node], self.parent_frame[node], self.frame_name[node]
         outside = self.parent_frame[node]
@@ -50,7 +48,7 @@ def build_control_flow_info(graph: Graph) -> ControlFlowInfo:
 
     Raises InvalidArgumentError for a node with inputs from different frames, an Enter without frame name, an Exit in
     the root frame, two LoopCond nodes in a frame; NotFoundError for an Enter that lacks the attr; InternalError for
-    frames of one name in different frames. Codes and messages are TensorFlow's.
+    frames of one name with different parents. Codes and messages are TensorFlow's.
     """
     search = _Search(graph)
     search.run()
@@ -108,7 +106,7 @@ class _Search:
         return name.decode(errors="surrogateescape")
 
     def _check_again(self, child: int, visitor: int, frame_name: str) -> None:
-        """Raises InvalidArgumentError if another input of a node that has its frame already comes from elsewhere."""
+        """Raises InvalidArgumentError if a node that has a frame already has another input from a different one."""
         info = self.info
         known = info.frame_name[child]
         if self.classes.get(child) is NodeClass.ENTER:
@@ -126,14 +124,14 @@ class _Search:
 
 
 def _classes(graph: Graph) -> dict[int, NodeClass]:
-    """The classes of the nodes that have to do with frames, by node id."""
+    """The classes of the nodes that matter for frames, by node id."""
     kinds, kind_of = graph.distinct_properties()
     classes = [kind.op_def.record.node_class for kind in kinds]
     return {node: classes[kind] for node, kind in enumerate(kind_of.tolist()) if kind >= 0 and classes[kind] in FRAMED}
 
 
 def _check_loops(info: ControlFlowInfo, classes: Mapping[int, NodeClass], graph: Graph) -> None:
-    """Raises unless frames of one name are all in one frame, with at most one LoopCond."""
+    """Raises unless all frames of one name have the same parent, and at most one LoopCond."""
     parents: dict[str, str] = {}
     conditions: dict[str, int] = {}
     for node in graph.node_ids():

@@ -1,8 +1,7 @@
-"""Cost models of many graphs: kept by graph, fed from step statistics, written as CostGraphDef.
+"""Cost models of the graphs of a session: kept by graph, updated from step statistics, written as CostGraphDef.
 
-Flows in: graphs and what a step's statistics tell of their nodes. Flows out: a `CostModel` per graph, CostGraphDefs.
-Always holds: a graph has one local model, begun with the first guesses of `init_from_graph`; node ids in a CostGraphDef
-of several graphs are unique, as each graph's count on from those of the one before.
+A graph has one local model, which begins with the guesses of `init_from_graph`. In a CostGraphDef of several graphs the
+node ids of each continue after those of the one before, so they are unique.
 """
 
 from __future__ import annotations
@@ -26,34 +25,33 @@ class CostModels:
         self._models: dict[Graph, CostModel] = {}
 
     def find_or_create(self, graph: Graph) -> CostModel:
-        """The model of a graph."""
-        found = self._models.get(graph)
-        if found is None:
-            found = self._models[graph] = CostModel(is_global=False)
-            found.init_from_graph(graph)
-        return found
+        model = self._models.get(graph)
+        if model is None:
+            model = self._models[graph] = CostModel(is_global=False)
+            model.init_from_graph(graph)
+        return model
 
     def remove(self, graph: Graph) -> bool:
-        """Forgets a graph; whether it was known."""
+        """Removes the model of a graph; returns whether there was one."""
         return self._models.pop(graph, None) is not None
 
-    def add_to_cost_graph(self, graph: Graph, made: CostGraphDef) -> None:
-        """Appends the nodes of a graph to a message; InvalidArgumentError for a graph never heard of."""
+    def add_to_cost_graph(self, graph: Graph, message: CostGraphDef) -> None:
+        """Appends the nodes of a graph to a message; InvalidArgumentError for a graph without a model."""
         model = self._models.get(graph)
         if model is None:
             raise InvalidArgumentError("The cost model graph doesn't exist.")
-        write_cost_graph(model, graph, made)
+        write_cost_graph(model, graph, message)
 
-    def add_all(self, graphs: Iterable[Graph], made: CostGraphDef) -> None:
-        """Appends the nodes of several graphs, known or not."""
+    def add_all(self, graphs: Iterable[Graph], message: CostGraphDef) -> None:
+        """Appends the nodes of several graphs, with or without models."""
         for graph in graphs:
             self.find_or_create(graph)
-            self.add_to_cost_graph(graph, made)
+            self.add_to_cost_graph(graph, message)
 
     def learn(self, stats: StepStats, graphs: Mapping[str, Graph]) -> None:
-        """Takes over what the statistics of a step tell of the graphs of its devices (by full device name).
+        """Adds the statistics of a step to the models of the graphs of its devices (by full device name).
 
-        Times that the hardware itself took go before those that the executor saw.
+        Times measured by the hardware take precedence over those that the executor measured.
         """
         hardware = _hardware_times(stats)
         for device in stats.dev_stats:
@@ -69,15 +67,15 @@ class CostModels:
 
 
 def _hardware_times(stats: StepStats) -> dict[str, dict[str, int]]:
-    """Device -> node -> microseconds on the hardware, all of the kernels that a node launched together."""
-    found: dict[str, dict[str, int]] = {}
+    """Device -> node -> microseconds on the hardware, summed over all kernels that a node launched."""
+    times_of: dict[str, dict[str, int]] = {}
     for device in stats.dev_stats:
         if device.device.endswith(_HARDWARE):
-            times = found.setdefault(device.device.removesuffix(_HARDWARE), {})
+            times = times_of.setdefault(device.device.removesuffix(_HARDWARE), {})
             for node in device.node_stats:
                 name = node.node_name.partition(":")[0]
                 times[name] = times.get(name, 0) + node.op_end_rel_micros
-    return found
+    return times_of
 
 
 def _learn_node(model: CostModel, node: Node, stats: NodeExecStats, hardware: Mapping[str, int]) -> None:
@@ -106,11 +104,11 @@ def _shape_message(shape: Shape) -> TensorShapeProto:
     return TensorShapeProto(dim=[TensorShapeProto.Dim(size=UNKNOWN if size is None else size) for size in shape])
 
 
-def write_cost_graph(model: CostModel, graph: Graph, made: CostGraphDef) -> None:
-    """Appends all nodes of a graph, source and sink too, with what a model knows of them."""
-    first = max((node.id for node in made.node), default=-1) + 1
+def write_cost_graph(model: CostModel, graph: Graph, cost_graph: CostGraphDef) -> None:
+    """Appends all nodes of a graph, source and sink too, with their costs in a model."""
+    first = max((node.id for node in cost_graph.node), default=-1) + 1
     for node in graph.nodes():
-        message = made.node.add(name=node.name, device=node.assigned_device, id=first + model.id(node))
+        message = cost_graph.node.add(name=node.name, device=node.assigned_device, id=first + model.id(node))
         inputs = sorted((edge for edge in node.in_edges() if not edge.is_control), key=lambda edge: edge.dst_input)
         for edge in inputs:
             message.input_info.add(preceding_node=first + model.id(edge.src), preceding_port=edge.src_output)
@@ -126,7 +124,7 @@ def write_cost_graph(model: CostModel, graph: Graph, made: CostGraphDef) -> None
 
 
 def _write_output(model: CostModel, node: Node, slot: int, producers: list[int], message: CostGraphDef.Node) -> None:
-    """An output aliases the first input in the same allocation; all that is not tracked counts as in one."""
+    """An output aliases the first input in the same allocation; untracked tensors count as sharing one allocation."""
     number = model.allocation_id(node, slot)
     alias = producers.index(number) if number in producers else UNKNOWN
     is_kept = alias < 0 and model.is_persistent_tensor(node, number)

@@ -1,7 +1,6 @@
-"""The data edges of a graph, read at once for a pass that asks for the neighbours of many nodes.
+"""The data edges of a graph by node, for passes that ask for the neighbours of many nodes.
 
-Flows in: a graph. Flows out: per node what it reads, by input port, and who reads it. Always holds: it is the graph as
-it was; control edges, source and sink are left out.
+They are a snapshot: later changes of the graph do not show. Control edges, source and sink are left out.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ class DataEdges:
         self._readers = _pairs(edges, edges.dst, by_src)
 
     def sources(self, node: int) -> Sequence[Output]:
-        """What a node reads, by input port."""
+        """The outputs that a node reads, by input port."""
         return self._sources[self._first_in[node] : self._first_in[node + 1]]
 
     def readers(self, node: int) -> Sequence[Output]:
-        """Who reads which of the node's outputs: (reader, port of this node), one a data edge."""
+        """The consumers of a node's outputs: (consumer, port of this node), one per data edge."""
         return self._readers[self._first_out[node] : self._first_out[node + 1]]
 
 

@@ -1,7 +1,7 @@
-"""Rules on sizes that array shape functions and array kernels share, so that both always say the same.
+"""Rules for sizes that array shape functions and array kernels share, so that both agree.
 
-Flows in: shapes (possibly partly known), the integers of shape-valued tensors, attrs. Flows out: the resulting shape,
-or InvalidArgumentError in TensorFlow's words. Always holds: a fully known shape in gives a fully known shape out.
+They take shapes (possibly partly known), the integers of shape-valued tensors, and attrs. Fully known shapes give a
+fully known result. The errors are TensorFlow's.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from .shape_functions import ShapeContext, with_rank
 
 
 def shape_text(shape: Sequence[int | None] | None) -> str:
-    """A shape as TensorFlow writes it: `[2,?,3]`, `<unknown>` where not even the rank is known."""
+    """A shape as TensorFlow writes it: `[2,?,3]`, `<unknown>` for an unknown rank."""
     if shape is None:
         return "<unknown>"
     return "[" + ",".join("?" if size is None else str(size) for size in shape) + "]"
 
 
 def fits(shape: Sequence[int], expected: Shape) -> bool:
-    """Whether a tensor of that shape is what was expected."""
+    """Whether a tensor of that shape matches a partly known shape."""
     return expected is None or (
         len(shape) == len(expected) and all(b in (None, a) for a, b in zip(shape, expected, strict=True))
     )
 
 
 def common_shape(shapes: Sequence[Shape]) -> Shape:
-    """What holds of every one of `shapes`: sizes where all agree, unknown elsewhere."""
+    """The shape that all of `shapes` match: sizes where all agree, unknown elsewhere."""
     first = shapes[0]
     if first is None or any(shape is None or len(shape) != len(first) for shape in shapes):
         return None
@@ -42,39 +42,41 @@ def common_shape(shapes: Sequence[Shape]) -> Shape:
 
 
 def integers(c: ShapeContext, index: int) -> list[int] | None:
-    """The values of an integer vector (or scalar) input in order, None where they are not known before the run."""
+    """The values of an integer vector (or scalar) input in order, None if they are not known before the run."""
     value = c.constant(index)
     return None if value is None else [int(size) for size in value.reshape(-1).tolist()]
 
 
 def partly(c: ShapeContext, index: int) -> list[int | None] | None:
-    """As `integers`, with None for single values that are unknown; None where nothing at all is known."""
-    some = c.partials.get(index)
-    return list(some) if some is not None else list(integers(c, index) or ()) if c.constant(index) is not None else None
+    """As `integers`, with None for single unknown values; None if no value is known."""
+    known = c.partials.get(index)
+    if known is not None:
+        return list(known)
+    return list(integers(c, index) or ()) if c.constant(index) is not None else None
 
 
 def integer(c: ShapeContext, index: int) -> int | None:
-    """The value of an integer input of one element, None where it is not known before the run."""
+    """The value of an integer input of one element, None if it is not known before the run."""
     values = integers(c, index)
     return values[0] if values else None
 
 
 def length(c: ShapeContext, index: int) -> int | None:
-    """The number of elements of a vector input, None where that is unknown."""
+    """The number of elements of a vector input, None if it is unknown."""
     return with_rank(c.inputs[index], 1)[0]
 
 
 def shape_from(c: ShapeContext, index: int) -> Shape:
-    """The shape that a shape-valued input stands for; -1 in it, and a number that is not known yet, is an unknown size.
+    """The shape given by a shape-valued input; -1 in it, or an unknown value, is an unknown size.
 
-    A scalar -1 is an unknown shape. Where the values are unknown, the length of the input still gives the rank.
+    A scalar -1 is a shape of unknown rank. If the values are unknown, the length of the input still gives the rank.
     """
     values = partly(c, index)
     if values == [-1] and c.inputs[index] == ():
         return None
-    given = c.inputs[index]
-    if given is not None and len(given) > 1:
-        raise InvalidArgumentError(f"Shape must be rank 1 but is rank {len(given)}")
+    value_shape = c.inputs[index]
+    if value_shape is not None and len(value_shape) > 1:
+        raise InvalidArgumentError(f"Shape must be rank 1 but is rank {len(value_shape)}")
     if values is not None:
         for size in values:
             if size is not None and size < -1:
@@ -90,9 +92,9 @@ def ranked_shape_from(c: ShapeContext, index: int, rank: int) -> tuple[int | Non
 
 
 def reshaped(shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
-    """The sizes a tensor of that shape gets by Reshape; one -1 among `sizes` is inferred.
+    """The sizes that Reshape gives a tensor of that shape; one -1 among `sizes` is inferred.
 
-    Where `sizes` has a zero, the -1 is inferred from the sizes that are not zero, as TensorFlow does.
+    If `sizes` has a zero, the -1 is inferred from the non-zero sizes, as in TensorFlow.
     """
     elements = prod(shape)
     unknown = [i for i, size in enumerate(sizes) if size == -1]
@@ -109,10 +111,10 @@ def reshaped(shape: Sequence[int], sizes: Sequence[int]) -> tuple[int, ...]:
     if not unknown:
         return tuple(sizes)
     if known:
-        found = elements // known
+        inferred = elements // known
     else:
-        found = prod(size for size in shape if size) // prod(size for size in sizes if size > 0)
-    return tuple(found if size == -1 else size for size in sizes)
+        inferred = prod(size for size in shape if size) // prod(size for size in sizes if size > 0)
+    return tuple(inferred if size == -1 else size for size in sizes)
 
 
 def _wrong_count(elements: int, what: str) -> InvalidArgumentError:
@@ -120,9 +122,9 @@ def _wrong_count(elements: int, what: str) -> InvalidArgumentError:
 
 
 def squeezed(shape: tuple[int | None, ...], axes: Sequence[int]) -> Shape:
-    """`shape` without the listed sizes of one, or without all of them when none is listed.
+    """`shape` without the sizes of one at `axes`, or without all of them if `axes` is empty.
 
-    Unknown rank comes out where no axis is listed and some size is unknown: it may be one.
+    The result has unknown rank if `axes` is empty and some size is unknown, because that size may be one.
     """
     rank = len(shape)
     for axis in axes:
@@ -138,7 +140,7 @@ def squeezed(shape: tuple[int | None, ...], axes: Sequence[int]) -> Shape:
 
 
 def expanded(shape: tuple[int | None, ...], axis: int) -> tuple[int | None, ...]:
-    """`shape` with a one inserted before `axis` (-1: at the end)."""
+    """`shape` with a size of one inserted before `axis` (-1: at the end)."""
     rank = len(shape)
     if not -rank - 1 <= axis <= rank:
         raise InvalidArgumentError(f"Tried to expand dim index {axis} for tensor with {rank} dimensions.")
@@ -146,18 +148,18 @@ def expanded(shape: tuple[int | None, ...], axis: int) -> tuple[int | None, ...]
     return (*shape[:place], 1, *shape[place:])
 
 
-# The three values of a Range: Python integers, or numpy floats of one type (then computed in that type).
+# The three inputs of a Range: Python integers, or numpy floats of one type, in which the result is computed.
 Number = Any
 
 
 def range_value(value: Array) -> Number:
-    """The one element of a Range input, as `range_length` wants it."""
+    """The element of a Range input, in the form that `range_length` takes."""
     element = value.reshape(-1)[0]
     return int(element) if value.dtype.kind in "iu" else element
 
 
 def range_length(start: Number, limit: Number, delta: Number) -> int:
-    """How many steps of `delta` Range takes from `start` to before `limit`; exact for integers of any size."""
+    """How many steps of `delta` fit from `start` to before `limit`; exact for integers of any size."""
     zero = type(delta)(0)  # bfloat16 compares with its own kind only
     if delta == zero:
         raise InvalidArgumentError("Requires delta != 0: 0")

@@ -1,4 +1,4 @@
-"""The nodes by which tensors come into a graph: placeholders, and what stands for a fed tensor in a graph that was cut.
+"""The nodes through which fed tensors enter a graph: placeholders, and the nodes that a client graph has instead.
 
 x: Placeholder    --fed-->    _arg_x_0_0: _Arg, or a receive from the client, of the tensor "x:0"
 """
@@ -13,13 +13,13 @@ from ..tensor_id import parse_tensor_name
 from .joined import JoinedGraph
 
 _ARG_NAME = pattern(r"_arg_(.+)_(\d+)_\d+")
-_LAST_WITH_SCALARS_FOR_ANYTHING = 21  # producer of the last graphs that could not write down an unknown shape
+_LAST_WITH_SCALARS_FOR_ANYTHING = 21  # producers up to this one cannot express an unknown shape
 
 
 def means_anything(op: str, shape: Shape, producer: int) -> bool:
-    """Whether a placeholder of that shape may be fed anything: old producers write a scalar where nothing is known.
+    """Whether a placeholder of that shape accepts any feed: old producers write a scalar for an unknown shape.
 
-    A graph that does not say who wrote it (producer 0) is taken at its word.
+    A graph without a producer version (0) is not treated as old.
     """
     return shape == () and record_of(op).is_placeholder and 0 < producer <= _LAST_WITH_SCALARS_FOR_ANYTHING
 

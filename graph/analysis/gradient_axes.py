@@ -1,7 +1,7 @@
-"""Axes that an op reduced over or joined along: as numbers where they are known before the run, else as nodes.
+"""Axes that an op reduced over or joined along: as numbers if they are known before the run, else as nodes.
 
-Flows in: a forward node and which of its inputs names axes. Flows out: shapes with 1 in place of reduced sizes, tensors
-stretched back to them. Always holds: what is known makes constants only.
+Gradient rules use these helpers to make shapes with 1 in place of reduced sizes, and to broadcast tensors back. Known
+values become constants; no nodes are added to compute them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def known_axes(op: Forward, port: int) -> tuple[int, ...] | None:
-    """The axes that input `port` names, counted from the front; None where they or the rank are not known."""
+    """The axes that input `port` names, counted from the front; None if they or the rank are unknown."""
     value, sizes = op.constant_input(port), op.input_sizes(0)
     if value is None or not isinstance(sizes, tuple):
         return None
@@ -28,7 +28,7 @@ def known_axes(op: Forward, port: int) -> tuple[int, ...] | None:
 
 
 def kept_shape(op: Forward, axes_port: int = 1) -> Tensor:
-    """The shape of input 0 with 1 in place of the sizes of the axes that another input names."""
+    """The shape of input 0 with 1 in place of the sizes of the axes that input `axes_port` names."""
     g, axes, sizes = op.g, known_axes(op, axes_port), op.input_sizes(0)
     if axes is not None and isinstance(sizes, tuple):
         kept = [1 if axis in axes else size for axis, size in enumerate(sizes)]
@@ -43,20 +43,20 @@ def kept_shape(op: Forward, axes_port: int = 1) -> Tensor:
 
 
 def as_kept(op: Forward, tensor: Tensor) -> Tensor:
-    """A tensor of the output's shape with the reduced axes there again, of size 1."""
+    """Reshapes a tensor of the output's shape so that the reduced axes are back with size 1."""
     return tensor if op.attrs["keep_dims"] else op.make("Reshape", tensor, kept_shape(op))
 
 
 def stretched(op: Forward, tensor: Tensor) -> Tensor:
-    """A tensor of the output's shape in the shape of the input: the same along all reduced axes."""
+    """Broadcasts a tensor of the output's shape to the shape of the input, along all reduced axes."""
     axes = known_axes(op, 1)
-    in_front = axes is not None and axes == tuple(range(len(axes)))  # then broadcasting adds them by itself
+    in_front = axes is not None and axes == tuple(range(len(axes)))  # then broadcasting adds these axes itself
     kept = tensor if in_front else as_kept(op, tensor)
     return op.make("BroadcastTo", kept, shape_of(op, 0))
 
 
 def reduced_count(op: Forward, dtype: DataType) -> Tensor:
-    """How many elements of the input went into one of the output, as a scalar of a type."""
+    """How many elements of the input were reduced to one of the output, as a scalar of type `dtype`."""
     axes, sizes = known_axes(op, 1), op.input_sizes(0)
     if axes is not None and isinstance(sizes, tuple) and all(sizes[axis] >= 0 for axis in axes):
         return op.g.constant(int(np.prod([sizes[axis] for axis in axes], dtype=np.int64)), dtype)
@@ -81,7 +81,7 @@ def element(op: Forward, vector: Tensor, index: int) -> Tensor:
 
 
 def span(op: Forward, vector: Tensor, begin: int | Tensor, end: int | Tensor | None) -> Tensor:
-    """Elements from `begin` up to `end` of a tensor of rank 1; to its end where `end` is None."""
+    """Elements from `begin` up to `end` of a tensor of rank 1; all the rest if `end` is None."""
     g = op.g
 
     def bound(value: int | Tensor) -> Tensor:
@@ -94,5 +94,5 @@ def span(op: Forward, vector: Tensor, begin: int | Tensor, end: int | Tensor | N
 
 
 def joined(op: Forward, parts: Sequence[Tensor], axis: Tensor | int = 0) -> Tensor:
-    """Tensors one behind the other along an axis; a single one itself."""
+    """The concatenation of tensors along an axis; a single tensor is returned unchanged."""
     return parts[0] if len(parts) == 1 else op.make("ConcatV2", list(parts), axis)

@@ -1,9 +1,8 @@
-"""The table of gradients: op name -> rule that adds the nodes which compute the gradients of its inputs.
+"""The table of gradient rules: op name -> the function that adds the nodes for the gradients of the op's inputs.
 
-Flows in: registrations by the family modules beside this file. Flows out: `lookup`, used when gradients are built.
-Always holds: one rule per op; a rule gets one tensor per output, the gradient that flows back into it, and returns one
-entry per data input: a tensor of the input's shape and type, `IndexedSlices` for rows of it, or None where nothing
-flows back. An op registered as flat has no gradient anywhere.
+A rule gets one tensor per output, the gradient of that output, and returns one entry per data input: a tensor of the
+input's shape and type, `IndexedSlices` for some rows of it, or None for no gradient. An op registered as flat has no
+gradient anywhere.
 
 To add one, write in the module of the op's family
 
@@ -12,9 +11,9 @@ To add one, write in the module of the op's family
         x, y = op.inputs
         return undo_broadcast(op, lambda: grad * y, lambda: grad * x)
 
-A rule reads the forward tensors from `op.inputs` and `op.outputs` only, when it needs them: inside a loop they are
-values of the iteration that is being undone, and each that is asked for costs a stack. What is known of their sizes
-before the run costs nothing: `op.input_sizes(i)`, `op.output_sizes(i)`.
+A rule should read `op.inputs` and `op.outputs` only if it needs them: inside a loop each tensor that is read costs a
+stack, which saves its value in every iteration. Sizes that are known before the run cost nothing: `op.input_sizes(i)`,
+`op.output_sizes(i)`.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class IndexedSlices:
-    """A gradient that is zero but for some rows: `values[i]` is added to row `indices[i]` of a tensor.
+    """A gradient that is zero except for some rows: `values[i]` is added to row `indices[i]` of a tensor.
 
-    `dense_shape` is the shape of that tensor, as an int32 or int64 tensor of rank 1. Rows may be named repeatedly.
+    `dense_shape` is the shape of that tensor, as an int32 or int64 tensor of rank 1. A row may occur several times.
     """
 
     values: Tensor
@@ -52,7 +51,7 @@ Gradients: TypeAlias = "Sequence[Gradient]"
 
 
 class Forward:
-    """A node whose gradient is wanted, as its rule sees it; `g` adds nodes beside it."""
+    """The forward node for its gradient rule; `g` adds nodes beside it."""
 
     __slots__ = ("attrs", "g", "input_types", "name", "op", "output_types", "source")
 
@@ -72,16 +71,16 @@ class Forward:
         self.input_types = input_types
         self.output_types = output_types
         self.source = ""
-        """a name for what is asked for at once: gradients asked for separately must not be mixed"""
+        """the name of one call of `gradients`: nodes of separate calls must not be shared"""
 
     @property
     def inputs(self) -> Sequence[Tensor]:
-        """The tensors the node read."""
+        """The tensors that the node read."""
         raise NotImplementedError
 
     @property
     def outputs(self) -> Sequence[Tensor]:
-        """The tensors the node made."""
+        """The tensors that the node computed."""
         raise NotImplementedError
 
     def make(self, op: str, *inputs: Input, **attrs: Any) -> Tensor:  # attr values have any type
@@ -93,23 +92,23 @@ class Forward:
         return tuple(self.g.op(op, *inputs, attrs=attrs))
 
     def once(self, _key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` adds, or what it added for another node that asked by the same key: it must be the same there."""
+        """The result of `make`, called once per key: rules of several nodes share what it adds."""
         return make()
 
     def own_attrs(self, *names: str) -> dict[str, Any]:
-        """Some attrs of the node, to be given to another."""
+        """Some attrs of the node, to be copied to another."""
         return {name: self.attrs[name] for name in names if name in self.attrs}
 
     def wants(self, _port: int) -> bool:
-        """Whether the gradient of an input is of any use; if not, the rule may return None for it."""
+        """Whether the gradient of an input is used; if not, the rule may return None for it."""
         return True
 
     def input_sizes(self, _port: int) -> Sizes | None:
-        """What is known of the sizes of an input; None for nothing."""
+        """The sizes of an input as far as they are known; None if nothing is known."""
         return None
 
     def output_sizes(self, _port: int) -> Sizes | None:
-        """What is known of the sizes of an output; None for nothing."""
+        """The sizes of an output as far as they are known; None if nothing is known."""
         return None
 
     def constant_input(self, _port: int) -> Array | None:
@@ -125,9 +124,9 @@ _TAKES_NONE: set[str] = set()
 
 
 def gradient(*ops: str, takes_none: bool = False) -> Callable[[Rule], Rule]:
-    """Registers the decorated rule for each of `ops`; AlreadyExistsError if one is taken.
+    """Registers the decorated rule for each of `ops`; AlreadyExistsError for an op that has one.
 
-    An output into which nothing flows back is given to the rule as zeros, or, with `takes_none`, as None.
+    The rule gets zeros for an output without a gradient, or None with `takes_none`.
     """
 
     def register(rule: Rule) -> Rule:
@@ -141,7 +140,7 @@ def gradient(*ops: str, takes_none: bool = False) -> Callable[[Rule], Rule]:
 
 
 def is_registered(op: str) -> bool:
-    """Whether it is known how, or that nothing, flows back through the op."""
+    """Whether the op has a rule or is registered as flat."""
     return record_of(op).is_flat or op in _RULES
 
 
@@ -151,7 +150,7 @@ def lookup(op: str) -> Rule | None:
 
 
 def takes_none(op: str) -> bool:
-    """Whether the rule of `op` is given None, not zeros, for an output into which nothing flows back."""
+    """Whether the rule of `op` gets None instead of zeros for an output without a gradient."""
     return op in _RULES and op in _TAKES_NONE
 
 

@@ -1,7 +1,6 @@
-"""What rules of several families share: shapes, undoing a broadcast, conjugates.
+"""Helpers that gradient rules of several families share: shapes, undoing a broadcast, conjugates.
 
-Flows in: handles and what is known of their sizes. Flows out: handles of added nodes. Always holds: what is not known
-before the run is computed by it; what is known makes no nodes.
+A size that is known before the run becomes a constant; for others nodes are added that compute it.
 """
 
 from __future__ import annotations
@@ -53,50 +52,50 @@ def number(op: Forward, value: complex, like: Tensor) -> Tensor:
 
 
 def conjugate(op: Forward, tensor: Tensor) -> Tensor:
-    """The complex conjugate; of a real tensor itself."""
+    """The complex conjugate; a real tensor is returned unchanged."""
     return op.make("Conj", tensor) if tensor.dtype in COMPLEX else tensor
 
 
 def where(op: Forward, condition: Any, then: Any, otherwise: Any) -> Tensor:
-    """Elementwise choice; the three broadcast."""
+    """Elementwise choice; the three arguments broadcast."""
     return op.make("SelectV2", condition, then, otherwise)
 
 
 def masked(op: Forward, mask: Any, grad: Tensor) -> Tensor:
-    """`grad` where `mask` holds, 0 elsewhere (a product would make NaN of infinities)."""
+    """`grad` where `mask` is true, 0 elsewhere (a product would turn infinities into NaN)."""
     return where(op, mask, grad, number(op, 0, grad))
 
 
 def undo_broadcast(op: Forward, dx: Callable[[], Tensor], dy: Callable[[], Tensor]) -> Gradients:
-    """What flows back into inputs 0 and 1 of an op that broadcasts: summed over the axes each was stretched along.
+    """The gradients of inputs 0 and 1 of an op that broadcasts: summed over the axes along which each was broadcast.
 
-    `dx` and `dy` make what flows back into the stretched inputs; neither is called for an input that needs nothing.
+    `dx` and `dy` make the gradients of the broadcast inputs; neither is called for an input whose gradient is unused.
     """
     axes = [_stretched(op, port) if op.wants(port) else _NOT_STRETCHED for port in (0, 1)]
-    found: Sequence[Tensor | None] = (None, None)
+    computed: Sequence[Tensor | None] = (None, None)
     if None in axes:
         sizes = op.input_sizes(0), op.input_sizes(1)
-        found = op.once(
+        computed = op.once(
             ("stretched", *sizes), lambda: op.make_all("BroadcastGradientArgs", shape_of(op, 0), shape_of(op, 1))
         )
     return [
-        _summed(op, make(), port, axes[port], found[port]) if op.wants(port) else None
+        _summed(op, make(), port, axes[port], computed[port]) if op.wants(port) else None
         for port, make in enumerate((dx, dy))
     ]
 
 
 def unstretch(op: Forward, grad: Tensor, port: int, output: int = 0) -> Tensor:
-    """Sums `grad`, of the shape of an output, to that of input `port`, which was broadcast to it."""
+    """Sums `grad`, of the shape of an output, to the shape of input `port`, which was broadcast to it."""
     axes = _stretched(op, port, output)
-    found = op.make("BroadcastGradientArgs", shape_of(op, port), op.g.op("Shape", grad)) if axes is None else None
-    return _summed(op, grad, port, axes, found)
+    computed = op.make("BroadcastGradientArgs", shape_of(op, port), op.g.op("Shape", grad)) if axes is None else None
+    return _summed(op, grad, port, axes, computed)
 
 
 _NOT_STRETCHED: tuple[int, tuple[int, ...]] = (0, ())
 
 
 def _stretched(op: Forward, port: int, output: int = 0) -> tuple[int, tuple[int, ...]] | None:
-    """How many axes input `port` lacks of the output's, and along which others it was stretched; None: not known."""
+    """How many leading axes input `port` lacks, and along which others it was broadcast; None if that is unknown."""
     own, full = op.input_sizes(port), op.output_sizes(output)
     if own is not None and own == full:
         return _NOT_STRETCHED
@@ -110,11 +109,11 @@ def _stretched(op: Forward, port: int, output: int = 0) -> tuple[int, tuple[int,
 
 
 def _summed(
-    op: Forward, grad: Tensor, port: int, axes: tuple[int, tuple[int, ...]] | None, found: Tensor | None
+    op: Forward, grad: Tensor, port: int, axes: tuple[int, tuple[int, ...]] | None, computed: Tensor | None
 ) -> Tensor:
     g = op.g
     if axes is None:
-        return reshape_like(op, g.op("Sum", grad, found)[0], port)
+        return reshape_like(op, g.op("Sum", grad, computed)[0], port)
     new, kept = axes
     if not new and not kept:
         return grad

@@ -1,8 +1,8 @@
-"""The graphs of a partition seen as one again: nodes numbered through, every receive behind its send.
+"""The partitions of a graph as one graph again: one numbering of all nodes, and every receive joined to its send.
 
-Flows in: one graph per place, as `split_graph` makes them, or a single graph. Flows out: columns by joint number: name,
-properties, place, data inputs by port, control inputs, and the send of every receive. Always holds: numbers follow the
-order of the places and, within one, of node ids; source and sink are left out; nothing here changes a graph.
+Nodes are numbered in the order of the places and, within a place, of node ids; source and sink are left out. A single
+unpartitioned graph may be given too. Columns by this joint number have name, properties, place, data inputs by port,
+control inputs, and the send of every receive.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _RECVS = (NodeClass.RECV, NodeClass.HOST_RECV)
 
 
 class JoinedGraph:
-    """Columns over all nodes of several graphs; see the module's docstring.
+    """Columns over all nodes of several graphs.
 
-    `inputs[n]` has one (node, output) per data input, `controls[n]` the nodes whose end `n` waits for beside its data,
-    `sender[n]` the send that receive `n` gets its tensor from. Receives without an entry there get it from the client.
-    `functions` are, by place, what nodes may call, `producers` who wrote the graph; `fed_shapes` as of a `Graph`.
+    `inputs[n]` has one (node, output) per data input, `controls[n]` the control inputs, `sender[n]` the send of receive
+    `n`; receives without an entry get their tensor from the client. `functions` and `producers` have, by place, the
+    function library and the producer version of the graph; `fed_shapes` is as in `Graph`.
     """
 
     def __init__(self, graphs: Mapping[str, Graph]) -> None:
-        """Raises InvalidArgumentError for an unconnected input, and for a receive whose send is in no graph."""
+        """Raises InvalidArgumentError for an unconnected input, and for a receive whose send is not in `graphs`."""
         self.places = list(graphs)
         self.functions = [graph.functions for graph in graphs.values()]
         self.producers = [graph.versions.producer for graph in graphs.values()]
@@ -71,7 +71,7 @@ class JoinedGraph:
         for i in ids:
             name, shared = names[i], properties[i]
             if name is None or shared is None:
-                continue  # node_ids has no removed nodes; this tells the type checker
+                continue  # never happens: only for the type checker
             self.names.append(name)
             self.properties.append(shared)
             self.place.append(number)
@@ -87,16 +87,16 @@ class JoinedGraph:
         columns = (joint[edges.src[order]], edges.src_output[order], joint[edges.dst[order]])
         for src, output, dst in zip(*(column.tolist() for column in columns), strict=True):
             if src < 0 or dst < 0:
-                continue  # hangs on source or sink
+                continue  # an edge of source or sink
             if output == CONTROL_SLOT:
                 controls[dst - first].append(src)
             else:
                 inputs[dst - first].append((src, output))
-        for n, found in enumerate(inputs, first):
+        for n, sources in enumerate(inputs, first):
             wanted = len(self.properties[n].input_types)
-            if len(found) != wanted:
+            if len(sources) != wanted:
                 raise InvalidArgumentError(
-                    f"{len(found)} of {wanted} inputs are connected; complete the graph first",
+                    f"{len(sources)} of {wanted} inputs are connected; complete the graph first",
                     node=self.names[n],
                     op=self.properties[n].op,
                 )
@@ -104,12 +104,12 @@ class JoinedGraph:
         self.controls += controls
 
     def _match(self) -> dict[int, int]:
-        """Receives by joint number -> their sends, met by tensor name and devices as at the rendezvous."""
+        """Receives by joint number -> their sends, matched by tensor name and devices as at the rendezvous."""
         sends: dict[tuple[str, str, str], int] = {}
         for n, transfer in self.transfers.items():
             if self.classes[n] in _SENDS:
                 sends[transfer.tensor_name, transfer.route.send_device, transfer.route.recv_device] = n
-        found = {}
+        sender = {}
         for n, transfer in self.transfers.items():
             if self.classes[n] not in _RECVS or transfer.client_terminated:
                 continue
@@ -121,15 +121,15 @@ class JoinedGraph:
                     node=self.names[n],
                     op=self.ops[n],
                 )
-            found[n] = sends[key]
-        return found
+            sender[n] = sends[key]
+        return sender
 
     def is_back_edge(self, src: int, dst: int) -> bool:
-        """Whether the edge closes a loop: a next iteration into a merge."""
+        """Whether the edge closes a loop: from a NextIteration to a Merge."""
         return src in self._next_iterations and self.classes[dst] is NodeClass.MERGE
 
     def consumers(self) -> list[list[int]]:
-        """For every node those that wait for it, once per edge: data, control, send to receive; back edges left out."""
+        """By node its consumers, once per edge: data, control, send to receive; without edges that close a loop."""
         after: list[list[int]] = [[] for _ in self.names]
         for n, inputs in enumerate(self.inputs):
             for src, _ in inputs:
@@ -143,9 +143,9 @@ class JoinedGraph:
         return after
 
     def order(self) -> list[int]:
-        """All nodes, inputs before consumers, first come first served from the lowest number; not to be changed.
+        """A topological order (first ready, first out; lowest numbers first at the start); not to be changed.
 
-        Raises InvalidArgumentError naming a node when a cycle is closed by anything but a next iteration.
+        Raises InvalidArgumentError naming a node of a cycle that has no NextIteration.
         """
         if len(self._order) < len(self):
             self._order = self._sorted()

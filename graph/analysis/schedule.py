@@ -1,8 +1,7 @@
-"""When each node of a placed graph could start at the earliest and would have to at the latest.
+"""Earliest and latest start times of the nodes of a placed graph, by a `CostModel`, in microseconds.
 
-Flows in: a placed graph and a `CostModel`. Flows out: microseconds by node id: as soon as possible from the source on,
-as late as possible back from the sink, and the slack in between. Always holds: a node takes its estimate, a tensor that
-changes devices `COPY_US` more; a loop is gone through once; what the source does not lead to stays at 0.
+A node takes its estimated time, and a tensor that changes devices `COPY_US` more. A loop counts as one iteration. Nodes
+that the source does not reach start at 0.
 
     slack = (latest - makespan) - earliest, where the latest times are negative, counted back from 0 at the sink
 """
@@ -18,7 +17,7 @@ from ..ops.record import NodeClass
 from .cost_model import CostModel
 
 COPY_US = 10
-_DEGREE = 2  # nodes that a device runs at a time
+_DEGREE = 2  # how many nodes a device runs at a time
 
 
 class Slack:
@@ -36,7 +35,7 @@ class Slack:
             self._is_switch[node.id] = node.node_class is NodeClass.SWITCH
 
     def copy_time(self, edge: int) -> int:
-        """Microseconds for the tensor of an edge to get to its consumer; control edges cost nothing."""
+        """Microseconds until the tensor of an edge is at its consumer; 0 for control edges."""
         src, port, dst, _ = self.graph.edge_ends(edge)
         moves = port != CONTROL_SLOT and self.graph.assigned_device(src) != self.graph.assigned_device(dst)
         return COPY_US if moves else 0
@@ -46,13 +45,14 @@ class Slack:
         return self._estimate[node]
 
     def pending(self) -> Pending:
-        """The counts to begin a walk with."""
+        """The wait counts at the start of a walk."""
         return Pending(self.graph, self._is_merge)
 
     def asap(self) -> list[int]:
         """Earliest start times by node id; that of the sink is the makespan.
 
-        A Merge hands on the time of its first input; its own becomes that of the last, the end of an iteration.
+        The consumers of a Merge start after its first input; its own time is that of its last input, the end of the
+        iteration.
         """
         start = [0] * self.graph.num_node_ids
         pending = self.pending()
@@ -83,21 +83,21 @@ class Slack:
         return start
 
     def _num_waited_for(self, node: int) -> int:
-        """Out-edges that have to be seen from behind before a node; of the data of a Switch one is enough."""
+        """How many out-edges the backward walk waits for; of the data edges of a Switch only one."""
         edges = self.graph.out_edge_ids(node)
         if not self._is_switch[node]:
             return len(edges)
         return sum(self.graph.edge_ends(edge)[1] == CONTROL_SLOT for edge in edges) + 1
 
     def slack(self) -> list[int]:
-        """By node id, how much later than at the earliest a node can start without making the whole longer."""
+        """By node id, how much later than its earliest time a node can start without delaying the sink."""
         latest, earliest = self.alap(), self.asap()
         makespan = latest[SOURCE_ID]
         return [late - makespan - early for late, early in zip(latest, earliest, strict=True)]
 
 
 class Pending:
-    """What nodes still wait for when a graph is gone through once: all inputs, and of a Merge the first."""
+    """How many inputs each node still waits for: all of them, but of a Merge's data inputs only the first."""
 
     def __init__(self, graph: Graph, is_merge: bytearray) -> None:
         self.graph = graph
@@ -111,9 +111,9 @@ class Pending:
         return 2 * sum(self.graph.edge_ends(edge)[3] == CONTROL_SLOT for edge in edges)
 
     def count_down(self, edge: int) -> bool:
-        """Whether the consumer of an edge has all that it waits for now; that is told once for every node.
+        """Whether the consumer of an edge is ready now; true once per node.
 
-        A Merge counts control inputs by two, and its lowest bit says that a data input has been there.
+        A Merge counts control inputs by two, and its lowest bit says that a data input has arrived.
         """
         _, _, node, slot = self.graph.edge_ends(edge)
         if not self._is_merge[node]:
@@ -134,16 +134,16 @@ def start_times(graph: Graph, model: CostModel | None = None) -> dict[str, int]:
 
 
 def greedy_start_times(graph: Graph, model: CostModel | None = None) -> tuple[list[int], int]:
-    """Start times by node id when each device runs at most two nodes at a time, and when the last node ends.
+    """Start times by node id when each device runs at most two nodes at a time, and the end of the last node.
 
-    Whenever a device can begin a node it takes, of those that are ready, the one with the least slack (the lowest id
-    among equals). Times are priorities too: what starts earlier is more urgent. (List scheduling, Graham 1966.)
+    A free device takes the ready node with the least slack (the lowest id among equals). The times also serve as
+    priorities: an earlier start is more urgent. (List scheduling, Graham 1966.)
     """
     return _Greedy(graph, Slack(graph, model)).run()
 
 
 class _Greedy:
-    """One simulated step; `events` are (time, is a tensor's arrival, node): ends before arrivals of the same time."""
+    """One simulated step; `events` are (time, whether a tensor arrives, node), so ends come before arrivals."""
 
     def __init__(self, graph: Graph, slack: Slack) -> None:
         self.graph = graph
@@ -151,7 +151,7 @@ class _Greedy:
         self.urgency = slack.slack()
         self.pending = slack.pending()
         self.start = [0] * graph.num_node_ids
-        self.arrival = [0] * graph.num_node_ids  # of the last tensor a node waits for
+        self.arrival = [0] * graph.num_node_ids  # arrival time of the last tensor that a node waits for
         self.events: list[tuple[int, bool, int]] = []
         self.ready: dict[str, list[tuple[int, int]]] = {}
         self.running: dict[str, int] = {}
@@ -172,7 +172,7 @@ class _Greedy:
         return self.start, now
 
     def _arrive(self, node: int, now: int) -> None:
-        """Counts down what waits for a node; the last tensor to come decides when its consumer is ready."""
+        """Counts down the waits for a node; the last tensor decides when its consumer is ready."""
         for edge in self.graph.out_edge_ids(node):
             dst = self.graph.edge_ends(edge)[2]
             self.arrival[dst] = max(self.arrival[dst], now + self.times.copy_time(edge))

@@ -1,8 +1,8 @@
-"""The table of shape functions, and the arithmetic on partly known shapes that they share.
+"""The table of shape functions, and arithmetic on partly known shapes that they share.
 
-Flows in: what is known of a node's inputs (shapes, constant values) and its attrs. Flows out: one shape per flattened
-output. A shape is a tuple of sizes, None for an unknown size; None for an unknown rank. Always holds: knowing more
-about the inputs never contradicts what a shape function said knowing less.
+A shape function gets the shapes and constant values of a node's inputs as far as they are known, and its attrs; it
+returns one shape per flattened output. A shape is a tuple of sizes, None for an unknown size; None for an unknown rank.
+Knowing more about the inputs must never contradict a result that was computed knowing less.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from ..ops.op_table import FAMILIES, OpTable
 
 @dataclass(slots=True)
 class ShapeContext:
-    """What a shape function may know of its node.
+    """The arguments of a shape function.
 
-    `inputs` has one shape per flattened data input; `constants` the values of inputs that are known before the run,
-    `partials` the numbers of those of which only some are known, None for the others.
+    `inputs` has one shape per flattened data input; `constants` the values of inputs that are known before the run;
+    `partials` the partly known ones, with None for unknown elements.
     """
 
     op: str
@@ -33,7 +33,7 @@ class ShapeContext:
     partials: Mapping[int, tuple[int | None, ...]] = field(default_factory=dict)
 
     def constant(self, index: int) -> Array | None:
-        """The value of input `index` where it is known, else None."""
+        """The value of input `index` if it is known, else None."""
         return self.constants.get(index)
 
 
@@ -43,7 +43,7 @@ _FUNCTIONS: OpTable[ShapeFunction] = OpTable("a shape function", FAMILIES, "_sha
 
 
 def shape_fn(*ops: str) -> Callable[[ShapeFunction], ShapeFunction]:
-    """Registers the decorated shape function for each of `ops`; AlreadyExistsError if one is taken."""
+    """Registers the decorated shape function for each of `ops`; AlreadyExistsError for an op that has one."""
 
     def register(function: ShapeFunction) -> ShapeFunction:
         for op in ops:
@@ -54,7 +54,7 @@ def shape_fn(*ops: str) -> Callable[[ShapeFunction], ShapeFunction]:
 
 
 def lookup(op: str) -> ShapeFunction | None:
-    """The shape function of `op`, or None when Partita has none."""
+    """The shape function of `op`, or None if it has none."""
     return _FUNCTIONS.get(op)
 
 
@@ -69,14 +69,14 @@ def registered_ops() -> frozenset[str]:
 
 
 def merge_dims(a: int | None, b: int | None) -> int | None:
-    """The one size that both describe; InvalidArgumentError when two known sizes differ."""
+    """The size that matches both; InvalidArgumentError when two known sizes differ."""
     if a is not None and b is not None and a != b:
         raise InvalidArgumentError(f"Dimensions must be equal, but are {a} and {b}")
     return b if a is None else a
 
 
 def merge(a: Shape, b: Shape) -> Shape:
-    """The one shape that both describe; InvalidArgumentError when ranks or known sizes differ."""
+    """The shape that matches both; InvalidArgumentError when ranks or known sizes differ."""
     if a is None or b is None:
         return b if a is None else a
     if len(a) != len(b):
@@ -85,7 +85,7 @@ def merge(a: Shape, b: Shape) -> Shape:
 
 
 def with_rank(shape: Shape, rank: int) -> tuple[int | None, ...]:
-    """`shape` if it has that rank, unknown sizes where nothing is known; InvalidArgumentError otherwise."""
+    """`shape` if it has that rank, unknown sizes for an unknown rank; InvalidArgumentError otherwise."""
     if shape is None:
         return (None,) * rank
     if len(shape) != rank:
@@ -94,14 +94,14 @@ def with_rank(shape: Shape, rank: int) -> tuple[int | None, ...]:
 
 
 def with_rank_at_least(shape: Shape, rank: int) -> Shape:
-    """`shape` unless it is known to have a smaller rank: then InvalidArgumentError."""
+    """`shape`; InvalidArgumentError if it is known to have a smaller rank."""
     if shape is not None and len(shape) < rank:
         raise InvalidArgumentError(f"Shape must be at least rank {rank} but is rank {len(shape)}")
     return shape
 
 
 def with_rank_at_most(shape: Shape, rank: int) -> Shape:
-    """`shape` unless it is known to have a greater rank: then InvalidArgumentError."""
+    """`shape`; InvalidArgumentError if it is known to have a greater rank."""
     if shape is not None and len(shape) > rank:
         raise InvalidArgumentError(f"Shape must be at most rank {rank} but is rank {len(shape)}")
     return shape
@@ -114,7 +114,7 @@ def _broadcast_dims(x: int | None, y: int | None) -> int | None:
         return x
     if x is None or y is None:
         known = x or y  # a known size above one must be the result: the other is 1 or equal
-        return known or None  # TensorFlow does not conclude so from a known 0
+        return known or None  # TensorFlow does not do so for a known 0
     return merge_dims(x, y)
 
 
@@ -123,13 +123,13 @@ def broadcast(a: Shape, b: Shape) -> Shape:
     if a is None or b is None:
         return None
     rank = max(len(a), len(b))
-    left = (1,) * (rank - len(a)) + a
+    padded = (1,) * (rank - len(a)) + a
     right = (1,) * (rank - len(b)) + b
-    return tuple(_broadcast_dims(x, y) for x, y in zip(left, right, strict=True))
+    return tuple(_broadcast_dims(x, y) for x, y in zip(padded, right, strict=True))
 
 
 def num_elements(shape: Shape) -> int | None:
-    """Number of elements, or None while any size is unknown and none is zero."""
+    """Number of elements, or None if a size is unknown and none is zero."""
     if shape is None:
         return None
     if 0 in shape:
@@ -143,7 +143,7 @@ def num_elements(shape: Shape) -> int | None:
 
 
 def multiplied(a: int | None, b: int | None) -> int | None:
-    """The product of two sizes: nothing times an unknown size is nothing."""
+    """The product of two sizes, None if it is unknown; zero times an unknown size is zero."""
     if a == 0 or b == 0:
         return 0
     return None if a is None or b is None else a * b
@@ -172,7 +172,7 @@ def no_outputs(_: ShapeContext) -> Sequence[Shape]:
 
 
 def unknown(c: ShapeContext) -> Sequence[Shape]:
-    """Nothing is known of any output."""
+    """Every output has unknown rank."""
     return (None,) * len(c.output_types)
 
 

@@ -1,13 +1,10 @@
-"""What is known of the sizes of tensors before a run, unknown ones told apart by names.
+"""The sizes of tensors before a run, with numbers that stand for unknown sizes.
 
-Flows in: the data edges of a graph and the properties of its nodes. Flows out: the sizes of the outputs that are asked
-for. Always holds: equal sizes are equal in every run, though the unknown are not told; what is asked for once is kept,
-and nothing is worked out that nobody asks for.
-
-`Sizes` is a tuple with one number per axis: the size, or a negative number that stands for one unknown size wherever
-it occurs. A bare negative number stands for one shape of unknown rank. So the sum of two tensors of shape (batch, 5),
-batch unknown, is known to stretch neither of them. `infer_shapes` knows more, values of shapes for instance, but not
-which unknown sizes are equal; it also has to see the whole graph.
+`Sizes` is a tuple with one number per axis: the size, or a negative number that stands for one unknown size wherever it
+occurs. A bare negative number stands for one shape of unknown rank. So the sum of two tensors of shape (batch, 5),
+batch unknown, is known to broadcast neither of them. `infer_shapes` follows more, such as the values of shape tensors,
+but it cannot tell which unknown sizes are equal, and it always walks the whole graph: here sizes are computed on demand
+and cached.
 """
 
 from __future__ import annotations
@@ -24,14 +21,14 @@ from .shape_functions import ShapeContext, broadcast_binary, lookup, unchanged
 
 Sizes: TypeAlias = "tuple[int, ...] | int"
 
-_VALUES_UP_TO = 32  # elements of constants that shape functions look at
+_VALUES_UP_TO = 32  # most elements of constants that are passed to shape functions
 
 
 class SizeFacts:
-    """Sizes of outputs, worked out when asked for."""
+    """Sizes of outputs, computed on demand."""
 
     def __init__(self, sources: Callable[[int], Sequence[Output]], properties: Callable[[int], NodeProperties]) -> None:
-        """`sources` tells what a node reads, by port, and `properties` its op, both by node id."""
+        """`sources` gives the outputs that a node reads, by port, and `properties` its properties, both by node id."""
         self._sources = sources
         self._properties = properties
         self._known: dict[int, tuple[Sizes, ...]] = {}
@@ -50,7 +47,7 @@ class SizeFacts:
             last = waiting[-1]
             properties = self._properties(last)
             is_merge = properties.op_def.record.node_class is NodeClass.MERGE
-            # What comes around a loop is not known on its first way in.
+            # The back edge of a loop depends on the Merge itself, so its sizes are not known yet.
             inputs = () if is_merge else self._sources(last)
             missing = [src for src, _ in inputs if src not in known]
             if missing:
@@ -83,27 +80,27 @@ class SizeFacts:
             return nothing
         constants = self._constants(sources)
         key = properties, inputs
-        found = None if constants else self._found.get(key)
-        if found is None:
+        shapes = None if constants else self._found.get(key)
+        if shapes is None:
             types = properties.input_types, properties.output_types
             try:
-                found = function(ShapeContext(properties.op, properties.attrs, inputs, *types, constants))
-            except (PartitaError, IndexError):  # a wrong graph, which its run reports; a leaf that has no inputs here
-                found = nothing
+                shapes = function(ShapeContext(properties.op, properties.attrs, inputs, *types, constants))
+            except (PartitaError, IndexError):  # a wrong graph, or a Merge without inputs
+                shapes = nothing
             if not constants:
-                self._found[key] = found
-        return found
+                self._found[key] = shapes
+        return shapes
 
     def _constants(self, sources: Sequence[Output]) -> dict[int, Array]:
-        found = {}
+        constants = {}
         for port, (src, _) in enumerate(sources):
             properties = self._properties(src)
             if properties.op_def.name == "Const" and properties.attrs["value"].size <= _VALUES_UP_TO:
-                found[port] = properties.attrs["value"]
-        return found
+                constants[port] = properties.attrs["value"]
+        return constants
 
     def _named(self, properties: NodeProperties, inputs: Sequence[Sizes], shape: Shape) -> Sizes:
-        """A shape with a name for all that is unknown of it: that of the input it comes from, or a new one."""
+        """A shape with a number for every unknown size: that of the input where it comes from, or a new one."""
         if shape is None:
             return self._new_name()
         if None not in shape:
@@ -124,7 +121,7 @@ class SizeFacts:
 
 
 def _joined(x: Sizes, y: Sizes, fresh: Sequence[int]) -> Sequence[int]:
-    """Sizes of a broadcast of x and y, `fresh` where neither decides."""
+    """Sizes of a broadcast of x and y, with those of `fresh` where neither decides."""
     if isinstance(x, int) or isinstance(y, int):
         return fresh
     rank = len(fresh)
@@ -140,5 +137,5 @@ def _shape(sizes: Sizes) -> Shape:
 
 
 def static(sizes: Sizes | None) -> tuple[int, ...] | None:
-    """The shape if all of it is known, else None."""
+    """The shape if all sizes are known, else None."""
     return sizes if isinstance(sizes, tuple) and all(size >= 0 for size in sizes) else None

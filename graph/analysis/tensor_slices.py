@@ -1,9 +1,9 @@
-"""Parts of tensors: how checkpoints and the ops that save and restore write down which part is meant.
+"""Slices of tensors, in the form that checkpoints and the ops that save and restore write them.
 
     "6 4 0,3:-"     of a tensor of shape [6, 4] the rows 0, 1 and 2, all columns: shape, then start and length per
                     dimension, "-" for all of it
 
-An extent is None for a whole dimension, else a start that is not negative and a positive length.
+An extent is None for a whole dimension, else a start (not negative) and a positive length.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LARGEST = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class TensorSlice:
-    """A rectangular part of a tensor: start and length per dimension, None where it takes the whole dimension."""
+    """A rectangular part of a tensor: start and length per dimension, None for a whole dimension."""
 
     extents: tuple[Extent, ...]
 
@@ -30,27 +30,27 @@ class TensorSlice:
         return ":".join("-" if extent is None else f"{extent[0]},{extent[1]}" for extent in self.extents)
 
     def bounds(self, shape: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-        """First index and end per dimension of a tensor of that shape.
+        """First index and end per dimension, for a tensor of that shape.
 
-        Raises InternalError, as TensorFlow does, for another rank and for a slice that reaches outside.
+        Raises InternalError, as TensorFlow does, for another rank and for a slice that does not fit.
         """
         if len(self.extents) != len(shape):
             raise InternalError(f"Mismatching ranks: shape = {shape_text(shape)}, slice = {self}")
         pairs = zip(self.extents, shape, strict=True)
-        found = tuple((0, size) if extent is None else (extent[0], sum(extent)) for extent, size in pairs)
-        for dimension, ((_, end), size) in enumerate(zip(found, shape, strict=True)):
+        bounds = tuple((0, size) if extent is None else (extent[0], sum(extent)) for extent, size in pairs)
+        for dimension, ((_, end), size) in enumerate(zip(bounds, shape, strict=True)):
             if end > size:
                 raise InternalError(
                     f"Extent in dimension {dimension} out of bounds: shape = {shape_text(shape)}, slice = {self}"
                 )
-        return found
+        return bounds
 
     def shape_in(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Shape of this part of a tensor of that shape; raises as `bounds` does."""
+        """Shape of the slice of a tensor of that shape; raises as `bounds`."""
         return tuple(end - start for start, end in self.bounds(shape))
 
     def to_proto(self) -> TensorSliceProto:
-        """The message; a whole dimension has neither start nor length."""
+        """The message; a whole dimension has neither start nor length in it."""
         proto = TensorSliceProto()
         for extent in self.extents:
             added = proto.extent.add()
@@ -67,7 +67,7 @@ def slice_from_proto(proto: TensorSliceProto) -> TensorSlice:
 
 
 def parse_slice(text: str) -> TensorSlice:
-    """The slice of a text such as "0,3:-"; InvalidArgumentError where it is none."""
+    """Parses text such as "0,3:-"; InvalidArgumentError for malformed text."""
     return TensorSlice(tuple(_parse_extent(part, text) for part in text.split(":") if part))
 
 
@@ -88,9 +88,9 @@ def _parse_extent(part: str, text: str) -> Extent:
 
 
 def parse_shape_and_slice(text: str) -> tuple[tuple[int, ...], TensorSlice]:
-    """The full shape and the slice of a text such as "6 4 0,3:-".
+    """Parses full shape and slice from text such as "6 4 0,3:-".
 
-    Raises InvalidArgumentError for a text that is none, InternalError for a slice that does not lie inside the shape.
+    Raises InvalidArgumentError for malformed text, InternalError for a slice that does not fit the shape.
     """
     *sizes, extents = text.split(" ")
     if not sizes:
@@ -105,7 +105,7 @@ def parse_shape_and_slice(text: str) -> tuple[tuple[int, ...], TensorSlice]:
 
 
 def _integer(text: str) -> int | None:
-    """The number that a text is, None where it is none or has more than 64 bits."""
+    """The number in a text, None if there is none or it has more than 64 bits."""
     if _NUMBER.fullmatch(text) is None or abs(int(text)) > _LARGEST:
         return None
     return int(text)

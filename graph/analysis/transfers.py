@@ -1,12 +1,8 @@
-"""Transfers: what `_Send` and `_Recv` nodes say of the tensor that passes between them.
+"""Transfers: the tensors between `_Send` and `_Recv` nodes, in one table per partitioning that all partitions share.
 
-Flows in: the cut edges of one partitioning, in columns. Flows out: a table of transfers, that the parts share. Always
-holds: both ends of a transfer have the same row, from which whoever runs the parts spells one rendezvous key for both;
-texts and attrs are made when somebody asks.
-
-Random placement makes more transfers than a graph has nodes. So a node that transfers has the properties of its op and
-element type, as a column of its graph says, and the row of the table; whatever is done once per kind of node is done
-some twenty times.
+Both ends of a transfer refer to the same row, from which both keys of the rendezvous are made. Random placement makes
+more transfers than the graph has nodes. So a transferring node only stores its kind (op and element type) and its row;
+its attrs are serialised on demand, and work per kind of node is done some twenty times only.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ _TEXTS = ("tensor_name", "send_device", "recv_device")
 
 
 class Route(NamedTuple):
-    """Where a tensor leaves and arrives, shared by all transfers between two devices; the sender's incarnation."""
+    """The devices of a transfer and the sender's incarnation; transfers between the same devices share it."""
 
     send_device: str
     incarnation: int
@@ -34,9 +30,9 @@ class Route(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """One tensor on its way: its name, its route, and the edge it stands for.
+    """One transferred tensor: its name, its route, and the cut edge.
 
-    `src` and `dst` name the nodes of the cut edge ("" on nodes that a client made); `start_time` is in microseconds.
+    `src` and `dst` name the nodes of the edge ("" on nodes that a client made); `start_time` is in microseconds.
     """
 
     tensor_name: str
@@ -64,7 +60,7 @@ def _device_entry(name: str, device: str) -> bytes:
 
 @cache
 def transfer_kind(op: str, dtype: DataType) -> NodeProperties:
-    """What all ends of transfers of one op and element type have in common."""
+    """The properties that all ends of transfers of one op and element type share."""
     op_def = lookup_op(op)
     is_recv = op_def.record.is_recv
     return NodeProperties(op_def, (), () if is_recv else (dtype,), (dtype,) if is_recv else ())
@@ -107,10 +103,11 @@ class TransferProperties(NodeProperties):
 
 @dataclass(slots=True)
 class TransferTable:
-    """The transfers of one partitioning, a row each; the `Details` of the nodes at both ends.
+    """The transfers of one partitioning, one row each; the `Details` of the nodes at both ends.
 
-    `edge`: id of the cut edge; `src`, `dst`: names of its nodes; `route`: index into `routes`; `dtype`: element type
-    that is sent. `starts` has the start times, in microseconds, of ends by (row, whether it is the receiving one).
+    `edge` has the ids of the cut edges; `src` and `dst` the names of their nodes; `route` indices into `routes`;
+    `dtype` the element types that are sent; `starts` the start times, in microseconds, by (row, whether the end is the
+    receiving one).
     """
 
     edge: list[int]
@@ -123,36 +120,36 @@ class TransferTable:
     _made: dict[tuple[int, bool], TransferProperties] = field(default_factory=dict)
 
     def tensor_name(self, row: int) -> str:
-        """What the tensor of a transfer is called."""
+        """The name of the tensor of a transfer."""
         return f"edge_{self.edge[row]}_{self.src[row]}"
 
     def properties(self, shared: NodeProperties, row: int) -> TransferProperties:
         """All properties of the end of a transfer whose kind is `shared`."""
         end = row, shared.op_def.record.is_recv
-        made = self._made.get(end)
-        if made is None:
+        known = self._made.get(end)
+        if known is None:
             route, dtype, start = self.routes[self.route[row]], DataType(self.dtype[row]), self.starts.get(end)
             transfer = Transfer(self.tensor_name(row), route, dtype, self.src[row], self.dst[row], start_time=start)
-            made = self._made[end] = TransferProperties(shared, transfer)
-        return made
+            known = self._made[end] = TransferProperties(shared, transfer)
+        return known
 
 
 def _as_int64(incarnation: int) -> int:
-    """An unsigned 64-bit incarnation as the signed number that the attr holds."""
+    """An unsigned 64-bit incarnation as the signed number in the attr."""
     return incarnation - (1 << 64) if incarnation >= 1 << 63 else incarnation
 
 
 def transfer_of(properties: NodeProperties) -> Transfer:
-    """What a `_Send` or `_Recv` node transfers, whether this package or a GraphDef made the node.
+    """The transfer of a `_Send` or `_Recv` node, whether this package or a GraphDef made the node.
 
-    Raises InvalidArgumentError for an attr that is not what the op declares, NotFoundError for a missing one.
+    Raises InvalidArgumentError for an attr that does not fit the op's declaration, NotFoundError for a missing one.
     """
     if isinstance(properties, TransferProperties):
         return properties.transfer
     attrs = properties.attrs
     texts, incarnation = [attrs[key] for key in _TEXTS], attrs["send_device_incarnation"]
     if not isinstance(incarnation, int) or not all(isinstance(text, bytes) for text in texts):
-        check_given_attrs("", properties.op_def, attrs)  # which raises, and words it; it takes longer
+        check_given_attrs("", properties.op_def, attrs)  # the full check, which is slower, raises the error
     unsigned = incarnation + (1 << 64) if incarnation < 0 else incarnation
     name, sender, receiver = (text.decode(errors="replace") for text in texts)
     return Transfer(

@@ -3,6 +3,9 @@
 `NodeDefBuilder` gives a NodeDef, `NodeBuilder` adds a node and its edges to a graph. Attrs for types and counts follow
 from the inputs. Errors are collected, and `finalize` reports all of them together, so calls can be chained without
 checks; `finalize` may be called again after more inputs.
+
+`front_end.py` checks its nodes with `NodeDefBuilder` too. `NodeBuilder` is separate from it because passes port
+TensorFlow's order of changes: names are used as given, and each node gets its edges, and so their ids, at once.
 """
 
 from __future__ import annotations

@@ -1,13 +1,15 @@
-"""The builders of TensorFlow's graph testing library: one node a call, for tests and for scripts of scenarios.
+"""The builders of TensorFlow's graph testing library: one node per call, for tests and for scripts of scenarios.
 
     graph = Graph()
     a = testlib.constant(graph, [[1.0, 2.0]])
     y = testlib.matmul(graph, a, a, transpose_b=True)
     graph.fix_source_and_sink_edges()
 
-Flows in: a graph, nodes of it (for their first outputs) or (node, output) pairs. Flows out: a new node of that graph.
-Always holds: types are those of the inputs; a node without a name of its own is called `n/_K`, K counting up in the
-graph; loose ends are left for whoever finishes the graph. To write whole graphs `GraphBuilder` is shorter.
+An input is a node (its first output) or a (node, output) pair. A node without a name is called `n/_K`, K counting up in
+the graph; edges from source and to sink are left to the caller. For whole graphs `GraphBuilder` is shorter.
+
+The functions use `NodeBuilder` instead of `front_end.py` because, as in TensorFlow's library, each node is in the graph
+at once, with the next ids for its edges and the name exactly as given.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from ..tensor import numpy_to_tensor
 from .node_builder import NodeBuilder
 
 Output: TypeAlias = Node | tuple[Node, int]
-"""a tensor: a node stands for its first output"""
+"""a tensor; a node stands for its first output"""
 
 
 def _add(

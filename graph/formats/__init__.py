@@ -1,1 +1,1 @@
-"""Files of other programs, read and written without them: checkpoints and SavedModels."""
+"""Checkpoints and SavedModels, read and written without TensorFlow."""

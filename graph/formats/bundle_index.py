@@ -1,13 +1,11 @@
-"""The index of a checkpoint: which tensors there are, and where in which data file.
-
-Flows in: a prefix, or entries. Flows out: entries by key, or the bytes of an index, those of TensorFlow for the same
-entries. Always holds: an index is read once, whole; damage is an error that names the file.
+"""The index of a checkpoint: its tensors, and where in which data file each is.
 
     PREFIX.index                   a table: "" -> header, name of a tensor -> entry, key of a slice -> entry
-    PREFIX.data-00000-of-00002     the elements of tensors one after the other; an entry says where
+    PREFIX.data-00000-of-00002     the elements of tensors; an entry has file number, offset and size
 
-The header gives the 2 of these names, an entry the 0. Data files that no entry names need not exist: TensorFlow, like
-Partita, opens those that it reads from.
+The header has the 2 of these names, an entry the 0. Data files without entries need not exist: TensorFlow, like
+Partita, opens only those that it reads from. The index is read once as a whole; damage is an error that names the file.
+A written index is byte for byte TensorFlow's for the same entries.
 """
 
 from __future__ import annotations
@@ -36,17 +34,15 @@ Parsed = TypeVar("Parsed", bound=Message)
 
 
 def index_file(prefix: str) -> str:
-    """Path of a checkpoint's index."""
     return f"{prefix}.index"
 
 
 def data_file(prefix: str, shard: int, num_shards: int) -> str:
-    """Path of a checkpoint's data file number `shard`."""
     return f"{prefix}.data-{shard:05d}-of-{num_shards:05d}"
 
 
 def index_bytes(entries: Mapping[bytes, BundleEntryProto], num_shards: int) -> bytes:
-    """The index that holds these entries."""
+    """The serialised index with these entries."""
     table = TableWriter()
     header = BundleHeaderProto(num_shards=num_shards, version=VersionDef(producer=_VERSION))
     table.add(_HEADER_KEY, header.SerializeToString())
@@ -56,13 +52,13 @@ def index_bytes(entries: Mapping[bytes, BundleEntryProto], num_shards: int) -> b
 
 
 class BundleIndex:
-    """The index of the checkpoint that was there when this was made."""
+    """The index of a checkpoint, as it was when this object was made."""
 
     def __init__(self, prefix: str, files: FileSystem = LOCAL) -> None:
-        """Reads it.
+        """Reads the index.
 
-        Raises NotFoundError where there is none, DataLossError for a damaged one, UnimplementedError for a checkpoint
-        of a machine with another byte order and InvalidArgumentError for one of a newer version.
+        Raises NotFoundError if there is none, DataLossError for a damaged one, UnimplementedError for a checkpoint from
+        a machine with another byte order and InvalidArgumentError for one of a newer version.
         """
         self.prefix = prefix
         self._files = files
@@ -99,7 +95,7 @@ class BundleIndex:
         return header
 
     def is_current(self) -> bool:
-        """Whether the checkpoint has not been saved anew, or removed, since."""
+        """Whether the checkpoint has neither been saved again nor removed since."""
         path = index_file(self.prefix)
         with file_errors(path):
             try:
@@ -108,11 +104,11 @@ class BundleIndex:
                 return False
 
     def entry(self, name: str) -> BundleEntryProto:
-        """Where a tensor is; NotFoundError where there is no such tensor."""
+        """The entry of a tensor; NotFoundError for an unknown name."""
         return self.entry_of(encode_name(name))
 
     def entry_of(self, key: bytes) -> BundleEntryProto:
-        """Where a tensor, or a part of one, is; NotFoundError where there is no such key."""
+        """The entry of a tensor or a slice; NotFoundError for an unknown key."""
         stored = self._get(key) if key else None
         if stored is None:
             raise NotFoundError(f"Key {decode_name(key)} not found in checkpoint")
@@ -122,7 +118,7 @@ class BundleIndex:
         return bool(name) and self._get(encode_name(name)) is not None
 
     def entries(self) -> Iterator[tuple[bytes, BundleEntryProto]]:
-        """Key and entry of every tensor and every slice, in the order of the keys."""
+        """Key and entry of every tensor and every slice, sorted by key."""
         for key, value in self._items():
             yield key, self._parsed(BundleEntryProto(), value)
 
@@ -131,13 +127,13 @@ class BundleIndex:
         return [decode_name(key) for key, _ in self._items() if not key.startswith(SLICE_MARK)]
 
     def tensors_in(self, shard: int) -> list[str]:
-        """Names of the tensors that lie in a data file, or have a part there, as far as the index can be read."""
-        found: dict[str, None] = {}
+        """Names of the tensors that are in a data file, wholly or in part, as far as the index can be read."""
+        names: dict[str, None] = {}
         with suppress(PartitaError):
             for key, entry in self.entries():
                 if entry.shard_id == shard and not entry.slices:
-                    found[sliced_name(key) if key.startswith(SLICE_MARK) else decode_name(key)] = None
-        return list(found)
+                    names[sliced_name(key) if key.startswith(SLICE_MARK) else decode_name(key)] = None
+        return list(names)
 
     def _get(self, key: bytes) -> bytes | None:
         try:
@@ -167,7 +163,7 @@ class BundleIndex:
 
 
 def _content(prefix: str, files: FileSystem) -> tuple[bytes, tuple[int, ...]]:
-    """The bytes of an index, and what tells its file from others that had the name before or will have it."""
+    """The bytes of an index file, and an identity that no earlier or later file of that name has."""
     path = index_file(prefix)
     with file_errors(path):
         try:

@@ -1,12 +1,9 @@
-"""Several checkpoints made one, without copying their data.
+"""Merges several checkpoints into one, without copying their data.
 
-Flows in: prefixes of checkpoints, such as the devices of a step have written them, and the prefix they are to have
-together. Flows out: their data files under new names, and one index. Always holds: until the merged checkpoint is there
-for good, the ones that are merged are, and so is the one that it replaces; parts of one tensor may be spread over the
-checkpoints.
-
-A data file has both names for a time, its old one and the one in the merged checkpoint. Where the file system has no
-second names, or the two places are not on one disk, it is copied.
+The data files, which the devices of a step may have written, get new names under the merged prefix, and one new index
+lists their tensors; slices of one tensor may be in different checkpoints. A data file has both names for a time; where
+hard links are not possible it is copied. The merged checkpoint is synced to disk before the old ones, or one that it
+replaces, are removed.
 """
 
 from __future__ import annotations
@@ -31,11 +28,11 @@ def merge_bundles(
     allow_missing: bool = False,
     files: FileSystem = LOCAL,
 ) -> None:
-    """Makes one checkpoint of what all of them hold, then removes them.
+    """Merges the checkpoints at `prefixes` into `destination`, then removes them.
 
-    The folders they were in are removed if asked for and empty. Raises InvalidArgumentError for a tensor that two of
-    them hold, for a missing checkpoint unless those are allowed, and where there is none at all; AbortedError where one
-    of them is saved meanwhile, and the error of the file system.
+    Their folders are removed if `delete_old_directories` and empty. Raises InvalidArgumentError for a tensor in two
+    checkpoints, for a missing checkpoint unless `allow_missing`, and if there is none at all; AbortedError if one of
+    them is saved during the merge, and file system errors.
     """
     indices = _opened(prefixes, files, allow_missing=allow_missing)
     shards = [sorted({entry.shard_id for _, entry in index.entries() if not entry.slices}) for index in indices]
@@ -61,19 +58,19 @@ def merge_bundles(
         _remove(index, files)
     if delete_old_directories:
         for folder in {folder_of(index.prefix) for index in indices} - {folder_of(destination)}:
-            with suppress(OSError):  # whoever keeps other files there keeps the folder
+            with suppress(OSError):  # a folder with other files stays
                 files.remove_folder(folder)
 
 
 def _check_unchanged(indices: Sequence[BundleIndex]) -> None:
-    """AbortedError unless the data files that have been linked are those that the indices name."""
+    """AbortedError unless the linked data files are still those that the indices name."""
     for index in indices:
         if not index.is_current():
             raise AbortedError(f"checkpoint {index.prefix!r} was saved while it was being merged; merge it again")
 
 
 def _remove(index: BundleIndex, files: FileSystem) -> None:
-    """Removes a checkpoint that has been merged, but not one that has its name by now: the merged one itself, maybe."""
+    """Removes a merged checkpoint, unless another checkpoint (the merged one, perhaps) now has its name."""
     with suppress(OSError, PartitaError):
         if index.is_current():
             files.remove(index_file(index.prefix))
@@ -96,11 +93,11 @@ def _opened(prefixes: Sequence[str], files: FileSystem, *, allow_missing: bool) 
 
 
 def _add(merged: Entries, index: BundleIndex, numbers: dict[int, int]) -> None:
-    """Adds what a checkpoint holds, the numbers of its data files replaced by new ones."""
+    """Adds the entries of a checkpoint, with the new numbers of its data files."""
     for key, entry in index.entries():
         before = merged.get(key)
         if before is None:
-            # The entry of a tensor in parts lies nowhere: any of the numbers will do.
+            # The entry of a sliced tensor has no data of its own, so any number is right.
             entry.shard_id = numbers.get(entry.shard_id, min(numbers.values(), default=0))
             merged[key] = entry
         elif entry.slices and before.slices and (entry.dtype, entry.shape) == (before.dtype, before.shape):

@@ -1,10 +1,8 @@
-"""Checkpoints, read: tensors from the data files that an index names, as TensorFlow's Saver and SavedModel write them.
+"""Reads tensors from the checkpoints that TensorFlow's Saver and SavedModel write.
 
-Flows in: a prefix ("model/variables/variables") and names of tensors. Flows out: arrays. Always holds: the index is
-read when a reader is made, a tensor when it is asked for; no array leaves before its checksum was right, so that all
-arrays of one reader are of one save, whatever is saved meanwhile.
-
-The entry of a tensor that was saved in parts has no place of its own: it lists the slices, which have entries.
+The index is read when a reader is made, a tensor when it is asked for. Every array is checked against its checksum, so
+all arrays of one reader are of one save, even if the checkpoint is saved again meanwhile. The entry of a sliced tensor
+has no data of its own: it lists the slices, which have entries.
 """
 
 from __future__ import annotations
@@ -31,9 +29,9 @@ from .slice_keys import slice_key
 from .storage import file_errors
 
 _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})
-_KEPT_OPEN = 64  # data files that one reader keeps open, out of the thousand or so that a process may have
-_ATTEMPTS = 100  # to open files while they are being replaced; after that, checksums tell what fits
-_NAMED = 8  # tensors that an error lists
+_KEPT_OPEN = 64  # data files that one reader keeps open; a process may open about a thousand files
+_ATTEMPTS = 100  # to open files that are being replaced; after that, checksums detect a mismatch
+_NAMED = 8  # how many tensors an error lists
 
 Bounds = tuple[tuple[int, int], ...]
 
@@ -41,21 +39,21 @@ Bounds = tuple[tuple[int, int], ...]
 class BundleReader:
     """A checkpoint to read tensors from, as it was when the reader was made.
 
-    A later save of the same prefix does not disturb it: the data files, the first 64 if there are more, stay open until
-    the reader is closed or forgotten.
+    A later save of the same prefix does not affect it: the data files (the first 64) stay open until the reader is
+    closed or garbage collected.
 
         with BundleReader("model/ckpt") as reader:
             weights = reader.read("w")
     """
 
     def __init__(self, prefix: str, files: FileSystem = LOCAL) -> None:
-        """Reads the index and opens the data files; raises as `BundleIndex` does."""
+        """Reads the index and opens the data files; raises as `BundleIndex`."""
         self.prefix = prefix
         self._files = files
         self._open: dict[int, int] = {}
         self._forget = weakref.finalize(self, _close, files, self._open)
         for _ in range(_ATTEMPTS):
-            _close(files, self._open)  # saved anew in the meantime: the files may be those of another index
+            _close(files, self._open)  # saved again meanwhile: the files may belong to another index
             self._index = BundleIndex(prefix, files)
             self._open_data_files()
             if self._index.is_current():
@@ -63,7 +61,7 @@ class BundleReader:
 
     def _open_data_files(self) -> None:
         for shard in range(min(self._index.num_shards, _KEPT_OPEN)):
-            with suppress(OSError):  # which matters to those alone who want a tensor from that file
+            with suppress(OSError):  # reported when a tensor of that file is read
                 self._open[shard] = self._files.open(data_file(self.prefix, shard, self._index.num_shards))
 
     def __enter__(self) -> Self:
@@ -73,16 +71,16 @@ class BundleReader:
         self.close()
 
     def close(self) -> None:
-        """Closes the data files; what is read after that is read from those that then have their names."""
+        """Closes the data files; later reads open the files that have their names then."""
         self._forget()
 
     @property
     def header(self) -> BundleHeaderProto:
-        """What the index says of itself: how many data files are numbered, and of which machine and version it is."""
+        """The header of the index: number of data files, byte order and version."""
         return self._index.header
 
     def entries(self) -> Iterator[tuple[bytes, BundleEntryProto]]:
-        """Key and entry of every tensor and every slice, in the order of the keys."""
+        """Key and entry of every tensor and every slice, sorted by key."""
         return self._index.entries()
 
     def names(self) -> list[str]:
@@ -93,18 +91,18 @@ class BundleReader:
         return name in self._index
 
     def dtype(self, name: str) -> DataType:
-        """Element type of a tensor; NotFoundError where there is none."""
+        """Element type of a tensor; NotFoundError for an unknown name."""
         return DataType(self._index.entry(name).dtype)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Shape of a tensor, whole where it was saved in parts; NotFoundError where there is none."""
+        """Full shape of a tensor, sliced or not; NotFoundError for an unknown name."""
         return _shape(self._index.entry(name))
 
     def read(self, name: str) -> Array:
-        """The value of a tensor, put together where it was saved in parts.
+        """The value of a tensor, assembled from slices if it has them.
 
-        Raises NotFoundError for a missing tensor, InvalidArgumentError for missing parts, DataLossError for a wrong
-        checksum and OutOfRangeError for a data file that ends too early.
+        Raises NotFoundError for an unknown name, InvalidArgumentError for missing slices, DataLossError for a wrong
+        checksum and OutOfRangeError for a truncated data file.
         """
         entry = self._index.entry(name)
         if entry.slices:
@@ -112,7 +110,7 @@ class BundleReader:
         return self._stored(name, entry)
 
     def read_slice(self, name: str, part: TensorSlice) -> Array:
-        """A part of a tensor; raises as `read` does, and InternalError for a part that is not inside the tensor."""
+        """A part of a tensor; raises as `read`, and InternalError for a part that is not inside the tensor."""
         entry = self._index.entry(name)
         shape = _shape(entry)
         bounds = part.bounds(shape)
@@ -124,7 +122,7 @@ class BundleReader:
         return self._stored(name, entry)[_index(bounds)]
 
     def _joined(self, name: str, entry: BundleEntryProto, wanted: TensorSlice) -> Array:
-        """The wanted part of a tensor, from the slices that hold it."""
+        """A part of a sliced tensor, assembled from the slices that overlap it."""
         dtype, shape = DataType(entry.dtype), _shape(entry)
         _check_sliceable(dtype)
         parts = [slice_from_proto(proto) for proto in entry.slices]
@@ -146,7 +144,7 @@ class BundleReader:
         return result
 
     def _stored(self, name: str, entry: BundleEntryProto) -> Array:
-        """The elements that an entry points to, checked."""
+        """The elements at an entry, checked against the checksum."""
         dtype, shape = DataType(entry.dtype), _shape(entry)
         if dtype in _OPAQUE:
             raise UnimplementedError(f"tensors of type {dtype_name(dtype)} are not read from checkpoints")
@@ -156,7 +154,7 @@ class BundleReader:
             raise DataLossError(f"{error.message}; {self._place(name, entry.shard_id)}") from error
 
     def _place(self, name: str, shard: int) -> str:
-        """Says which file a damaged tensor lies in, and which other tensors may have been hit as well."""
+        """A text that names the file of a damaged tensor, and other tensors in it, which may be damaged too."""
         others = [other for other in self._index.tensors_in(shard) if other != name]
         text = f"tensor {name!r} is damaged in {data_file(self.prefix, shard, self._index.num_shards)}"
         if not others:
@@ -195,7 +193,7 @@ class BundleReader:
 
     @contextmanager
     def _data_file(self, shard: int, path: str) -> Iterator[int]:
-        """An open data file: the one that is kept open, unless it is gone for another reason than a later save."""
+        """An open data file: the one that is kept open, unless the checkpoint was removed rather than saved again."""
         kept = self._open.get(shard)
         if kept is not None and (self._files.stat(kept).st_nlink or not self._index.is_current()):
             yield kept
@@ -215,17 +213,17 @@ class BundleReader:
 
 
 def _index(part: Bounds, within: Bounds | None = None) -> tuple[slice, ...]:
-    """What takes a part out of an array, or out of an array that itself is the part `within`."""
+    """The slices that take `part` out of the whole array, or out of an array that is the part `within`."""
     origins = [0] * len(part) if within is None else [start for start, _ in within]
     return tuple(slice(start - origin, end - origin) for (start, end), origin in zip(part, origins, strict=True))
 
 
 def _check_apart(parts: list[TensorSlice], shape: tuple[int, ...]) -> None:
-    """InternalError, as in TensorFlow, where two slices hold the same element."""
+    """InternalError, as in TensorFlow, if two slices overlap."""
     bounds = np.array([part.bounds(shape) for part in parts], np.int64)
     for number in range(1, len(parts)):
-        before, here = bounds[:number], bounds[number]
-        common = (np.maximum(before, here)[..., 0] < np.minimum(before, here)[..., 1]).all(axis=-1)
+        before, current = bounds[:number], bounds[number]
+        common = (np.maximum(before, current)[..., 0] < np.minimum(before, current)[..., 1]).all(axis=-1)
         if common.any():
             existing = parts[int(common.argmax())]
             raise InternalError(f"Overlapping slices: existing slice = {existing}, new slice = {parts[number]}")

@@ -1,11 +1,9 @@
-"""String tensors as a checkpoint's data files hold them.
-
-Flows in: byte strings, or what a data file holds. Flows out: the other one. Always holds: lengths have a checksum of
-their own, so that a damaged length is never believed.
+"""String tensors in the data files of a checkpoint.
 
     length of each string (varint), masked CRC32C of the lengths (4 bytes), the strings one after the other
 
-The checksums are taken over the lengths as numbers of fixed size, 4 bytes each, or 8 where a string has 4 GiB or more.
+The checksums cover the lengths as fixed-size numbers of 4 bytes, or of 8 for strings of 4 GiB or more. The lengths have
+a checksum of their own, which is checked before they are used.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ def _lengths_checksum(lengths: Iterable[int]) -> int:
 
 
 def pack_strings(strings: list[bytes]) -> tuple[bytes, int]:
-    """What a data file holds for these strings, and its checksum."""
+    """The bytes of these strings in a data file, and their checksum."""
     lengths = [len(string) for string in strings]
     checksum = _lengths_checksum(lengths)
     stored, text = masked(checksum).to_bytes(_CHECKSUM_BYTES, "little"), b"".join(strings)
@@ -40,9 +38,9 @@ def pack_strings(strings: list[bytes]) -> tuple[bytes, int]:
 
 
 def unpack_strings(data: bytes, count: int) -> tuple[list[bytes], int]:
-    """The `count` strings that a data file holds, and the checksum of it all.
+    """The `count` strings in the bytes of a data file, and the checksum over all of it.
 
-    Raises DataLossError where the lengths do not have their checksum or are not those of the data.
+    Raises DataLossError if the lengths have a wrong checksum or do not add up.
     """
     lengths, position = [], 0
     for _ in range(count):

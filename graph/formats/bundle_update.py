@@ -1,19 +1,16 @@
-"""What makes saves and merges safe: a checkpoint is replaced in one step, whatever happens before or after it.
+"""Replaces a checkpoint atomically: after a kill or a power loss, readers find the old one or the new one, whole.
 
-Flows in: a prefix, new data files, entries. Flows out: an index that holds these. Always holds: whoever reads the
-prefix, after a kill or a loss of power at any moment, finds the old checkpoint or the new one, whole.
-
-    sweep       what dead writers left is removed
-    place       new data files take names that no file has: of the first number of shards that is free, the last ones
+    sweep       removes files that dead writers left
+    place       new data files get names that no file has: the last numbers of the first free number of shards
                   first save         x.data-00000-of-00001     as TensorFlow names it
                   saved over that    x.data-00001-of-00002     then the first name is free again
-    sync        data files, the new index under a temporary name, then the folder, which makes their names last
-    rename      the index takes its name: until here the old checkpoint, from here the new one
-    sync        the folder again: from here the new checkpoint survives a loss of power as well
-    sweep       what the old index named is removed
+    sync        data files, the new index under a temporary name, then the folder, so that names survive a power loss
+    rename      the index gets its name: before it the old checkpoint is valid, after it the new one
+    sync        the folder again: now the rename survives a power loss too
+    sweep       removes the files that the old index named
 
-Writers hold a lock on each new file until after the rename, and a sweep leaves locked files alone. So several may save
-the same prefix at once: the one that renames last wins.
+A writer locks each new file until after the rename, and a sweep skips locked files. So several writers may save the
+same prefix at once: the last rename wins.
 """
 
 from __future__ import annotations
@@ -32,14 +29,14 @@ from .bundle_index import BundleIndex, Entries, data_file, index_bytes, index_fi
 from .file_system import FileSystem
 from .storage import NewFile, file_errors, folder_of, make_folder_of, sync_folder_of
 
-# What a save or a merge leaves behind when it dies: data files, and temporary files (of TensorFlow's as well).
+# Files that a killed save or merge leaves: data files, and temporary files (TensorFlow's too).
 _STRAY = re.compile(r"\.(?:index\.tempstate\d+|data-\d{5,}-of-(?P<number>\d{5,})(?P<temporary>\.tempstate\d+)?)")
 
 
 class BundleUpdate:
     """One replacement of a checkpoint: `place` data files, write to them, `publish` the entries that name them.
 
-    Where the `with` block ends before the new index is in place, the new files are removed.
+    If the `with` block ends before the new index is in place, the new files are removed.
     """
 
     def __init__(self, prefix: str, files: FileSystem) -> None:
@@ -51,7 +48,7 @@ class BundleUpdate:
         self._index: NewFile | None = None
 
     def __enter__(self) -> Self:
-        """Makes the folder if that is missing."""
+        """Makes the folder if it is missing."""
         make_folder_of(self.prefix, self._files)
         sweep(self.prefix, self._files)
         return self
@@ -68,12 +65,12 @@ class BundleUpdate:
             sweep(self.prefix, self._files)
 
     def place(self, makers: Sequence[Callable[[str], NewFile]]) -> list[NewFile]:
-        """The data files that the makers make of the paths they are given, numbered from `first_shard` on."""
-        taken = {number for _, number in _strays(self.prefix, self._files)}
+        """Creates one data file per maker, which gets the path; they are numbered from `first_shard` on."""
+        used_numbers = {number for _, number in _strays(self.prefix, self._files)}
         for number in count(max(len(makers), 1)):
-            # Whoever has the last file of a number has the number: of two writers at once, one goes on to the next.
+            # The writer that creates the last file of a number of shards owns it; another writer tries the next number.
             with suppress(AlreadyExistsError):
-                if number not in taken:
+                if number not in used_numbers:
                     self._new += [make(data_file(self.prefix, number - 1, number)) for make in makers[-1:]]
                     break
         self.num_shards, self.first_shard = number, number - len(makers)
@@ -82,7 +79,7 @@ class BundleUpdate:
         return self._new.copy()
 
     def publish(self, entries: Entries) -> None:
-        """Replaces the index by one that holds the entries; the new checkpoint is there when this returns."""
+        """Replaces the index by one with these entries; when this returns the new checkpoint is valid."""
         for file in self._new:
             file.sync()
         path = index_file(self.prefix)
@@ -96,7 +93,7 @@ class BundleUpdate:
         sync_folder_of(path, self._files)
 
     def _may_be_published(self) -> bool:
-        """Whether the index may have been renamed: unless it is known to have its temporary name still."""
+        """Whether the index may have been renamed: False only if its temporary name still exists."""
         if self._index is None:
             return False
         try:
@@ -107,25 +104,25 @@ class BundleUpdate:
 
 
 def sweep(prefix: str, files: FileSystem) -> None:
-    """Removes what saves and merges of this prefix no longer need, or have left when they died.
+    """Removes files that saves and merges of this prefix no longer need, or left when they were killed.
 
-    That is each data file of another number of shards than the index has, and each temporary file, unless it is locked.
-    What cannot be removed stays for the next time.
+    These are data files of another number of shards than the index has, and temporary files, unless they are locked. A
+    file that cannot be removed is left for the next sweep.
     """
     try:
         index = BundleIndex(prefix, files)
     except NotFoundError:
         index = None
-    except PartitaError:  # what it names is not known: nothing goes until a new one has taken its place
+    except PartitaError:  # its files are not known, so no file is removed until it has been replaced
         return
     number = None if index is None else index.num_shards
     unneeded = [path for path, other in _strays(prefix, files) if other is None or other != number]
     if unneeded:
         with suppress(OSError, PartitaError), ExitStack() as locks:
             unlocked = [path for path in unneeded if _locked(path, files, locks)]
-            # The index that was seen has to be the one that a loss of power would leave, before what others name goes.
+            # Before files of other indices are removed, this index must be the one that survives a power loss.
             sync_folder_of(prefix, files)
-            # A writer renames its index before it unlocks its files: of one that did so by now, this index is another.
+            # A writer unlocks its files after renaming its index, so if one has finished since, the index differs.
             if _is_unchanged(prefix, index, files):
                 for path in unlocked:
                     with suppress(OSError):
@@ -133,7 +130,7 @@ def sweep(prefix: str, files: FileSystem) -> None:
 
 
 def _locked(path: str, files: FileSystem, locks: ExitStack) -> bool:
-    """Locks a file, to be unlocked with the others; False where its writer is at work."""
+    """Locks a file for as long as `locks` is open; False if its writer has it locked."""
     try:
         handle = files.open(path)
     except OSError:
@@ -153,16 +150,16 @@ def _is_unchanged(prefix: str, index: BundleIndex | None, files: FileSystem) -> 
 
 
 def _strays(prefix: str, files: FileSystem) -> list[tuple[str, int | None]]:
-    """The prefix's data and temporary files, the data files with their number of shards."""
+    """The prefix's data and temporary files; data files with their number of shards."""
     try:
         names = files.names_in(folder_of(prefix))
     except OSError:
-        return []  # opening the first file says what is wrong, and there are folders that one may write to all the same
+        return []  # opening a file will report the error; some folders are writable but not readable
     own = split(prefix)[1]
-    found = []
+    strays = []
     for name in names:
         match = _STRAY.fullmatch(name, len(own)) if name.startswith(own) else None
         if match is not None:
             temporary = match["temporary"] or match["number"] is None
-            found.append((f"{prefix[: len(prefix) - len(own)]}{name}", None if temporary else int(match["number"])))
-    return found
+            strays.append((f"{prefix[: len(prefix) - len(own)]}{name}", None if temporary else int(match["number"])))
+    return strays

@@ -1,12 +1,11 @@
-"""Checkpoints, written: tensors one after the other into a data file, then the index that says where they are.
-
-Flows in: names and arrays. Flows out: PREFIX.data-00000-of-00001 and PREFIX.index, byte for byte what TensorFlow writes
-for the same tensors in the same order; over a checkpoint that is there, the data file takes other numbers (see
-`bundle_update`). Always holds: the old checkpoint is there until the new one is, whatever happens; each key is written
-once.
+"""Writes checkpoints: tensors one after the other into a data file, then the index.
 
     with BundleWriter("model/ckpt") as writer:
         writer.add("w", weights)
+
+PREFIX.data-00000-of-00001 and PREFIX.index are byte for byte what TensorFlow writes for the same tensors in the same
+order; over an existing checkpoint the data file has other numbers (see `bundle_update`). The old checkpoint stays until
+the new one is complete.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})
 
 
 class BundleWriter:
-    """A checkpoint to add tensors to; its files are there after the `with` block, unless that fails."""
+    """A checkpoint to add tensors to; it is in place after the `with` block, unless the block fails."""
 
     def __init__(self, prefix: str, files: FileSystem = LOCAL) -> None:
         self.prefix = prefix
@@ -47,9 +46,9 @@ class BundleWriter:
         self._leave = ExitStack()
 
     def __enter__(self) -> Self:
-        """Opens the data file, in a new folder if that is missing.
+        """Opens the data file, in a new folder if it is missing.
 
-        Raises the error of the file system, as `add` and the end of the block do; the old checkpoint is untouched then.
+        Raises file system errors, as do `add` and the end of the block; the old checkpoint is unchanged then.
         """
         with ExitStack() as stack:
             stack.enter_context(self._update)
@@ -70,17 +69,17 @@ class BundleWriter:
     def add(self, name: str, value: Array, dtype: DataType | None = None) -> None:
         """Appends a tensor; `dtype` names the element type where numpy's is ambiguous.
 
-        Raises InvalidArgumentError for a name that is empty or taken, UnimplementedError for handles and variants.
+        Raises InvalidArgumentError for an empty or repeated name, UnimplementedError for handles and variants.
         """
         self._append(encode_name(name), name, np.asarray(value), dtype)
 
     def add_slice(
         self, name: str, shape: tuple[int, ...], part: TensorSlice, value: Array, dtype: DataType | None = None
     ) -> None:
-        """Appends a part of a tensor of that full shape; a part that is all of it is appended as a tensor.
+        """Appends a slice of a tensor of that full shape; a slice that is the whole tensor is appended as a tensor.
 
-        Raises as `add` does, and InvalidArgumentError where `value` is not of the part's shape, or the tensor had
-        another shape or element type before.
+        Raises as `add`, and InvalidArgumentError if `value` does not have the slice's shape, or the tensor had another
+        shape or element type before.
         """
         value = np.asarray(value)
         if part.shape_in(shape) != value.shape:
@@ -91,7 +90,7 @@ class BundleWriter:
         kind = from_numpy(value) if dtype is None else dtype
         whole = self._entries.get(encode_name(name))
         if whole is None:
-            # A tensor in parts lies nowhere, but TensorFlow's merge looks for the file with its number all the same.
+            # The entry of a sliced tensor has no data, but TensorFlow's merge opens the file with its number.
             whole = BundleEntryProto(
                 dtype=f"DT_{kind.name}", shape=shape_to_proto(shape), shard_id=self._update.first_shard
             )
@@ -102,7 +101,7 @@ class BundleWriter:
         self._entries[encode_name(name)] = whole
 
     def _append(self, key: bytes, name: str, value: Array, dtype: DataType | None) -> None:
-        """Writes elements and notes where they are."""
+        """Writes the elements and adds their entry."""
         if not name:
             raise InvalidArgumentError("a tensor in a checkpoint needs a name; the empty one is that of the header")
         if key in self._entries:
@@ -122,7 +121,7 @@ class BundleWriter:
 
 
 def _write(file: NewFile, value: Array, dtype: DataType) -> tuple[int, int]:
-    """Writes the elements of a tensor: their size in bytes and checksum."""
+    """Writes the elements of a tensor; returns their size in bytes and their checksum."""
     if dtype in _OPAQUE:
         raise UnimplementedError(f"tensors of type {dtype_name(dtype)} are not written to checkpoints")
     if dtype is DataType.STRING:

@@ -1,12 +1,11 @@
-"""CRC32C, the checksum of checkpoints, over buffers of any length.
+"""CRC32C, the checksum of checkpoints, computed with numpy.
 
-Flows in: bytes. Flows out: the checksum as an unsigned 32-bit number. Always holds: a checksum can be continued, so
-`crc32c(b, crc32c(a)) == crc32c(a + b)`.
+`crc32c(b, crc32c(a)) == crc32c(a + b)`: a checksum can be continued.
 
-The checksum is linear over GF(2), so a long buffer is folded instead of walked: it is read as rows of words, and a row
-is taken to the place of the next one (multiplied by so many zero bits) and added to it, until one row with the same
-checksum is left. That is a few numpy calls per row instead of a Python loop per byte. The polynomial is Castagnoli's
-(RFC 3720, appendix B.4), bits reflected; the masking is that of the LevelDB table format.
+The checksum is linear over GF(2), so a long buffer is folded: it is read as rows of words, and each row is shifted to
+the position of the next one (multiplied by that many zero bits) and added to it, until one row with the same checksum
+is left. This takes a few numpy calls per row instead of a Python loop per byte. The polynomial is Castagnoli's (RFC
+3720, appendix B.4), bits reflected; masking is that of the LevelDB table format.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _POLYNOMIAL = 0x82F63B78
 _ALL = 0xFFFFFFFF
 _MASK_DELTA = 0xA282EAD8
 _WORD = 4
-_WIDTHS = (1 << 14, 1 << 9, 1 << 6)  # words of a row: long rows cost few calls, short ones leave little to walk
+_WIDTHS = (1 << 14, 1 << 9, 1 << 6)  # words per row: long rows need few calls, short ones leave few bytes to walk
 
 Words = npt.NDArray[np.uint32]
 Buffer = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
@@ -28,7 +27,7 @@ Buffer = bytes | bytearray | memoryview | npt.NDArray[np.uint8]
 
 @cache
 def _byte_table() -> tuple[int, ...]:
-    """What each value of the lowest byte of a checksum adds to the rest when it is shifted out."""
+    """What each value of the lowest byte adds to the remaining checksum when it is shifted out."""
     entries = []
     for value in range(256):
         for _ in range(8):
@@ -43,7 +42,7 @@ def _shifted_by_byte(value: int) -> int:
 
 @cache
 def _shift_columns(words: int) -> tuple[int, ...]:
-    """What each bit of a checksum becomes when so many words (a power of two) of zeros follow."""
+    """The checksum that each single bit becomes when this many words (a power of two) of zeros follow."""
     if words == 1:
         columns = [1 << bit for bit in range(32)]
         for _ in range(_WORD):
@@ -63,13 +62,13 @@ def _combined(value: int, columns: tuple[int, ...]) -> int:
 
 @cache
 def _shift_tables(words: int) -> tuple[Words, Words]:
-    """The shift by so many words, of every value of the lower and of the upper half of a checksum."""
+    """Look-up tables of that shift for the lower and the upper half of a checksum."""
     columns = _shift_columns(words)
     return _spanned(columns[:16]), _spanned(columns[16:])
 
 
 def _spanned(columns: tuple[int, ...]) -> Words:
-    """All sums of the columns, under the number whose bits say which are taken."""
+    """All sums of the columns; the bits of an index say which columns are added."""
     table = np.zeros(1 << 16, np.uint32)
     for bit, column in enumerate(columns):
         size = 1 << bit
@@ -78,7 +77,7 @@ def _spanned(columns: tuple[int, ...]) -> Words:
 
 
 def _folded(words: Words, start: int, width: int) -> Words:
-    """The one row of `width` words that has the checksum of all `words`, which are a number of whole rows."""
+    """One row of `width` words with the same checksum as `words`, which are whole rows."""
     low, high = _shift_tables(width)
     rows = words.reshape(-1, width)
     row: Words = rows[0].copy()
@@ -92,7 +91,7 @@ def _folded(words: Words, start: int, width: int) -> Words:
 
 
 def _walked(data: npt.NDArray[np.uint8], state: int) -> int:
-    """The state of the checksum after these bytes, one at a time."""
+    """The checksum state after these bytes, processed one at a time."""
     table = _byte_table()
     for byte in data.tolist():
         state = state >> 8 ^ table[(state ^ byte) & 0xFF]
@@ -100,24 +99,24 @@ def _walked(data: npt.NDArray[np.uint8], state: int) -> int:
 
 
 def crc32c(data: Buffer, value: int = 0) -> int:
-    """The CRC32C of `data`, continuing `value`, that of what comes before it."""
-    rest = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
+    """The CRC32C of `data`, continuing the checksum `value` of the bytes before it."""
+    remaining = data if isinstance(data, np.ndarray) else np.frombuffer(data, np.uint8)
     state = value ^ _ALL
     for width in _WIDTHS:
-        size = rest.size - rest.size % (width * _WORD)
+        size = remaining.size - remaining.size % (width * _WORD)
         if size > width * _WORD:
-            row = _folded(rest[:size].view("<u4"), state, width)
+            row = _folded(remaining[:size].view("<u4"), state, width)
             state = crc32c(row.view(np.uint8), _ALL) ^ _ALL
-            rest = rest[size:]
-    return _walked(rest, state) ^ _ALL
+            remaining = remaining[size:]
+    return _walked(remaining, state) ^ _ALL
 
 
 def masked(crc: int) -> int:
-    """How a checksum is stored: data that holds checksums would else have a checksum that shows little."""
+    """The stored form of a checksum; checksums of data that contains checksums would be weak otherwise."""
     return ((crc >> 15 | crc << 17) + _MASK_DELTA) & _ALL
 
 
 def unmasked(stored: int) -> int:
-    """The checksum that is stored as `stored`."""
+    """The checksum in its stored form `stored`."""
     rotated = (stored - _MASK_DELTA) & _ALL
     return (rotated >> 17 | rotated << 15) & _ALL

@@ -1,12 +1,11 @@
-"""SavedModels: folders with a graph, the values of its variables and what may be asked of it.
-
-Flows in: a folder and the tags of one of its graphs. Flows out: that graph as a GraphDef, its signatures, and what has
-to run before they can. Always holds: nothing is taken from the graph; attrs that were left out because they have their
-default are filled in, in functions too; no file but the graph's own is opened.
+"""SavedModels: folders with a graph, the values of its variables and its signatures.
 
     saved_model.pb or .pbtxt        the graphs, each with its tags
-    variables/variables.*           a checkpoint (see `bundle_reader`), missing where there are no variables
+    variables/variables.*           a checkpoint (see `bundle_reader`), missing if there are no variables
     assets/                         files that the graph reads
+
+Loading opens the graph's file only. Nothing is removed from the graph; stripped default attrs are filled in, in
+functions too.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _ASSETS = "saved_model_assets"
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
-    """A tensor of the graph that a signature names, and what it promises of it."""
+    """A tensor of the graph that a signature names, with its declared type and shape."""
 
     tensor: str
     dtype: DataType
@@ -53,21 +52,21 @@ class TensorSpec:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Names for tensors to feed and to fetch together. A sparse or composite tensor has one name per component."""
+    """Names of tensors to feed and to fetch together. A sparse or composite tensor has one name per component."""
 
     inputs: Mapping[str, TensorSpec]
     outputs: Mapping[str, TensorSpec]
     method: str = ""
     defaults: Mapping[str, Array] = field(default_factory=dict)
-    """values of inputs that need not be fed"""
+    """default values of inputs, which need not be fed"""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedGraph:
     """One graph of a SavedModel. Names of nodes and tensors are those of `graph_def`.
 
-    Before a signature can run, `restore_op` has to, with `filename_tensor` fed with `variables`, and then `init_op`;
-    both with `assets` fed. Each is None, or empty, where the graph has no such thing.
+    Before a signature can run, `restore_op` must run with `filename_tensor` fed with `variables`, and then `init_op`;
+    both with `assets` fed. Each is None, or empty, if the graph has none.
     """
 
     folder: Path
@@ -87,27 +86,26 @@ class SavedGraph:
 
     @property
     def has_variables(self) -> bool:
-        """Whether that checkpoint is there; a model without variables need not have one."""
+        """Whether that checkpoint exists; a model without variables may lack it."""
         index = index_file(self.variables)
         with file_errors(index):
             return Path(index).exists()
 
     def signature(self, name: str) -> Signature:
-        """The signature of that name; NotFoundError, with the names there are, when there is none."""
-        found = self.signatures.get(name)
-        if found is None:
+        """The signature of that name; NotFoundError, which lists the names, if there is none."""
+        signature = self.signatures.get(name)
+        if signature is None:
             known = ", ".join(map(repr, self.signatures)) or "none"
             hint = meant(name, self.signatures)
             raise NotFoundError(f"SavedModel {str(self.folder)!r} has no signature {name!r}; it has {known}{hint}")
-        return found
+        return signature
 
 
 def load_saved_model(folder: str | Path, tags: Iterable[str] = SERVING_TAGS) -> SavedGraph:
     """Reads the graph of a SavedModel that has exactly these tags.
 
-    Raises NotFoundError where there is no SavedModel or none with these tags, OutOfRangeError for a file that is cut
-    short, DataLossError for one damaged otherwise and InvalidArgumentError for a graph that says several things of what
-    can be only one.
+    Raises NotFoundError for a missing SavedModel or unknown tags, OutOfRangeError for a truncated file, DataLossError
+    for other damage and InvalidArgumentError for a graph with contradictory entries.
     """
     folder, wanted = as_path(folder, "SavedModel"), frozenset((tags,) if isinstance(tags, str) else tags)
     meta_graph = _chosen(_read(folder), wanted)
@@ -128,7 +126,7 @@ def load_saved_model(folder: str | Path, tags: Iterable[str] = SERVING_TAGS) -> 
 
 
 def _read(folder: Path) -> SavedModel:
-    """The message in a folder, binary where there is a binary one."""
+    """The SavedModel message in a folder; the binary file is preferred."""
     binary, text = folder / "saved_model.pb", folder / "saved_model.pbtxt"
     with file_errors(folder):
         is_binary, is_text = binary.is_file(), text.is_file()
@@ -162,7 +160,7 @@ def _chosen(model: SavedModel, tags: frozenset[str]) -> MetaGraphDef:
 
 
 def _fill_defaults(graph_def: GraphDef, stripped: OpList) -> None:
-    """Fills in default attrs, also of ops that only the model's own list knows; the importer refuses others."""
+    """Fills in default attrs, also of ops that only the model's own op list has; the importer reports unknown ops."""
     lookup = _lookup_with(stripped)
     add_defaults_to_graph_def(graph_def, skip_unknown_ops=True, lookup=lookup)
     find = graph_lookup(graph_def, lookup)
@@ -175,7 +173,7 @@ def _fill_defaults(graph_def: GraphDef, stripped: OpList) -> None:
 
 
 def _lookup_with(stripped: OpList) -> Lookup:
-    """Finds ops in the registry, and after it in the list that a model carries."""
+    """A look-up that searches the registry, then the op list of the model."""
     own = {op.name: op for op in stripped.op}
 
     def find(name: str) -> OpSignature:
@@ -204,7 +202,7 @@ def _specs(tensors: Mapping[str, TensorInfo]) -> Iterator[tuple[str, TensorSpec]
 
 
 def _components(name: str, info: TensorInfo) -> Iterator[tuple[str, TensorSpec]]:
-    """The tensors that a name stands for: mostly one of that name."""
+    """The tensors of an entry: several for sparse and composite tensors, else one of the entry's name."""
     match info.WhichOneof("encoding"):
         case "coo_sparse":
             sparse, dtype = info.coo_sparse, DataType(info.dtype)
@@ -219,7 +217,7 @@ def _components(name: str, info: TensorInfo) -> Iterator[tuple[str, TensorSpec]]
 
 
 def _init_op(meta_graph: MetaGraphDef) -> str:
-    """The node that makes tables and other resources ready; empty where there is none."""
+    """The node that initialises tables and other resources; empty if there is none."""
     signature = meta_graph.signature_def.get(_INIT_SIGNATURE)
     if signature is not None and _INIT_SIGNATURE in signature.outputs:
         return signature.outputs[_INIT_SIGNATURE].name
@@ -237,7 +235,7 @@ def _node_name(name: str) -> str | None:
 
 
 def _assets(meta_graph: MetaGraphDef) -> Iterable[AssetFileDef]:
-    """The files that the graph reads: newer models list them beside the graph, older ones in a collection."""
+    """The files that the graph reads: newer models list them in a field, older ones in a collection."""
     if meta_graph.asset_file_def:
         return meta_graph.asset_file_def
     if _ASSETS not in meta_graph.collection_def:

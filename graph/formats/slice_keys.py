@@ -1,6 +1,6 @@
-"""The keys of a checkpoint: a tensor's name, or one of the parts that a tensor was saved in.
+"""The keys of a checkpoint: names of tensors, and keys of slices.
 
-Keys sort like what they are made of. The key of a part is a zero byte, the name, and the part in numbers.
+The key of a slice is a zero byte, the name, and the slice in an encoding of numbers that keeps their order.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ import re
 
 from ..analysis.tensor_slices import TensorSlice
 
-SLICE_MARK = b"\0"  # what the keys of slices begin with, and names do not
+SLICE_MARK = b"\0"  # first byte of the keys of slices; no name begins with it
 _END_OF_NAME = b"\0\1"
 _SPECIAL = re.compile(rb"[\x00\xff]")
 _ESCAPES = {b"\0": b"\0\xff", b"\xff": b"\xff\0"}
 
 
 def encode_name(name: str) -> bytes:
-    """A tensor's name as its key; what is no UTF-8 survives the way to text and back."""
+    """A tensor's name as its key; bytes that are no UTF-8 survive decoding and encoding."""
     return name.encode("utf-8", "surrogateescape")
 
 
@@ -26,9 +26,9 @@ def decode_name(key: bytes) -> str:
 
 
 def slice_key(name: str, part: TensorSlice) -> bytes:
-    """The key of a part of a tensor in a checkpoint: a zero, the name, the rank, then start and length per dimension.
+    """The key of a slice in a checkpoint: a zero, the name, the rank, then start and length per dimension.
 
-    Keys sort like what they are made of: the name ends in two bytes that no name contains, unsigned numbers begin with
+    Keys sort like (name, rank, extents): the name ends in two bytes that no name contains, unsigned numbers begin with
     their length in bytes, signed ones with as many lead bits as they have bytes (a whole dimension is 0 and -1).
     """
     escaped = _SPECIAL.sub(lambda found: _ESCAPES[found[0]], encode_name(name))
@@ -38,7 +38,7 @@ def slice_key(name: str, part: TensorSlice) -> bytes:
 
 
 def sliced_name(key: bytes) -> str:
-    """The name of the tensor that the key of one of its parts was made for."""
+    """The name of the tensor in the key of a slice."""
     escaped = key.removeprefix(SLICE_MARK).partition(_END_OF_NAME)[0]
     return decode_name(re.sub(rb"(\x00)\xff|(\xff)\x00", lambda found: found[0][:1], escaped))
 
@@ -49,7 +49,7 @@ def _unsigned(value: int) -> bytes:
 
 
 def _signed(value: int) -> bytes:
-    """Seven bits a byte, less one for the sign: the lead bits count the bytes and are inverted for negative numbers."""
+    """Seven bits per byte, minus one for the sign: lead bits count the bytes, inverted for negative numbers."""
     magnitude = value if value >= 0 else ~value
     size = magnitude.bit_length() // 7 + 1
     lead = ((1 << size) - 1) << (8 * size - size)

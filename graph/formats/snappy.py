@@ -1,10 +1,8 @@
-"""Snappy blocks, unpacked: some writers of tables compress them.
+"""Decompresses blocks in snappy's raw format, which some writers of tables use.
 
-Flows in: a block in snappy's raw format. Flows out: what was compressed. Always holds: the result has exactly the
-length that the block announces, or a DataLossError is raised.
-
-The format (github.com/google/snappy, format_description.txt): the length as a varint, then elements. The low two bits
-of an element's first byte say whether it is a literal or a copy of earlier output, and how the rest is laid out.
+The format (github.com/google/snappy, format_description.txt) is the length as a varint, then elements. The low two bits
+of an element's first byte say whether it is a literal or a copy of earlier output, and how the other bytes are laid
+out. A result of another length than announced is a DataLossError.
 """
 
 from __future__ import annotations
@@ -13,11 +11,11 @@ from ...errors import DataLossError
 from .varint import read_varint
 
 _LITERAL = 0
-_LONG_LITERAL = 60  # from here on the length is in the 1 to 4 bytes that follow
+_LONG_LITERAL = 60  # from this code on the length is in the next 1 to 4 bytes
 
 
 def uncompressed(block: bytes) -> bytes:
-    """What a snappy block holds; DataLossError for a damaged one."""
+    """The decompressed block; DataLossError for a damaged one."""
     length, position = read_varint(block, 0)
     output = bytearray()
     try:
@@ -34,7 +32,7 @@ def uncompressed(block: bytes) -> bytes:
 
 
 def _literal(block: bytes, position: int, output: bytearray) -> int:
-    """Takes over bytes as they are; the position behind them."""
+    """Copies a literal to the output; returns the position behind it."""
     length = block[position] >> 2
     position += 1
     if length >= _LONG_LITERAL:
@@ -46,7 +44,7 @@ def _literal(block: bytes, position: int, output: bytearray) -> int:
 
 
 def _copy(block: bytes, position: int, output: bytearray) -> int:
-    """Repeats earlier output; the position behind the element."""
+    """Repeats earlier output; returns the position behind the element."""
     tag = block[position]
     if tag & 3 == 1:
         length, offset, position = 4 + (tag >> 2 & 7), tag >> 5 << 8 | block[position + 1], position + 2
@@ -56,7 +54,7 @@ def _copy(block: bytes, position: int, output: bytearray) -> int:
         position += 1 + width
     if not 0 < offset <= len(output):
         raise _damaged()
-    for _ in range(length):  # one by one: a copy may overlap what it makes
+    for _ in range(length):  # one by one: source and target may overlap
         output.append(output[-offset])
     return position
 

@@ -1,17 +1,14 @@
-"""Sorted tables of keys and values: the LevelDB table format, in which checkpoints keep their index.
-
-Flows in: keys in ascending order with their values, or the bytes of a table. Flows out: the other one. Always holds:
-every block is checked against its checksum before it is used; a written table is byte for byte the one TensorFlow
-writes for the same entries.
+"""The LevelDB table format, in which checkpoints store their index: sorted keys and values.
 
     table:   data blocks, metaindex block (empty), index block (last key of a data block, or a shorter one before the
              next block -> handle), footer (handles of metaindex and index, zeros up to 40 bytes, magic number)
     block:   entries, restart offsets, their number; then compression (0 none, 1 snappy) and masked CRC32C
-    entry:   length shared with the key before, length of the rest, length of the value, rest, value
+    entry:   length shared with the previous key, length of the rest, length of the value, rest, value
     handle:  offset and size of a block (without compression byte and checksum)
 
-All lengths and handles are varints; every 16th key of a data block, and every one of the index, is written in full.
-Format: github.com/google/leveldb, doc/table_format.md.
+All lengths and handles are varints; every 16th key of a data block, and every key of the index, is stored in full. Each
+block is checked against its checksum before it is used; a written table is byte for byte TensorFlow's for the same
+entries. Format: github.com/google/leveldb, doc/table_format.md.
 """
 
 from __future__ import annotations
@@ -32,14 +29,14 @@ _FOOTER_BYTES = _HANDLES_BYTES + len(_MAGIC)
 _TRAILER_BYTES = 5
 _NUMBER_BYTES = 4
 _RESTART_INTERVAL = 16
-_BLOCK_BYTES = 256 << 10  # how large a data block may grow before it is ended; as in TensorFlow
+_BLOCK_BYTES = 256 << 10  # a data block ends when it reaches this size, as in TensorFlow
 _NO_COMPRESSION, _SNAPPY = 0, 1
 
 Handle = tuple[int, int]
 
 
 class _Block:
-    """Entries of a block that is being written."""
+    """A block that is being written."""
 
     def __init__(self, restart_interval: int) -> None:
         self._interval = restart_interval
@@ -71,12 +68,12 @@ class _Block:
 
 
 def _shared(a: bytes, b: bytes) -> int:
-    """How many bytes two keys begin with in common."""
+    """The length of the common prefix of two keys."""
     return sum(takewhile(bool, map(eq, a, b)))
 
 
 def _separator(before: bytes, after: bytes) -> bytes:
-    """A short key that is not below `before` and is below `after`."""
+    """A short key that is at least `before` and less than `after`."""
     shared = _shared(before, after)
     if shared < min(len(before), len(after)):
         raised = before[shared] + 1
@@ -86,7 +83,7 @@ def _separator(before: bytes, after: bytes) -> bytes:
 
 
 def _successor(key: bytes) -> bytes:
-    """A short key that is not below `key`."""
+    """A short key that is at least `key`."""
     for at, byte in enumerate(key):
         if byte != 0xFF:
             return key[:at] + bytes([byte + 1])
@@ -94,16 +91,16 @@ def _successor(key: bytes) -> bytes:
 
 
 class TableWriter:
-    """Collects entries; `finish` gives the table."""
+    """Collects entries; `finish` returns the table."""
 
     def __init__(self) -> None:
         self._output = bytearray()
         self._block = _Block(_RESTART_INTERVAL)
         self._index = _Block(1)
-        self._ended: tuple[bytes, Handle] | None = None  # last key and place of a block that is not indexed yet
+        self._ended: tuple[bytes, Handle] | None = None  # last key and handle of a block that is not indexed yet
 
     def add(self, key: bytes, value: bytes) -> None:
-        """Appends an entry; its key is above all keys before it."""
+        """Appends an entry; its key must be greater than all earlier ones."""
         if self._ended is not None:
             self._index_block(_separator(self._ended[0], key))
         self._block.add(key, value)
@@ -149,10 +146,10 @@ def _read_handle(data: bytes, position: int) -> tuple[Handle, int]:
 
 
 class Table:
-    """A table in memory; its blocks are checked and unpacked when they are first needed."""
+    """A table in memory; its blocks are checked and decompressed on first use."""
 
     def __init__(self, data: bytes) -> None:
-        """Reads footer and index; DataLossError when these are damaged."""
+        """Reads footer and index; DataLossError if they are damaged."""
         if len(data) < _FOOTER_BYTES:
             raise DataLossError("file is too short to be an sstable")
         if not data.endswith(_MAGIC):
@@ -166,12 +163,12 @@ class Table:
         self._unpacked: dict[int, dict[bytes, bytes]] = {}
 
     def get(self, key: bytes) -> bytes | None:
-        """The value under `key`, None where there is none; DataLossError when its block is damaged."""
+        """The value under `key`, None if there is none; DataLossError if its block is damaged."""
         number = bisect_left(self._last_keys, key)
         return self._entries_of(number).get(key) if number < len(self._handles) else None
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
-        """All entries, in the order of their keys."""
+        """All entries, sorted by key."""
         for number in range(len(self._handles)):
             yield from self._entries_of(number).items()
 
@@ -181,7 +178,7 @@ class Table:
         return self._unpacked[number]
 
     def _block(self, handle: Handle) -> bytes:
-        """The content of a block, checked and unpacked."""
+        """The content of a block, checked and decompressed."""
         offset, size = handle
         end = offset + size + 1
         checksum = self._data[end : end + _NUMBER_BYTES]
@@ -203,7 +200,7 @@ def _entries(block: bytes) -> list[tuple[bytes, bytes]]:
     end = len(block) - _NUMBER_BYTES * (restarts + 1)
     if len(block) < _NUMBER_BYTES or end < 0:
         raise DataLossError("bad block contents")
-    found: list[tuple[bytes, bytes]] = []
+    entries: list[tuple[bytes, bytes]] = []
     position, key = 0, b""
     while position < end:
         shared, position = read_varint(block, position)
@@ -214,5 +211,5 @@ def _entries(block: bytes) -> list[tuple[bytes, bytes]]:
             raise DataLossError("bad entry in block")
         key = key[:shared] + block[position:value_at]
         position = value_at + size
-        found.append((key, block[value_at:position]))
-    return found
+        entries.append((key, block[value_at:position]))
+    return entries

@@ -1,8 +1,7 @@
-"""Files as kernels need them: errors with the status codes of the field, folders and new files that survive.
+"""File access for kernels: this package's errors instead of OSError, folders, and new files that are written safely.
 
-Flows in: paths and what is to be done with them. Flows out: bytes, and errors of this package instead of the operating
-system's, each with the path it is about. Always holds: a new file is locked from its first byte until it is closed, so
-that whoever tidies up can tell one that is being written from one whose writer has died.
+Every error has the path in it. A new file is locked from its creation until it is closed, so that a sweep can tell a
+file that is being written from one whose writer was killed.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from ...errors import (
 )
 from .file_system import LOCAL, FileSystem
 
-# The codes that TensorFlow gives the same errors; what is not listed, EIO among it, is UNKNOWN there, too.
+# TensorFlow's codes for errno values; others, such as EIO, are UNKNOWN there too.
 _BY_ERRNO: dict[int | None, type[PartitaError]] = {
     errno.EINVAL: InvalidArgumentError,
     errno.ENAMETOOLONG: InvalidArgumentError,
@@ -64,12 +63,12 @@ _BY_ERRNO: dict[int | None, type[PartitaError]] = {
     errno.ESTALE: AbortedError,
 }
 _NO_LINKS = frozenset({errno.EPERM, errno.EXDEV, errno.EMLINK, errno.ENOTSUP, errno.ENOSYS})
-_BUFFER_BYTES = 1 << 20  # what is smaller waits for more before it is written
+_BUFFER_BYTES = 1 << 20  # smaller writes are collected up to this size
 
 
 @contextmanager
 def file_errors(path: str | Path) -> Iterator[None]:
-    """Turns what the operating system says about `path` into "path; No such file or directory" with its code."""
+    """Turns an OSError inside the block into "path; No such file or directory" with its status code."""
     try:
         yield
     except OSError as error:
@@ -84,12 +83,11 @@ def read_file(path: str | Path) -> bytes:
 
 
 def folder_of(path: str) -> str:
-    """The folder that a file is in."""
     return os.path.split(path)[0] or os.curdir
 
 
 def make_folder_of(path: str, files: FileSystem = LOCAL) -> None:
-    """Makes the folder that a file is to be in, if only that one is missing."""
+    """Makes the folder of a file; its parent must exist."""
     folder = folder_of(path)
     with file_errors(folder):
         try:
@@ -101,12 +99,12 @@ def make_folder_of(path: str, files: FileSystem = LOCAL) -> None:
 
 
 def sync_folder_of(path: str, files: FileSystem = LOCAL) -> None:
-    """Returns when the names in a file's folder would survive a loss of power, where folders can be synced at all."""
+    """Returns when the names in a file's folder survive a power loss, on systems that can sync folders."""
     folder = folder_of(path)
     with file_errors(folder):
         try:
             handle = files.open(folder)
-        except PermissionError:  # one may write to a folder without reading it
+        except PermissionError:  # the folder is writable but not readable
             return
         try:
             files.sync(handle)
@@ -118,10 +116,10 @@ def sync_folder_of(path: str, files: FileSystem = LOCAL) -> None:
 
 
 class NewFile:
-    """A file that nothing refers to yet, locked until it is closed.
+    """A file that no index refers to yet, locked until it is closed.
 
-    `create` gives an empty one to write to, `linked` one with the content of another file. Both raise
-    AlreadyExistsError where the name is taken.
+    `create` makes an empty file, `linked` one with the content of another. Both raise AlreadyExistsError if the name is
+    in use.
     """
 
     def __init__(self, path: str, handle: int, files: FileSystem) -> None:
@@ -144,11 +142,11 @@ class NewFile:
                     file.remove()
                     file.close()
                     raise
-                file.close()  # between the two calls, a sweep took it for one whose writer has died
+                file.close()  # between the two calls a sweep removed it as a killed writer's file
 
     @classmethod
     def linked(cls, source: str, path: str, files: FileSystem = LOCAL) -> Self:
-        """A second name for a file, which is locked with it, or a copy where there can be no second name."""
+        """A hard link to a file, which is locked too, or a copy where hard links are not possible."""
         with file_errors(source):
             handle = files.open(source)
         file = cls(path, handle, files)
@@ -180,7 +178,7 @@ class NewFile:
         return file
 
     def write(self, data: bytes | memoryview) -> int:
-        """Appends bytes, large ones without a copy; how many there were."""
+        """Appends bytes, large ones without copying; returns their number."""
         if len(self._buffer) + len(data) > _BUFFER_BYTES:
             self._flush()
         if len(data) > _BUFFER_BYTES:
@@ -190,22 +188,22 @@ class NewFile:
         return len(data)
 
     def sync(self) -> None:
-        """Returns when what was written would survive a loss of power."""
+        """Returns when the written bytes survive a power loss."""
         self._flush()
         with file_errors(self.path):
             self._files.sync(self._handle)
 
     def remove(self) -> None:
-        """Takes the file's name away, if that can be done."""
+        """Removes the file's name, if possible."""
         with suppress(OSError):
             self._files.remove(self.path)
 
     def close(self) -> None:
-        """Unlocks and closes the file; what was not synced may be missing from it."""
+        """Unlocks and closes the file; bytes that were not synced may be missing from it."""
         self._files.close(self._handle)
 
     def _link(self, source: str) -> bool:
-        """Gives a file this one's name; False where the file system has no second names for files, or not for it."""
+        """Makes a hard link from `source` to this path; False if the file system cannot."""
         with file_errors(self.path):
             try:
                 self._files.link(source, self.path)

@@ -1,19 +1,15 @@
-"""Numbers of variable length, seven bits a byte, lowest first, as the table format and protobuf write them.
-
-Flows in: unsigned numbers, or bytes and a position. Flows out: the other one. Always holds: reading back what was
-written gives the number and the position behind it.
-"""
+"""Varints: unsigned numbers, seven bits per byte, lowest first, as the table format and protobuf use them."""
 
 from __future__ import annotations
 
 from ...errors import DataLossError
 
-MOST_BYTES = 10  # of a number of 64 bits
+MOST_BYTES = 10  # of a 64-bit number
 _MORE = 0x80
 
 
 def varint(value: int) -> bytes:
-    """The bytes of `value`, which is not negative."""
+    """The encoding of `value`, which must not be negative."""
     encoded = bytearray()
     while value >= _MORE:
         encoded.append(value & 0x7F | _MORE)
@@ -23,7 +19,7 @@ def varint(value: int) -> bytes:
 
 
 def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
-    """The number at `position` and where it ends; DataLossError when the data ends first."""
+    """The number at `position` and the position behind it; DataLossError if the data ends too early."""
     value = 0
     for shift, byte in enumerate(data[position : position + MOST_BYTES]):
         value |= (byte & 0x7F) << 7 * shift

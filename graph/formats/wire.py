@@ -1,10 +1,9 @@
-"""How far a protobuf message goes: whether a file that does not parse was cut short or is damaged.
+"""Tells whether a protobuf file that does not parse is truncated or damaged.
 
-Flows in: the bytes of a file. Flows out: a verdict. Always holds: only the outermost fields are looked at, each a tag
-and then a number of variable length, eight or four bytes, or a length and so many bytes.
+Only the outermost fields are read: a tag, and then a varint, eight or four bytes, or a length and that many bytes.
 
     08 2a | 12 03 61 62 63    field 1: 42 | field 2: "abc"        whole
-    08 2a | 12 03 61          field 2 has three bytes, one is there: cut short
+    08 2a | 12 03 61          field 2 has three bytes, one is there: truncated
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _SIZES = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
 
 
 def is_cut_short(data: bytes) -> bool:
-    """Whether the bytes of a message end inside of a field; False for those of a whole one and for other damage."""
+    """Whether the bytes of a message end inside a field; False for a complete message and for other damage."""
     position = 0
     try:
         while position < len(data):

@@ -1,14 +1,13 @@
-"""Gradients: adds to a graph the nodes that compute d ys / d xs.
+"""Gradients: adds the nodes that compute d ys / d xs to a graph.
 
-Flows in: a graph, names of tensors. Flows out: the same graph with more nodes, and the names of the gradients. Always
-holds: what flows back through an op is said by its rule in `ops/gradients`, nowhere else.
+The gradient rules of ops are in `ops/<family>/*_gradients.py`; nothing here depends on an op's meaning.
 
-    forward.py     the graph as the walk sees it: loops folded into single nodes
+    forward.py     the differentiated graph, with loops folded into single nodes
     backward.py    the walk from ys to xs
-    loops.py       the loops of a graph taken apart            liveness.py   which branch a value is live in
-    undo_loop.py   a loop that goes back through another, with frame.py and history.py: what it recalls and how
-    symbolic.py    gradients that say nothing about ops: a SymbolicGradient node for every node between
-    function.py    what such a node computes: the gradient of a function or of an op
+    loops.py       the structure of loops                      liveness.py   in which branch a value is alive
+    undo_loop.py   gradients of loops, as loops; frame.py and history.py save and restore forward values
+    symbolic.py    TensorFlow's `AddSymbolicGradients`: one SymbolicGradient node for every node between
+    function.py    the body of such a node: the gradient of a function or of an op
 """
 
 from __future__ import annotations

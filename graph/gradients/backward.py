@@ -1,14 +1,10 @@
-"""Gradients: adds to a graph the nodes that compute d ys / d xs.
-
-Flows in: a graph, names of the tensors to differentiate and of those to differentiate by. Flows out: the same graph
-with more nodes, and the names of the gradients. Always holds: only nodes between xs and ys get a gradient; a node is
-asked for it once, when all that will flow back into its outputs is known; a value used several times gets the sum.
+"""Adds the nodes that compute d ys / d xs to a graph, by reverse accumulation (Linnainmaa 1970).
 
     xs --forward--> reached nodes          between = reached from xs and leading to ys
-    ys --backward--> nodes between         pending[node] = consumers between that have not been undone yet
+    ys --backward--> nodes between         pending[node] = consumers between whose rules have not run yet
 
-The walk starts from the ys. A node whose pending count is zero adds up what has flowed back into each of its outputs
-(AddN), and its op's rule says what flows on into its inputs. (Reverse accumulation; Linnainmaa 1970.)
+The walk starts at the ys. When a node's pending count is zero, the gradients of each of its outputs are summed (AddN),
+and the rule of its op adds the gradients of its inputs. So each rule runs once, and only for nodes between xs and ys.
 """
 
 from __future__ import annotations
@@ -36,7 +32,7 @@ from .undo_loop import undo_loop
 T = TypeVar("T")
 _VALUES = DIFFERENTIABLE - {DataType.RESOURCE, DataType.VARIANT}
 _OTHER_NUMBERS = frozenset(dtype for dtype in DataType if dtype and not is_ref(dtype) and item_size(dtype)) - _VALUES
-"""types of ys that nothing flows back from: integers, bools, quantised types, floats of eight bits and less"""
+"""types of ys without a gradient: integers, bools, quantised types, floats of at most eight bits"""
 
 
 def gradients(
@@ -49,19 +45,17 @@ def gradients(
     """Adds the gradients of the sum of `ys` by each of `xs` to `graph` and returns their names.
 
     Tensors are named "node:port", or given as a `GraphBuilder` made them; `xs` may also be references to variables or
-    resource handles, whose gradient is that of the value. `grad_ys` are tensors of the shapes and types of `ys` to
-    begin with, ones where None; nothing flows back through `stop_gradients`. None stands for an x that no y depends on
-    differentiably; what flows back as rows is made dense. New nodes are on the devices of the nodes they undo.
+    resource handles, whose gradient is that of the value. `grad_ys` are initial gradients of the shapes and types of
+    `ys`, None meaning ones; no gradient passes `stop_gradients`. The result has None for an x that no y depends on
+    differentiably; an `IndexedSlices` gradient is made dense. New nodes request the devices of the forward nodes.
 
-    Conditionals, loops and calls of functions between xs and ys, as single nodes, are replaced by what they do (see
-    `passes/lower_functional.py`); only where the library says what the gradient of a function is, that one is called.
+    Conditionals, loops and calls of functions between xs and ys are lowered first (see `passes/lower_functional.py`),
+    except calls whose gradient function the library names. Ys of integers or bools have no gradient and do not affect
+    the others.
 
-    Nothing flows back from ys of integers or bools, which spoil nothing for the others.
-
-    Raises NotFoundError for names that are not there and for an op between xs and ys that has no gradient,
-    InvalidArgumentError for ys that are not numbers or bools, for complex ones without `grad_ys`, for xs
-    and ys inside of loops and for `grad_ys` that do not fit, UnimplementedError for loops that `loops.py` cannot take
-    apart.
+    Raises NotFoundError for unknown names and for an op between xs and ys that has no gradient, InvalidArgumentError
+    for ys that are neither numbers nor bools, for complex ones without `grad_ys`, for xs and ys inside of loops and for
+    `grad_ys` that do not fit, UnimplementedError for loops that `loops.py` does not support.
     """
     check_graph(graph)
     ys, xs, stop_gradients = map(tensor_names, (ys, xs, stop_gradients))
@@ -76,9 +70,9 @@ def gradients(
     walk = Backward(forward)
     walk.start(targets, begin_with)
     walk.run()
-    found = [walk.result(source) for source in sources]
+    results = [walk.result(source) for source in sources]
     forward.extension.graph()
-    return [None if tensor is None else tensor.name for tensor in found]
+    return [None if tensor is None else tensor.name for tensor in results]
 
 
 def _forward_graph(graph: Graph, xs: Sequence[str], stop: Sequence[str]) -> ForwardGraph:
@@ -96,7 +90,7 @@ def _output(graph: Graph, name: str) -> Output:
 
 
 class ForwardNode(Forward):
-    """A node outside of loops: its tensors are there to be read."""
+    """A node outside of loops, whose tensors its rule can read directly."""
 
     __slots__ = ("_inputs", "_sources", "node", "walk")
 
@@ -113,47 +107,47 @@ class ForwardNode(Forward):
 
     @property
     def inputs(self) -> Sequence[Tensor]:
-        """The tensors the node reads."""
+        """The tensors that the node reads."""
         if self._inputs is None:
             self._inputs = [self.walk.forward.tensor(source) for source in self._sources]
         return self._inputs
 
     @property
     def outputs(self) -> Sequence[Tensor]:
-        """The tensors the node makes."""
+        """The tensors that the node computes."""
         return [Tensor(self.g, self.name, port, dtype) for port, dtype in enumerate(self.output_types)]
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` adds, or what it added on this device before; in loops and branches what lives there only."""
+        """The result of `make`, shared by key among nodes of one device and one loop or branch."""
         shared = self.walk.shared
         if shared is None:
             return make()
         full_key = key, self.walk.graph.requested_device(self.node)
         if full_key not in shared:
             shared[full_key] = make()
-        found: T = shared[full_key]
-        return found
+        first: T = shared[full_key]
+        return first
 
     def wants(self, port: int) -> bool:
         """Whether an x leads to that input."""
         return self.walk.is_between(self._sources[port])
 
     def input_sizes(self, port: int) -> Sizes | None:
-        """What is known of the sizes of an input."""
+        """The sizes of an input as far as they are known."""
         return self.walk.forward.sizes.of(self._sources[port])
 
     def output_sizes(self, port: int) -> Sizes | None:
-        """What is known of the sizes of an output."""
+        """The sizes of an output as far as they are known."""
         return self.walk.forward.sizes.of((self.node, port))
 
     def constant_input(self, port: int) -> Array | None:
         """The value of an input that is a Const, else None."""
-        found = self.walk.forward.constant(self._sources[port])
-        return None if found is None else found[0]
+        constant = self.walk.forward.constant(self._sources[port])
+        return None if constant is None else constant[0]
 
 
 class Backward:
-    """One walk back over the nodes of a frame. `flowed[output]` is what has flowed back into an output so far."""
+    """One backward walk over the nodes of a frame. `flowed[output]` has the gradients of an output so far."""
 
     def __init__(self, forward: ForwardGraph, loop: Loop | None = None) -> None:
         """A walk over the nodes outside of all loops, or over those of an iteration of `loop`."""
@@ -162,12 +156,12 @@ class Backward:
         self.extension = forward.extension
         self.loop = loop
         self.shared: dict[Hashable, Any] | None = None if loop is not None or forward.has_branches else {}
-        """what nodes have asked for to be made once; of any type"""
+        """results of `Forward.once` by key; of any type"""
         self.flowed: dict[Output, list[Gradient]] = {}
         self.begun: dict[Output, list[Gradient]] = {}
-        """what ys that nothing flows back from began with"""
+        """initial gradients of ys without a gradient"""
         self.touched: set[int] = set()
-        """nodes that made such ys, and floating numbers too"""
+        """nodes with such ys and floating outputs too"""
         self.between: set[int] = set()
         self._known_between: dict[Output, bool] = {}
         self.pending: dict[int, int] = {}
@@ -178,65 +172,66 @@ class Backward:
         return Backward(self.forward, loop)
 
     def start(self, ys: Sequence[Output], grad_ys: Sequence[str | None]) -> None:
-        """Begins with what flows back into the ys: ones, or what is given."""
+        """Sets the initial gradients of the ys: `grad_ys`, or ones."""
         if len(grad_ys) != len(ys):
             raise InvalidArgumentError(f"{len(ys)} ys but {len(grad_ys)} grad_ys; give None for ones")
         starts = []
-        for output, given in zip(ys, grad_ys, strict=True):
+        for output, grad_y in zip(ys, grad_ys, strict=True):
             y = self.forward.tensor(output)
             self.extension.move_to(self.graph.requested_device(output[0]), "gradients")
             if y.dtype in _OTHER_NUMBERS:
-                self._start_inert(output, y, given)
+                self._start_inert(output, y, grad_y)
             else:
-                starts.append((output, self._first(output, y, given)))
+                starts.append((output, self._first(output, y, grad_y)))
         self.begin(starts)
 
-    def _start_inert(self, output: Output, y: Tensor, given: str | None) -> None:
-        """Begins at a y, of integers for instance, that nothing flows back from.
+    def _start_inert(self, output: Output, y: Tensor, grad_y: str | None) -> None:
+        """Handles a y without a gradient, an integer one for instance.
 
-        As in TensorFlow it leaves two traces: an x that is this y gets what the y began with, and a node that makes
-        floating numbers as well is undone as if zeros had flowed back into those.
+        As in TensorFlow it has two effects: an x that is this y gets the initial gradient, and a node that has floating
+        outputs too is differentiated as if their gradients were zeros.
         """
         node = output[0]
-        if given is not None and y.dtype is DataType.BOOL:
+        if grad_y is not None and y.dtype is DataType.BOOL:
             raise InvalidArgumentError(f"y {y.name!r} is of type bool and takes no grad_ys; give None", node=y.node)
-        if given is not None or node in self.forward.wanted:
-            self.begun.setdefault(output, []).append(self._first(output, y, given))
+        if grad_y is not None or node in self.forward.wanted:
+            self.begun.setdefault(output, []).append(self._first(output, y, grad_y))
         types = map(base_type, self.graph.node_properties(node).output_types)
         if self._is_reached(node) and not _VALUES.isdisjoint(types):
             self.touched.add(node)
 
     def begin(self, starts: Iterable[tuple[Output, Gradient]]) -> None:
-        """Begins with what flows back into some outputs."""
+        """Sets the initial gradients of some outputs."""
         for output, gradient in starts:
             self.flowed.setdefault(output, []).append(gradient)
         makers = list(dict.fromkeys([*map(self.forward.maker, self.flowed), *self.touched]))
         self.pending = self._pending([node for node in makers if self._is_reached(node)])
         self.ready.extend(node for node in makers if not self.pending.get(node))
 
-    def _first(self, output: Output, y: Tensor, given: str | None) -> Tensor:
+    def _first(self, output: Output, y: Tensor, grad_y: str | None) -> Tensor:
         g = self.extension
-        if y.dtype not in _VALUES | _OTHER_NUMBERS and (given is None or y.dtype not in DIFFERENTIABLE):
+        if y.dtype not in _VALUES | _OTHER_NUMBERS and (grad_y is None or y.dtype not in DIFFERENTIABLE):
             raise InvalidArgumentError(
                 f"cannot differentiate {y.name!r}: its type {y.dtype.name.lower()} is neither that of numbers nor bool",
                 node=y.node,
             )
-        if given is None and y.dtype in (DataType.COMPLEX64, DataType.COMPLEX128):
+        if grad_y is None and y.dtype in (DataType.COMPLEX64, DataType.COMPLEX128):
             raise InvalidArgumentError(f"y {y.name!r} is complex, so it is open what to begin with: give grad_ys")
-        if given is None:
+        if grad_y is None:
             return g.op("OnesLike", y, name="grad_ys")[0]
-        tensor = self.forward.tensor(_output(self.graph, given))
+        tensor = self.forward.tensor(_output(self.graph, grad_y))
         if tensor.dtype != y.dtype:
             raise InvalidArgumentError(
-                f"grad_ys {given!r} is of type {tensor.dtype.name.lower()}, y {y.name!r} of {y.dtype.name.lower()}"
+                f"grad_ys {grad_y!r} is of type {tensor.dtype.name.lower()}, y {y.name!r} of {y.dtype.name.lower()}"
             )
-        wanted, found = static(self.forward.sizes.of(output)), static(self.forward.sizes.of(_output(self.graph, given)))
-        if wanted is not None and found is not None and wanted != found:
-            raise InvalidArgumentError(f"grad_ys {given!r} is of shape {found}, y {y.name!r} of {wanted}")
+        wanted = static(self.forward.sizes.of(output))
+        actual = static(self.forward.sizes.of(_output(self.graph, grad_y)))
+        if wanted is not None and actual is not None and wanted != actual:
+            raise InvalidArgumentError(f"grad_ys {grad_y!r} is of shape {actual}, y {y.name!r} of {wanted}")
         return tensor
 
     def _pending(self, queue: list[int]) -> dict[int, int]:
-        """Per node between xs and ys: how many of its consumers between have to be undone before it."""
+        """Per node between xs and ys: the number of consumers between whose rules have to run first."""
         counts: dict[int, int] = {}
         between = self.between = set(queue)
         self._known_between.clear()
@@ -254,7 +249,7 @@ class Backward:
         return node in self.forward.reached or node in self.forward.loops.of_condition
 
     def is_between(self, source: Output) -> bool:
-        """Whether an x leads to an output, and it to a y."""
+        """Whether an output is reached from an x and leads to a y."""
         known = self._known_between.get(source)
         if known is None:
             forward = self.forward
@@ -263,7 +258,7 @@ class Backward:
         return known
 
     def run(self) -> None:
-        """Undoes one node after the other until none is left."""
+        """Runs the rules of nodes between xs and ys until none is left."""
         stop, wanted = self.forward.stop, self.forward.wanted
         while self.ready:
             node = self.ready.popleft()
@@ -285,7 +280,7 @@ class Backward:
                 self.ready.append(node)
 
     def _undo(self, node: int) -> Gradients:
-        """What flows back into the inputs of a node, or into what a loop reads."""
+        """The gradients of the inputs of a node, or of a loop."""
         loop = self.forward.loops.of_condition.get(node)
         if loop is not None:
             self.extension.move_to(self.graph.requested_device(node), f"gradients/{loop.name}_grad")
@@ -317,17 +312,17 @@ class Backward:
         return rule(forward, *[self._as_tensor(forward, port, gradient, fill) for port, gradient in enumerate(into)])
 
     def _called(self, node: int, function: NameAttrList, into: Sequence[Gradient]) -> Gradients:
-        """What a function that the library has as a gradient says."""
+        """The gradients from the gradient function that the library names."""
         forward = ForwardNode(self, node)
         grads = [self._as_tensor(forward, port, gradient, fill=True) for port, gradient in enumerate(into)]
-        given = [forward.outputs[port] if grad is None else grad for port, grad in enumerate(grads)]
-        made = self.extension.op(
-            "PartitionedCall", [*forward.inputs, *given], Tout=result_types(forward.input_types), f=function
+        arguments = [forward.outputs[port] if grad is None else grad for port, grad in enumerate(grads)]
+        call = self.extension.op(
+            "PartitionedCall", [*forward.inputs, *arguments], Tout=result_types(forward.input_types), f=function
         )
-        return [tensor if forward.wants(port) else None for port, tensor in enumerate(made)]
+        return [tensor if forward.wants(port) else None for port, tensor in enumerate(call)]
 
     def _as_tensor(self, forward: Forward, port: int, gradient: Gradient, fill: bool) -> Tensor | None:
-        """What flows back into an output as a dense tensor; if nothing does, zeros where they are wanted."""
+        """The gradient of an output as a dense tensor; without one, zeros if `fill`, else None."""
         if gradient is not None or not fill:
             return self.dense(gradient)
         if base_type(forward.output_types[port]) not in _VALUES:
@@ -335,16 +330,16 @@ class Backward:
         return self.extension.op("ZerosLike", forward.outputs[port])[0]
 
     def result(self, x: Output) -> Tensor | None:
-        """The gradient of an x, all added up."""
+        """The summed gradient of an x."""
         self.extension.move_to(self.graph.requested_device(x[0]), "gradients")
         return self.dense(self._sum(self.begun.get(x)) if x in self.begun else self.total(x))
 
     def total(self, output: Output) -> Gradient:
-        """The sum of all that has flowed back into an output, in the order of its coming; None if nothing has."""
+        """The sum of all gradients of an output, in the order in which they were added; None if there are none."""
         return self._sum(self.flowed.get(output))
 
     def _sum(self, parts: list[Gradient] | None) -> Gradient:
-        """The sum of `parts`, which becomes the only one left."""
+        """The sum of `parts`; afterwards the list has only the sum."""
         if parts is None:
             return None
         if len(parts) > 1:
@@ -357,7 +352,7 @@ class Backward:
         return parts[0]
 
     def _joined(self, parts: Sequence[IndexedSlices]) -> IndexedSlices:
-        """Rows of several gradients of one tensor, one after the other."""
+        """`IndexedSlices` of one tensor, concatenated."""
         g = self.extension
         axis = g.constant(0, DataType.INT32, name="axis")
         values = g.op("ConcatV2", [part.values for part in parts], axis, name="values")[0]
@@ -365,7 +360,7 @@ class Backward:
         return IndexedSlices(values, indices, parts[0].dense_shape)
 
     def dense(self, gradient: Gradient) -> Tensor | None:
-        """A gradient as a tensor of the shape of what it is the gradient of."""
+        """A gradient as a tensor of the shape of the tensor that it belongs to."""
         if not isinstance(gradient, IndexedSlices):
             return gradient
         g = self.extension

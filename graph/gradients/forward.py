@@ -1,11 +1,9 @@
-"""The graph that is being differentiated, as the walk back sees it: with loops folded into single nodes.
+"""The graph that is being differentiated, for the backward walk: inputs, reachability, sizes, constants and loops.
 
-Flows in: a graph, the tensors to differentiate by. Flows out: what nodes read, which of them an x leads to, sizes,
-constants, loops, liveness. Always holds: all answers are about the graph as it was before the walk, but for nodes that
-were declared.
+Answers are about the graph as it was before the walk, and about new nodes that were declared.
 
-A loop stands in the walk as one node, called by the id of its LoopCond: it reads what its Enters read and makes what
-its Exits make. Inside, an iteration begins at the Enters and the Merges they lead to.
+A loop is one node of the walk, identified by the id of its LoopCond: its inputs are those of its Enters and its outputs
+those of its Exits. Inside, an iteration begins at the Enters and the Merges that they lead to.
 """
 
 from __future__ import annotations
@@ -39,14 +37,14 @@ DIFFERENTIABLE = frozenset(
         DataType.VARIANT,
     }
 )
-"""types that something can flow back through; resources and variants stand for what they hold"""
+"""differentiable types; resources and variants stand for their contents"""
 
 
 class ForwardGraph:
-    """See the module."""
+    """The graph, the nodes that xs lead to, and the facts that gradient rules ask for."""
 
     def __init__(self, graph: Graph, xs: Iterable[Output], stop: Iterable[int]) -> None:
-        """`stop` are nodes that nothing flows back through."""
+        """`stop` has nodes that no gradient passes."""
         self.graph = graph
         self.extension = Extension(graph)
         self.edges = DataEdges(graph)
@@ -54,7 +52,7 @@ class ForwardGraph:
         self.loops = Loops(graph, self.edges)
         self.liveness = Liveness(graph, self.edges, self.loops)
         self.source = f"gradients:{graph.num_node_ids}"
-        """the name of this walk: no other of this graph has it"""
+        """the name of this walk, unique in the graph"""
         self.has_branches = any(
             properties.op_def.record.node_class is NodeClass.SWITCH for properties in graph.distinct_properties()[0]
         )
@@ -65,28 +63,28 @@ class ForwardGraph:
         self.reached = self._reached()
 
     def check_outside(self, outputs: Iterable[Output]) -> None:
-        """InvalidArgumentError if one of `outputs` is inside of a loop: it has many values, not one."""
+        """InvalidArgumentError if one of `outputs` is inside of a loop, where it has a value per iteration."""
         for node, _ in outputs:
-            if node in self.loops.home:
+            if node in self.loops.innermost:
                 raise InvalidArgumentError(
                     "a tensor inside of a loop can neither be differentiated nor be differentiated by; take what "
                     "enters the loop or leaves it",
                     node=self.graph.node_name(node),
-                    frame=self.loops.home[node].name,
+                    frame=self.loops.innermost[node].name,
                 )
 
     def sources(self, node: int) -> Sequence[Output]:
-        """What a node or a loop reads, by input port; nothing where an iteration begins."""
-        found = self.loops.sources(node) if self.loops.home else None
-        return self.edges.sources(node) if found is None else found
+        """The outputs that a node or a loop reads, by input port; none at the begin of an iteration."""
+        of_loop = self.loops.sources(node) if self.loops.innermost else None
+        return self.edges.sources(node) if of_loop is None else of_loop
 
     def maker(self, source: Output) -> int:
-        """The node, or the loop, that makes an output."""
+        """The node, or the loop, that an output belongs to."""
         loop = self.loops.of_exit.get(source[0])
         return source[0] if loop is None else loop.condition
 
     def carries(self, node: int, port: int) -> bool:
-        """Whether something can flow back into an output."""
+        """Whether an output can have a gradient."""
         properties = self.graph.node_properties(node)
         carrying = self._carrying.get(properties)
         if carrying is None:
@@ -95,7 +93,7 @@ class ForwardGraph:
         return carrying[port]
 
     def _reached(self) -> set[int]:
-        """The nodes that xs lead to by tensors that something can flow back through."""
+        """The nodes that xs lead to through differentiable tensors."""
         queue = sorted(self.wanted)
         reached = set(queue)
         for node in queue:  # grows
@@ -107,7 +105,7 @@ class ForwardGraph:
         return reached
 
     def _pushed_on(self, node: int) -> Sequence[int]:
-        """The stack that a node pushes on: what is popped depends on what was pushed, though no edge says so."""
+        """The stack that a node pushes on: popped values depend on pushed ones, though no edge connects them."""
         if self.graph.node_properties(node).op_def.name != "StackPushV2":
             return ()
         stack = self.edges.sources(node)[0][0]
@@ -116,40 +114,40 @@ class ForwardGraph:
         return (stack,)
 
     def functional(self, ys: Iterable[Output]) -> set[int]:
-        """Conditionals, loops and calls of functions, as single nodes, that are between xs and ys."""
-        found = self._back_from((node for node, _ in ys), frozenset())
+        """Conditionals, loops and calls between xs and ys that are single nodes."""
+        between = self._back_from((node for node, _ in ys), frozenset())
         library, properties = self.graph.functions, self.graph.node_properties
-        functional = {node for node in found if is_functional(properties(node), library)}
+        functional = {node for node in between if is_functional(properties(node), library)}
         return {node for node in functional if self.gradient_call(node) is None}
 
     def gradient_call(self, node: int) -> NameAttrList | None:
-        """The gradient of the function that a node calls, if the library names one."""
+        """The gradient function of the function that a node calls, if the library names one."""
         library = self.graph.functions
         function = called_function(self.graph.node_properties(node), library)
         name = "" if function is None else library.gradient_of(function.name)
         return NameAttrList(name=name, attr=function.attr) if function is not None and name else None
 
     def leading_to(self, loop: Loop, nodes: Iterable[int]) -> set[int]:
-        """The nodes in a loop, inner loops included, between the xs and `nodes`, from iteration to iteration."""
+        """The nodes in a loop, inner loops included, between the xs and `nodes`, also across iterations."""
         return self._back_from(nodes, {variable.enter for variable in loop.variables})
 
     def _back_from(self, nodes: Iterable[int], entrances: Collection[int]) -> set[int]:
-        """The nodes between the xs and `nodes`, as far as `entrances`."""
+        """The nodes between the xs and `nodes`; the search stops at `entrances`."""
         queue = [node for node in nodes if node in self.reached]
-        found = set(queue)
+        visited = set(queue)
         for node in queue:  # grows
             if node in entrances:
                 continue
             for src, port in self.edges.sources(node):
-                if src in self.reached and src not in found and self.carries(src, port):
-                    found.add(src)
+                if src in self.reached and src not in visited and self.carries(src, port):
+                    visited.add(src)
                     queue.append(src)
-        return found
+        return visited
 
     # Tensors
 
     def tensor(self, output: Output) -> Tensor:
-        """The handle of an output of the graph; of a reference, of the value it refers to."""
+        """The handle of an output of the graph; for a reference, the handle of its value."""
         node, port = output
         if node in self._made:
             return self._made[node][0][port]
@@ -157,16 +155,16 @@ class ForwardGraph:
         return Tensor(self.extension, self.graph.node_name(node), port, dtype)
 
     def output(self, tensor: Tensor) -> Output:
-        """The output that a handle stands for."""
+        """The output of a handle."""
         return self.extension.id_of(tensor.node), tensor.port
 
     def device(self, output: Output) -> str:
-        """The device requested for the node of an output."""
-        made = self._made.get(output[0])
-        return self.graph.requested_device(output[0]) if made is None else made[1]
+        """The device that the node of an output requests."""
+        declared = self._made.get(output[0])
+        return self.graph.requested_device(output[0]) if declared is None else declared[1]
 
     def constant(self, output: Output) -> tuple[Array, DataType] | None:
-        """Value and type of an output that is a Const, else None."""
+        """Value and type of an output of a Const, else None."""
         if output[0] in self._made:
             return None
         properties = self.graph.node_properties(output[0])
@@ -174,15 +172,15 @@ class ForwardGraph:
             return None
         return properties.attrs["value"], properties.output_types[0]
 
-    def declare(self, made: Operation, device: str, home: Loop | None, condition: Condition) -> None:
-        """Says what a new node is, so that its outputs can be asked for like those of others."""
+    def declare(self, made: Operation, device: str, loop: Loop | None, condition: Condition) -> None:
+        """Registers a new node, so that its outputs can be used like those of the graph."""
         node = self.extension.id_of(made.name)
         self._made[node] = made, device
         self.liveness.declare(node, condition)
-        if home is not None:
-            self.loops.home[node] = home
+        if loop is not None:
+            self.loops.innermost[node] = loop
 
 
 def result_types(arguments: Iterable[DataType]) -> list[DataType]:
-    """Types of the gradients of arguments: of a resource, TensorFlow takes it, that of a float variable."""
+    """Types of the gradients of arguments; for a resource that is float, as in TensorFlow."""
     return [DataType.FLOAT if dtype is DataType.RESOURCE else dtype for dtype in arguments]

@@ -1,8 +1,8 @@
-"""The frame of a loop that undoes another: counts down, and recalls what the forward iterations had.
+r"""The frame of a backward loop: it counts iterations down and restores the values of the forward iterations.
 
-Flows in: the history of a loop, tensors of its body. Flows out: what these were in the iteration that is being undone,
-as tensors of the backward body. Always holds: whatever is added to the frame finds forward values here, each popped
-once an iteration and only where it was pushed; what iteration i pops is popped before anything of iteration i - 1.
+Rules that add nodes to the frame may use tensors of the forward body; they are replaced by values popped from stacks,
+once per iteration, and only in the branch in which they were pushed. All pops of iteration i come before those of
+iteration i - 1.
 
     count -> Enter -> Merge -> Switch:1 -> pivot - - > StackPopV2(stack)          - - control edge
                         ^ \\-> Greater 0 -> LoopCond          :
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from .history import History
     from .liveness import Outcome
 
-_FIRST = "frame"  # the first Enter, whose name is that of the frame
+_FIRST = "frame"  # name of the first Enter, and so of the frame
 
 
-class Turning:
-    """A value that goes around in the frame: an iteration finds `inside`, the last one leaves `last`."""
+class LoopVariable:
+    """A loop variable of the frame: `inside` is its value in an iteration, `last` its final value."""
 
     def __init__(self, frame: BackwardFrame, merge: Operation) -> None:
-        """The Merge waits for `go_on` to close the loop."""
+        """The Merge waits for `close` to close the loop."""
         self.frame = frame
         self.merge = merge
         g = frame.g
@@ -38,16 +38,16 @@ class Turning:
         self.inside = g.op("Identity", switch[1])
         self.last = g.op("Exit", switch[0])[0]
 
-    def go_on(self, following: Tensor) -> None:
-        """Says what the next iteration finds."""
+    def close(self, following: Tensor) -> None:
+        """Sets the value of the next iteration."""
         self.frame.g.close_loop(self.merge, self.frame.g.op("NextIteration", following))
 
 
 class BackwardFrame:
-    """A `Place` of an extension."""
+    """The frame, as a `Place` of an extension."""
 
     def __init__(self, forward: ForwardGraph, history: History) -> None:
-        """Opens the frame; the extension is around it, where the count and the stacks are to be had."""
+        """Opens the frame; the extension is still outside, where count and stacks are."""
         self.forward = forward
         self.history = history
         self.loop = history.loop
@@ -60,15 +60,15 @@ class BackwardFrame:
         merge = self._head(history.count, _FIRST)
         zero = g.constant(0, DataType.INT32, name="zero", control=[merge])
         self.goes_on = g.op("LoopCond", g.op("Greater", merge[0], zero))
-        counter = Turning(self, merge)
+        counter = LoopVariable(self, merge)
         self.pivot = counter.inside
         self.trigger = g.op("ControlTrigger", control=[self.pivot])
         one = g.constant(1, DataType.INT32, name="one", control=[self.pivot])
-        counter.go_on(g.op("Sub", self.pivot, one, control=[self.trigger])[0])
+        counter.close(g.op("Sub", self.pivot, one, control=[self.trigger])[0])
 
-    def turning(self, initial: Tensor) -> Turning:
-        """A value that goes around from `initial`, which is around the frame."""
-        return Turning(self, self._head(initial))
+    def loop_variable(self, initial: Tensor) -> LoopVariable:
+        """A loop variable that begins with `initial`, a tensor outside of the frame."""
+        return LoopVariable(self, self._head(initial))
 
     def _head(self, initial: Tensor, name: str = "Enter") -> Operation:
         return self.g.op("Merge", [self._enter(initial, name), self.g.later(initial.dtype)])
@@ -85,7 +85,7 @@ class BackwardFrame:
     def adapted(
         self, op: str, inputs: tuple[Input, ...], attrs: dict[str, Any]
     ) -> tuple[str, tuple[Input, ...], dict[str, Any]]:
-        """An op on values of the forward body, as one on what is recalled of them; of some, the shape will do."""
+        """The op on restored values in place of forward tensors; for Shape and ZerosLike restored shapes are enough."""
         if op == "Shape" and isinstance(inputs[0], Tensor):
             shape = self._shape(inputs[0], attrs.get("out_type", DataType.INT32))
             if shape is not None:
@@ -100,10 +100,10 @@ class BackwardFrame:
         if isinstance(value, (list, tuple)):
             return [self._inside(item) for item in value]
         tensor = value[0] if isinstance(value, Operation) else value
-        return self.recalled(tensor) if isinstance(tensor, Tensor) else tensor
+        return self.restored(tensor) if isinstance(tensor, Tensor) else tensor
 
-    def recalled(self, tensor: Tensor) -> Tensor:
-        """What a tensor of the forward body was in this iteration; any other tensor itself."""
+    def restored(self, tensor: Tensor) -> Tensor:
+        """The value of a forward tensor in this iteration; other tensors are returned unchanged."""
         output = self._of_body(tensor)
         if output is None:
             return tensor
@@ -116,12 +116,12 @@ class BackwardFrame:
         if not tensor.node:
             return None
         output = self.forward.output(tensor)
-        if self.forward.loops.home.get(output[0]) is not self.loop:
+        if self.forward.loops.innermost.get(output[0]) is not self.loop:
             return None
         return self.forward.loops.origin(self.loop, output)
 
     def _again(self, output: Output) -> Tensor | None:
-        """A value that is the same in every iteration; None for others."""
+        """The tensor in this frame for a value that is the same in every iteration; None for other values."""
         outside = self.loop.invariants.get(output)
         if outside is not None:
             return self._enter(self.forward.tensor(outside), is_constant=True)
@@ -141,10 +141,10 @@ class BackwardFrame:
         return pop[0]
 
     def _branch(self, outcome: Outcome) -> Operation:
-        """What is live in one branch of a conditional."""
+        """The pivot of one branch of a conditional."""
         switch = self._switches.get(outcome.predicate)
         if switch is None:
-            chosen = self.recalled(self.forward.tensor(outcome.predicate))
+            chosen = self.restored(self.forward.tensor(outcome.predicate))
             if chosen.dtype is DataType.BOOL:
                 switch = self.g.op("Switch", chosen, chosen)
             else:
@@ -153,7 +153,7 @@ class BackwardFrame:
         return self.g.op("Identity", switch[outcome.port])
 
     def _shape(self, tensor: Tensor, out_type: DataType) -> Tensor | None:
-        """The shape of a numeric tensor of the forward body; None where the tensor itself is to be had as easily."""
+        """The shape of a numeric tensor of the forward body; None if the tensor itself costs no stack."""
         output = self._of_body(tensor)
         if output is None or output in self._known or tensor.dtype in (DataType.RESOURCE, DataType.VARIANT):
             return None
@@ -162,4 +162,4 @@ class BackwardFrame:
         key = output, out_type
         if key not in self._shapes:
             self._shapes[key] = self.history.shape(self.forward.tensor(output), out_type)
-        return self.recalled(self._shapes[key])
+        return self.restored(self._shapes[key])

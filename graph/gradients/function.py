@@ -1,13 +1,10 @@
-"""The gradient of a function or of an op, as the body of a function: what a SymbolicGradient node computes.
-
-Flows in: a library, the name of a function or an op with the attrs that a call gives it. Flows out: a `FunctionBody`.
-Always holds: it takes the arguments of the function and then what flows back into its results, and gives what flows
-back into the arguments: zeros where nothing does, of type float for a resource.
+"""The gradient of a function or of an op as a function body: what a SymbolicGradient node computes.
 
     f(x, y) -> z            gradient(x, y, dz) -> dx, dy
 
-Asked in this order: the library, which may name a function that computes the gradient; the definition of the function;
-the rule of the op, through a body with that one node.
+It takes the arguments and the gradients of the results, and returns the gradients of the arguments: zeros where there
+is none, of type float for a resource. The gradient comes from the first of: a gradient function that the library names,
+the definition of the function, the rule of the op (through a body with that one node).
 """
 
 from __future__ import annotations
@@ -29,8 +26,8 @@ from .forward import DIFFERENTIABLE
 def gradient_function(library: FunctionLibrary, function: NameAttrList) -> FunctionBody:
     """The gradient of `function`; the same body for the same call.
 
-    Raises NotFoundError for what is neither a function nor an op, and for an op on the way that has no gradient; else
-    what instantiating and differentiating raise.
+    Raises NotFoundError for a name that is neither a function nor an op, and for an op without a gradient; and the
+    errors of instantiating and differentiating.
     """
     named = library.gradient_of(function.name)
     if named:
@@ -69,17 +66,17 @@ def _result(graph: Graph, name: str, index: int, source: Node, port: int) -> Nod
 
 
 def _differentiated(body: FunctionBody) -> FunctionBody:
-    """The gradient of a body, beside a copy of it that gives no results."""
+    """The gradient of a body: a copy of it without its results, extended by the gradients."""
     graph = body.graph.clone()
     arguments = [graph.node(node.id) for node in body.arguments]
     results = [graph.node(node.id) for node in body.results]
-    given = [
+    result_grads = [
         _argument(graph, graph.new_name("gradient_of_result"), len(arguments) + k, node.input_types[0])
         for k, node in enumerate(results)
     ]
-    pairs = [(_kept(graph, result), grad.name) for result, grad in zip(results, given, strict=True)]
+    pairs = [(_kept(graph, result), grad.name) for result, grad in zip(results, result_grads, strict=True)]
     pairs = [(y, grad) for (y, grad), kind in zip(pairs, body.result_types, strict=True) if kind in DIFFERENTIABLE]
-    found = gradients(
+    names = gradients(
         graph,
         [f"{y}:0" for y, _ in pairs],
         [f"{argument.name}:0" for argument in arguments],
@@ -88,7 +85,7 @@ def _differentiated(body: FunctionBody) -> FunctionBody:
     g = Extension(graph)
     tensors = [
         _zeros(g, g.tensor(f"{argument.name}:0")) if name is None else g.tensor(name)
-        for argument, name in zip(arguments, found, strict=True)
+        for argument, name in zip(arguments, names, strict=True)
     ]
     g.flush()
     backs = [
@@ -96,11 +93,11 @@ def _differentiated(body: FunctionBody) -> FunctionBody:
         for k, tensor in enumerate(tensors)
     ]
     graph.fix_source_and_sink_edges()
-    return FunctionBody(f"gradient of {body.name}", graph, (*arguments, *given), tuple(backs), (), {})
+    return FunctionBody(f"gradient of {body.name}", graph, (*arguments, *result_grads), tuple(backs), (), {})
 
 
 def _kept(graph: Graph, result: Node) -> str:
-    """An identity in the place of a result, so that it has a name whatever becomes of the node that computes it."""
+    """Replaces a result by an Identity, whose name exists whatever becomes of the node that computes it."""
     edge = result.input_edge(0)
     kept = graph.add_node(graph.new_name("result"), "Identity", {"T": base_type(result.input_types[0])})
     graph.add_edge(edge.src, edge.src_output, kept, 0)

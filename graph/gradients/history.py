@@ -1,14 +1,12 @@
-"""What a loop remembers for its gradient: how often it went around, and values of every iteration.
-
-Flows in: a loop, tensors of its body. Flows out: the count and the stacks, as tensors of the frame around the loop.
-Always holds: what iteration i pushes is pushed before anything that iteration i + 1 pushes.
+"""Saves the history of a loop for its gradient: the number of iterations, and values of every iteration on stacks.
 
     0 -> Enter -> Merge -> Switch:0 -> Exit = count
                     ^      Switch:1 -> pivot - - > StackPushV2(stack, value)   - - control edge
                     |                    |                :
                     +- NextIteration <- + 1 < - trigger < -
 
-The trigger is a ControlTrigger: it waits for the pushes, also for those in a branch that is not taken.
+All pushes of iteration i come before those of iteration i + 1. The trigger is a ControlTrigger: it waits for the
+pushes, also for dead ones in a branch that is not taken.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class History:
-    """The memory of one loop, added to it."""
+    """The counter and the stacks of one loop."""
 
     def __init__(self, forward: ForwardGraph, loop: Loop) -> None:
         """Adds the counter."""
@@ -49,7 +47,7 @@ class History:
             self.count = self._around(g.op("Exit", switch[0], name="count"), self.device)
 
     def enter(self, tensor: Tensor, is_constant: bool = False) -> Tensor:
-        """Lets a tensor from around the loop in."""
+        """An Enter that brings a tensor from outside into the loop."""
         loop = self.loop
         return self.g.op(
             "Enter",
@@ -60,7 +58,7 @@ class History:
         )[0]
 
     def stack(self, value: Tensor) -> Tensor:
-        """A new stack that `value` of the body is pushed on in every iteration in which it is live."""
+        """A new stack, on which every iteration in which `value` is alive pushes it."""
         g = self.g
         device = self.forward.device(self.forward.output(value))
         with self._outside(device):
@@ -80,20 +78,20 @@ class History:
         return shape[0]
 
     def exit(self, merge: Output) -> Tensor:
-        """The last value of a variable that the graph gives no Exit for."""
+        """The final value of a loop variable that has no Exit in the graph."""
         g = self.g
         with self._outside(self.device):
             switch = g.op("Switch", self.forward.tensor(merge), self.forward.tensor((self.loop.condition, 0)))
             return self._around(g.op("Exit", switch[0]), self.device)
 
     def _outside(self, device: str) -> AbstractContextManager[None]:
-        """For nodes whose inputs are in the frames of the forward graph."""
+        """A context for nodes whose inputs are in frames of the forward graph."""
         return self.g.within(None, device)
 
     def _gates(self) -> list[Operation]:
-        """What new nodes around the loop have to wait for, to be in the right frame and live only if the loop is."""
+        """What new nodes outside the loop wait for, so that they are in its parent frame and dead if the loop is."""
         gate = self.forward.liveness.gate(self.loop)
-        if self.loop.around is None and not self._condition():
+        if self.loop.parent is None and not self._condition():
             return []
         with self._outside(self.device):
             return [self.g.op("Identity", self.forward.tensor(gate), name="gate")]
@@ -102,5 +100,5 @@ class History:
         return self.forward.liveness.of_loop(self.loop)
 
     def _around(self, made: Operation, device: str) -> Tensor:
-        self.forward.declare(made, device, self.loop.around, self._condition())
+        self.forward.declare(made, device, self.loop.parent, self._condition())
         return made[0]

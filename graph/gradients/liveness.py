@@ -1,8 +1,8 @@
-"""Under which outcomes of which predicates a value is live: what a conditional, or an iteration, makes of a frame.
+r"""Under which outcomes of which predicates a value is alive, within its frame.
 
-Flows in: a graph, its loops. Flows out: the `Condition` of an output within its frame. Always holds: a Switch adds an
-outcome to what its inputs need; a node needs all that its inputs need, control inputs too; a Merge what all its inputs
-have in common. Every value at the head of an iteration is live.
+A Switch adds an outcome to the condition of its inputs. A node needs the conditions of all its inputs, control inputs
+included; a Merge needs what the conditions of its inputs have in common. Every value at the begin of an iteration is
+alive.
 
     x, p -> Switch:1 -> Sin  ->\\                 Sin: p was true
                    :0 -> Exp  -> Merge            Exp: p was false            Merge: always
@@ -20,7 +20,7 @@ from .loops import Loop, Loops
 
 
 class Outcome(NamedTuple):
-    """Output `port` of a Switch on `predicate` has a value; it has as many outputs as there are `ways`."""
+    """Output `port` of a Switch on `predicate` is alive; the Switch has `ways` outputs."""
 
     predicate: Output
     port: int
@@ -28,14 +28,14 @@ class Outcome(NamedTuple):
 
 
 Condition = tuple[Outcome, ...]
-"""outer ones first"""
+"""outcomes, those of outer conditionals first"""
 
 
 class Liveness:
-    """Conditions, worked out when asked for."""
+    """Conditions of outputs, computed on demand."""
 
     def __init__(self, graph: Graph, edges: DataEdges, loops: Loops) -> None:
-        """Nodes added to the graph later have the conditions that `declare` says."""
+        """For nodes added later, `declare` sets the condition."""
         self._graph = graph
         self._edges = edges
         self._loops = loops
@@ -43,11 +43,11 @@ class Liveness:
         self._declared: dict[int, Condition] = {}
 
     def declare(self, node: int, condition: Condition) -> None:
-        """Says under what condition the outputs of a new node are live."""
+        """Sets the condition of the outputs of a new node."""
         self._declared[node] = condition
 
     def of(self, output: Output) -> Condition:
-        """When an output has a value."""
+        """The condition under which an output is alive."""
         node, port = output
         if node in self._declared:
             return self._declared[node]
@@ -59,11 +59,11 @@ class Liveness:
         return _joined(condition, (Outcome(self._predicate(node), port, ways),))
 
     def of_loop(self, loop: Loop) -> Condition:
-        """When a loop is run at all."""
+        """The condition under which a loop runs."""
         return self.of(self.gate(loop))
 
     def gate(self, loop: Loop) -> Output:
-        """One of the values that enter a loop that is live only if all are."""
+        """One of the values that enter a loop, alive only if all of them are."""
         return max((self._edges.sources(variable.enter)[0] for variable in loop.variables), key=self._depth)
 
     def _depth(self, output: Output) -> int:
@@ -84,7 +84,7 @@ class Liveness:
                 self._known[node] = self._of_inputs(node, inputs)
 
     def _inputs(self, node: int) -> list[Output]:
-        """What decides whether a node is live: data inputs first."""
+        """The outputs whose liveness decides that of a node: data inputs first."""
         loop = self._loops.of_exit.get(node)
         if loop is not None:
             return [self._edges.sources(variable.enter)[0] for variable in loop.variables]
@@ -105,13 +105,13 @@ class Liveness:
         if kind is NodeClass.MERGE:
             data = conditions[: len(self._edges.sources(node))]
             return tuple(outcome for outcome in data[0] if all(outcome in other for other in data[1:]))
-        found: Condition = ()
+        needed: Condition = ()
         for condition in conditions:
-            found = _joined(found, condition)
-        return found
+            needed = _joined(needed, condition)
+        return needed
 
     def _predicate(self, switch: int) -> Output:
-        """What a Switch goes by, without nodes that only pass it on."""
+        """The predicate of a Switch, followed back through nodes that only pass it on."""
         output = self._edges.sources(switch)[1]
         while self._kind(output[0]) is NodeClass.IDENTITY:
             output = self._edges.sources(output[0])[0]

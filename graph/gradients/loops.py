@@ -1,17 +1,15 @@
-"""The loops of a graph taken apart: what goes around in each, what stays the same, what leaves it.
+"""The structure of the loops of a graph: variables, invariants, exits and conditions, one `Loop` per frame.
 
-Flows in: a graph with frames, its data edges. Flows out: one `Loop` per frame, and for every node inside the loop that
-its outputs are in. Always holds: each loop is of the form
+Supported loops have the form
 
                      +---------------------------------------------------+
                      v                                                   |
     x -> Enter -> Merge -> Switch:1 -> body -> following -> NextIteration +        a variable
                      |     Switch:0 -> Exit -> y
                      +-> condition -> LoopCond (-> every Switch)
-
     c -> Enter(is_constant) -> body                                                 an invariant
 
-A variable that every iteration passes on as it is counts as an invariant too.
+A variable that every iteration passes on unchanged counts as an invariant too.
 """
 
 from __future__ import annotations
@@ -29,28 +27,28 @@ from ..ops.record import NodeClass
 
 @dataclass(eq=False, slots=True)
 class Variable:
-    """What goes into a loop by one Enter. `inside` is its value as the body finds it, by Merge or straight by Enter."""
+    """A value that enters a loop through one Enter; `inside` is the output from which the body reads it."""
 
     enter: int
     inside: Output
     following: Output | None = None
-    """what the next iteration finds; None for what never changes"""
+    """the value of the next iteration; None for an invariant"""
     exits: list[int] = field(default_factory=list)
 
 
 @dataclass(eq=False, slots=True)
 class Loop:
-    """One frame. Loops are the same only if they are the same object."""
+    """One frame; compared by identity."""
 
     name: str
-    around: Loop | None
+    parent: Loop | None
     parallel_iterations: int
     condition: int = -1
     """the LoopCond"""
     variables: list[Variable] = field(default_factory=list)
-    """one an Enter, in the order of their ids"""
+    """one per Enter, by ascending id"""
     invariants: dict[Output, Output] = field(default_factory=dict)
-    """what never changes, as the body finds it: the value around the loop"""
+    """invariants: the output inside the body -> the output outside of the loop"""
 
 
 class Loops:
@@ -58,8 +56,8 @@ class Loops:
 
     def __init__(self, graph: Graph, edges: DataEdges) -> None:
         """Raises what `build_control_flow_info` raises, UnimplementedError for loops of another form."""
-        self.home: dict[int, Loop] = {}
-        """the innermost loop that the outputs of a node are in, for those in any"""
+        self.innermost: dict[int, Loop] = {}
+        """the innermost loop of the outputs of a node; only nodes in loops have an entry"""
         self.of_condition: dict[int, Loop] = {}
         self.of_exit: dict[int, Loop] = {}
         self._graph = graph
@@ -79,7 +77,7 @@ class Loops:
             name, parallel = info.frame_name[node], graph.node_properties(node).attrs["parallel_iterations"]
             loops.setdefault(name, Loop(name, None, parallel))
         for node in enters:
-            loops[info.frame_name[node]].around = loops.get(info.frame_name[info.parent_frame[node]])
+            loops[info.frame_name[node]].parent = loops.get(info.frame_name[info.parent_frame[node]])
         for node in inside:
             self._place(node, loops[info.frame_name[node]])
         for loop in loops.values():
@@ -89,10 +87,10 @@ class Loops:
         kind = self._kind(node)
         if kind is NodeClass.EXIT:
             self.of_exit[node] = loop
-            if loop.around is not None:
-                self.home[node] = loop.around
+            if loop.parent is not None:
+                self.innermost[node] = loop.parent
             return
-        self.home[node] = loop
+        self.innermost[node] = loop
         if kind is NodeClass.LOOP_COND:
             loop.condition = node
             self.of_condition[node] = loop
@@ -121,7 +119,7 @@ class Loops:
                 loop.invariants[variable.inside] = self._edges.sources(variable.enter)[0]
 
     def _following(self, merge: int) -> Output:
-        """What the NextIteration that leads to a Merge reads."""
+        """The output that the NextIteration before a Merge reads."""
         for src, _ in self._edges.sources(merge):
             if self._kind(src) is NodeClass.NEXT_ITERATION:
                 return self._edges.sources(src)[0]
@@ -130,7 +128,7 @@ class Loops:
         )
 
     def _merge_of(self, exit_: int) -> int:
-        """The Merge whose last value an Exit gives."""
+        """The Merge whose last value an Exit has."""
         switch = self._edges.sources(exit_)[0][0]
         merge = self._edges.sources(switch)[0][0] if self._kind(switch) is NodeClass.SWITCH else switch
         if self._kind(merge) is not NodeClass.MERGE:
@@ -141,7 +139,7 @@ class Loops:
         return merge
 
     def origin(self, loop: Loop, output: Output) -> Output:
-        """Where a value inside a loop comes from when nodes that only pass it on are left out."""
+        """The source of a value inside a loop, followed back through nodes that only pass it on."""
         while True:
             kind = self._kind(output[0])
             if kind is not NodeClass.IDENTITY and not self.is_guard(loop, output[0]):
@@ -149,11 +147,11 @@ class Loops:
             output = self._edges.sources(output[0])[0]
 
     def is_guard(self, loop: Loop, node: int) -> bool:
-        """Whether a node is a Switch by which a loop lets values into its body."""
+        """Whether a node is a Switch between a Merge of the loop and its body."""
         return self._kind(node) is NodeClass.SWITCH and self._edges.sources(node)[1][0] == loop.condition
 
     def sources(self, node: int) -> Sequence[Output] | None:
-        """What a loop, named by its LoopCond, reads; nothing where an iteration begins; None for all other nodes."""
+        """The inputs of a loop, named by its LoopCond; none at the begin of an iteration; None for other nodes."""
         loop = self.of_condition.get(node)
         if loop is not None:
             return [self._edges.sources(variable.enter)[0] for variable in loop.variables]

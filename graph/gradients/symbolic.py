@@ -1,13 +1,10 @@
-"""Symbolic gradients: one SymbolicGradient node for every node between xs and ys, which says nothing about the op.
-
-Flows in: a graph, outputs to differentiate and to differentiate by, what flows back into the former. Flows out: the
-same graph with more nodes, and what flows back into the latter. Always holds: the nodes, their order, names and attrs
-are those of TensorFlow's `AddSymbolicGradients`; what such a node computes is found when it is to run (`function.py`).
+"""TensorFlow's `AddSymbolicGradients`: one SymbolicGradient node for every node between xs and ys.
 
     forward     x -> f -> y        backward   x, dy -> SymbolicGradient(f) -> dx
 
-Differs from `gradients`, which knows the rules of ops when it adds nodes, in what TensorFlow's does: every reader of an
-output is waited for, also one that no y depends on, so that such an x gets what has come by then, or zeros.
+Nodes, their order, names and attrs are TensorFlow's. The rules of ops are not used here: `function.py` looks them up
+when such a node is to run. Unlike `gradients`, and as in TensorFlow, every consumer of an output is waited for, even
+one that no y depends on; the gradient of such an x is the sum of the gradients so far, or zeros.
 """
 
 from __future__ import annotations
@@ -32,8 +29,8 @@ def add_symbolic_gradients(
 ) -> list[Output]:
     """Adds the gradients of `ys` by `xs` and returns them; outputs are pairs of node id and port.
 
-    `ys` are outputs of nodes that only hand values out, as `_Retval` does: what they read gets `y_grads`, one for each.
-    Nodes of `xs` have one output. Raises InternalError when xs do not lead to ys.
+    `ys` belong to nodes that only pass values out, such as `_Retval`: the outputs that these read get `y_grads`, one
+    each. Nodes of `xs` have one output. Raises InternalError when xs do not lead to ys.
     """
     return _SymbolicGradients(graph, xs).run(ys, y_grads)
 
@@ -65,7 +62,7 @@ class _SymbolicGradients:
                     queue.append(reader)
 
     def run(self, ys: Sequence[Output], y_grads: Sequence[Output]) -> list[Output]:
-        """Adds the nodes; the gradients of the xs."""
+        """Adds the nodes; returns the gradients of the xs."""
         for (node_id, _), gradient in zip(ys, y_grads, strict=True):
             for source, _ in _sources(self.graph.node(node_id)):
                 self._flow(source, gradient)
@@ -93,13 +90,13 @@ class _SymbolicGradients:
             for source, _ in sources:
                 self._flow(source, None)
             return
-        made = self._gradient_node(node, grads)
+        gradient = self._gradient_node(node, grads)
         for (src, output), port in sources:
-            self.graph.add_edge(self.graph.node(src), output, made, port)
+            self.graph.add_edge(self.graph.node(src), output, gradient, port)
         for port, (src, output) in enumerate(grads, node.num_inputs):
-            self.graph.add_edge(self.graph.node(src), output, made, port)
+            self.graph.add_edge(self.graph.node(src), output, gradient, port)
         for source, port in sources:
-            self._flow(source, (made.id, port))
+            self._flow(source, (gradient.id, port))
 
     def _gradient_node(self, node: Node, grads: Sequence[Output]) -> Node:
         types = [*node.input_types, *map(self._type, grads)]
@@ -110,13 +107,13 @@ class _SymbolicGradients:
         return self.graph.node(output[0]).output_types[output[1]]
 
     def _total(self, output: Output) -> Output:
-        """The sum of what has flowed back into an output; zeros if nothing has."""
-        dtype, found = self._type(output), self.flowed[output]
-        if not found or dtype is DataType.BOOL:
+        """The sum of the gradients of an output; zeros if there are none."""
+        dtype, parts = self._type(output), self.flowed[output]
+        if not parts or dtype is DataType.BOOL:
             return self._zeros_like(output, dtype)
-        if len(found) == 1:
-            return found[0]
-        return self._add("AddN", found, {"N": len(found), "T": dtype})
+        if len(parts) == 1:
+            return parts[0]
+        return self._add("AddN", parts, {"N": len(parts), "T": dtype})
 
     def _zeros_like(self, output: Output, dtype: DataType) -> Output:
         if dtype is DataType.RESOURCE:
@@ -132,13 +129,13 @@ class _SymbolicGradients:
 
 
 def _sources(node: Node) -> list[tuple[Output, int]]:
-    """What a node reads, and at which port, in the order in which its edges were added."""
+    """The outputs that a node reads, with the input port, in the order in which the edges were added."""
     edges = [edge for edge in node.in_edges() if not edge.is_control]
     return [((edge.src.id, edge.src_output), edge.dst_input) for edge in edges]
 
 
 def function_of(properties: NodeProperties) -> NameAttrList:
-    """A node as a function: its op, and all of its attrs."""
+    """A node as a function: its op and all its attrs."""
     function = NameAttrList(name=properties.op)
     for name in properties.attrs:
         function.attr[name].CopyFrom(properties.attrs.message(name))

@@ -1,8 +1,4 @@
-"""Gradients of loops: a loop that goes back through the iterations of another.
-
-Flows in: a loop between xs and ys, what flows back into what it gives. Flows out: a second loop, and what flows back
-into what the first one read. Always holds: the second goes around as often as the first did, last iteration first, and
-finds in each the values that the forward iteration had.
+"""Gradients of loops: a second loop that runs through the iterations of the first one backwards.
 
     forward     x ---> [ iteration 1 ] ---> [ iteration 2 ] ---> ... ---> [ iteration n ] ---> y
                              |  push              |  push                       |  push           count n
@@ -14,11 +10,11 @@ finds in each the values that the forward iteration had.
                             Switch:0 -> Exit = dx
     0  -> Enter -> Merge -> Switch:1 -> + gradient in this iteration -> NextIteration    one per invariant: the sum
 
-The gradient of the body is the walk of `backward.py` over the nodes of the frame, from what the next iteration finds
-to what this one found; loops inside are nodes of that walk and are undone in the same way. It asks for forward values
-where it needs them: invariants enter the second loop as they entered the first, constants are made anew, all others
-come from stacks (`history.py`, `frame.py`). What is live in one branch of a conditional only is pushed
-and popped only there.
+The gradient of the body is a walk of `backward.py` over the nodes of the frame, from the variables of the next
+iteration to those of this one; inner loops are nodes of that walk and are differentiated in the same way. Forward
+values come from where they cost least: invariants enter the second loop as they entered the first, constants are added
+again, all others are popped from stacks (`history.py`, `frame.py`). A value that is alive in one branch of a
+conditional only is pushed and popped in that branch only.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import UnimplementedError
 from ..dtypes import DataType
-from .frame import BackwardFrame, Turning
+from .frame import BackwardFrame, LoopVariable
 from .history import History
 
 if TYPE_CHECKING:
@@ -38,29 +34,29 @@ if TYPE_CHECKING:
 
 
 def undo_loop(outer: Backward, loop: Loop) -> Gradients:
-    """What flows back into what a loop reads, by its variables.
+    """The gradients of the inputs of a loop, in the order of its variables.
 
-    Raises UnimplementedError when something flows back into a resource that changes from iteration to iteration.
+    Raises UnimplementedError for the gradient of a resource that changes between iterations.
     """
-    given = [_given(outer, variable) for variable in loop.variables]
-    ends = [variable.inside[0] for variable, tensor in zip(loop.variables, given, strict=True) if tensor is not None]
+    last_grads = [_given(outer, variable) for variable in loop.variables]
+    ends = [variable.inside[0] for variable, grad in zip(loop.variables, last_grads, strict=True) if grad is not None]
     if not ends:
-        return given
+        return last_grads
     active = outer.forward.leading_to(loop, ends)
-    return _BackwardLoop(outer, loop, active).undo(given)
+    return _BackwardLoop(outer, loop, active).undo(last_grads)
 
 
 def _given(outer: Backward, variable: Variable) -> Tensor | None:
-    """What flows back into the last value of a variable."""
-    found = [outer.dense(outer.total((node, 0))) for node in variable.exits if node not in outer.forward.stop]
-    parts = [tensor for tensor in found if tensor is not None]
+    """The gradient of the last value of a variable."""
+    exit_grads = [outer.dense(outer.total((node, 0))) for node in variable.exits if node not in outer.forward.stop]
+    parts = [tensor for tensor in exit_grads if tensor is not None]
     if len(parts) > 1:
         return outer.extension.op("AddN", parts)[0]
     return parts[0] if parts else None
 
 
 class _BackwardLoop:
-    """One loop being undone; `active` are the nodes in it that gradients flow back through."""
+    """The gradient of one loop; `active` are the nodes in it that have gradients."""
 
     def __init__(self, outer: Backward, loop: Loop, active: set[int]) -> None:
         self.forward = outer.forward
@@ -71,53 +67,53 @@ class _BackwardLoop:
         self.frame = BackwardFrame(self.forward, self.history)
         self.body = outer.inside(loop)
 
-    def undo(self, given: list[Tensor | None]) -> Gradients:
-        """What flows back into what the loop reads, when `given` flows back into the last values of its variables."""
-        pairs = list(zip(self.loop.variables, given, strict=True))
-        turning = {
-            variable.enter: self.frame.turning(self._or_zeros(variable, tensor))
+    def undo(self, last_grads: list[Tensor | None]) -> Gradients:
+        """The gradients of the loop's inputs; `last_grads` has those of the last values of its variables."""
+        pairs = list(zip(self.loop.variables, last_grads, strict=True))
+        grad_variables = {
+            variable.enter: self.frame.loop_variable(self._or_zeros(variable, tensor))
             for variable, tensor in pairs
             if variable.following is not None and variable.inside[0] in self.active
         }
         with self.g.within(self.frame):
             self.body.begin(
-                (variable.following, turning[variable.enter].inside[0])
+                (variable.following, grad_variables[variable.enter].inside[0])
                 for variable in self.loop.variables
-                if variable.following is not None and variable.enter in turning
+                if variable.following is not None and variable.enter in grad_variables
             )
             self.body.run()
         into: list[Tensor | None] = []
         for variable, tensor in pairs:
-            if variable.enter in turning:
-                into.append(self._gone_on(variable, turning[variable.enter]))
+            if variable.enter in grad_variables:
+                into.append(self._closed(variable, grad_variables[variable.enter]))
             else:
                 into.append(self._summed(variable, tensor))
         return into
 
-    def _gone_on(self, variable: Variable, turning: Turning) -> Tensor:
+    def _closed(self, variable: Variable, grad_variable: LoopVariable) -> Tensor:
         """Closes the loop of a variable's gradient."""
         with self.g.within(self.frame):
-            found = self.body.dense(self.body.total(variable.inside))
-            if found is None:
-                found = self.g.op("ZerosLike", self.forward.tensor(variable.inside))[0]
-            turning.go_on(found)
-        return turning.last
+            following = self.body.dense(self.body.total(variable.inside))
+            if following is None:
+                following = self.g.op("ZerosLike", self.forward.tensor(variable.inside))[0]
+            grad_variable.close(following)
+        return grad_variable.last
 
-    def _summed(self, variable: Variable, given: Tensor | None) -> Tensor | None:
-        """Adds up what flows back into an invariant in all iterations."""
+    def _summed(self, variable: Variable, initial: Tensor | None) -> Tensor | None:
+        """Sums the gradients of an invariant over all iterations."""
         with self.g.within(self.frame):
-            found = self.body.dense(self.body.total(variable.inside))
-        if found is None or variable.inside[0] not in self.active:
-            return given
-        if given is None:
-            given = self._zeros(variable, found.dtype)
-        turning = self.frame.turning(given)
+            addend = self.body.dense(self.body.total(variable.inside))
+        if addend is None or variable.inside[0] not in self.active:
+            return initial
+        if initial is None:
+            initial = self._zeros(variable, addend.dtype)
+        grad_variable = self.frame.loop_variable(initial)
         with self.g.within(self.frame):
-            turning.go_on(self.g.op("AddN", [turning.inside[0], found])[0])
-        return turning.last
+            grad_variable.close(self.g.op("AddN", [grad_variable.inside[0], addend])[0])
+        return grad_variable.last
 
-    def _or_zeros(self, variable: Variable, given: Tensor | None) -> Tensor:
-        """What flows back into the last value of a variable, zeros if nothing does."""
+    def _or_zeros(self, variable: Variable, last_grad: Tensor | None) -> Tensor:
+        """The gradient of the last value of a variable, zeros if there is none."""
         last = self.forward.tensor(variable.inside)
         if last.dtype is DataType.RESOURCE:
             raise UnimplementedError(
@@ -125,8 +121,8 @@ class _BackwardLoop:
                 node=last.node,
                 frame=self.loop.name,
             )
-        if given is not None:
-            return given
+        if last_grad is not None:
+            return last_grad
         if variable.exits:
             last = self.forward.tensor((variable.exits[0], 0))
         else:
@@ -134,7 +130,7 @@ class _BackwardLoop:
         return self.g.op("ZerosLike", last)[0]
 
     def _zeros(self, variable: Variable, dtype: DataType) -> Tensor:
-        """Zeros of the shape of an invariant; of a resource, of what it holds."""
+        """Zeros of the shape of an invariant, or of the contents of a resource."""
         value = self.forward.tensor(self.forward.edges.sources(variable.enter)[0])
         if value.dtype is not DataType.RESOURCE:
             return self.g.op("ZerosLike", value)[0]

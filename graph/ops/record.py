@@ -95,12 +95,27 @@ class State(Enum):
     """tensors kept in a session under a handle"""
 
 
+class ReadsHandle(Enum):
+    """What an op outputs of the object whose handle is its first input; its shape follows from that of the object."""
+
+    VALUE = "value"
+    """a value of the shape behind the handle"""
+    ELEMENTS = "elements"
+    """one value of that shape per element of input 1"""
+    ROWS = "rows"
+    """one row of the value per element of input 1"""
+    SHAPE = "shape"
+    """the shape itself, as a vector"""
+
+
 class Facts(TypedDict, total=False):
     """Fields of `OpRecord`, as a row of a family gives them; missing ones have the defaults."""
 
     node_class: NodeClass
     calls: Calls
     state: State
+    handle_shape_attr: str
+    reads_handle: ReadsHandle
     waits: bool
     waits_for_files: bool
     takes_long: bool
@@ -132,6 +147,9 @@ class OpRecord:
     calls: Calls | None = None
     """how it calls functions; None if it calls none"""
     state: State | None = None
+    handle_shape_attr: str = ""
+    """the attr with the shape of the values behind the handle that it makes"""
+    reads_handle: ReadsHandle | None = None
     waits: bool = False
     """deferred: its outputs may come after its kernel has returned, when another node or step has done something"""
     waits_for_files: bool = False

@@ -1,5 +1,5 @@
-"""Passes over a whole graph: each takes one, leaves it alone, and gives another that computes the same.
+"""Passes over a whole graph: each returns a graph that computes the same, mostly a new one.
 
-Before placement `lower_functional` puts conditionals, loops and calls of functions into the graph that has them; after
-partitioning `optimizer` makes the partitions cheaper to run.
+Before placement `lower_functional` replaces conditionals, loops and calls by simpler nodes; after partitioning
+`optimizer` makes the partitions cheaper to run.
 """

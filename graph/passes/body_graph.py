@@ -1,8 +1,7 @@
-"""The graph of one call: the body of a function, of which only what a call needs is left.
+"""The graph that one call of a function runs: the body, pruned and lowered.
 
-Flows in: a body. Flows out: a new graph, not placed, with the node ids of the body where nothing was lowered. Always
-holds: what has effects is there, whether its results are used or not; conditionals and loops that ask for it are
-lowered.
+Results and stateful nodes are kept, whether the results are used or not; conditionals and loops that ask for lowering
+are lowered. Node ids are those of the body if nothing was lowered.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .lower_functional import lower_functional
 
 
 def body_graph(body: FunctionBody) -> Graph:
-    """What a call of a function runs: results, and whatever has effects; raises as `lower_functional`."""
+    """The graph that a call runs: results, stateful nodes and their ancestors; raises as `lower_functional`."""
     graph = lower_functional(body.graph).clone()
     names = [node.name for node in (*body.results, *body.control_results)]
     ends = [node for name in names if (node := graph.find_node(name)) is not None]
@@ -30,5 +29,5 @@ def body_graph(body: FunctionBody) -> Graph:
 def stateful_nodes(graph: Graph) -> list[Node]:
     """The nodes of stateful ops, by ascending id."""
     kinds, kind_of = graph.distinct_properties()
-    is_stateful = np.array([*(kind.op_def.is_stateful for kind in kinds), False])  # the last for removed nodes, -1
+    is_stateful = np.array([*(kind.op_def.is_stateful for kind in kinds), False])  # False for removed nodes: kind -1
     return [graph.node(number) for number in np.flatnonzero(is_stateful[kind_of]).tolist() if number > SINK_ID]

@@ -1,11 +1,10 @@
-"""The graph of one request: feeds and fetches put in, everything that does not lead to a fetch or target taken out.
+"""The graph of one request: feeds and fetches inserted, and every node removed that no fetch or target depends on.
 
-Flows in: a graph, and the names of feeds, fetches and targets. Flows out: the same graph rewritten
-(`rewrite_graph_for_execution`), or a fresh one with dense ids (`build_client_graph`), which is what gets partitioned.
-Always holds: what is kept reaches a fetch or target; every kept node hangs on source and sink.
+`rewrite_graph_for_execution` changes a graph, `build_client_graph` makes a new one with dense ids, which is what gets
+partitioned. Every kept node has edges from the source side and to the sink side.
 
-Two conventions: `_Arg`/`_Retval` nodes read and write a call frame by position; `_Recv`/`_Send` nodes meet the client
-at the rendezvous by name.
+There are two conventions for feeds and fetches: `_Arg`/`_Retval` nodes use a call frame, by position; `_Recv`/`_Send`
+nodes exchange tensors with the client at the rendezvous, by name.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from .pruned_invariants import check_pruned
 
 
 def feed_node_name(tensor: TensorId, position: int) -> str:
-    """What the `_Arg` of a fed tensor is called, the feed number `position` of its request."""
+    """The name of the `_Arg` of a fed tensor; `position` is the number of the feed in its request."""
     return f"_arg_{tensor.node}_{tensor.index}_{position}"
 
 
@@ -45,7 +44,7 @@ class RewriteMetadata:
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
-    """One feed or fetch: as the client wrote it, where it is in the request, and the tensor it names."""
+    """One feed or fetch: its text, its position in the request, and the tensor that it names."""
 
     text: str
     position: int
@@ -95,7 +94,7 @@ class _Rewrite:
         return node
 
     def feed(self, text: str, position: int) -> DataType:
-        """Cuts the graph at a fed tensor: all its consumers read the new feed node instead."""
+        """Redirects all consumers of a fed tensor to a new feed node."""
         tensor = parse_tensor_name(text)
         node = self.graph.find_node(tensor.node)
         if node is None:
@@ -120,7 +119,7 @@ class _Rewrite:
         return end.dtype
 
     def fetch(self, text: str, position: int) -> tuple[Node, DataType]:
-        """Hangs a fetch node on a tensor."""
+        """Adds a fetch node for a tensor."""
         tensor = parse_tensor_name(text)
         node = self.graph.find_node(tensor.node)
         if node is None:
@@ -159,7 +158,7 @@ def _check_request(feeds: Sequence[str], fetches: Sequence[str], targets: Sequen
 
 
 def reachable_backwards(graph: Graph, seeds: Iterable[int]) -> npt.NDArray[np.bool_]:
-    """Which node ids lead to one of `seeds` over data or control edges; seeds, source and sink included."""
+    """Which node ids reach one of `seeds` over data or control edges; seeds, source and sink included."""
     count = graph.num_node_ids
     edges = graph.edge_arrays()
     kept = edges.dst != SINK_ID
@@ -181,22 +180,22 @@ def reachable_backwards(graph: Graph, seeds: Iterable[int]) -> npt.NDArray[np.bo
 
 
 def prune_for_reverse_reachability(graph: Graph, seeds: Iterable[Node]) -> bool:
-    """Removes every node that leads to no seed; tells whether any was removed. Source and sink stay."""
+    """Removes every node that reaches no seed; returns whether any was removed. Source and sink stay."""
     return graph.keep_only(reachable_backwards(graph, [seed.id for seed in seeds]))
 
 
 def _meant(graph: Graph, name: str) -> str:
-    """The hint for a node that does not exist; nodes that requests add are never meant."""
+    """The suggestion for an unknown node name; nodes that requests add are not suggested."""
     return meant(name, (known for known in graph.names() if known and not known.startswith("_")))
 
 
 def _target_nodes(graph: Graph, targets: Sequence[str]) -> list[Node]:
-    found = [graph.find_node(parse_tensor_name(text).node) for text in targets]
-    missing = [text for text, node in zip(targets, found, strict=True) if node is None]
+    nodes = [graph.find_node(parse_tensor_name(text).node) for text in targets]
+    missing = [text for text, node in zip(targets, nodes, strict=True) if node is None]
     if missing:
         hint = _meant(graph, parse_tensor_name(missing[0]).node)
         raise NotFoundError(f"PruneForTargets: Some target nodes not found: {' '.join(missing)} {hint}")
-    return [node for node in found if node is not None]
+    return [node for node in nodes if node is not None]
 
 
 def rewrite_graph_for_execution(
@@ -213,12 +212,12 @@ def rewrite_graph_for_execution(
 
     `device` is the full name of the client's device, which runs all feed and fetch nodes; `incarnation` is its
     incarnation, written into `_Recv`/`_Send` nodes. With `use_function_convention` feeds and fetches are
-    `_Arg`/`_Retval` nodes numbered by position, else `_Recv`/`_Send` nodes. Feeds and fetches clash by spelling: "x"
-    and "x:0" do not. `_Send` nodes are named after their tensor, and as in TensorFlow the last one of a name is kept:
-    a tensor that is fetched twice is sent once, under the name it was asked for last.
+    `_Arg`/`_Retval` nodes numbered by position, else `_Recv`/`_Send` nodes. Duplicates are detected by spelling: "x"
+    and "x:0" may both be used. `_Send` nodes are named after their tensor, and as in TensorFlow the last one of a name
+    is kept: a tensor that is fetched twice is sent once, under the last spelling.
 
-    Raises InvalidArgumentError (nothing asked, fed twice, fed and fetched, no such port) or NotFoundError (no such
-    node). An error leaves the graph partly rewritten: rewrite a copy.
+    Raises InvalidArgumentError (empty request, fed twice, fed and fetched, no such port) or NotFoundError (no such
+    node). After an error the graph is partly rewritten: rewrite a copy.
     """
     _check_request(feeds, fetches, targets)
     rewrite = _Rewrite(graph, device, incarnation, use_function_convention)
@@ -240,7 +239,7 @@ def client_graph(
     *,
     incarnation: int = 1,
 ) -> Graph:
-    """The graph of one request, cut out of a placed graph that stays as it is: copy, rewrite, copy.
+    """The graph of one request: copies the placed graph `full`, rewrites the copy and copies it again for dense ids.
 
     Arguments and errors are those of `rewrite_graph_for_execution`.
     """
@@ -260,7 +259,7 @@ def typed_client_graph(
     *,
     incarnation: int = 1,
 ) -> tuple[Graph, RewriteMetadata]:
-    """`client_graph`, with the element types of what is fed and fetched."""
+    """`client_graph`, and the element types of feeds and fetches."""
     check_graph(full)
     request = full.copy()
     types = rewrite_graph_for_execution(
@@ -284,7 +283,7 @@ def build_client_graph(
 ) -> Graph:
     """What a session partitions for one request: import, copy, rewrite, copy, with the edge ids that names come from.
 
-    Nodes keep the devices the GraphDef requests as their assigned ones. Raises what `graph_def_to_graph` and
+    Devices that the GraphDef requests become assigned ones. Raises what `graph_def_to_graph` and
     `rewrite_graph_for_execution` raise.
     """
     full = graph_def_to_graph(graph_def, add_default_attrs=True)

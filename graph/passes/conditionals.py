@@ -1,18 +1,17 @@
-"""If and Case as Switch and Merge nodes around calls of their branches.
+"""Replaces If and Case by Switch and Merge nodes around calls of their branches.
 
-Flows in: a graph, an If or Case node. Flows out: the same graph with the node replaced. Always holds: every input is
-switched to all branches, by the condition, on the device of what it reads; every result is the merge of the branches';
-what waited for the node waits for `branch_executed`, which fires when the branch taken is done, also one that gives
-no results.
+Every input gets a Switch by the condition, on the input's device, that leads to all branches. Every result is a Merge
+of the branches' results. Nodes that waited for the conditional wait for `branch_executed`, which runs when the taken
+branch is done, even if it has no results.
 
-    switch_pred   Switch(pred, pred), the condition of what runs
+    switch_pred   Switch(pred, pred), the condition of all branches
     pivot_f, _t   its sides, which the calls of the branches wait for
     <input>       Switch(input, pred)
     then, else    calls of the branches
     output        Merge of their results
-    (the name)    IdentityN of the outputs, or NoOp: what can be fetched, or waited for, by the node's name
+    (the name)    IdentityN of the outputs, or NoOp: keeps the node's name for fetches and targets
 
-Names and devices are those of TensorFlow 2.21, which spells the colocation of a Case's inputs without "loc:@".
+Names and devices are those of TensorFlow 2.21, which writes the colocation of a Case's inputs without "loc:@".
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from .expansion import Expansion, Output
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
-    """One branch: names of its call and its pivot, the side of the switch it is on, and its function."""
+    """One branch: the names of its call and pivot, its output of the Switch, and its function."""
 
     call: str
     pivot: str
@@ -37,9 +36,9 @@ class _Branch:
 
 
 def lower_if(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
-    """Replaces an If, in place; the calls of its branches. With `fetchable` its name keeps its outputs.
+    """Replaces an If in place; returns the calls of its branches. With `fetchable` its name keeps its outputs.
 
-    Raises InvalidArgumentError where an input or a branch does not fit.
+    Raises InvalidArgumentError for an input or a branch that does not fit.
     """
     expansion = Expansion(graph, node)
     branches = [
@@ -50,7 +49,7 @@ def lower_if(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
 
 
 def lower_case(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
-    """Replaces a Case, in place; otherwise as `lower_if`."""
+    """Replaces a Case in place; otherwise as `lower_if`."""
     expansion = Expansion(graph, node)
     functions: Sequence[NameAttrList] = node.attr("branches")
     branches = [
@@ -75,7 +74,7 @@ class _Conditional:
         self.group = b"loc:@" if switch_op == "Switch" else b""
 
     def lower(self, *, fetchable: bool) -> list[Node]:
-        """Replaces the node; the calls of the branches."""
+        """Replaces the node; returns the calls of the branches."""
         chosen = self.expansion.sources[0]
         switch = self.expansion.add(self.condition, self.switch_op, chosen, chosen, attrs=self.num_outs)
         sides = sorted(self.branches, key=lambda branch: branch.side)

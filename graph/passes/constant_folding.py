@@ -1,9 +1,8 @@
-"""Constant folding: what has the same value in every step is computed once, before the first.
+"""Constant folding: nodes with the same value in every step are computed once, and replaced by Const nodes.
 
-Flows in: a graph, and somebody who can run a graph of constants. Flows out: a graph in which a Const feeds whoever read
-such a value. Always holds: a Const is named after the node it stands for, with "__cf__" in it, is on its device, and
-waits for whatever the nodes behind it waited for; nodes that nobody reads any more are left to `dead_nodes`; when the
-evaluation fails nothing is folded, so that the step fails where it would have.
+The Const is named after the node that it replaces, with "__cf__" in the name, has its device, and waits for the control
+inputs of all nodes that were folded into it. Nodes without consumers are left to `dead_nodes`. If the evaluation fails
+nothing is folded, so the step fails as it would have without folding.
 """
 
 from __future__ import annotations
@@ -28,21 +27,21 @@ from ..tensor import numpy_to_tensor
 from .foldable import Foldable, Shapes
 
 MAX_CONSTANT_BYTES = 10 * 1024 * 1024
-_STRING_BYTES = 24  # of a string in a tensor, beside its characters
-_WITHOUT_CONSTANTS = (DataType.RESOURCE, DataType.VARIANT)  # types
+_STRING_BYTES = 24  # size of a string object in a tensor, without its characters
+_WITHOUT_CONSTANTS = (DataType.RESOURCE, DataType.VARIANT)  # element types that no Const can have
 
 Output = tuple[int, int]
 """(node id, port)"""
 
 
 class Evaluator(Protocol):
-    """Runs graphs of constants, on a CPU."""
+    """Runs graphs of constants on a CPU."""
 
     def can_run(self, properties: NodeProperties) -> bool:
-        """Whether there is a kernel for such nodes that can be run apart from any session."""
+        """Whether there is a kernel for such nodes that runs without a session."""
 
     def run(self, graph: Graph, fetches: Sequence[str]) -> Sequence[Array]:
-        """The values of tensors of a graph without feeds; raises PartitaError."""
+        """Values of tensors of a graph without feeds; raises PartitaError."""
 
 
 def fold_constants(
@@ -53,10 +52,10 @@ def fold_constants(
     consider: Callable[[Node], bool] | None = None,
     max_constant_bytes: int = MAX_CONSTANT_BYTES,
 ) -> Graph:
-    """The graph with constants in place of what they are computed from, or the very same graph if nothing changes.
+    """The graph with constants in place of foldable nodes; the same object if nothing changes.
 
-    `shapes` (node name -> shape per output) let shape ops be folded too; `consider` may refuse nodes; a value of more
-    than `max_constant_bytes` stays computed.
+    With `shapes` (node name -> shape per output) shape ops are folded too; `consider` may exclude nodes; values of more
+    than `max_constant_bytes` are not folded.
     """
     foldable = Foldable(graph, evaluator.can_run, shapes or {}, consider)
     outputs = _to_fetch(graph, foldable)
@@ -76,36 +75,37 @@ def fold_constants(
 
 
 def _to_fetch(graph: Graph, foldable: Foldable) -> list[Output]:
-    """The outputs that others than foldable nodes read, by name of the node; constants are what they are already."""
+    """The outputs of foldable nodes that other nodes read, sorted by node name; Const nodes are left out."""
     edges = graph.edge_arrays()
     computed = foldable.flags & ~foldable.is_const
     leaves = computed[edges.src] & ~foldable.flags[edges.dst] & (edges.src_output != CONTROL_SLOT)
-    found = set(zip(edges.src[leaves].tolist(), edges.src_output[leaves].tolist(), strict=True))
-    return sorted(found, key=lambda output: (graph.node_name(output[0]), output[1]))
+    outputs = set(zip(edges.src[leaves].tolist(), edges.src_output[leaves].tolist(), strict=True))
+    return sorted(outputs, key=lambda output: (graph.node_name(output[0]), output[1]))
 
 
 def _constant_graph(graph: Graph, foldable: Foldable, outputs: Sequence[Output]) -> tuple[Graph, list[str]]:
-    """The foldable nodes that lead to some outputs as a graph of their own, and the names of those outputs in it.
+    """The foldable ancestors of some outputs as a graph of their own, and the names of the outputs in it.
 
-    A shape op whose value is known is a constant there, one per output.
+    A shape op with a known value becomes one Const per output there.
     """
-    made, copies = Graph(), dict[int, list[tuple[Node, int]]]()
+    folded, copies = Graph(), dict[int, list[tuple[Node, int]]]()
     for node in map(graph.node, _ancestors(graph, foldable, [node for node, _ in outputs])):
         if node.id in foldable.of_shapes:
             known = foldable.of_shapes[node.id]
-            constants = [_add_const(made, made.new_name(node.name), node, i, value) for i, value in enumerate(known)]
+            name = folded.new_name
+            constants = [_add_const(folded, name(node.name), node, i, value) for i, value in enumerate(known)]
             copies[node.id] = [(constant, 0) for constant in constants]
             continue
-        copy = made.add_node_with(node.name, node.properties)
+        copy = folded.add_node_with(node.name, node.properties)
         copies[node.id] = [(copy, port) for port in range(node.num_outputs)]
         for edge in node.input_edges():
-            made.add_edge(*copies[edge.src.id][edge.src_output], copy, edge.dst_input)
-    made.fix_source_and_sink_edges()
-    return made, [f"{node.name}:{port}" for node, port in (copies[node][port] for node, port in outputs)]
+            folded.add_edge(*copies[edge.src.id][edge.src_output], copy, edge.dst_input)
+    folded.fix_source_and_sink_edges()
+    return folded, [f"{node.name}:{port}" for node, port in (copies[node][port] for node, port in outputs)]
 
 
 def _ancestors(graph: Graph, foldable: Foldable, nodes: Sequence[int]) -> list[int]:
-    """Some foldable nodes and all that they are computed from, inputs first."""
+    """Those nodes and all foldable nodes that they depend on, inputs first."""
     order: dict[int, None] = {}
     stack = list(reversed(nodes))
     while stack:
@@ -121,7 +121,7 @@ def _ancestors(graph: Graph, foldable: Foldable, nodes: Sequence[int]) -> list[i
 
 
 def _may_replace(node: Node, port: int, value: Array, max_bytes: int) -> bool:
-    """Whether a value may become a Const on the device of the node: it is small, and lies where constants lie."""
+    """Whether a value may become a Const on the node's device: it is small, and in the memory where constants are."""
     dtype = node.output_types[port]
     size = sum(map(len, value.flat)) + _STRING_BYTES * value.size if dtype is DataType.STRING else value.nbytes
     if size > max_bytes or dtype in _WITHOUT_CONSTANTS:
@@ -141,7 +141,7 @@ def _device_type(node: Node) -> str:
 
 
 def _replace(graph: Graph, output: Output, value: Array, waits_for: Sequence[int], number: int) -> None:
-    """Has a Const feed all that reads an output."""
+    """Adds a Const and redirects all consumers of an output to it."""
     node = graph.node(output[0])
     constant = _add_const(graph, f"{graph.new_name(node.name)}__cf__{number}", node, output[1], value)
     for edge in [edge for edge in node.out_edges() if edge.src_output == output[1]]:
@@ -154,7 +154,7 @@ def _replace(graph: Graph, output: Output, value: Array, waits_for: Sequence[int
 
 
 def _add_const(graph: Graph, name: str, node: Node, port: int, value: Array) -> Node:
-    """A Const of the element type and on the device of an output."""
+    """Adds a Const with the element type and the device of an output."""
     dtype = node.output_types[port]
     attrs = {"dtype": dtype, "value": AttrValue(tensor=numpy_to_tensor(np.asarray(value), dtype))}
     constant = graph.add_node(name, "Const", attrs, device=node.requested_device)

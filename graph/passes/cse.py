@@ -1,12 +1,11 @@
-"""Common subexpressions: nodes that compute the same from the same inputs become one.
+"""Common subexpression elimination: nodes that compute the same from the same inputs are merged.
 
-Flows in: a graph whose loose ends hang on source and sink. Flows out: a graph with fewer nodes. Always holds: of equal
-nodes the one that is visited first stays, with its name and device, and takes over all consumers; nodes with state,
-with references for inputs, and placeholders stay; equal means the same op, attrs, inputs (in any order, where the op
-does not care) and control inputs, whatever the devices.
+Nodes are equal if op, attrs, inputs (in any order for commutative ops) and control inputs are equal; devices do not
+matter. The first one visited is kept, with its name and device, and gets all consumers. Stateful nodes, nodes with
+reference inputs, and placeholders are never merged.
 
-Inputs are visited before consumers, so that whole expressions are found in one walk. Only the first node of those that
-agree in all but control inputs is remembered: one that waits for other nodes than the first is left alone.
+Inputs are visited before consumers, so that whole expressions are merged in one walk. Among nodes that differ only in
+control inputs, only the first is remembered; a later one with other control inputs is not merged with anything.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def merge_common_subexpressions(graph: Graph, consider: Callable[[Node], bool] | None = None) -> Graph:
-    """The graph without duplicates, or the very same graph when there are none; only nodes that `consider` accepts."""
+    """The graph without duplicates, or the same object if there are none; `consider` may exclude nodes."""
     kinds = _Kinds(graph, consider)
     edges = graph.edge_arrays()
     is_data = edges.src_output != CONTROL_SLOT
@@ -40,10 +39,10 @@ def merge_common_subexpressions(graph: Graph, consider: Callable[[Node], bool] |
 
 
 class _Kinds:
-    """What nodes are, as numbers, and numbers for their outputs.
+    """Numbers for the kinds of nodes and for their outputs.
 
-    `of[n]` is equal for nodes of equal op and attrs, and -1 for nodes never to be merged; node n has `num_outputs[n]`
-    outputs, the first of which is value `first_value[n]`.
+    `of[n]` is equal for nodes of equal op and attrs, and -1 for nodes that are never merged; node n has
+    `num_outputs[n]` outputs, the first of which is value `first_value[n]`.
     """
 
     def __init__(self, graph: Graph, consider: Callable[[Node], bool] | None) -> None:
@@ -72,7 +71,7 @@ class _Kinds:
 
 
 def _may_have_duplicates(kinds: _Kinds, value: Numbers, dst: Numbers, port: Numbers) -> bool:
-    """Whether two nodes agree in kind and in a sum over their data inputs: without such a pair no nodes are equal."""
+    """A necessary condition in numpy: two nodes of one kind have the same sum over their data inputs."""
     port = np.where(kinds.is_commutative[dst], 0, port)
     weights = (value.astype(np.uint64) + 1) * np.uint64(0x9E3779B97F4A7C15)
     weights ^= (port.astype(np.uint64) + 1) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -84,20 +83,20 @@ def _may_have_duplicates(kinds: _Kinds, value: Numbers, dst: Numbers, port: Numb
 
 
 def _survivors(graph: Graph, kinds: _Kinds, edges: EdgeArrays, value: Numbers) -> dict[int, int]:
-    """Nodes to be merged -> the nodes that stay for them."""
+    """Duplicates -> the equal nodes that are kept."""
     by_port = np.lexsort((edges.dst_input, edges.dst))  # control edges, whose port is -1, come first
     starts, inputs = starts_of(edges.dst, graph.num_node_ids).tolist(), value[by_port].tolist()
     sources = edges.src[by_port].tolist()
     num_controls = np.bincount(edges.dst[value < 0], minlength=graph.num_node_ids).tolist()
     kind_of, is_commutative = kinds.of.tolist(), kinds.is_commutative.tolist()
     first_value, num_outputs = kinds.first_value.tolist(), kinds.num_outputs.tolist()
-    value_now = list(range(int(kinds.num_outputs.sum())))  # by value: the one that stands for it
-    found: dict[int, int] = {}
+    value_now = list(range(int(kinds.num_outputs.sum())))  # by value: the value that replaces it
+    survivors: dict[int, int] = {}
     first: dict[tuple[int, ...], int] = {}
 
     def waits_for(node: int) -> set[int]:
         start = starts[node]
-        return {found.get(src, src) for src in sources[start : start + num_controls[node]]}
+        return {survivors.get(src, src) for src in sources[start : start + num_controls[node]]}
 
     for node in reverse_post_order(graph):
         kind = kind_of[node]
@@ -108,14 +107,14 @@ def _survivors(graph: Graph, kinds: _Kinds, edges: EdgeArrays, value: Numbers) -
             read.sort()
         known = first.setdefault((kind, *read), node)
         if known != node and waits_for(known) == waits_for(node):
-            found[node] = known
+            survivors[node] = known
             for port in range(num_outputs[node]):
                 value_now[first_value[node] + port] = first_value[known] + port
-    return found
+    return survivors
 
 
 def _merged(graph: Graph, edges: EdgeArrays, survivor_of: dict[int, int]) -> Graph:
-    """A copy in which survivors feed the consumers of their duplicates, and the duplicates are gone."""
+    """A copy in which survivors feed the consumers of their duplicates, and the duplicates are removed."""
     result = graph.clone()
     survivor = np.arange(graph.num_node_ids, dtype=np.int64)
     survivor[list(survivor_of)] = list(survivor_of.values())

@@ -1,8 +1,6 @@
-"""Dead nodes: what neither the sink nor anything with an effect depends on is dropped.
+"""Removes nodes that neither the sink nor any stateful or control flow node depends on.
 
-Flows in: a graph. Flows out: a graph of the nodes that matter. Always holds: nodes with state and those of control flow
-stay, and so does all that they depend on; a node nobody consumes stays while it hangs on the sink, as every loose end
-of a graph that was imported or pruned does.
+Every loose end of an imported or pruned graph has an edge to the sink, so it is kept.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from ..ops.record import CONTROL_FLOW
 
 
 def remove_dead_nodes(graph: Graph) -> Graph:
-    """The graph without dead nodes, or the very same graph when there are none."""
+    """The graph without dead nodes, or the same object if there are none."""
     needed = _needed(graph)
     if all(needed[node] for node in graph.node_ids()):
         return graph
@@ -26,7 +24,7 @@ def remove_dead_nodes(graph: Graph) -> Graph:
 
 
 def _needed(graph: Graph) -> npt.NDArray[np.bool_]:
-    """By node id, whether source, sink, a node of control flow or one with state is reached from it."""
+    """By node id, whether the node is needed by source, sink, a control flow node or a stateful node."""
     kinds, kind_of = graph.distinct_properties()
     matters = [kind.op_def.is_stateful or kind.op_def.record.node_class in CONTROL_FLOW for kind in kinds]
     needed = np.array([*matters, False])[kind_of]

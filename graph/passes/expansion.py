@@ -1,7 +1,7 @@
-"""What replacing one conditional or loop by simpler nodes has in common.
+"""Shared steps of replacing one conditional or loop by simpler nodes.
 
-Flows in: a graph and the node to replace. Flows out: new nodes named after it, on its device unless said otherwise.
-Always holds: names are numbered in the order in which they are asked for.
+New nodes are named after the replaced one, numbered in the order in which names are drawn, and are on its device unless
+another is given.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Output = tuple[Node, int]
 
 
 class Expansion:
-    """One node being replaced, in place."""
+    """One node that is being replaced in place."""
 
     def __init__(self, graph: Graph, node: Node) -> None:
         self.graph = graph
@@ -32,15 +32,15 @@ class Expansion:
         self.sources: list[Output] = [(edge.src, edge.src_output) for edge in node.input_edges()]
 
     def new_name(self, what: str) -> str:
-        """The next name for a node of that role."""
+        """The next name for a node of the role `what`."""
         return self.graph.new_name(f"{self.name}/{what}")
 
     def builder(self, name: str, op: str | OpSignature, *inputs: Output, device: str | None = None) -> NodeBuilder:
-        """A node on the device of the one it helps replace, or on `device`."""
-        made = NodeBuilder(name, op).device(self.device if device is None else device)
+        """The builder of a node on the device of the replaced node, or on `device`."""
+        builder = NodeBuilder(name, op).device(self.device if device is None else device)
         for source in inputs:
-            made.input(*source)
-        return made
+            builder.input(*source)
+        return builder
 
     def add(
         self,
@@ -51,33 +51,33 @@ class Expansion:
         attrs: Mapping[str, Any] = MappingProxyType({}),  # values in Python form, whatever the op declares
     ) -> Node:
         """Adds a node with the next name for its role."""
-        made = self.builder(self.new_name(what), op, *inputs, device=device)
+        builder = self.builder(self.new_name(what), op, *inputs, device=device)
         for name, value in attrs.items():
-            made.attr(name, value)
-        return made.finalize(self.graph)
+            builder.attr(name, value)
+        return builder.finalize(self.graph)
 
     def merge(self, what: str, values: Sequence[Output], *, device: str | None = None) -> NodeBuilder:
         """A Merge with the next name for its role."""
         return self.builder(self.new_name(what), "Merge", device=device).input_list(values)
 
     def function(self, attr: str) -> NameAttrList:
-        """The function that an attr of the replaced node names."""
+        """The function in an attr of the replaced node."""
         if attr not in self.node.attrs:
             raise InvalidArgumentError(f"{attr.replace('_', ' ').capitalize()} function missing", node=self.name)
         return function_attr(self.node.properties, attr)
 
     def call(self, name: str, function: NameAttrList, inputs: Sequence[Output]) -> Node:
-        """Adds the call of a function that is then to be put into the graph as one over several devices."""
-        made = self.builder(name, self.graph.functions.signature(function.name) or function.name, *inputs)
-        made.attr(MULTI_DEVICE_ATTR, value=True)
+        """Adds a call that is to be inlined as a function over several devices."""
+        builder = self.builder(name, self.graph.functions.signature(function.name) or function.name, *inputs)
+        builder.attr(MULTI_DEVICE_ATTR, value=True)
         for key, value in function.attr.items():
-            made.attr(key, value)
-        return made.finalize(self.graph)
+            builder.attr(key, value)
+        return builder.finalize(self.graph)
 
     def replace(self, outputs: Sequence[Output], executed: Node) -> None:
-        """Lets consumers read `outputs`, and what waits for the node wait for `executed`; the node goes.
+        """Connects consumers to `outputs`, and control edges to `executed`, then removes the node.
 
-        Raises InvalidArgumentError when a consumer reads an output that its functions do not give.
+        Raises InvalidArgumentError when a consumer reads an output that the node's functions do not have.
         """
         for edge in self.node.out_edges():
             if edge.is_control:

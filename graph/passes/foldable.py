@@ -1,9 +1,7 @@
-"""Which nodes of a graph have the same value in every step: constants, and what is computed from nothing else.
+"""Which nodes of a graph have the same value in every step: constants, and nodes that depend on nothing else.
 
-Flows in: a graph, what is known of shapes, and who can run which kernels. Flows out: flags by node id, the values that
-follow from shapes alone, and for each such node the nodes it has to wait for all the same. Always holds: nodes with
-state, of control flow, that transfer, keep session handles, call functions, or that the evaluator has no kernel for,
-are never foldable; control inputs do not keep a node from being foldable, they are waited for.
+Never foldable are stateful, control flow, transfer, session handle and function call nodes, and nodes without a kernel.
+Control inputs do not make a node unfoldable; the constant that replaces it waits for them.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ class Foldable:
         shapes: Shapes,
         consider: Callable[[Node], bool] | None,
     ) -> None:
-        """`consider` may refuse nodes; a shape op of tensors whose `shapes` are known is foldable whatever it reads."""
+        """`consider` may exclude nodes; a shape op of tensors with known `shapes` is foldable whatever it reads."""
         self.graph = graph
         kinds, kind_of = graph.distinct_properties()
         self.is_const = _flags(kinds, kind_of, lambda kind: kind.op_def.record.node_class is NodeClass.CONSTANT)
@@ -59,7 +57,7 @@ class Foldable:
         self._waits_for: dict[int, frozenset[int]] = {}
 
     def _spread(self, may: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        """From the constants on, everything that reads only what is foldable."""
+        """Starting at constants, marks every node all of whose data inputs are foldable."""
         edges = self.graph.edge_arrays()
         data = (edges.src_output != CONTROL_SLOT) & may[edges.dst]
         src, dst = edges.src[data], edges.dst[data]
@@ -72,7 +70,7 @@ class Foldable:
         return known
 
     def waits_for(self, node: int) -> frozenset[int]:
-        """The nodes whose end a foldable node waits for: not foldable themselves, reached through foldable ones."""
+        """The unfoldable nodes that a foldable node waits for, directly or through foldable ones."""
         stack = [node]
         while stack:
             last = stack[-1]
@@ -90,7 +88,7 @@ class Foldable:
 def _flags(
     kinds: Sequence[NodeProperties], kind_of: npt.NDArray[np.int64], holds: Callable[[NodeProperties], bool]
 ) -> npt.NDArray[np.bool_]:
-    """By node id, what holds for the node's kind; False for removed nodes."""
+    """By node id whether `holds` is true of the node's kind; False for removed nodes."""
     return np.array([*map(holds, kinds), False])[kind_of]
 
 
@@ -110,21 +108,21 @@ _OF_SHAPES: Mapping[str, Callable[[Sequence[int]], Any]] = {
 
 
 def _values_of_shapes(graph: Graph, may: npt.NDArray[np.bool_], shapes: Shapes) -> dict[int, list[Array]]:
-    """Shape ops whose outputs follow from what is known of shapes, with the outputs."""
+    """Shape ops whose outputs follow from known shapes, with these outputs."""
     if not shapes:
         return {}
-    found = {}
+    of_shapes = {}
     for node in map(graph.node, np.flatnonzero(may).tolist()):
         if node.op in _OF_SHAPES:
             values = [_value(node, shapes.get(e.src.name, ()), e.src_output) for e in node.input_edges()]
             known = [value for value in values if value is not None]
             if len(known) == len(values):
-                found[node.id] = known
-    return found
+                of_shapes[node.id] = known
+    return of_shapes
 
 
 def _value(node: Node, shapes: Sequence[Shape], port: int) -> Array | None:
-    """What a shape op says of a tensor; None if its shape is not known well enough or the number is too large."""
+    """The output of a shape op for a tensor; None if its shape is not known well enough or the number is too large."""
     shape = shapes[port] if port < len(shapes) else None
     if shape is None:
         return None

@@ -1,8 +1,7 @@
-"""Identities: nodes that only hand on a tensor are taken out of the way.
+"""Removes Identity nodes whose consumers can read the Identity's input instead.
 
-Flows in: a graph. Flows out: a graph without Identity nodes whose consumers can as well read what the node reads.
-Always holds: an Identity stays if it waits for other nodes, if it reads a reference (it takes a snapshot then), a
-receive or a Switch (whose dead outputs it may stand for), or if nobody consumes it.
+An Identity stays if it has control inputs, if it reads a reference (it takes a snapshot then), a receive or a Switch
+(dead outputs of a Switch are handled by it), or if it has no consumers.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ _STAYS_AFTER = frozenset({NodeClass.RECV, NodeClass.HOST_RECV, NodeClass.SWITCH}
 
 
 def remove_identity_nodes(graph: Graph) -> Graph:
-    """The graph without needless Identity nodes, or the very same graph when there are none."""
+    """The graph without removable Identity nodes, or the same object if there are none."""
     if not any(_is_needless(node) for node in graph.op_nodes()):
         return graph
     result = graph.clone()
     for node in [node for node in result.op_nodes() if node.node_class is NodeClass.IDENTITY]:
-        if _is_needless(node):  # by now: its source may have been an Identity that is gone
+        if _is_needless(node):  # asked again: its source may have been an Identity that was removed
             _bypass(result, node)
     result.fix_source_and_sink_edges()
     return result
@@ -38,7 +37,7 @@ def _is_needless(node: Node) -> bool:
 
 
 def _bypass(graph: Graph, node: Node) -> None:
-    """Connects the consumers of an Identity to what it reads, and removes it."""
+    """Connects the consumers of an Identity to its input, and removes it."""
     (read,) = node.in_edges()
     for edge in node.out_edges():
         if edge.is_control and edge.dst.is_op:

@@ -1,9 +1,8 @@
-"""Puts the body of a function in the place of one call.
+"""Replaces one call of a function by the function's body, with the names, devices and edge order of TensorFlow 2.21.
 
-Flows in: a graph, a node that calls a function, and the body of that function. Flows out: the same graph, changed.
-Always holds: consumers read identities of the results, which read what the body computed; the body reads identities
-of the arguments; what waited for the call waits for everything the call must have done; nothing of the body runs
-unless the call would have; a node of the call's name is left, so that it can be fetched or waited for.
+The body reads identities of the arguments; consumers read identities of the results. Nodes that waited for the call
+wait for everything that the call must have done. No node of the body runs unless the call would have. A node of the
+call's name stays, for fetches and targets.
 
     call: c = f(a), after ^p            Func/c/input_control_node/_0  NoOp        after ^p
                                         Func/c/input/_1               Identity(a) after the NoOp
@@ -12,9 +11,9 @@ unless the call would have; a node of the call's name is left, so that it can be
                                         Func/c/output_control_node/_3 NoOp, after what must have run
                                         c                             IdentityN of the results, after that NoOp
 
-Names, devices and the order of edges are those of TensorFlow 2.21. Two kinds of calls: a function called through
-`PartitionedCall` (or by a lowered conditional or loop) keeps the devices its nodes name, open parts taken from the
-call's; a function used as an op runs on the call's device as a whole, and is over when its results are there.
+There are two kinds of calls. A function called through `PartitionedCall` (or by a lowered conditional or loop) keeps
+the devices that its nodes request, with open parts from the call's device. A function used as an op runs on the call's
+device entirely, and is done when its results are there.
 """
 
 from __future__ import annotations
@@ -41,20 +40,20 @@ _OPEN_CHOICE = "api_implements"
 
 
 def can_inline(call: Node, body: FunctionBody) -> bool:
-    """Whether a call fits the function it names, and the function lets itself be inlined."""
+    """Whether a call fits its function's signature, and the function does not forbid inlining."""
     fits = call.input_types == body.argument_types and call.output_types == body.result_types
     return fits and not forbids_inlining(body.attrs)
 
 
 def forbids_inlining(attrs: Mapping[str, AttrValue]) -> bool:
-    """Whether a function with those attrs of its definition says that it must not be inlined."""
+    """Whether these attrs of a FunctionDef forbid inlining."""
     return (_NO_INLINE in attrs and attrs[_NO_INLINE].b) or _OPEN_CHOICE in attrs
 
 
 def inline_call(graph: Graph, call: Node, body: FunctionBody, *, fetchable: bool) -> list[Node]:
-    """Inlines one call, in place; returns the nodes made from the body's, without arguments and results.
+    """Inlines one call in place; returns the nodes copied from the body, without arguments and results.
 
-    With `fetchable` the node that keeps the call's name has its outputs too. The call must fit (`can_inline`); its
+    With `fetchable` the node that keeps the call's name has its outputs too. `can_inline` must hold, and the call's
     inputs must be connected.
     """
     return _Inlining(graph, call, body).run(fetchable=fetchable)
@@ -62,25 +61,25 @@ def inline_call(graph: Graph, call: Node, body: FunctionBody, *, fetchable: bool
 
 @dataclass(frozen=True, slots=True)
 class _Devices:
-    """Where the nodes of an inlined function go."""
+    """The devices of the nodes of an inlined function."""
 
     caller: str
     multi: bool
 
     def of_body(self, requested: str) -> str:
-        """Device of a node of the body that requests `requested`."""
+        """The device of a node of the body that requests `requested`."""
         if not self.multi or not requested:
             return self.caller
         own, caller = find_full_name(requested), find_full_name(self.caller) if self.caller else None
         return requested if own is None or caller is None else str(complete(own, caller))
 
     def of_argument(self, source: Node) -> str:
-        """Device of what stands for an argument: in a function over several devices that of what it reads."""
+        """The device of an argument's Identity: if the function is over several devices, that of its input."""
         return source.requested_device if self.multi else self.caller
 
     @property
     def of_result(self) -> str:
-        """Device of what stands for a result: in a function over several devices the placer follows what it reads."""
+        """The device of a result's Identity: if the function is over several devices, none, so the placer chooses."""
         return "" if self.multi else self.caller
 
 
@@ -94,13 +93,13 @@ class _Inlining:
         self.name = call.name
         self.devices = _Devices(call.requested_device, _keeps_devices(call.properties))
         self.gate: Node | None = None
-        self.copies: dict[int, Node] = {}  # by node id in the body
+        self.copies: dict[int, Node] = {}  # copies by node id in the body
 
     def run(self, *, fetchable: bool) -> list[Node]:
-        """Inlines, and returns the copied nodes."""
+        """Inlines the call, and returns the copied nodes."""
         sources = self._sources()
         inputs = [self._identity("input", *source, self.devices.of_argument(source[0])) for source in sources]
-        made = self._copy_nodes(inputs)
+        copied = self._copy_nodes(inputs)
         self._copy_edges()
         self._connect_inputs(inputs)
         outputs = self._connect_outputs()
@@ -112,10 +111,10 @@ class _Inlining:
         if fetchable and outputs:
             kept.input_list([(output, 0) for output in outputs])
         kept.finalize(self.graph)
-        return made
+        return copied
 
     def _sources(self) -> list[tuple[Node, int]]:
-        """What the call's arguments are; its control inputs go to a gate that all of the body hangs on."""
+        """The sources of the call's arguments; its control inputs go to a gate node that all of the body waits for."""
         sources: dict[int, tuple[Node, int]] = {}
         for edge in self.call.in_edges():
             if edge.is_control:
@@ -155,16 +154,16 @@ class _Inlining:
         return [copy for number, copy in self.copies.items() if number not in ends]
 
     def _renamed(self, properties: NodeProperties, groups: Mapping[str, str]) -> NodeProperties:
-        """Properties with names of nodes, and of frames, as they are in the graph."""
+        """Properties with colocation groups and frame names as they are called in the graph."""
         if properties.op_def.record.node_class is NodeClass.ENTER:
             frame = AttrValue(s=f"{self.name}/".encode() + properties.attrs["frame_name"])
             properties = properties.with_attr("frame_name", frame)
         return _with_group_names(properties, groups)
 
     def _needs_gate(self, node: Node) -> bool:
-        """Whether a node would run without waiting for anything that waits for the gate.
+        """Whether no input of a node, direct or indirect, waits for the gate.
 
-        Calls wait for it too: what they inline later needs a gate of its own.
+        Calls always wait for it: what they inline later needs a gate of its own.
         """
         inputs = [edge for edge in node.in_edges() if edge.src.id != SOURCE_ID]
         calls = is_call(node.properties, self.graph.functions)
@@ -177,7 +176,7 @@ class _Inlining:
                 self.graph.add_edge(self.copies[src], output, self.copies[dst], port)
 
     def _connect_inputs(self, inputs: list[Node]) -> None:
-        """Lets consumers of an argument read its identity."""
+        """Connects consumers of an argument to its Identity."""
         for argument, identity in zip(self.body.arguments, inputs, strict=True):
             if self.gate is not None:
                 self.graph.add_control_edge(self.gate, identity, allow_duplicates=True)
@@ -204,7 +203,7 @@ class _Inlining:
         return outputs
 
     def _done(self, outputs: list[Node]) -> Node:
-        """The node that has run once everything has that the call must do."""
+        """The node that runs once the call has done everything it must do."""
         done = self._no_op("output_control_node")
         effects = [self.copies[node.id] for node in self.body.control_results] if self.devices.multi else outputs
         for node in effects:
@@ -222,12 +221,12 @@ class _Inlining:
 
 
 def _keeps_devices(call: NodeProperties) -> bool:
-    """Whether the nodes of the function go where they ask to, not all where the call is."""
+    """Whether the nodes of the function keep their requested devices, rather than all having that of the call."""
     return is_partitioned_call(call) or flag(call, MULTI_DEVICE_ATTR)
 
 
 def _with_group_names(properties: NodeProperties, names: Mapping[str, str]) -> NodeProperties:
-    """The properties, with the nodes they are colocated with renamed; those that `names` lacks keep their names."""
+    """The properties with colocation groups renamed; groups that `names` lacks keep their names."""
     if _CLASS not in properties.attrs:
         return properties
     entries = [entry.removeprefix(_GROUP) for entry in properties.attrs[_CLASS]]

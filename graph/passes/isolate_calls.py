@@ -1,13 +1,11 @@
-"""Identities around the calls whose results are resources, so that the placer can say where each result lives.
+"""Inserts Identity nodes around calls whose results include resources, so that each result can have its own device.
 
-Flows in: a graph, not yet placed. Flows out: the same graph, changed. Always holds: each data input and each read
-output of such a call has an Identity of its own, without a device; names are TensorFlow's; calls that give no resource
-stay as they are.
+Each data input and each used output of such a call gets an Identity without a device, named as in TensorFlow.
 
     v -> c (gives a handle) -> ReadVariableOp        v -> v_c -> c -> c_ReadVariableOp -> ReadVariableOp
 
-Without them whatever reads a result would have to be where the call is, although the body may have the variable
-elsewhere. With them `v_c` and `c_ReadVariableOp` are where the body has what goes in and comes out of it.
+Without them the consumers of a resource would have to be on the call's device, although the body may have the variable
+elsewhere. With them, `v_c` and `c_ReadVariableOp` are on the devices that the body's arguments and results have.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from ..node import Edge, Node
 
 
 def calls_giving_resources(graph: Graph) -> list[Node]:
-    """The calls of known functions over several devices that have a resource or a reference among their outputs."""
+    """Calls of known functions over several devices with a resource or a reference among their outputs."""
     kinds = {kind for kind in graph.shared_properties() if kind is not None and is_partitioned_call(kind)}
     giving = {
         kind
@@ -32,7 +30,7 @@ def calls_giving_resources(graph: Graph) -> list[Node]:
 
 
 def isolate_calls(graph: Graph) -> None:
-    """Puts the identities into `graph`; those that are there already stay the only ones."""
+    """Inserts the Identity nodes; running it again adds none."""
     for call in calls_giving_resources(graph):
         for edge in sorted((e for e in call.in_edges() if not e.is_control), key=lambda e: e.dst_input):
             if not _is_between(edge.src, call):
@@ -43,12 +41,12 @@ def isolate_calls(graph: Graph) -> None:
 
 
 def _is_between(node: Node, call: Node) -> bool:
-    """Whether a node has been put before the call."""
+    """Whether a node is an Identity that was inserted before the call."""
     return node.op == "Identity" and node.name.startswith(f"{node.input_edge(0).src.name}_{call.name}")
 
 
 def _split(graph: Graph, edge: Edge, name: str) -> None:
-    """An Identity in the middle of an edge."""
+    """Inserts an Identity into an edge."""
     src, output, dst, port = edge.src, edge.src_output, edge.dst, edge.dst_input
     identity = graph.add_node(_free(graph, name), "Identity", {"T": base_type(src.output_types[output])})
     graph.add_edge(src, output, identity, 0)
@@ -56,8 +54,8 @@ def _split(graph: Graph, edge: Edge, name: str) -> None:
 
 
 def _free(graph: Graph, name: str) -> str:
-    """The name, with the first number that makes it a new one if it is taken."""
-    found, number = name, 0
-    while graph.find_node(found) is not None:
-        found, number = f"{name}_{number}", number + 1
-    return found
+    """The name, with a number appended if it is in use."""
+    candidate, number = name, 0
+    while graph.find_node(candidate) is not None:
+        candidate, number = f"{name}_{number}", number + 1
+    return candidate

@@ -1,8 +1,7 @@
-"""List converters: `_ListToArray` and `_ArrayToList`, which only regroup tensors, become one Identity a tensor.
+"""Replaces `_ListToArray` and `_ArrayToList`, which only regroup tensors, by one Identity per tensor.
 
-Flows in: a graph. Flows out: a graph without such nodes. Always holds: consumers of output i read input i; who waited
-for the converter waits for all of its tensors, and what it waited for comes before them; a converter whose ports do not
-match one to one stays.
+Consumers of output i read input i. Control edges are kept by NoOp nodes before and after the Identity nodes. A
+converter whose ports do not match one to one stays.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from ..graph import Graph
 from ..node import Node
 from ..ops.properties import NodeProperties
 
-_PREFIX = "Func"  # of generated names, as in all that comes from functions
+_PREFIX = "Func"  # first part of generated names, as in inlined functions
 
 
 def remove_list_converters(graph: Graph) -> Graph:
-    """The graph without list converters, or the very same graph when there are none."""
+    """The graph without list converters, or the same object if there are none."""
     kinds = graph.distinct_properties()[0]
     if not any(_is_one_to_one(kind) for kind in kinds):
         return graph
@@ -30,7 +29,7 @@ def _is_one_to_one(kind: NodeProperties) -> bool:
 
 
 def _replace(graph: Graph, node: Node) -> None:
-    """Puts an Identity in the place of every tensor, with NoOp nodes for the control edges if there are any."""
+    """Replaces the node by one Identity per tensor, and NoOp nodes for its control edges if it has any."""
     identities = [
         graph.add_node(graph.new_name(_PREFIX), "Identity", {"T": dtype}, device=node.requested_device)
         for dtype in node.output_types
@@ -50,7 +49,7 @@ def _replace(graph: Graph, node: Node) -> None:
 
 
 def _order(graph: Graph, node: Node, first: list[Node], then: list[Node]) -> None:
-    """Has all of `then` wait for all of `first`, by way of a NoOp on the device of `node`."""
+    """Makes all of `then` wait for all of `first`, through a NoOp on the device of `node`."""
     if not first or not then:
         return
     between = graph.add_node(graph.new_name(_PREFIX), "NoOp", device=node.requested_device)

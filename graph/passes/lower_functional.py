@@ -1,13 +1,10 @@
-"""Conditionals, loops and calls of functions become nodes of the graph that has them.
+"""Lowers conditionals, loops and calls of functions to simpler nodes of the same graph, before placement.
 
-Flows in: a graph as imported, not yet placed. Flows out: the same graph, or a new one in which every If, Case and While
-that says so (attr `_lower_using_switch_merge`) is made of Switch, Merge, Enter and Exit nodes, with its branches, or
-condition and body, inlined; with `inline_calls` all other calls of functions are inlined too. Always holds: the lowered
-graph computes what the graph computes; every name that could be fetched still can be, unless the graph is the body of a
-function (it has `_Arg` or `_Retval` nodes); a function that is being put into itself stays a call: it ends, if ever,
-when it runs.
+Every If, Case and While with the attr `_lower_using_switch_merge` becomes Switch, Merge, Enter and Exit nodes with its
+functions inlined; with `inline_calls` all other calls are inlined too. Every name that could be fetched still can be,
+unless the graph is the body of a function (it has `_Arg` or `_Retval` nodes). A recursive call stays a call.
 
-Nodes are visited by ascending id, those made on the way too, so that names are numbered as TensorFlow numbers them.
+Nodes are visited by ascending id, new ones included, so that names are numbered as TensorFlow numbers them.
 """
 
 from __future__ import annotations
@@ -43,9 +40,9 @@ _ENDS = (NodeClass.ARG, NodeClass.RETVAL)
 def lower_functional(graph: Graph, *, inline_calls: bool = False, control_flow: bool = True) -> Graph:
     """The graph with its conditionals and loops (`control_flow`) lowered and, with `inline_calls`, its calls inlined.
 
-    Raises what instantiating functions raises, and InvalidArgumentError for a conditional or loop whose functions do
-    not fit it and, unless the graph is a body itself, for the call of a function that the library lacks. A call that
-    does not fit stays as it is, to fail when it runs.
+    Raises the errors of instantiating functions, and InvalidArgumentError for a conditional or loop whose functions do
+    not fit and, unless the graph is a body itself, for the call of an unknown function. A call that does not fit its
+    function stays, and fails when it runs.
     """
     library = graph.functions
 
@@ -65,9 +62,9 @@ def lower_functional(graph: Graph, *, inline_calls: bool = False, control_flow: 
 
 
 def expand(graph: Graph, nodes: Collection[int]) -> None:
-    """Replaces those of `nodes` that are conditionals, loops or calls, in place, and all such that this brings in.
+    """Replaces conditionals, loops and calls among `nodes` in place, and those in the functions that are inlined.
 
-    Raises as `lower_functional`; whether a node says that it wants to be lowered makes no difference.
+    Unlike `lower_functional` it ignores whether a node asks to be lowered. Raises as that.
     """
     old = graph.num_node_ids
     _Lowering(graph, lambda kind: is_functional(kind, graph.functions), lambda node: node >= old or node in nodes).run()
@@ -90,7 +87,7 @@ def _is_due(node: NodeProperties, library: FunctionLibrary, inline_calls: bool) 
 
 
 def _check_calls(graph: Graph) -> None:
-    """Raises InvalidArgumentError for an unknown function: in a body it only matters when the call is run."""
+    """Raises InvalidArgumentError for a call of an unknown function; in bodies such a call fails when it runs."""
     for node in _kinds(graph):
         if is_partitioned_call(node) and (name := function_attr(node, "f").name) not in graph.functions:
             raise InvalidArgumentError(
@@ -101,7 +98,7 @@ def _check_calls(graph: Graph) -> None:
 
 
 class _Lowering:
-    """One lowering, in place."""
+    """One lowering in place."""
 
     def __init__(
         self,
@@ -109,13 +106,13 @@ class _Lowering:
         is_due: Callable[[NodeProperties], bool],
         is_wanted: Callable[[int], bool] = lambda _node: True,
     ) -> None:
-        """Replaces the wanted nodes whose properties say that they are due."""
+        """Replaces the nodes for which `is_wanted` (by id) and `is_due` (by properties) hold."""
         self.graph = graph
         self.decide = is_due
         self.is_wanted = is_wanted
         self.fetchable = not any(kind.op_def.record.node_class in _ENDS for kind in _kinds(graph))
         self.due: dict[NodeProperties, bool] = {}
-        self.inside: dict[int, frozenset[str]] = {}  # functions that may call themselves and a node is from, by its id
+        self.inside: dict[int, frozenset[str]] = {}  # recursive functions that a node was inlined from, by its id
 
     def run(self) -> None:
         """Visits every node, new ones too."""
@@ -135,7 +132,7 @@ class _Lowering:
         calls = node.properties.op_def.record.calls
         lower = None if calls is None else _LOWERINGS.get(calls)
         if lower is not None:
-            made = lower(self.graph, node, fetchable=self.fetchable)
+            new_calls = lower(self.graph, node, fetchable=self.fetchable)
         else:
             function = called_function(node.properties, self.graph.functions)
             if function is None or function.name not in self.graph.functions or function.name in inside:
@@ -143,8 +140,8 @@ class _Lowering:
             body = instantiate_call(self.graph.functions, function)
             if not can_inline(node, body):
                 return
-            made = inline_call(self.graph, node, body, fetchable=self.fetchable)
+            new_calls = inline_call(self.graph, node, body, fetchable=self.fetchable)
             if self.graph.functions.may_call_itself(function.name):
                 inside |= {function.name}
         if inside:
-            self.inside.update((new.id, inside) for new in made if self._is_due(new.properties))
+            self.inside.update((new.id, inside) for new in new_calls if self._is_due(new.properties))

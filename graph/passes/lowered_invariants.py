@@ -1,8 +1,8 @@
-"""What holds of a graph whose conditionals, loops and calls have been lowered.
+"""The rules of the lowered stage: a graph whose conditionals, loops and calls have been lowered.
 
-Nothing is left that was due, whatever could be fetched still can be, with the same types, and frames that were well
-formed are. A call that was due may stay for three reasons: its function is not in the library, may call itself, or does
-not fit the call or forbids being inlined.
+No node that was to be lowered is left, every fetchable name still is, with the same types, and frames that were well
+formed still are. A call may stay for three reasons: its function is not in the library, may call itself, or either does
+not fit the call or forbids inlining.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def check_lowered(
     *,
     fetchable: bool,
 ) -> None:
-    """Raises InternalError for the first rule of the lowered stage that does not hold.
+    """Raises InternalError for the first broken rule of the lowered stage.
 
-    `given` is the graph before. `is_due` says of the properties of a node whether it was to be replaced, `is_lowered`
-    whether it is a conditional or a loop, for which there is no reason to stay. `fetchable`: every name has to stay.
+    `given` is the graph before. `is_due` tells by its properties whether a node was to be replaced, `is_lowered`
+    whether it is a conditional or a loop, which must not stay. `fetchable`: every name must be kept.
     """
     if graph is given:
         return
@@ -50,8 +50,8 @@ def _check_nothing_is_due(
 ) -> None:
     rule = "what was to be lowered is"
     kinds, kind_of = stage.graph.distinct_properties()
-    left = [number for number, kind in enumerate(kinds) if is_due(kind)]
-    for number in left:
+    due_kinds = [number for number, kind in enumerate(kinds) if is_due(kind)]
+    for number in due_kinds:
         node = stage.graph.node(int((kind_of == number).argmax()))
         if is_lowered(kinds[number]) or not _may_stay(node):
             raise stage.broken(rule, f"{node!r} is still there", node.id)
@@ -76,7 +76,7 @@ def _check_fetchable(stage: Stage, given: Graph) -> None:
 
 
 def _has_outputs_of(node: Node, before: Node) -> bool:
-    """Whether a node has the outputs that it had before: references may be values, and functions may give more."""
+    """Whether a node has its earlier outputs: references may have become values, and there may be more outputs."""
     types = tuple(map(base_type, before.output_types))
     return node.output_types == before.output_types or node.output_types[: len(types)] == types
 
@@ -86,7 +86,7 @@ def _has_frames(graph: Graph) -> bool:
 
 
 def _mistake_in_frames(graph: Graph) -> PartitaError | None:
-    """What is wrong with the loops of a graph, whose loose ends lowering may have left loose."""
+    """The error of the graph's loops, or None; lowering may have left edges of source and sink out."""
     if not _has_frames(graph):
         return None
     whole = graph.clone()

@@ -1,8 +1,8 @@
-"""What holds of the graph of one request: the pruned stage.
+"""The rules of the pruned stage: the graph of one request.
 
-Every feed that is used is an `_Arg` or a `_Recv` at the client, the number or the name of which is that of the feed;
-nothing but a fetch reads a fed tensor from the node that would compute it; every fetch is a `_Retval` or a `_Send` of
-the tensor asked for; every target is there; a node that nothing reads is one of these ends. Ids are dense.
+Every used feed is an `_Arg` or a `_Recv` at the client with the number or name of that feed. Only a fetch may read a
+fed tensor from the node that computes it. Every fetch is a `_Retval` or a `_Send` of its tensor; every target exists; a
+node without consumers is a fetch or a target. Ids are dense.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def check_pruned(
     *,
     by_position: bool = True,
 ) -> None:
-    """Raises InternalError for the first rule of the pruned stage that does not hold.
+    """Raises InternalError for the first broken rule of the pruned stage.
 
-    `given` is the graph that the request was cut out of, `device` where the client is; with `by_position` feeds and
-    fetches are `_Arg` and `_Retval` nodes, else `_Recv` and `_Send`.
+    `given` is the graph before pruning, `device` that of the client; with `by_position` feeds and fetches are `_Arg`
+    and `_Retval` nodes, else `_Recv` and `_Send`.
     """
     stage = Stage("pruned", graph)
     feed_nodes = {node.id: k for k, text in enumerate(feeds) if (node := _feed_node(graph, text, k, by_position))}
@@ -82,7 +82,7 @@ def _check_feed(stage: Stage, node: Node, given: Graph, text: str, position: int
 
 
 def _check_fetch(stage: Stage, given: Graph, text: str, position: int, device: str, by_position: bool) -> int:
-    """The id of the node that a fetch is taken from; of a tensor that is sent once for two fetches the same."""
+    """The id of the node of a fetch; the same for two fetches of a tensor that is sent once."""
     tensor = parse_tensor_name(text)
     where = f"{tensor.node}_{tensor.index}"
     node = stage.graph.find_node(f"_retval_{where}_{position}" if by_position else f"_send_{where}")
@@ -102,7 +102,7 @@ def _check_fetch(stage: Stage, given: Graph, text: str, position: int, device: s
 
 
 def _check_nothing_reads(stage: Stage, tensor: TensorId, ends: set[int]) -> None:
-    """Nothing that a request asks for computes a tensor that is fed; a fetch of it by another spelling does."""
+    """Only fetches may read the computed value of a fed tensor, and only under another spelling of its name."""
     node = stage.graph.find_id(tensor.node)
     if node is None:
         return

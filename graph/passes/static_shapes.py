@@ -1,7 +1,6 @@
-"""What is known of the shapes of a few tensors before anything runs, and whether values fit.
+"""The shapes of a few tensors as far as they are known before a run, and whether fed values fit them.
 
-Flows in: a graph, names of tensors, values to feed. Flows out: shapes. Always holds: a shape says only what is true in
-every run; only what the tensors depend on is looked at.
+Only the ancestors of these tensors are visited.
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ from .client_graph import prune_for_reverse_reachability
 
 
 def static_shapes(graph: Graph, names: Sequence[str]) -> Mapping[str, Shape]:
-    """Name -> shape of tensors of `graph`; nothing is known where shapes contradict each other."""
+    """Name -> shape of tensors of `graph`; unknown if shapes contradict each other."""
     tensors = [parse_tensor_name(name) for name in names]
     nodes = [node for tensor in tensors if (node := graph.find_node(tensor.node)) is not None]
     needed = graph.copy()
     prune_for_reverse_reachability(needed, [needed.node(node.id) for node in nodes])
     try:
         shapes = infer_shapes(needed)
-    except InvalidArgumentError:  # the nodes at fault may never run
+    except InvalidArgumentError:  # the wrong nodes may never run
         return dict.fromkeys(names)
     return {name: shapes[tensor.node][tensor.index] for name, tensor in zip(names, tensors, strict=True)}
 
 
 def shapes_of_fed(graph: Graph, names: Iterable[str]) -> Mapping[str, Shape]:
-    """ "node:output" -> shape of tensors that exist in `graph`, for `Graph.fed_shapes`: what a feed of them must fit.
+    """ "node:output" -> shape of tensors that exist in `graph`, for `Graph.fed_shapes`: a feed must match it.
 
-    The scalar placeholder of an old file is as good as unknown: see `means_anything`.
+    A scalar placeholder of an old file counts as unknown: see `means_anything`.
     """
     tensors = {name: parse_tensor_name(name) for name in names}
     ops = {name: graph.node_properties(id_).op for name, t in tensors.items() if (id_ := graph.find_id(t.node))}
@@ -45,7 +44,7 @@ def shapes_of_fed(graph: Graph, names: Iterable[str]) -> Mapping[str, Shape]:
 
 
 def check_fed_shape(name: str, shape: Shape, fed: tuple[int, ...]) -> None:
-    """Raises InvalidArgumentError when a value of shape `fed` cannot stand for the tensor `name` of `shape`."""
+    """Raises InvalidArgumentError when a value of shape `fed` does not match the tensor `name` of `shape`."""
     if shape is None:
         return
     if len(fed) != len(shape) or any(known not in (None, size) for size, known in zip(fed, shape, strict=True)):

@@ -1,7 +1,6 @@
-"""Orders in which passes visit the nodes of a graph.
+"""The order in which passes visit nodes; it depends on node and edge ids alone, as TensorFlow's does.
 
-Flows in: a graph. Flows out: node ids. Always holds: the order depends on the ids of nodes and edges alone, so that of
-two equal nodes TensorFlow and we keep the same one.
+So of two equal nodes TensorFlow and Partita keep the same one.
 """
 
 from __future__ import annotations
@@ -12,23 +11,23 @@ from ..graph import Graph
 
 
 def reverse_post_order(graph: Graph) -> list[int]:
-    """All nodes that the source leads to, each before what it leads to (back edges of loops aside).
+    """All nodes that the source reaches, each before its consumers (except along edges that close a loop).
 
-    Depth first; of the consumers of a node, edges in id order, the last one is gone into first.
+    Depth first; of the out-edges of a node in id order, the last is followed first.
     """
     edges = graph.edge_arrays()
     edges_from = grouped(edges.src, graph.num_node_ids)
     starts, consumers = edges_from.starts.tolist(), edges.dst[edges_from.members].tolist()
-    left: list[int] = []
+    finished: list[int] = []
     seen = bytearray(graph.num_node_ids)
     stack = [SOURCE_ID]
     while stack:
         node = stack.pop()
         if node < 0:
-            left.append(~node)
+            finished.append(~node)
         elif not seen[node]:
             seen[node] = True
             stack.append(~node)
             stack += consumers[starts[node] : starts[node + 1]]
-    left.reverse()
-    return left
+    finished.reverse()
+    return finished

@@ -1,11 +1,8 @@
-"""While as Enter, Merge, Switch, NextIteration and Exit nodes around calls of its condition and body.
+"""Replaces While by Enter, Merge, Switch, NextIteration and Exit nodes around calls of its condition and body.
 
-Flows in: a graph, a While node. Flows out: the same graph with the node replaced. Always holds: the frame has the
-node's name; each loop variable has one chain of nodes on the device of its first value; resources never change, so
-they enter as constants of the loop and the node's output is its input; what waited for the node waits for
-`LoopExecuted`, which comes after all exits.
-
-Names and devices are those of TensorFlow 2.21.
+The frame has the node's name. The nodes of a loop variable are on the device of its first value. Resources do not
+change, so they enter as loop constants, and the node's resource outputs are its inputs. Nodes that waited for the loop
+wait for `LoopExecuted`, which runs after all Exits. Names and devices are those of TensorFlow 2.21.
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ from .expansion import Expansion, Output
 
 
 def lower_while(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
-    """Replaces a While, in place; the calls of its condition and its body. With `fetchable` its name keeps its outputs.
+    """Replaces a While in place; returns the calls of condition and body. With `fetchable` its name keeps its outputs.
 
     Raises InvalidArgumentError where condition or body do not fit the loop's variables.
     """
@@ -25,7 +22,7 @@ def lower_while(graph: Graph, node: Node, *, fetchable: bool) -> list[Node]:
 
 
 class _Loop:
-    """One While being replaced; lists of nodes are by loop variable, leaving out resources."""
+    """One While that is being replaced; lists of nodes are by loop variable, without resources."""
 
     def __init__(self, graph: Graph, node: Node) -> None:
         self.graph = graph
@@ -34,7 +31,7 @@ class _Loop:
         self.is_constant = [dtype == DataType.RESOURCE for dtype in node.input_types]
 
     def lower(self, *, fetchable: bool) -> list[Node]:
-        """Replaces the node; the calls of condition and body."""
+        """Replaces the node; returns the calls of condition and body."""
         enters = self._enters()
         changing = [enter for enter, constant in zip(enters, self.is_constant, strict=True) if not constant]
         merges = [
@@ -80,10 +77,10 @@ class _Loop:
         return enters
 
     def _values(self, enters: list[Node], changing: list[Output]) -> list[Output]:
-        """All loop variables as inputs of a call: constants as they entered, the others as given."""
-        rest = iter(changing)
+        """All loop variables as inputs of a call: constants from their Enters, the others from `changing`."""
+        varying = iter(changing)
         return [
-            (enter, 0) if constant else next(rest) for enter, constant in zip(enters, self.is_constant, strict=True)
+            (enter, 0) if constant else next(varying) for enter, constant in zip(enters, self.is_constant, strict=True)
         ]
 
     def _switches(self, merges: list[Node], proceed: Node) -> list[Node]:
@@ -111,12 +108,12 @@ class _Loop:
         return body
 
     def _exits(self, switches: list[Node], *, fetchable: bool) -> tuple[list[Output], Node]:
-        """Exits, and what is left under the node's name; the outputs, and the node after which the loop is over."""
+        """Adds Exits and the node that keeps the name; returns the outputs, and the node that runs after the loop."""
         expansion = self.expansion
         exits = [expansion.add("exit", "Exit", (switch, 0), device=switch.requested_device) for switch in switches]
-        rest = iter(exits)
+        remaining = iter(exits)
         outputs = [
-            source if constant else (next(rest), 0)
+            source if constant else (next(remaining), 0)
             for source, constant in zip(expansion.sources, self.is_constant, strict=True)
         ]
         end = expansion.builder(expansion.new_name("LoopExecuted"), "NoOp")
@@ -130,7 +127,7 @@ class _Loop:
         return outputs, executed
 
     def _close(self, merges: list[Node], body: Node) -> None:
-        """The way back: what the body computed is what the next iteration begins with."""
+        """Connects the body's results to the Merges through NextIteration nodes."""
         ports = [port for port, constant in enumerate(self.is_constant) if not constant]
         backs = [
             self.expansion.builder(

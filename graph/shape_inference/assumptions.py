@@ -1,4 +1,4 @@
-"""What is taken for granted so that no size stays open, counted by op and told in words.
+"""The assumptions that leave no size unknown, counted by op and described in words.
 
 unknown sizes were taken as 32: 2 x MatMul, 1 x Placeholder
 """
@@ -11,7 +11,7 @@ from ..dtypes import Shape
 
 
 class Assumptions:
-    """The assumptions of one inference; with `size` None none is made."""
+    """The assumptions of one inference; if `size` is None nothing is assumed."""
 
     def __init__(self, size: int | None) -> None:
         self.size = size
@@ -25,7 +25,7 @@ class Assumptions:
         return bool(self._unknown_shapes or self._unknown_sizes)
 
     def closed(self, op: str, shape: Shape, first: Shape) -> Shape:
-        """`shape`, of an output of a node of that op, with nothing left open; `first` is that of its first input."""
+        """`shape`, of an output of that op, with unknown sizes assumed; `first` is the shape of the first input."""
         if shape is None:
             self._unknown_shapes[op] += 1
             return () if first is None else first
@@ -35,16 +35,16 @@ class Assumptions:
         return shape
 
     def contradict(self, op: str) -> None:
-        """Notes that a rule of the op does not go with what was assumed further up; the run would have other sizes."""
+        """Notes that the op's rule contradicts an assumption made earlier: in the run the sizes would be different."""
         self._contradictions[op] += 1
 
-    def told(self) -> list[str]:
-        """The assumptions in words, one line a kind."""
+    def in_words(self) -> list[str]:
+        """The assumptions in words, one line per kind."""
         kinds = (
             (self._unknown_sizes, f"unknown sizes were taken as {self.size}"),
             (self._unknown_shapes, "unknown shapes were taken as those of the first input"),
             (self._contradictions, "assumed sizes fit no rule and were passed on"),
         )
         unused = [f"feeds that no part of the step reads: {', '.join(self.unused_feeds)}"] if self.unused_feeds else []
-        told = [(text, [f"{count} x {op}" for op, count in sorted(counter.items())]) for counter, text in kinds]
-        return [f"{text}: {', '.join(counts)}" for text, counts in told if counts] + unused
+        listed = [(text, [f"{count} x {op}" for op, count in sorted(counter.items())]) for counter, text in kinds]
+        return [f"{text}: {', '.join(counts)}" for text, counts in listed if counts] + unused

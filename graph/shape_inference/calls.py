@@ -1,8 +1,7 @@
-"""How the shapes of a graph are inferred through the calls in it, however deep they are nested.
+"""Shape inference through nested calls of functions, without recursion.
 
-Flows in: the walk over a graph, which stops at a call that nobody has looked into. Flows out: what calls give, by all
-that it depends on. Always holds: a function is walked once for arguments of the same shapes; the walk of its caller
-waits in a list meanwhile, so nothing recurses.
+The walk of a graph stops at a call whose results are not known yet; the walk of the function comes next, while that of
+the caller waits in a list. Results are cached, so a function is walked once for arguments of the same shapes.
 
     walk of the graph -- Wanted(f) --> walk of f -- Wanted(g) --> walk of g
             ^---- shapes of f's results ----'  ^---- shapes of g's results ----'
@@ -23,10 +22,10 @@ Shapes = tuple[Shape, ...]
 
 @dataclass(frozen=True, slots=True)
 class ShapedCall:
-    """A call of a function, and all that the shapes of its results depend on.
+    """A call of a function, with everything that the shapes of its results depend on.
 
-    `handles` are, by argument, the shapes that resource handles stand for; `inside` are the functions being looked into
-    that may call themselves, if the function is one of those.
+    `handles` has, by argument, the shapes behind resource handles; `inside` has the functions being walked that may
+    call themselves, if this function is one of them.
     """
 
     body: FunctionBody
@@ -36,7 +35,7 @@ class ShapedCall:
 
 
 class Wanted(Exception):
-    """The walk of a graph cannot go on before it is known what `call` gives."""
+    """The walk of a graph needs the result shapes of `call` before it can go on."""
 
     def __init__(self, call: ShapedCall) -> None:
         super().__init__(call)
@@ -44,7 +43,7 @@ class Wanted(Exception):
 
 
 CallShapes = dict[ShapedCall, Shapes | PartitaError]
-"""what calls give, or why they cannot be made"""
+"""result shapes by call, or the error of the call"""
 
 
 class Walk(Protocol):
@@ -53,14 +52,14 @@ class Walk(Protocol):
     called: CallShapes
 
     def run(self) -> Iterator[ShapedCall]:
-        """Finds all shapes; yields the calls whose results have to be known before it can go on."""
+        """Infers all shapes; yields the calls whose result shapes it needs before it can go on."""
 
     def results(self, body: FunctionBody) -> Shapes:
-        """Shapes of the results of a body that has been walked."""
+        """Shapes of the results of a body whose walk is done."""
 
 
 def walk_with_calls(root: Walk, begin: Callable[[ShapedCall], Walk]) -> None:
-    """Walks a graph and the functions it calls, which `begin` begins to; raises the error of the graph."""
+    """Walks a graph and the functions it calls; `begin` makes the walk of a function. Raises errors of the graph."""
     calls: list[ShapedCall] = []
     walks = [(root, root.run())]
     while walks:

@@ -1,8 +1,6 @@
-"""What is fed into a graph, and what the graph says of it before the run.
+"""The tensors that are fed, and what the graph knows of their shapes before the run.
 
-Flows in: a joined graph, shapes or values by tensor name. Flows out: feeds by node, and the shapes of fed tensors once
-graph and feed have been taken together. Always holds: a placeholder keeps what it declares; any other tensor that is
-fed takes the place of what would have been computed.
+A fed placeholder must fit its declared shape; a feed of any other tensor replaces the computed value, shape included.
 """
 
 from __future__ import annotations
@@ -27,14 +25,14 @@ class FedTensors:
         self.graph = graph
         self._numbers = feed_nodes(graph)
         self.promised = self._promised()
-        """nodes through which tensors are fed of which something is known before the run: name and shape"""
+        """name and shape of fed tensors whose shape is partly known before the run, by the node they are fed through"""
 
     def _promised(self) -> dict[int, tuple[str, Shape]]:
         shapes = self.graph.fed_shapes or {}
         return {n: (name, shapes[name]) for name, n in self._numbers.items() if shapes.get(name) is not None}
 
     def by_node(self, feeds: Feeds) -> tuple[dict[int, dict[int, Shape | Array]], list[str]]:
-        """Feeds by node and output, wherever the node that stands for a fed tensor is by now; those of no node."""
+        """Feeds by the node, and output, that a fed tensor comes from now; and the feeds that match no node."""
         numbers = {name: n for n, name in enumerate(self.graph.names)} | self._numbers
         fed: dict[int, dict[int, Shape | Array]] = {}
         unused = []
@@ -50,9 +48,9 @@ class FedTensors:
         return fed, unused
 
     def merged(self, n: int, declared: Shape, fed: Shape) -> Shape:
-        """What graph and feed say together; any node that is computed may be fed whatever its consumers take.
+        """The shape from graph and feed together; a feed of a computed tensor may have any shape.
 
-        Raises InvalidArgumentError for a feed that the placeholder, or the graph that was cut, does not allow.
+        Raises InvalidArgumentError for a feed that does not fit the placeholder, or the graph before it was cut.
         """
         op, who = self.graph.ops[n], "the placeholder"
         if n in self.promised:

@@ -1,15 +1,12 @@
-"""Shapes of all tensors of a graph, from the shapes of what is fed.
+"""Infers the shapes of all tensors of a graph, or of all its partitions together, from the shapes of its feeds.
 
-Flows in: a graph (or all partitions of one) and the shapes, or values, of its feeds. Flows out: one shape per output of
-every node, and what had to be assumed. Always holds: without assumptions a shape says only what is true in every run;
-with them no size is left open, and each kind of assumption is told once, in words.
-
-Small integer values are followed too, as shapes are computed from them. The shape of a loop's merge is what all of its
-iterations have in common; assuming, it is that of the first iteration.
+Without assumptions a shape only says what is true in every run. With an assumed size no size stays unknown, and each
+kind of assumption is described once in words. Small integer values are followed too, since shapes are computed from
+them. The shape of a loop's Merge is what all iterations have in common; with assumptions it is that of the first one.
 
     fed.py         what is fed, and where           op_shapes.py     the rule of one node
-    values.py      small integers and sizes         assumptions.py   what is assumed, in words
-    calls.py       functions looked into
+    values.py      small integers and sizes         assumptions.py   assumptions in words
+    calls.py       calls of functions
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ from ..functions.body import FunctionBody, instantiate_call
 from ..graph import Graph
 from ..library.calls import called_function
 from ..ops.properties import NodeProperties
-from ..ops.record import NodeClass
+from ..ops.record import NodeClass, ReadsHandle
 from ..tensor_id import parse_tensor_name
 from ..validate import check_given_attrs
 from .assumptions import Assumptions
@@ -36,17 +33,17 @@ from .calls import CallShapes, ShapedCall, Wanted, walk_with_calls
 from .calls import Shapes as Shapes
 from .fed import FedTensors
 from .fed import Feeds as Feeds
-from .op_shapes import HANDLE_OPS, passes_handle_on, shape_behind, shapes_of, shapes_through_handle
+from .op_shapes import passes_handle_on, shape_behind, shapes_of, shapes_through_handle
 from .values import can_evaluate, evaluate, is_partial, is_small, sizes_value
 
-_LOOP_PASSES = 8  # every pass after the first turns a size of a loop into an unknown one, so few are needed
+_LOOP_PASSES = 8  # each further pass makes a size of a loop unknown, so few are needed
 
 Refine = Callable[[str, NodeProperties, Shapes], Shapes]
 
 
 @dataclass(slots=True)
 class InferredShapes:
-    """Shapes by joint number of the node (see `JoinedGraph`), one per output, and the assumptions behind them."""
+    """Shapes by joint number (see `JoinedGraph`), one per output, and the assumptions behind them."""
 
     graph: JoinedGraph
     shapes: list[Shapes]
@@ -59,11 +56,11 @@ class InferredShapes:
 
 
 def infer_shapes(graph: Graph, feeds: Feeds | None = None, refine: Refine | None = None) -> dict[str, Shapes]:
-    """Node name -> one shape per output, None in a shape for a size and None for a shape that depends on the run.
+    """Node name -> one shape per output; in a shape None is an unknown size, and None is a shape of unknown rank.
 
-    `feeds` maps tensor names to shapes (or arrays) that take the place of what the graph computes there; `refine` is
-    shown the properties, name and shapes of every node, and what it returns counts. Raises InvalidArgumentError, naming
-    the node, where shapes contradict an op, and for a feed of a node that does not exist.
+    `feeds` maps tensor names to shapes (or arrays) that replace what the graph computes there; `refine` gets the
+    properties, name and shapes of every node and returns its shapes. Raises InvalidArgumentError, naming the node,
+    where shapes contradict an op, and for a feed of an unknown node.
     """
     return infer_joined(JoinedGraph({"": graph}), feeds, refine=refine).by_name()
 
@@ -75,20 +72,20 @@ def infer_joined(
     assumed_size: int | None = None,
     refine: Refine | None = None,
 ) -> InferredShapes:
-    """Shapes of all nodes of joined graphs; `feeds` and `refine` as of `infer_shapes`.
+    """Shapes of all nodes of joined graphs; `feeds` and `refine` as in `infer_shapes`.
 
-    With `assumed_size` no size stays open: an unknown size gets that number, an unknown shape becomes that of the op's
-    first input, or a scalar without one, and a feed of nothing is told among the assumptions. Raises
-    InvalidArgumentError as `infer_shapes` does.
+    With `assumed_size` no size stays unknown: an unknown size becomes that number, an unknown shape becomes that of the
+    op's first input, or a scalar if there is none, and a feed of an unknown node is listed among the assumptions.
+    Raises InvalidArgumentError as `infer_shapes`.
     """
     inference = _Inference(graph, feeds or {}, assumed_size, refine)
     walk_with_calls(inference, lambda call: _Inference.of_call(call, inference.called))
     values = {output: value for output, value in inference.values.items() if not is_partial(value)}
-    return InferredShapes(graph, inference.shapes, values, inference.assumptions.told())
+    return InferredShapes(graph, inference.shapes, values, inference.assumptions.in_words())
 
 
 class _Inference:
-    """One walk in topological order, repeated while loops widen."""
+    """One walk in topological order, repeated until the shapes of loops no longer change."""
 
     def __init__(
         self, graph: JoinedGraph, feeds: Feeds, assumed_size: int | None = None, refine: Refine | None = None
@@ -96,20 +93,20 @@ class _Inference:
         self.graph = graph
         self.refine = refine
         self.inside: frozenset[str] = frozenset()
-        self.called: CallShapes = {}  # of all walks that belong together
+        self.called: CallShapes = {}  # shared by all nested walks
         self.assumptions = Assumptions(assumed_size)
         self.shapes: list[Shapes] = [()] * len(graph)
         self.values: dict[tuple[int, int], Array] = {}
         self.handles: dict[int, Shape] = {}  # node -> shape of the variable, or array element, its handle stands for
         self._known: dict[tuple[int, Shapes], Shapes] = {}
-        self._closed: set[Shapes] = set()  # shapes that leave nothing open
+        self._closed: set[Shapes] = set()  # shapes without unknown sizes
         self.tensors = FedTensors(graph)
         self.promised = self.tensors.promised
         self.fed, unused = self.tensors.by_node(feeds)
         self._note_unused(unused)
 
     def _note_unused(self, feeds: Sequence[str]) -> None:
-        """Notes feeds of nodes that there are not; InvalidArgumentError where nothing may be assumed."""
+        """Notes feeds of unknown nodes; InvalidArgumentError if nothing may be assumed."""
         if feeds and self.assumptions.size is None:
             node = parse_tensor_name(feeds[0]).node
             raise InvalidArgumentError(f"feed {feeds[0]!r}: the graph has no node {node!r}; check the name")
@@ -120,20 +117,20 @@ class _Inference:
         """The walk of a function's body."""
         arguments = call.body.arguments
         feeds = {argument.name: shape for argument, shape in zip(arguments, call.arguments, strict=True)}
-        made = cls(JoinedGraph({"": call.body.graph}), feeds)
-        made.inside, made.called = call.inside, called
+        walk = cls(JoinedGraph({"": call.body.graph}), feeds)
+        walk.inside, walk.called = call.inside, called
         if call.handles:
-            numbers = {name: number for number, name in enumerate(made.graph.names)}
-            made.handles = {numbers[arguments[index].name]: shape for index, shape in call.handles}
-        return made
+            numbers = {name: number for number, name in enumerate(walk.graph.names)}
+            walk.handles = {numbers[arguments[index].name]: shape for index, shape in call.handles}
+        return walk
 
     def results(self, body: FunctionBody) -> Shapes:
-        """Shapes of the results of a body that has been walked."""
+        """Shapes of the results of a body whose walk is done."""
         numbers = {name: number for number, name in enumerate(self.graph.names)}
         return tuple(self._of(self.graph.inputs[numbers[result.name]][0]) for result in body.results)
 
     def run(self) -> Iterator[ShapedCall]:
-        """Finds all shapes; yields the calls whose results have to be known before it can go on."""
+        """Infers all shapes; yields the calls whose result shapes it needs before it can go on."""
         self._check_attrs()
         order = self.graph.order()
         merges = [n for n in order if self.graph.classes[n] is NodeClass.MERGE]
@@ -144,13 +141,13 @@ class _Inference:
                     self._visit(n)
                 except Wanted as wanted:
                     yield wanted.call
-                    self._visit(n)  # a node calls one function, so it goes through now
+                    self._visit(n)  # a node calls one function, so this time it succeeds
             closed = any(self.graph.is_back_edge(src, n) for n in merges for src, _ in self.graph.inputs[n])
             if not closed or self.assumptions.size is not None or before == [self.shapes[n] for n in merges]:
                 break
 
     def _check_attrs(self) -> None:
-        """Raises InvalidArgumentError for an attr that is not what its op declares; rules rely on that."""
+        """Raises InvalidArgumentError for an attr that does not fit its op's declaration; rules rely on that."""
         checked: set[NodeProperties] = set()
         for n, properties in enumerate(self.graph.properties):
             if properties not in checked:
@@ -163,7 +160,7 @@ class _Inference:
         if fed is not None:
             shapes = self._with_feeds(n, list(shapes), fed)
         elif self.assumptions.size is not None and self.graph.ops[n] == "PlaceholderWithDefault":
-            # In this step nothing but the default comes out, and its shape is better than an assumption.
+            # Nothing is fed, so the output is the default, whose shape is better than an assumption.
             shapes = (merge(shapes[0], self._of(self.graph.inputs[n][0])),)
         if self.refine is not None:
             shapes = self.refine(self.graph.names[n], self.graph.properties[n], shapes)
@@ -174,7 +171,7 @@ class _Inference:
         self.shapes[n] = shapes
 
     def _closed_shapes(self, n: int, shapes: Shapes) -> Shapes:
-        """The shapes of a node with every open size assumed."""
+        """The shapes of a node with all unknown sizes assumed."""
         sources = self.graph.inputs[n]
         first = self._of(sources[0]) if sources else ()
         return tuple(self.assumptions.closed(self.graph.ops[n], shape, first) for shape in shapes)
@@ -209,7 +206,7 @@ class _Inference:
         inputs = tuple(map(self._of, graph.inputs[n]))
         if can_evaluate(graph.ops[n]):
             self._follow_values(n, inputs)
-        if self.handles or graph.ops[n] in HANDLE_OPS:
+        if self.handles or graph.properties[n].op_def.record.handle_shape_attr:
             variable = self._variable_shapes(n, inputs)
             if variable is not None:
                 return variable
@@ -220,20 +217,20 @@ class _Inference:
         return shapes[source[1]] if source[1] < len(shapes) else None
 
     def _pass_on(self, source: tuple[int, int], n: int) -> None:
-        """Lets output 0 of `n` be the value, and the resource, that another output is."""
+        """Gives output 0 of `n` the value, and the resource shape, of another output."""
         if source in self.values:
             self.values[n, 0] = self.values[source]
         if source[0] in self.handles:
             self.handles[n] = self.handles[source[0]]
 
     def _merge(self, n: int) -> Shapes:
-        """The common shape of what is known already: in the first pass a loop's merge knows its entry only."""
+        """The common shape of the inputs known so far: in the first pass a loop's Merge knows only its Enter."""
         sources = self.graph.inputs[n]
         known = [self._of(source) for source in sources if self.shapes[source[0]]]
         if self.assumptions.size is not None:
             known = known[:1]
         elif self.shapes[n]:
-            known.append(self.shapes[n][0])  # what an earlier pass widened stays wide
+            known.append(self.shapes[n][0])  # a size that an earlier pass made unknown stays unknown
         for source in sources[:1]:
             if source[0] in self.handles:
                 self.handles[n] = self.handles[source[0]]
@@ -250,16 +247,16 @@ class _Inference:
                 self.values[n, output] = value
 
     def _variable_shapes(self, n: int, inputs: Shapes) -> Shapes | None:
-        """Shapes of reads through resource handles, which the handles carry; None for all other nodes."""
+        """Shapes of reads through resource handles, which the handle determines; None for other nodes."""
         properties, sources = self.graph.properties[n], self.graph.inputs[n]
-        made = shape_behind(properties)
-        if made is not None:
-            self.handles[n] = made[0]
+        behind = shape_behind(properties)
+        if behind is not None:
+            self.handles[n] = behind[0]
             return None
         if not sources or sources[0][0] not in self.handles:
             return None
         shape = self.handles[sources[0][0]]
-        if properties.op == "VariableShape" and shape is not None:
+        if properties.op_def.record.reads_handle is ReadsHandle.SHAPE and shape is not None:
             self.values[n, 0] = sizes_value(shape, numpy_dtype(properties.output_types[0]))
         shapes = shapes_through_handle(properties, inputs, shape)
         if shapes is None and passes_handle_on(properties):
@@ -277,7 +274,7 @@ class _Inference:
         try:
             called = self._called(n, inputs)
             if called is not None:
-                return called  # not only its inputs count, but what the handles among them stand for
+                return called  # its results also depend on the shapes behind handles
             shapes = shapes_of(properties, inputs, values)
         except PartitaError as error:
             if not self.assumptions:
@@ -289,7 +286,7 @@ class _Inference:
         return shapes
 
     def _called(self, n: int, inputs: Shapes) -> Shapes | None:
-        """Shapes of the results of the function that a node calls; None for other nodes, and inside that function."""
+        """Shapes of the results of the function that a node calls; None for other nodes, and for a recursive call."""
         library = self.graph.functions[self.graph.place[n]]
         function = called_function(self.graph.properties[n], library) if library else None
         if function is None or function.name not in library or function.name in self.inside:
@@ -305,14 +302,14 @@ class _Inference:
             tuple((index, self.handles[source]) for index, source in handles),
             self.inside | {function.name} if recursive else frozenset(),
         )
-        found = self.called.get(call)
-        if found is None:
+        result = self.called.get(call)
+        if result is None:
             raise Wanted(call)
-        if isinstance(found, PartitaError):
-            raise found
-        return found
+        if isinstance(result, PartitaError):
+            raise result
+        return result
 
     def _constant_inputs(self, n: int) -> dict[int, Array]:
-        """Inputs that are constants of any type: only integers are followed further than that."""
+        """Inputs that are constants of any type; beyond constants only integers are followed."""
         sources = ((i, self.graph.properties[s]) for i, (s, _) in enumerate(self.graph.inputs[n]))
         return {i: source.attrs["value"] for i, source in sources if source.op == "Const"}

@@ -1,7 +1,6 @@
-"""The shapes of one node's outputs: by its op's shape function, by what is written in it, or through its handle.
+"""The shapes of one node's outputs: by its op's shape function, by attrs of the node, or through its handle.
 
-Flows in: the properties of a node, the shapes and known values of its inputs. Flows out: a shape per output. Always
-holds: what no rule says is None, an unknown shape.
+A shape that no rule determines is None.
 """
 
 from __future__ import annotations
@@ -11,23 +10,21 @@ from collections.abc import Mapping, Sequence
 from ..analysis.shape_functions import ShapeContext, lookup
 from ..dtypes import Array, DataType, Shape, base_type
 from ..ops.properties import NodeProperties
-from ..ops.record import NodeClass
+from ..ops.record import NodeClass, ReadsHandle
 from .calls import Shapes
 from .values import is_partial, known_sizes
 
-HANDLE_OPS = ("VarHandleOp", "TensorArrayV3")
-"""ops whose handle tells the shape of what is read through it"""
 _UNCHANGED = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)
 _NO_VALUES: Mapping[int, tuple[int | None, ...]] = {}
 
 
 def shapes_of(properties: NodeProperties, inputs: Shapes, values: Mapping[int, Array]) -> Shapes:
-    """By the op's shape function, else by what the importer's program wrote down, else nothing.
+    """By the op's shape function, else by the shapes in the node's attrs, else unknown.
 
-    `values` are those of inputs, by position. Raises what the shape function raises, InvalidArgumentError above all.
+    `values` has known input values by position. Raises the errors of the shape function, mostly InvalidArgumentError.
     """
     if properties.op_def.record.node_class in _UNCHANGED:
-        return inputs[:1]  # the registered function of an Enter knows no merges; what a body changes shows there
+        return inputs[:1]  # a loop body may change the shape; the Merge after the Enter takes care of that
     function = lookup(properties.op)
     if function is None:
         return _written_shapes(properties)
@@ -40,39 +37,38 @@ def shapes_of(properties: NodeProperties, inputs: Shapes, values: Mapping[int, A
 
 
 def _written_shapes(properties: NodeProperties) -> Shapes:
-    """What the program that made the node wrote down; else nothing."""
+    """The shapes in the node's attrs, written by the program that made it; else unknown ones."""
     count = len(properties.output_types)
     written: Sequence[Shape] | None = properties.attrs.get("_output_shapes")
     if not written and "output_shapes" in properties.attrs:
         if all(arg.type for arg in properties.op_def.output_args):
-            return ((),) * count  # handles of what has elements of these shapes: datasets
+            return ((),) * count  # the node makes handles of datasets, whose elements have these shapes
         written = properties.attrs["output_shapes"]
     return tuple(written) if written and len(written) == count else (None,) * count
 
 
 def shape_behind(properties: NodeProperties) -> tuple[Shape] | None:
-    """The shape that the handle a node makes stands for: of its variable, or of each element; None for other nodes."""
-    if properties.op == "VarHandleOp":
-        return (properties.attrs["shape"],)
-    if properties.op == "TensorArrayV3" and properties.attrs["identical_element_shapes"]:
-        return (properties.attrs["element_shape"],)
-    return None
+    """The shape of the variable, or of the array elements, whose handle a node makes; None for other nodes."""
+    attr = properties.op_def.record.handle_shape_attr
+    if not attr or not properties.attrs.get("identical_element_shapes", True):
+        return None
+    return (properties.attrs[attr],)
 
 
 def shapes_through_handle(properties: NodeProperties, inputs: Shapes, shape: Shape) -> Shapes | None:
-    """Shapes of what a node reads through its first input, a handle of a thing of `shape`; None where it reads none."""
-    match properties.op:
-        case "ReadVariableOp" | "TensorArrayReadV3":
+    """Shapes of the outputs that a node reads through its first input, a handle for values of `shape`; or None."""
+    match properties.op_def.record.reads_handle:
+        case ReadsHandle.VALUE:
             return (shape,)
-        case "TensorArrayGatherV3":
-            return (None if shape is None or inputs[1] is None else (*inputs[1], *shape),)
-        case "VariableShape":
+        case ReadsHandle.SHAPE:
             return (None if shape is None else (len(shape),),)
-        case "ResourceGather" if shape is not None and inputs[1] is not None:
+        case ReadsHandle.ELEMENTS:
+            return (None if shape is None or inputs[1] is None else (*inputs[1], *shape),)
+        case ReadsHandle.ROWS if shape is not None and inputs[1] is not None:
             return ((*inputs[1], *shape[1:]),)
     return None
 
 
 def passes_handle_on(properties: NodeProperties) -> bool:
-    """Whether what a node gives stands for what its first input, a handle, stands for."""
+    """Whether the first output is the same handle as the first input."""
     return base_type(properties.input_types[0]) is DataType.RESOURCE

@@ -1,16 +1,14 @@
-"""Small integer values that are known before a run: what shapes are computed from.
+"""Small integer values that are known before a run, from which shapes are computed.
 
-Flows in: the properties of a node, the shapes of its inputs, and the values of those inputs that are known. Flows out:
-the values of its outputs, where they follow. Always holds: only whole numbers and booleans, at most `MAX_ELEMENTS` of
-them, and only what a run would compute as well; an op that is not listed, or that needs an unknown value, gives
-nothing.
+Only integers and booleans are followed, at most `MAX_ELEMENTS` of them, and only where a run would compute the same. An
+op that is not listed, or whose inputs are unknown, gives unknown values.
 
-A scalar or vector may be known in part (the shape of a batch whose size is open): it is an array of float64, which no
-known value is, with NaN for every unknown element. NaN makes arithmetic on unknown numbers unknown by itself, and
-float64 is exact for every size below `EXACT_BELOW`.
+A scalar or vector may be partly known (the shape of a batch of unknown size). It is then a float64 array, a type that
+fully known values never have, with NaN for every unknown element. NaN makes arithmetic with unknown numbers unknown,
+and float64 is exact for sizes below `EXACT_BELOW`.
 
     Shape of (None, 28, 28)       array([nan, 28., 28.])
-    StridedSlice [1:] of it       array([28, 28])           whole again: of the op's own type
+    StridedSlice [1:] of it       array([28, 28])           fully known: of the op's own type
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ Values = Sequence[Array | None]
 
 
 class ValueContext:
-    """What an evaluator may know: attrs and types of the node, shapes of its inputs, their values (None: unknown)."""
+    """The arguments of an evaluator: attrs and types of the node, shapes and values of its inputs (None: unknown)."""
 
     __slots__ = ("properties", "shapes", "values")
 
@@ -51,28 +49,28 @@ class ValueContext:
         return numpy_dtype(self.properties.output_types[0])
 
     def known(self) -> list[Array] | None:
-        """All input values, or None when one is unknown."""
-        found = [value for value in self.values if value is not None and not is_partial(value)]
-        return found if len(found) == len(self.values) else None
+        """All input values, or None if one is unknown."""
+        values = [value for value in self.values if value is not None and not is_partial(value)]
+        return values if len(values) == len(self.values) else None
 
     def partly_known(self, whole: Collection[int]) -> list[Array] | None:
-        """All input values, unknown elements as NaN; None when one of the inputs in `whole` is not known entirely.
+        """All input values with NaN for unknown elements; None if an input in `whole` is not fully known.
 
-        Also None where no value is known even in part, or where it is not even known how many numbers an input has.
+        Also None if no value is known even in part, or if an input's number of elements is unknown.
         """
         count = len(self.values)
         if any((value := self.values[i % count]) is None or is_partial(value) for i in whole):
             return None
-        found: list[Array] = []
+        values: list[Array] = []
         for value, shape, dtype in zip(self.values, self.shapes, self.properties.input_types, strict=True):
             sizes = _sizes(shape)
             if value is not None:
-                found.append(value)
+                values.append(value)
             elif numpy_dtype(dtype).kind in "iu" and sizes is not None and prod(sizes) <= MAX_ELEMENTS:
-                found.append(np.full(sizes, np.nan))
+                values.append(np.full(sizes, np.nan))
             else:
                 return None
-        return found if any(value is not None for value in self.values) else None
+        return values if any(value is not None for value in self.values) else None
 
 
 Evaluator = Callable[[ValueContext], Values | None]
@@ -88,46 +86,46 @@ def _evaluator(*ops: str) -> Callable[[Evaluator], Evaluator]:
 
 
 def is_small(value: Array) -> bool:
-    """Whether a value is one that shapes may be computed from."""
+    """Whether a value is followed: shapes may be computed from it."""
     return value.dtype.kind in "iub" and value.size <= MAX_ELEMENTS
 
 
 def is_partial(value: Array) -> bool:
-    """Whether a value that `evaluate` gave has unknown elements."""
+    """Whether a value from `evaluate` has unknown elements."""
     return value.dtype.kind == "f"
 
 
 def known_sizes(value: Array) -> tuple[int | None, ...]:
-    """The numbers of a partly known value in order, None for the unknown ones."""
+    """The elements of a partly known value in order, None for unknown ones."""
     return tuple(None if np.isnan(x) else int(x) for x in value.reshape(-1).tolist())
 
 
 def can_evaluate(op: str) -> bool:
-    """Whether values of that op's outputs can be told from those of its inputs."""
+    """Whether output values of that op can be computed from input values."""
     return op in _EVALUATORS
 
 
 def evaluate(properties: NodeProperties, shapes: Sequence[Shape], values: Values) -> list[Array | None]:
-    """Values of a node's outputs, None where they are unknown; never raises for a value that makes no sense.
+    """Values of a node's outputs, None for unknown ones; never raises for impossible values.
 
-    Partly known values (see above) may go in, and may come out.
+    Partly known values (see above) are accepted and returned.
     """
     evaluator = _EVALUATORS.get(properties.op)
     count = len(properties.output_types)
     if evaluator is None:
         return [None] * count
     try:
-        found = evaluator(ValueContext(properties, shapes, values))
+        results = evaluator(ValueContext(properties, shapes, values))
     except (ValueError, TypeError, IndexError, ZeroDivisionError, OverflowError):
-        return [None] * count  # the shape function or the run says what is wrong with the graph
-    if found is None:
+        return [None] * count  # the shape function or the run reports the error
+    if results is None:
         return [None] * count
     types = properties.output_types
-    return [None if value is None else _kept(value, types[i]) for i, value in enumerate(found)]
+    return [None if value is None else _kept(value, types[i]) for i, value in enumerate(results)]
 
 
 def _kept(value: Array, dtype: DataType) -> Array | None:
-    """`value` if it is worth keeping: small, and not unknown altogether; without unknown elements in its own type."""
+    """`value` if it is followed (small and not entirely unknown), in its own type if it is fully known; else None."""
     if not is_partial(value):
         return value if is_small(value) else None
     unknown, target = np.isnan(value), numpy_dtype(dtype)
@@ -178,7 +176,7 @@ def _shape(c: ValueContext) -> Values:
 
 
 def sizes_value(shape: tuple[int | None, ...], dtype: np.dtype[Any]) -> Array:  # numpy's dtypes are generic
-    """A shape as the value that Shape gives; partly known where a size is."""
+    """The value of a Shape op for that shape; partly known if a size is unknown."""
     if None not in shape:
         return np.array(shape, dtype)
     return np.array([np.nan if size is None else size for size in shape])
@@ -201,7 +199,7 @@ def _of_all(
 ) -> Callable[[Callable[[ValueContext, list[Array]], Any]], None]:
     """Registers a function of all input values whose single result becomes an array of the output's type.
 
-    It also gets partly known values where `whole` says which inputs must be known entirely (-1: the last one).
+    With `whole`, it also gets partly known values; `whole` lists the inputs that must be fully known (-1: the last).
     """
 
     def register(function: Callable[[ValueContext, list[Array]], Any]) -> None:  # Any: array, scalar or list of them
@@ -348,7 +346,7 @@ def _split(c: ValueContext) -> Values | None:
 
 @_evaluator("BroadcastGradientArgs")
 def _broadcast_gradient_args(c: ValueContext) -> Values | None:
-    """The axes along which either operand was stretched: where it has size one (or no axis) in the common shape."""
+    """The axes along which either operand was broadcast: where it has size one (or no axis) in the common shape."""
     known = c.known()
     if known is None:
         return None
@@ -377,7 +375,7 @@ def _concat_offset(c: ValueContext) -> Values | None:
 
 @_evaluator("Unique")
 def _unique(c: ValueContext) -> Values | None:
-    """The different elements in the order of their first places, and the number of each element among them."""
+    """The distinct elements in order of appearance, and by position the index of its element among them."""
     known = c.known()
     if known is None:
         return None
@@ -388,7 +386,7 @@ def _unique(c: ValueContext) -> Values | None:
 
 @_evaluator("ListDiff")
 def _list_diff(c: ValueContext) -> Values | None:
-    """The elements of the first list that are not in the second, and their places."""
+    """The elements of the first list that are not in the second, and their positions."""
     known = c.known()
     if known is None:
         return None

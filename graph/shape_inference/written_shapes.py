@@ -1,8 +1,7 @@
-"""The shapes that a program wrote down beside the nodes of a GraphDef, checked when the graph is imported.
+"""Checks the `_output_shapes` of a GraphDef against inferred shapes when the graph is imported.
 
-Flows in: a graph into which a GraphDef was imported on trial. Flows out: errors. Always holds: what is written under
-`_output_shapes` is taken together with what follows from the graph, and counts for the nodes downstream, as in
-TensorFlow; a graph in which nothing is written is not looked at, as inferring takes longer than importing.
+As in TensorFlow, the written shapes are merged with the inferred ones and used for the nodes downstream. A graph
+without the attr is not inferred at all, because that takes longer than the import.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ OUTPUT_SHAPES = "_output_shapes"
 
 
 def without_output_shapes(graph_def: LazyGraphDef) -> bytes | None:
-    """The GraphDef, which is changed, less the shapes written down: once checked, nobody needs them. None without any.
+    """Removes `_output_shapes` from the GraphDef (in place) and returns its bytes; None if no node has the attr.
 
     Nodes of functions keep theirs.
     """
-    found = False
+    has_shapes = False
     for node in graph_def.node:
         kept = [entry for entry in node.attr if not _is_written(entry)]
         if len(kept) < len(node.attr):
-            found = True
+            has_shapes = True
             del node.attr[:]
             node.attr.extend(kept)
-    return graph_def.SerializeToString() if found else None
+    return graph_def.SerializeToString() if has_shapes else None
 
 
 def _is_written(entry: bytes) -> bool:
@@ -42,19 +41,19 @@ def _is_written(entry: bytes) -> bool:
 
 
 def _has_shapes(value: AttrValue) -> bool:
-    """Whether an attr is a list of shapes, an empty one too; TensorFlow leaves anything else alone."""
+    """Whether an attr is a list of shapes, possibly empty; TensorFlow ignores other values."""
     return value.HasField("list") and len(value.list.shape) == sum(len(items) for _, items in value.list.ListFields())
 
 
 def check_output_shapes(graph: Graph, first: int) -> None:
-    """Raises InvalidArgumentError where a node from id `first` on has shapes that contradict those that follow."""
+    """Raises InvalidArgumentError for a node from id `first` on whose written shapes contradict inferred ones."""
     imported = {node.name for node in graph.op_nodes() if node.id >= first}
 
     def refine(name: str, properties: NodeProperties, shapes: Shapes) -> Shapes:
         has_shapes = name in imported and OUTPUT_SHAPES in properties.attrs
         written = properties.attrs[OUTPUT_SHAPES] if has_shapes else None
         if not isinstance(written, tuple) or any(isinstance(shape, int | bytes) for shape in written):
-            return shapes  # some attr of that name
+            return shapes  # an attr of that name with another meaning
         return _merged(name, shapes, written)
 
     infer_shapes(graph, refine=refine)
@@ -71,7 +70,7 @@ def _merged(name: str, shapes: Shapes, written: Sequence[Shape]) -> Shapes:
 
 
 def _both(name: str, output: int, inferred: Shape, written: Shape) -> Shape:
-    """The shape that is inferred and written; InvalidArgumentError where there is none."""
+    """The merge of an inferred and a written shape; InvalidArgumentError if they contradict each other."""
     if inferred is None or written is None:
         return written if inferred is None else inferred
     problem = ""

@@ -5,7 +5,7 @@ What a row says is explained in `record.py`.
 
 from __future__ import annotations
 
-from ..record import Rows, State
+from ..record import ReadsHandle, Rows, State
 
 OPS: Rows = {
     "EmptyTensorList": {"is_flat": True},
@@ -19,14 +19,14 @@ OPS: Rows = {
     "StackV2": {"state": State.LIST, "is_flat": True},
     "TensorArrayCloseV3": {"state": State.LIST, "is_flat": True},
     "TensorArrayConcatV3": {"state": State.LIST},
-    "TensorArrayGatherV3": {"state": State.LIST},
+    "TensorArrayGatherV3": {"state": State.LIST, "reads_handle": ReadsHandle.ELEMENTS},
     "TensorArrayGradV3": {"state": State.LIST, "is_flat": True},
     "TensorArrayGradWithShape": {"state": State.LIST, "is_flat": True},
-    "TensorArrayReadV3": {"state": State.LIST},
+    "TensorArrayReadV3": {"state": State.LIST, "reads_handle": ReadsHandle.VALUE},
     "TensorArrayScatterV3": {"state": State.LIST},
     "TensorArraySizeV3": {"state": State.LIST, "is_flat": True},
     "TensorArraySplitV3": {"state": State.LIST},
-    "TensorArrayV3": {"state": State.LIST, "is_flat": True},
+    "TensorArrayV3": {"state": State.LIST, "is_flat": True, "handle_shape_attr": "element_shape"},
     "TensorArrayWriteV3": {"state": State.LIST},
     "TensorListConcat": {},
     "TensorListConcatLists": {},

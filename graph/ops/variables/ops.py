@@ -5,7 +5,7 @@ What a row says is explained in `record.py`.
 
 from __future__ import annotations
 
-from ..record import NodeClass, Rows, State
+from ..record import NodeClass, ReadsHandle, Rows, State
 
 OPS: Rows = {
     "Assign": {"state": State.VARIABLE, "is_flat": True},
@@ -23,9 +23,9 @@ OPS: Rows = {
     "GetSessionHandleV2": {"node_class": NodeClass.GET_SESSION_HANDLE, "state": State.SESSION, "is_flat": True},
     "GetSessionTensor": {"node_class": NodeClass.GET_SESSION_TENSOR, "state": State.SESSION, "is_flat": True},
     "IsVariableInitialized": {"state": State.VARIABLE},
-    "ReadVariableOp": {"state": State.VARIABLE, "is_view": True},
+    "ReadVariableOp": {"state": State.VARIABLE, "is_view": True, "reads_handle": ReadsHandle.VALUE},
     "ResourceCountUpTo": {"state": State.VARIABLE},
-    "ResourceGather": {"state": State.VARIABLE},
+    "ResourceGather": {"state": State.VARIABLE, "reads_handle": ReadsHandle.ROWS},
     "ResourceGatherNd": {"state": State.VARIABLE},
     "ResourceScatterAdd": {"state": State.VARIABLE},
     "ResourceScatterDiv": {"state": State.VARIABLE},
@@ -52,9 +52,9 @@ OPS: Rows = {
     "ScatterSub": {"state": State.VARIABLE, "is_flat": True},
     "ScatterUpdate": {"state": State.VARIABLE},
     "TemporaryVariable": {"state": State.VARIABLE},
-    "VarHandleOp": {"state": State.VARIABLE},
+    "VarHandleOp": {"state": State.VARIABLE, "handle_shape_attr": "shape"},
     "VarIsInitializedOp": {"state": State.VARIABLE, "is_flat": True},
     "Variable": {"node_class": NodeClass.VARIABLE, "state": State.VARIABLE},
-    "VariableShape": {"state": State.VARIABLE, "is_flat": True},
+    "VariableShape": {"state": State.VARIABLE, "is_flat": True, "reads_handle": ReadsHandle.SHAPE},
     "VariableV2": {"node_class": NodeClass.VARIABLE, "state": State.VARIABLE},
 }
