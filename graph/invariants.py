@@ -1,8 +1,8 @@
 """The rules that hold of a graph at every stage, and the errors for broken ones.
 
-A graph goes through the stages raw -> lowered -> placed -> pruned -> partitioned -> plan. The checker of a stage is in
-a file `invariants.py` beside the code that makes the stage (`passes` has two), and that code calls it last. Checkers
-run only while `checking` is on, as in every test; otherwise a stage costs one test of a flag.
+A graph goes through the stages raw -> lowered -> placed -> pruned -> partitioned (-> optimised) -> plan. The checker of
+a stage is in a file `invariants.py` beside the code that makes the stage (`passes` has three), and that code calls it
+last. Checkers run only while `checking` is on, as in every test; otherwise a stage costs one test of a flag.
 
 A broken rule is a mistake of this package, not of the user's graph: a wrong graph has been refused before, or is
 allowed until it runs (an unconnected input, a value where a reference is wanted). Rules that such graphs break compare
@@ -28,6 +28,7 @@ from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, EdgeArrays, Ids
 from .dtypes import REF_OFFSET, dtype_name
 from .graph import Graph
 from .ops.properties import NodeProperties
+from .ops.record import NodeClass
 from .ops.summaries import node_for_error
 from .ops.type_inference import input_output_types
 from .port_table import PortTable
@@ -114,6 +115,11 @@ def num_open_ports(graph: Graph) -> int:
     kinds, kind_of = graph.distinct_properties()
     declared = np.array([len(kind.input_types) for kind in kinds], np.int64)[kind_of[kind_of >= 0]]
     return int(declared.sum()) - int((graph.edge_arrays().dst_input != CONTROL_SLOT).sum())
+
+
+def is_fed_or_received(graph: Graph, node: int) -> bool:
+    """Whether a node may stand for a fed tensor, or for one that comes from another device."""
+    return graph.node_properties(node).op_def.record.node_class in (NodeClass.ARG, NodeClass.RECV)
 
 
 def repeated(among: Mask, first: Ids, second: Ids) -> Mask:

@@ -9,7 +9,7 @@ from pathlib import Path
 from partita.errors import InternalError
 
 _CHECKOUT = Path(__file__).parents[1]
-_TELLING = {"broken", "no_node", "no_edge"}
+_REPORTING = {"broken", "no_node", "no_edge"}
 
 
 def rules_of(file: str) -> set[str]:
@@ -19,7 +19,7 @@ def rules_of(file: str) -> set[str]:
 
 def _rules(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _TELLING:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _REPORTING:
             value = node.args[0]
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "rule":
             value = node.value

@@ -1,9 +1,9 @@
-"""What holds of the graphs of a cut: the partitioned stage.
+"""The rules of the partitioned stage, which the graphs of a cut keep.
 
-Each node of the graph that was cut is in one part, that of its location, on its device; what the parts have besides
-are the nodes of transfers. Every transfer is sent once and received once, on the devices it names, with the incarnation
-of the sender. Joined again, by reading for every tensor that arrives the one that was sent, the parts have the edges
-that the graph had:
+Each node of the graph that was cut is in one part, that of its location, on its device; the other nodes of the parts
+belong to transfers. Every transfer is sent once and received once, on the devices it names, with the incarnation of the
+sender. When every receive is replaced by the tensor that is sent to it, the parts together have the edges that the
+graph had:
 
     a -> a/_0 _Send ~ a/_1 _Recv -> b        is the edge a -> b
     a -> a/ctrl/_0 Const -> _Send ~ _Recv -> Identity -> b        is the control edge a -> b
@@ -28,7 +28,7 @@ from ..columns import CONTROL_SLOT, SINK_ID
 from ..device_name import find_full_name
 from ..dtypes import base_type
 from ..graph import Graph
-from ..invariants import Mask, Stage, check_loose_ends, check_structure, num_open_ports
+from ..invariants import Mask, Stage, check_loose_ends, check_structure, is_fed_or_received, num_open_ports
 from ..node import Node
 from ..ops.memory_types import MemoryTypes, memory_types
 from ..ops.properties import NodeProperties
@@ -40,6 +40,32 @@ from .options import PartitionOptions, assigned_device
 _CPU = "CPU"
 _LONGEST = 6  # nodes between a source and its consumer: constant, cast, send, recv, cast or identity, and the consumer
 Numbers = npt.NDArray[np.int64]
+_Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The graph of one location; `original` has, by node id, the id in the graph that was cut, -1 for new nodes."""
+
+    location: str
+    stage: Stage
+    original: Numbers
+
+    @property
+    def is_original(self) -> Mask:
+        """By id, whether a node comes from the graph that was cut; not source and sink, which every graph has."""
+        return self.original > SINK_ID
+
+    @property
+    def is_new(self) -> Mask:
+        """By id, whether cutting made the node."""
+        return self.stage.live & (self.original < 0)
+
+
+def _part(location: str, graph: Graph, whole: Graph) -> _Part:
+    ids = [None if name is None else whole.find_id(name) for name in graph.names()]
+    original = np.array([-1 if number is None else number for number in ids], np.int64)
+    return _Part(location, Stage(f"partitioned (at {location!r})", graph), original)
 
 
 def check_partitioned(partitions: Mapping[str, Graph], whole: Graph, options: PartitionOptions) -> None:
@@ -47,43 +73,54 @@ def check_partitioned(partitions: Mapping[str, Graph], whole: Graph, options: Pa
 
     `whole` is the graph that was cut, with control flow moved and control loops added.
     """
-    stages = {name: Stage(f"partitioned (at {name!r})", part) for name, part in partitions.items()}
-    for location, stage in stages.items():
-        check_structure(stage, types_fit=True, is_fed=partial(_is_fed, stage.graph))
+    parts = [_part(location, graph, whole) for location, graph in partitions.items()]
+    for part in parts:
+        stage = part.stage
+        check_structure(stage, types_fit=True, is_fed=partial(is_fed_or_received, stage.graph))
         if stage.graph is not whole:  # control loops are not hung on the source before the graph is cut
             check_loose_ends(stage)
         if num_open_ports(stage.graph):
             raise stage.broken("every input port reads a tensor", f"{num_open_ports(stage.graph)} do not")
-        _check_places(stage, location, whole, options)
+        _check_places(part, whole, options)
         _check_memory(stage)
-    _check_nodes(stages, whole)
-    joined = _Joined(stages, whole)
-    for stage in stages.values():
-        _check_ends(stage, joined, options)
+    _check_nodes(parts, whole)
+    joined = _Joined(parts, whole)
+    for part in parts:
+        _check_ends(part.stage, joined.ends_of(part.stage), options)
     joined.check_keys()
     joined.check_edges()
     if has_frames(whole):
-        _check_frames(stages, joined)
+        _check_frames(parts, joined)
 
 
-def _is_fed(graph: Graph, node: int) -> bool:
-    """Whether a node may stand for a fed tensor, or for one that came from another device."""
-    return graph.node_properties(node).op_def.record.node_class in (NodeClass.ARG, NodeClass.RECV)
-
-
-def _check_places(stage: Stage, location: str, whole: Graph, options: PartitionOptions) -> None:
-    """A node of the whole graph has the device that it had there, and is where that belongs."""
-    for node in stage.graph.op_nodes():
-        original = whole.find_node(node.name)
-        if original is None:
-            if options.node_to_loc is assigned_device and node.assigned_device != location:
-                raise stage.broken("a part has the nodes of its device", f"{node!r}: {node.assigned_device!r}", node.id)
-            continue
-        if node.assigned_device != original.assigned_device:
-            found = f"{node!r} is on {node.assigned_device!r}, was on {original.assigned_device!r}"
-            raise stage.broken("cutting moves no node", found, node.id)
-        if options.node_to_loc(original) != location:
-            raise stage.broken("a part has the nodes of its location", f"{original!r} is not of {location!r}", node.id)
+def _check_places(part: _Part, whole: Graph, options: PartitionOptions) -> None:
+    """A node of the whole graph has the device that it had there, and is in the part of its location."""
+    graph, original = part.stage.graph, part.original
+    devices, names = graph.assigned_device_indices(), graph.device_names()
+    before, names_before = whole.assigned_device_indices(), whole.device_names()
+    index_before = {name: index for index, name in enumerate(names_before)}
+    as_before = np.array([index_before.get(name, -1) for name in names])
+    part.stage.no_node(
+        "cutting moves no node",
+        part.is_original & (as_before[devices] != before[original]),
+        lambda node: f"is on {names[devices[node]]!r}, was on {names_before[before[original[node]]]!r}",
+    )
+    is_stray = np.zeros(len(original), np.bool_)
+    if options.node_to_loc is assigned_device:
+        is_stray = np.array([name != part.location for name in names])[devices]
+    else:  # any function of a node
+        mine = np.flatnonzero(part.is_original)
+        is_stray[mine] = [options.node_to_loc(whole.node(i)) != part.location for i in original[mine].tolist()]
+    part.stage.no_node(
+        "a part has the nodes of its location",
+        part.is_original & is_stray,
+        lambda _node: f"is not of {part.location!r}",
+    )
+    part.stage.no_node(
+        "a part has the nodes of its device",
+        part.is_new & is_stray,
+        lambda node: f"is on {names[devices[node]]!r}",
+    )
 
 
 def _check_memory(stage: Stage) -> None:
@@ -111,29 +148,44 @@ def _memory(kind: NodeProperties, device_type: str) -> MemoryTypes:
     return (on_host,) * len(kind.input_types), (on_host,) * len(kind.output_types)
 
 
-def _check_nodes(stages: Mapping[str, Stage], whole: Graph) -> None:
+def _check_nodes(parts: Sequence[_Part], whole: Graph) -> None:
     """No node of the whole graph is lost, doubled, or another one than it was."""
-    home: dict[str, Stage] = {}
-    for stage in stages.values():
-        for node in stage.graph.op_nodes():
-            if node.name in home:
-                raise stage.broken("a node is in one part", f"{node!r} is in another as well", node.id)
-            home[node.name] = stage
-            original = whole.find_node(node.name)
-            if original is not None and not _is_same(node, original):
-                raise stage.broken("cutting changes no node", f"{node!r} was {original!r}", node.id)
-    for node in whole.op_nodes():
-        if node.name not in home:
-            raise Stage("partitioned", whole).broken("no node is lost", f"{node!r} is in no part", node.id)
+    names: set[str] = set()
+    is_kept = np.zeros(whole.num_node_ids, np.bool_)
+    for part in parts:
+        graph = part.stage.graph
+        mine = {name for name in list(graph.names())[SINK_ID + 1 :] if name is not None}
+        if names & mine:
+            name = min(names & mine)
+            raise part.stage.broken("a node is in one part", f"{name!r} is in another as well", graph.find_id(name))
+        names |= mine
+        is_kept[part.original[part.is_original]] = True
+        _check_kept(part, whole)
+    rest = Stage("partitioned", whole)
+    is_kept[: SINK_ID + 1] = True
+    rest.no_node("no node is lost", rest.live & ~is_kept, lambda _node: "is in no part")
 
 
-def _is_same(node: Node, original: Node) -> bool:
-    """Whether a node is the original: the same op with the same types, and attrs as far as cutting adds none."""
-    mine, other = node.properties, original.properties
-    return mine is other or (mine.op, mine.input_types, mine.output_types) == (
-        other.op,
-        other.input_types,
-        other.output_types,
+def _check_kept(part: _Part, whole: Graph) -> None:
+    """Nodes have op and types that they had, and attrs as far as cutting adds none: compared once per pair of kinds."""
+    kinds, kind_of = part.stage.graph.distinct_properties()
+    kinds_before, kind_before = whole.distinct_properties()
+    mine = np.flatnonzero(part.is_original)
+    pairs = kind_of[mine] * len(kinds_before) + kind_before[part.original[mine]]
+    codes, index = np.unique(pairs, return_inverse=True)
+    changed = [not _is_same(kinds[c // len(kinds_before)], kinds_before[c % len(kinds_before)]) for c in codes.tolist()]
+    is_changed = np.zeros(len(part.original), np.bool_)
+    is_changed[mine] = np.array(changed, np.bool_)[index.reshape(-1)]
+    part.stage.no_node(
+        "cutting changes no node", is_changed, lambda node: f"was {whole.node(int(part.original[node]))!r}"
+    )
+
+
+def _is_same(kind: NodeProperties, before: NodeProperties) -> bool:
+    return kind is before or (kind.op, kind.input_types, kind.output_types) == (
+        before.op,
+        before.input_types,
+        before.output_types,
     )
 
 
@@ -147,7 +199,7 @@ class _End:
     transfer: Transfer
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> _Key:
         """Where both ends of a transfer meet; incarnation and type are checked, not matched."""
         return self.transfer.tensor_name, self.transfer.route.send_device, self.transfer.route.recv_device
 
@@ -155,32 +207,31 @@ class _End:
 class _Joined:
     """The parts as one graph: nodes are numbered part after part."""
 
-    def __init__(self, stages: Mapping[str, Stage], whole: Graph) -> None:
+    def __init__(self, parts: Sequence[_Part], whole: Graph) -> None:
         self.whole = whole
-        self.stages = list(stages.values())
-        counts = [len(stage.live) for stage in self.stages]
+        self.stages = [part.stage for part in parts]
+        counts = [len(part.original) for part in parts]
         self.first = dict(zip(map(id, self.stages), np.cumsum([0, *counts]).tolist(), strict=False))
-        self.original: Numbers = np.full(sum(counts), -1)
-        self.sends: dict[tuple[str, str, str], _End] = {}
-        self.receives: dict[tuple[str, str, str], _End] = {}
-        for stage in self.stages:
-            for node in stage.graph.op_nodes():
-                self._add(stage, node)
+        self.original: Numbers = np.concatenate([np.zeros(0, np.int64), *(part.original for part in parts)])
+        self.sends: dict[_Key, _End] = {}
+        self.receives: dict[_Key, _End] = {}
+        for part in parts:
+            self._add_ends(part)
 
-    def _add(self, stage: Stage, node: Node) -> None:
-        number = self.first[id(stage)] + node.id
-        original = self.whole.find_id(node.name)
-        if original is not None:
-            self.original[number] = original
-        elif node.op_def.record.is_transfer:
-            end = _End(stage, node, number, transfer_of(node.properties))
+    def _add_ends(self, part: _Part) -> None:
+        stage = part.stage
+        kinds, kind_of = stage.graph.distinct_properties()
+        is_transfer = np.array([kind.op_def.record.is_transfer for kind in kinds])[kind_of]
+        for number in np.flatnonzero(is_transfer & part.is_new).tolist():
+            node = stage.graph.node(number)
+            end = _End(stage, node, self.first[id(stage)] + number, transfer_of(node.properties))
             ends = self.sends if node.is_send else self.receives
             if end.key in ends:
-                found = f"{end.key} is at {node!r} and at {ends[end.key].node!r}"
-                raise stage.broken("a key is sent once and received once", found, node.id)
+                both = f"{end.key} is at {node!r} and at {ends[end.key].node!r}"
+                raise stage.broken("a key is sent once and received once", both, number)
             ends[end.key] = end
 
-    def ends(self, stage: Stage) -> Sequence[_End]:
+    def ends_of(self, stage: Stage) -> Sequence[_End]:
         """The ends of transfers in one part."""
         return [end for ends in (self.sends, self.receives) for end in ends.values() if end.stage is stage]
 
@@ -196,8 +247,8 @@ class _Joined:
             sent, received = (end.transfer._replace(start_time=None)._asdict() for end in (send, recv))
             if sent != received:
                 field = next(name for name in sent if sent[name] != received[name])
-                found = f"{field} is {sent[field]!r} at {send.node!r} and {received[field]!r} at {recv.node!r}"
-                raise recv.stage.broken("both ends of a transfer say the same", found, recv.node.id)
+                both = f"{field} is {sent[field]!r} at {send.node!r} and {received[field]!r} at {recv.node!r}"
+                raise recv.stage.broken("both ends of a transfer say the same", both, recv.node.id)
 
     def check_edges(self) -> None:
         """Read through transfers, the edges are those of the whole graph."""
@@ -205,12 +256,12 @@ class _Joined:
         before = self.whole.edge_arrays()
         mine = (before.src > SINK_ID) & (before.dst > SINK_ID)
         rows = np.stack([c[mine] for c in (before.src, before.src_output, before.dst, before.dst_input)], axis=1)
-        found, wanted = (_sorted(self._without_gates(some)) for some in (edges, rows.astype(np.int64)))
-        if len(found) == len(wanted) and (found == wanted).all():
+        after, expected = (_sorted(self._without_gates(some)) for some in (edges, rows.astype(np.int64)))
+        if len(after) == len(expected) and (after == expected).all():
             return
-        lost, new = (set(map(tuple, some.tolist())) for some in (wanted, found))
+        lost, new = (set(map(tuple, some.tolist())) for some in (expected, after))
         stage = Stage("partitioned", self.whole)
-        for verb, row in [("lost", row) for row in sorted(lost - new)] + [("made", row) for row in sorted(new - lost)]:
+        for verb, row in [("lost", row) for row in sorted(lost - new)] + [("new", row) for row in sorted(new - lost)]:
             src, output, dst, port = row
             text = f"the edge from {stage.text(src)!r}, port {output}, to {stage.text(dst)!r}, port {port} is {verb}"
             raise stage.broken("joined again, the parts have the edges of the graph", text, dst)
@@ -255,33 +306,34 @@ def _sorted(rows: Numbers) -> Numbers:
     return rows[order]
 
 
-def _check_ends(stage: Stage, joined: _Joined, options: PartitionOptions) -> None:
-    """A transfer names the device it is on, another one or the other memory of it, and the sender's incarnation."""
-    for end in joined.ends(stage):
+def _check_ends(stage: Stage, ends: Sequence[_End], options: PartitionOptions) -> None:
+    """A transfer names the device it is on, has the incarnation of the sending device, and the type of its port."""
+    for end in ends:
         route, node = end.transfer.route, end.node
         named = route.send_device if node.is_send else route.recv_device
         if named != node.assigned_device:
-            found = f"{node!r} on {node.assigned_device!r} says {named!r}"
-            raise stage.broken("a transfer says where it is", found, node.id)
+            both = f"{node!r} on {node.assigned_device!r} says {named!r}"
+            raise stage.broken("a transfer says where it is", both, node.id)
         if route.incarnation != options.get_incarnation(route.send_device):
-            found = f"{node!r} says {route.incarnation}"
-            raise stage.broken("a transfer has the incarnation of its sender", found, node.id)
+            raise stage.broken(
+                "a transfer has the incarnation of its sender", f"{node!r} says {route.incarnation}", node.id
+            )
         port = node.input_types[0] if node.is_send else node.output_types[0]
         if base_type(port) != end.transfer.dtype:
             raise stage.broken("a transfer says its type", f"{node!r} says {end.transfer.dtype}, has {port}", node.id)
 
 
-def _check_frames(stages: Mapping[str, Stage], joined: _Joined) -> None:
+def _check_frames(parts: Sequence[_Part], joined: _Joined) -> None:
     """What is sent inside a loop is received inside it, so that every iteration has a receive of its own."""
     frames: dict[int, list[str]] = {}
-    for stage in stages.values():
+    for part in parts:
         try:
-            frames[id(stage)] = build_control_flow_info(stage.graph).frame_name
+            frames[id(part.stage)] = build_control_flow_info(part.stage.graph).frame_name
         except PartitaError as error:
-            raise stage.broken("the frames of a part are well formed", str(error)) from error
+            raise part.stage.broken("the frames of a part are well formed", str(error)) from error
     for key, recv in joined.receives.items():
         send = joined.sends[key]
-        inside, outside = frames[id(recv.stage)][recv.node.id], frames[id(send.stage)][send.node.id]
-        if inside != outside:
-            found = f"{recv.node!r} is in frame {inside!r}, {send.node!r} in {outside!r}"
-            raise recv.stage.broken("a tensor is received in the frame it is sent in", found, recv.node.id)
+        received_in, sent_in = frames[id(recv.stage)][recv.node.id], frames[id(send.stage)][send.node.id]
+        if received_in != sent_in:
+            both = f"{recv.node!r} is in frame {received_in!r}, {send.node!r} in {sent_in!r}"
+            raise recv.stage.broken("a tensor is received in the frame it is sent in", both, recv.node.id)
