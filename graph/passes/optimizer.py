@@ -14,6 +14,7 @@ import numpy as np
 
 from ..columns import SINK_ID
 from ..graph import Graph
+from ..invariants import are_checked
 from ..protos import GraphOptions, OptimizerOptions
 from .constant_folding import MAX_CONSTANT_BYTES, Evaluator, fold_constants
 from .cse import merge_common_subexpressions
@@ -21,6 +22,7 @@ from .dead_nodes import remove_dead_nodes
 from .foldable import Shapes
 from .identities import remove_identity_nodes
 from .list_converters import remove_list_converters
+from .optimised_invariants import check_optimised
 
 MAX_ROUNDS = 10
 
@@ -80,7 +82,12 @@ def optimize(graph: Graph, wanted: Optimisations, evaluator: Evaluator, *, shape
             result = one(result)
         if result is before:
             break
-    return graph if result is given else result.copy()
+    if result is given:
+        return graph
+    optimised = result.copy()
+    if are_checked():
+        check_optimised(optimised, graph)
+    return optimised
 
 
 def _passes(wanted: Optimisations, evaluator: Evaluator, shapes: Shapes) -> Iterator[Pass]:
