@@ -1,1 +1,1 @@
-"""Kernels on numpy, one module a family; `registry.py` has the table, `families.py` fills it."""
+"""Kernels on numpy, one folder a family; `registry.py` has the table of kernels, `op_cost.py` that of costs."""

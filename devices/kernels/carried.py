@@ -1,8 +1,7 @@
 """Tensors that carry one Python object: a tensor array, a stack, a list of tensors, an optional value.
 
-Flows in: the object, or the resource or variant tensor that carries it. Flows out: the other of the two. Always holds:
-nobody else keeps the object, so what a step makes (tensor arrays and stacks too, although their tensors are called
-handles) is garbage as soon as the step's tensors are, however the step ends; the devices keep no record of it.
+Only the tensors refer to the object, not the device (although TensorFlow calls the tensors of tensor arrays and stacks
+handles): it is garbage as soon as the tensors are, however the step ends.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ Thing = TypeVar("Thing")
 
 @runtime_checkable
 class Summable(Protocol):
-    """What gradients of variants are: things that can be added, and that know their zero."""
+    """The interface of objects whose variants have gradients: they can be added, and have a zero."""
 
     def plus(self, other: Self) -> Self:
         """The sum, tensor by tensor; InvalidArgumentError unless both have the same form."""
 
     def zeros(self) -> Self:
-        """The same with zeros in place of all numbers."""
+        """The same object with zeros in place of all numbers."""
 
 
 def carrying(thing: object) -> Array:
@@ -37,7 +36,7 @@ def carrying(thing: object) -> Array:
 
 
 def carried(value: Array, kind: type[Thing], what: str) -> Thing:
-    """The object of class `kind` that a tensor carries; InvalidArgumentError unless it carries exactly one of these."""
+    """The object of class `kind` that a tensor carries; InvalidArgumentError if it carries none."""
     thing = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
     if not isinstance(thing, kind):
         raise InvalidArgumentError(f"Input handle is not {what}. Saw: {type(thing).__name__!r}")
@@ -45,21 +44,21 @@ def carried(value: Array, kind: type[Thing], what: str) -> Thing:
 
 
 def sum_of(a: Array, b: Array, dtype: DataType) -> Array:
-    """The sum of two tensors of one shape, of variants too."""
+    """The sum of two tensors of one shape, variants included."""
     if dtype is not DataType.VARIANT:
         return np.asarray(a + b)
     return _each(lambda x, y: _summable(x).plus(y) if type(x) is type(y) else _refuse(y), a, b)
 
 
 def zeros_like(value: Array, dtype: DataType) -> Array:
-    """Zeros (empty strings) in the shape of `value`; of a variant, the zero of what it carries."""
+    """Zeros (empty strings) in the shape of `value`; for a variant, the zero of the object that it carries."""
     if dtype is DataType.VARIANT:
         return _each(lambda x: _summable(x).zeros(), value)
     return np.full(value.shape, b"", object) if dtype is DataType.STRING else np.zeros(value.shape, value.dtype)
 
 
 def _each(function: Callable[..., object], *arrays: Array) -> Array:
-    """`function` of the objects that tensors of one shape carry, place by place."""
+    """`function` of the objects that tensors of one shape carry, element by element."""
     result = np.empty(arrays[0].shape, object)
     for place in np.ndindex(result.shape):
         result[place] = function(*[array[place] for array in arrays])

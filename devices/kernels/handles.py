@@ -1,8 +1,7 @@
 """Handles of resources that have a name on their device: queues, barriers, accumulators, look-up tables, variables.
 
-Flows in: the attrs `container` and `shared_name`, or a tensor that is a handle. Flows out: the handle as the tensor
-that the op declares, or the resource. Always holds: nodes of one shared name get one resource; a node without one gets
-a resource of its own. A handle is a resource tensor, or, in the first version of the ops, a reference to two strings.
+A handle is a resource tensor or, in the first version of the ops, a reference to two strings. Nodes with one
+`container` and `shared_name` share a resource; a node without a name has a resource of its own.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def handle_value(node: Construction, handle: ResourceHandle) -> Array | Variable
 
 
 def reference_to(handle: ResourceHandle) -> Variable:
-    """The reference to two strings that stands for a handle: its container and its name."""
+    """The reference to two strings that represents a handle: its container and its name."""
     strings = np.array([handle.container.encode(), handle.name.encode()], object)
     return Variable(handle.name, DataType.STRING, strings, strings.shape)
 
@@ -41,10 +40,10 @@ def reference_to(handle: ResourceHandle) -> Variable:
 def resource_of(
     node: Construction, kind: type[Thing], type_name: str, what: str
 ) -> Callable[[Array | Variable], Thing]:
-    """From a handle, in either form, to the `kind` it stands for, `what` in words.
+    """A function from a handle, in either form, to its resource of class `kind`; `what` describes it in errors.
 
     The function raises NotFoundError where there is none, InvalidArgumentError for another device's and for a handle of
-    something else.
+    another class.
     """
     state, device = node.state, node.device
 

@@ -1,11 +1,11 @@
-"""Which ops may be computed into the buffer of an input, and by what.
+"""Which ops may be computed into the buffer of an input, and the functions that do so.
 
-Flows in: registrations by the modules `*_in_place` of the families; the properties of a node. Flows out: a function
-that computes as the kernel does, bit for bit, but stores the result where `out` says. Always holds: the op works
-element by element and its output has the element type of its inputs, so an element is read before it is overwritten;
-half types, which go through float32, have no such function.
+A function computes as the kernel does, bit for bit, but stores the result in `out`. The op must be elementwise with one
+element type for inputs and output, so that each element is read before it is overwritten; half types, which are
+computed in float32, have no such function.
 
-A fresh result of a megabyte costs two to three times what the addition itself does, most of it page faults.
+A new array of a megabyte costs two to three times as much as the addition itself, most of it page faults. The modules
+`*_in_place` of the families register the functions.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _TYPES = frozenset({DataType.FLOAT, DataType.DOUBLE})
 
 
 def in_place(op: str, function: Into) -> None:
-    """Registers what computes an op into a given buffer; AlreadyExistsError if it has such a function."""
+    """Registers the function that computes an op into a given buffer; AlreadyExistsError if the op has one."""
     _FUNCTIONS.add(op, function)
 
 
 def into(properties: NodeProperties) -> Into | None:
-    """The function for nodes of this kind, None where there is none: channels, for one, have to be the last axis."""
+    """The function for nodes of this kind, or None: bias addition, for one, needs the channels on the last axis."""
     function = _FUNCTIONS.get(properties.op)
     if properties.attrs.get("data_format") == b"NCHW":
         return None

@@ -1,9 +1,8 @@
-"""The table of op costs: how many operations an op does and how many bytes it moves, from shapes alone.
+"""The table of op costs: the operations and bytes of one run of an op, from its attrs, types and shapes alone.
 
-Flows in: registrations by the modules `*_costs` of the families, then a `CostContext` with concrete shapes. Flows out:
-an operation count and a byte count, both integers, and for ops that just wait a time. Always holds: counts depend on
-nothing but op, attrs, types and shapes, so they may be memoised; an op nobody registered costs one operation per output
-element and reads its inputs and writes its outputs once.
+The modules `*_costs` of the families register the formulas. An op without a formula costs one operation per output
+element, and reads its inputs and writes its outputs once. Ops that only wait have a time in place of a count. Costs may
+be memoised.
 
 An operation is one addition, multiplication or comparison: a fused multiply-add is two, as in datasheets.
 """
@@ -72,7 +71,8 @@ def _register(table: OpTable[Count], ops: Sequence[str]) -> Callable[[Count], Co
 def flops(*ops: str, matrix: bool = False) -> Callable[[Count], Count]:
     """Registers the decorated operation count for each of `ops`.
 
-    `matrix` says that the op runs on the units for products (tensor cores). AlreadyExistsError if an op is taken.
+    `matrix` marks ops that run on the units for matrix products (tensor cores). AlreadyExistsError if an op has a
+    count.
     """
     if matrix:
         _MATRIX.update(ops)
@@ -80,7 +80,7 @@ def flops(*ops: str, matrix: bool = False) -> Callable[[Count], Count]:
 
 
 def bytes_moved(*ops: str) -> Callable[[Count], Count]:
-    """Registers the decorated count of bytes read and written for each of `ops`; AlreadyExistsError if one is taken."""
+    """Registers the decorated count of bytes read and written for `ops`; AlreadyExistsError if one has a count."""
     return _register(_BYTES, ops)
 
 
@@ -90,7 +90,7 @@ def moves(*ops: str) -> None:
 
 
 def waits(*ops: str) -> Callable[[Count], Count]:
-    """Registers the decorated count of nanoseconds that `ops` take on any device, besides what they compute."""
+    """Registers the decorated count of nanoseconds that `ops` wait on any device, in addition to computing."""
     return _register(_WAITS, ops)
 
 
@@ -116,7 +116,7 @@ def is_matrix(op: str) -> bool:
 
 
 def has_formula(op: str) -> bool:
-    """Whether the operations or the bytes of that op are counted by a rule of its own."""
+    """Whether the operations or the bytes of that op have a formula of their own."""
     return op in _FLOPS or op in _BYTES
 
 
@@ -158,12 +158,12 @@ def elements_written(c: CostContext) -> int:
 
 
 def elements_read(c: CostContext) -> int:
-    """Elements of the first input: what a reduction adds up or compares, one operation each."""
+    """Elements of the first input: a reduction adds up or compares each of them once."""
     return c.elements_in()
 
 
 def rows_picked(c: CostContext) -> int:
-    """Bytes of a gather: the rows picked are read and written, the indices read, the rest of the table is untouched."""
+    """Bytes of a gather: the rows picked are read and written, the indices are read, the other rows are not touched."""
     return 2 * c.bytes_out() + c.bytes_in(1)
 
 

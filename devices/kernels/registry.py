@@ -1,9 +1,8 @@
 """The table of kernels: op name -> factory that binds a node's attrs and returns the function that computes it.
 
-Flows in: registrations by the family modules beside this file. Flows out: `lookup`, used when a plan compiles. Always
-holds: one factory per op; a factory runs once per node, the function it returns runs once per step and gets one value
+A factory runs once per node, when a plan compiles. The function it returns runs once per step and gets one value
 (numpy array or numpy scalar) per data input. It returns None for no outputs, the bare value for one, a tuple for more.
-What a kernel gives that was registered from outside of this package is checked in every step (`is_built_in`).
+The results of kernels that other packages registered are checked in every step (`is_built_in`).
 
 To add an op, write its kernel in a module of its family here; where the default (a flop per output element) is wrong,
 its cost in the module `*_costs` beside it; its shape function and gradient in the same family of `graph/ops`.
@@ -51,7 +50,7 @@ _DEFERRED: set[str] = set()
 
 
 def kernel(*ops: str) -> Callable[[Factory], Factory]:
-    """Registers the decorated factory for each of `ops`; AlreadyExistsError if one is taken."""
+    """Registers the decorated factory for each of `ops`; AlreadyExistsError if one has a kernel."""
 
     def register(factory: Factory) -> Factory:
         for op in ops:
@@ -62,7 +61,7 @@ def kernel(*ops: str) -> Callable[[Factory], Factory]:
 
 
 def is_built_in(op: str) -> bool:
-    """Whether the kernel of `op` was registered by this package, whose tests see to it that it keeps its word."""
+    """Whether this package registered the kernel of `op`; the results of other kernels are checked in every step."""
     return _FACTORIES.is_built_in(op)
 
 
@@ -72,26 +71,26 @@ def simple(op: str, function: Kernel) -> None:
 
 
 class Call(Protocol):
-    """One run of a node whose outputs come later. Exactly one of `done` and `fail` ends it, from whatever task or step.
+    """One run of a node whose outputs come later. Exactly one call of `done` or `fail` ends it, from any task or step.
 
-    A call whose step ends first is cancelled: the callbacks given to `on_cancel` are called, and what `done` or `fail`
-    say after that is not heard.
+    A call whose step ends first is cancelled: the callbacks given to `on_cancel` are called, and later calls of `done`
+    and `fail` are ignored.
     """
 
     step: object
     """the step it belongs to, to compare by identity"""
 
     def done(self, *outputs: Any) -> None:  # Any: tensors of any type
-        """The outputs are there."""
+        """Ends the call with these outputs."""
 
     def fail(self, error: PartitaError) -> None:
-        """The node has failed, and the step with it."""
+        """Ends the call, and fails its step, with this error."""
 
     def after(self, seconds: float, callback: Callable[[], None]) -> None:
-        """Has `callback` called when so much time has passed, unless the step ends before."""
+        """Calls `callback` after `seconds`, unless the step ends before."""
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Has `callback` called if the step ends before the call, so that nobody keeps waiting for it."""
+        """Calls `callback` if the step ends before the call."""
 
 
 Start = Callable[..., None]
@@ -102,7 +101,7 @@ StartFactory = Callable[[Construction], Start]
 def deferred_kernel(*ops: str) -> Callable[[StartFactory], StartFactory]:
     """Registers the decorated factory for ops that may have to wait for other steps: queues, barriers.
 
-    Such a kernel never blocks: it keeps the call until somebody else, the kernel of another node perhaps, ends it.
+    Such a kernel never blocks: it keeps the call until another kernel, perhaps in another step, ends it.
     """
 
     def register(factory: StartFactory) -> StartFactory:

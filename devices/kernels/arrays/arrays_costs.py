@@ -1,7 +1,4 @@
-"""Costs of ops that rearrange, cut, join or pick elements: they compute nothing, and some pass on what exists.
-
-Flows in: shapes. Flows out: byte counts, and which ops take no time.
-"""
+"""Costs of ops that rearrange, cut, join or pick elements: they only move bytes; ops on shapes are free."""
 
 from __future__ import annotations
 
@@ -28,5 +25,5 @@ bytes_moved("Gather", "GatherNd", "GatherV2")(rows_picked)
 
 @bytes_moved("Slice", "StridedSlice")
 def slice_bytes(c: CostContext) -> int:
-    """Only what is cut out is read and written."""
+    """Only the elements of the slice are read and written."""
     return 2 * c.bytes_out()

@@ -1,8 +1,4 @@
-"""Kernels that read, write and mask the diagonals of matrices.
-
-Flows in: matrices or diagonals, in the last axes of arrays of any rank. Flows out: new arrays. Always holds: reading
-the diagonals that were just written gives them back.
-"""
+"""Kernels that read, write and mask the diagonals of matrices, which are the last two axes."""
 
 from __future__ import annotations
 
@@ -47,7 +43,7 @@ def _write(matrices: Array, diagonals: Array, band: Band, align: str) -> Array:
 
 @kernel("MatrixDiagPart", "MatrixDiagPartV2", "MatrixDiagPartV3")
 def matrix_diag_part(node: Construction) -> Kernel:
-    """The diagonals of a band, short ones padded; a single one without an axis of its own."""
+    """The diagonals of a band, short ones padded; a single diagonal has no axis of its own."""
     align = alignment(node.attrs)
 
     def run(x: Array, k: Array = _MAIN, padding: Array | None = None) -> Array:

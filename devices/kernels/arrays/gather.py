@@ -1,7 +1,6 @@
-"""Kernels that pick elements or slices by their indices.
+"""Kernels that pick elements or slices by index.
 
-Flows in: an array and integer indices into it. Flows out: the picked elements; one-hot rows. Always holds: an index is
-checked before it is used, negative ones are never counted from the end.
+Indices are checked before they are used; negative ones are refused, never counted from the end.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def check_indices(indices: Array, limit: int, what: str = "indices") -> None:
 
 def _take(x: Array, indices: Array, axis: int) -> Array:
     if x.size == 0 and 0 in (*x.shape[:axis], *x.shape[axis + 1 :]):
-        return np.empty((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)  # nothing is picked from
+        return np.empty((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)  # the result is empty
     if indices.ndim == 0:
         place = int(indices)
         if not 0 <= place < x.shape[axis]:
@@ -105,7 +104,7 @@ def _batched(params: Array, indices: Array, axis: int, batch_dims: int) -> Array
 
 
 def flat_places(indices: Array, sizes: tuple[int, ...]) -> Array:
-    """The row-major places of index tuples (last axis) in an array of these sizes; the tuples must be in range."""
+    """The row-major positions of index tuples (last axis) in an array of these sizes; the tuples must be in range."""
     places = np.zeros(indices.shape[:-1], np.int64)
     for k, size in enumerate(sizes):
         places = places * size + indices[..., k]
@@ -119,7 +118,7 @@ def bad_tuples(indices: Array, sizes: tuple[int, ...]) -> Array:
 
 
 def refuse_tuple(indices: Array, bad: Array, where: Callable[[str], str]) -> None:
-    """InvalidArgumentError for the first bad tuple; `where` completes the sentence from "indices[..] = [..]"."""
+    """InvalidArgumentError for the first bad tuple, with the text "indices[..] = [..] " and then `where`."""
     if bad.any():
         first = np.argwhere(bad)[0] if bad.ndim else ()
         place = f"[{','.join(map(str, first))}]" if bad.ndim else ""
@@ -169,7 +168,7 @@ def _picked(params: Array, indices: Array, bad: Array, result: tuple[int, ...]) 
 
 @kernel("OneHot")
 def one_hot(node: Construction) -> Kernel:
-    """For each index a row with on_value at that place; a row of off_value where the index is out of range."""
+    """For each index a row of off_value with on_value at that position; no on_value if the index is out of range."""
     axis = node.attrs["axis"]
     dtype = numpy_dtype(node.output_types[0])
 

@@ -1,8 +1,4 @@
-"""Reading the small integer tensors that steer array kernels: shapes, axes, multiples, permutations.
-
-Flows in: a numpy array or scalar of int32 or int64. Flows out: Python integers. Always holds: the shape of the steering
-tensor is checked before its values are used.
-"""
+"""Reads the small integer inputs of array kernels (shapes, axes, multiples, permutations) as Python integers."""
 
 from __future__ import annotations
 
@@ -14,7 +10,10 @@ from ....graph.dtypes import Array
 
 
 def sizes_of(x: Array, refusal: str = "shape must be a vector of {int32,int64}, got shape {}") -> list[int]:
-    """The values of a vector of sizes; InvalidArgumentError for another rank (`{}`: shape found) or a negative."""
+    """The values of a vector of sizes.
+
+    InvalidArgumentError for another rank (`refusal`, with the input's shape at `{}`) or a negative size.
+    """
     if x.ndim != 1:
         raise InvalidArgumentError(refusal.replace("{}", shape_text(x.shape)))
     sizes: list[int] = x.tolist()
@@ -24,7 +23,7 @@ def sizes_of(x: Array, refusal: str = "shape must be a vector of {int32,int64}, 
 
 
 def scalar_of(x: Array, what: str) -> int:
-    """The value of a scalar; InvalidArgumentError for another rank, naming the input as `what`."""
+    """The value of a scalar; InvalidArgumentError for another rank; `what` is the input's name in the message."""
     if x.ndim != 0:
         raise InvalidArgumentError(f"{what} must be a scalar, not shape {shape_text(x.shape)}")
     return int(x)
@@ -39,7 +38,7 @@ def axis_of(x: Array, rank: int, refusal: str = "Expected axis in the range [{lo
 
 
 def check_same_shape(shapes: Sequence[tuple[int, ...]], what: str) -> None:
-    """InvalidArgumentError unless all `shapes` are equal; `what` begins the message."""
+    """InvalidArgumentError unless all `shapes` are equal; the message begins with `what`."""
     first = shapes[0]
     for i, shape in enumerate(shapes):
         if shape != first:

@@ -1,8 +1,4 @@
-"""Kernels that trade places between batch, space and depth, and that cut images into patches.
-
-Flows in: images and block sizes. Flows out: the same elements under other axes (patches: repeated). Always holds: going
-to blocks and back gives the input, up to padding and cropping.
-"""
+"""Kernels that move elements between batch, space and depth, and that cut images into patches."""
 
 from __future__ import annotations
 
@@ -40,7 +36,7 @@ def _blocks_and_widths(
 
 
 def space_to_batch_nd(x: Array, block_shape: Array, paddings: Array) -> Array:
-    """The input, padded with zeros, cut into blocks along its spatial axes; a place in the block becomes a batch."""
+    """The input, padded with zeros, cut into blocks along its spatial axes; positions in a block become batches."""
     blocks, widths = _blocks_and_widths(x, block_shape, paddings, "paddings", "Paddings")
     sizes = [size + sum(pair) for size, pair in zip(x.shape[1:], widths, strict=False)]
     for i, (size, block) in enumerate(zip(sizes, blocks, strict=True)):
@@ -59,7 +55,7 @@ def space_to_batch_nd(x: Array, block_shape: Array, paddings: Array) -> Array:
 
 
 def batch_to_space_nd(x: Array, block_shape: Array, crops: Array) -> Array:
-    """Undoes SpaceToBatchND: batches become places in a block, then the borders are cropped."""
+    """Undoes SpaceToBatchND: batches become positions in a block, then the borders are cropped."""
     blocks, widths = _blocks_and_widths(x, block_shape, crops, "crops", "Crops")
     count, volume = len(blocks), prod(blocks)
     if x.shape[0] % volume:
@@ -161,9 +157,9 @@ def depth_to_space(node: Construction) -> Kernel:
 def _patches(
     x: Array, sizes: Sequence[int], strides: Sequence[int], rates: Sequence[int], padding: str, centred: bool
 ) -> Array:
-    """Windows over all inner axes of `x`: [batch, positions..., places in the window * channels].
+    """Windows over all inner axes of `x`: [batch, positions..., elements of the window * channels].
 
-    Where the strides leave cells over that no window reaches, `centred` windows leave half of them in front.
+    If the strides leave elements that no window reaches, `centred` windows skip half of them at the start.
     """
     walks = [walk(*axis, padding) for axis in zip(x.shape[1:-1], sizes, strides, rates, strict=True)]
     padded = empty_of(

@@ -1,8 +1,4 @@
-"""Kernels that put a border around arrays, and the gradients of those that fill it from the inside.
-
-Flows in: an array and the widths before and after it along each axis. Flows out: the larger (gradient: smaller) array.
-Always holds: the middle of a padded array equals the input.
-"""
+"""Kernels that put a border around arrays, and the gradient of mirroring borders."""
 
 from __future__ import annotations
 
@@ -58,7 +54,7 @@ simple("PadV2", pad_v2)
 
 
 def _mirror_places(size: int, before: int, after: int, offset: int) -> list[int]:
-    """Which element of an axis lands at each place of the padded axis."""
+    """The index of the input element at each index of the padded axis."""
     return [
         *range(before - 1 + offset, offset - 1, -1),
         *range(size),
@@ -91,7 +87,7 @@ def mirror_pad(node: Construction) -> Kernel:
 
 @kernel("MirrorPadGrad")
 def mirror_pad_grad(node: Construction) -> Kernel:
-    """The border folded back onto the elements that it mirrored."""
+    """The gradient without its border, which is added to the elements that it mirrors."""
     offset = 1 if node.attrs["mode"] == b"REFLECT" else 0
 
     def run(dy: Array, paddings: Array) -> Array:

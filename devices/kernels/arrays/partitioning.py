@@ -1,8 +1,4 @@
-"""Kernels that deal slices out to several tensors and stitch them together again.
-
-Flows in: slices and, for each, the number of its destination. Flows out: tensors whose sizes depend on those numbers.
-Always holds: slices keep their order; stitching with the matching indices undoes a partition.
-"""
+"""Kernels that distribute slices over tensors (DynamicPartition) and put them together again (DynamicStitch)."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ from .slicing import empty_of
 
 @kernel("DynamicPartition")
 def dynamic_partition(node: Construction) -> Kernel:
-    """For each number below `num_partitions`, the slices that are marked with it."""
+    """For each number below `num_partitions` the slices with that number, in their order."""
     count = node.attrs["num_partitions"]
 
     def run(data: Array, partitions: Array) -> object:
@@ -56,7 +52,7 @@ def _check_stitch(indices: Sequence[Array], data: Sequence[Array]) -> None:
 
 @kernel("DynamicStitch", "ParallelDynamicStitch")
 def dynamic_stitch(node: Construction) -> Kernel:
-    """A tensor with each slice at the place that its index says; the last of several wins, gaps are zero."""
+    """A tensor with each slice at its index; of several with one index the last counts, missing indices give zeros."""
     count = node.attrs["N"]
 
     def run(*inputs: Array) -> Array:

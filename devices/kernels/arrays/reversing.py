@@ -1,8 +1,4 @@
-"""Kernels that turn axes around or rotate them.
-
-Flows in: an array, and which axes to turn or how far to rotate them. Flows out: the same elements at other places.
-Always holds: reversing twice gives the input back; so does rolling there and back.
-"""
+"""Kernels that reverse and rotate axes."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ _WHOLE = slice(None)
 
 
 def reverse(x: Array, dims: Array) -> Array:
-    """A view with each axis reversed for which `dims` says so."""
+    """A view, reversed along each axis whose flag in `dims` is set."""
     if dims.ndim != 1:
         raise InvalidArgumentError(f"'dims' must be 1-dimension, not {dims.ndim}")
     if dims.size != x.ndim:
@@ -34,7 +30,7 @@ def reverse(x: Array, dims: Array) -> Array:
 
 
 def reverse_v2(x: Array, axes: Array) -> Array:
-    """A view with the listed axes reversed; of an input without any, TensorFlow does not look at the list."""
+    """A view, reversed along the listed axes; for an input without axes TensorFlow ignores the list."""
     if x.ndim == 0 or x.size == 0:
         return x
     if axes.ndim != 1:
@@ -55,7 +51,7 @@ simple("ReverseV2", reverse_v2)
 
 @kernel("ReverseSequence")
 def reverse_sequence(node: Construction) -> Kernel:
-    """For each batch entry, the first `seq_lengths` elements along `seq_dim` turned around, the rest left."""
+    """For each batch entry the first `seq_lengths` elements along `seq_dim` reversed, the others unchanged."""
     batch_dim, seq_dim = node.attrs["batch_dim"], node.attrs["seq_dim"]
 
     def run(x: Array, seq_lengths: Array) -> Array:
@@ -94,7 +90,7 @@ def _check_sequences(x: Array, seq_lengths: Array, batch_dim: int, seq_dim: int)
 
 
 def roll(x: Array, shift: Array, axis: Array) -> Array:
-    """The input rotated by `shift` places along each `axis`; what falls off one end comes back at the other."""
+    """The input rotated by `shift` positions along each `axis`."""
     if x.ndim == 0:
         raise InvalidArgumentError("input must be 1-D or higher")
     for name, value in (("shift", shift), ("axis", axis)):

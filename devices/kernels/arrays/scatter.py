@@ -1,7 +1,6 @@
-"""Kernels that put slices at given places of a tensor, combining those that meet.
+"""Kernels that put slices at given indices of a tensor, and combine slices with one index.
 
-Flows in: index tuples (the last axis of `indices`), one slice for each, and a tensor or the shape of one. Flows out: a
-new tensor. Always holds: slices are combined in the order of their indices, so that the last of several updates wins.
+Slices are combined in the order of their indices, so of several updates the last counts.
 """
 
 from __future__ import annotations
@@ -28,19 +27,19 @@ _COMBINE: dict[str, np.ufunc | None] = {
 
 
 def combine_at(target: Array, places: Array, updates: Array, combine: np.ufunc | None) -> None:
-    """Combines rows of `updates` into rows `places` of `made` in place, in order; None for `combine` overwrites."""
+    """Combines rows of `updates` into rows `places` of `target` in place, in order; `combine` None overwrites."""
     if combine is None:
         target[places] = updates
     elif places.size > 1 and np.unique(places).size == places.size:
-        target[places] = combine(target[places], updates)  # far faster than one row after the other
+        target[places] = combine(target[places], updates)  # `ufunc.at`, row after row, is far slower
     else:
         combine.at(target, places, updates)
 
 
 def _scattered(target: Array, indices: Array, updates: Array, combine: np.ufunc | None, ignore: bool) -> Array:
-    """`made`, which is written to, with the slices put in; index tuples outside are refused or left out.
+    """`target`, changed in place by the slices; index tuples out of range raise, or are ignored.
 
-    Of a vector of indices, which no op documents, TensorFlow takes the first as a place on the first axis.
+    Of a vector of indices, which no op documents, TensorFlow takes the first as an index of the first axis.
     """
     _check_listed(target.shape, indices, updates)
     if indices.ndim == 1:
@@ -69,7 +68,7 @@ def _check_ranks(indices: Array, updates: Array) -> None:
 
 
 def _check_filled(room: int, indices: Array, updates: Array, what: str) -> None:
-    """InvalidArgumentError when only some of tensor, indices and updates have elements; no updates at all are fine."""
+    """InvalidArgumentError if indices or updates have elements, but not all of tensor, indices and updates do."""
     if (indices.size or updates.size) and not (room and indices.size and updates.size):
         raise InvalidArgumentError(f"Indices and updates specified for empty output{what}")
 
@@ -91,7 +90,7 @@ def _check_slices(shape: tuple[int, ...], indices: Array, updates: Array) -> Non
 
 
 def _check_listed(shape: tuple[int, ...], indices: Array, updates: Array) -> None:
-    """What the kernels themselves ask for, after whatever their op asked for before."""
+    """The checks that all kernels make, after those of their op."""
     batch, depth = (indices.ndim - 1, indices.shape[-1]) if indices.ndim > 1 else (1, 1)
     for i in range(batch):
         size = updates.shape[i] if i < updates.ndim else 1

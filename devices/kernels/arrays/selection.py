@@ -1,7 +1,6 @@
-"""Kernels that rank elements: the largest, the n-th, where a value would go in sorted rows, whether a target is on top.
+"""Kernels that rank elements: TopK, NthElement, LowerBound and UpperBound, InTopK.
 
-Flows in: arrays of numbers. Flows out: elements in order, places, or booleans. Always holds: among equal elements the
-one with the lower index comes first.
+Of equal elements the one with the lower index comes first.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ def _descending(x: Array) -> Array:
 
 
 def _top_row(keys: Array, k: int) -> Array:
-    """The places of the k smallest keys of one long row, equal keys by place."""
+    """The positions of the k smallest keys of one long row, equal keys by position."""
     limit = np.partition(keys, k - 1)[k - 1]
     candidates = np.flatnonzero(keys <= limit)
     return candidates[np.argsort(keys[candidates], kind="stable")[:k]]
 
 
 def top_places(x: Array, k: int) -> Array:
-    """The places of the k largest elements of each row (last axis), largest first, equal ones by place."""
+    """The positions of the k largest elements of each row (last axis), largest first, equal ones by position."""
     if k == 1 and x.size:
         return x.argmax(axis=-1)[..., None] if x.ndim > 1 else np.array([x.argmax()])
     keys = _descending(x)
@@ -44,8 +43,8 @@ def top_places(x: Array, k: int) -> Array:
 
 @kernel("TopK", "TopKV2")
 def top_k(node: Construction) -> Kernel:
-    """The k largest elements of each row, in descending order, and their places."""
-    fixed = int(node.attrs.get("k", 0))  # TopKV2 and InTopKV2 get it as an input instead
+    """The k largest elements of each row, in descending order, and their positions."""
+    fixed = int(node.attrs.get("k", 0))  # in TopKV2 and InTopKV2 k is an input
     places_type = numpy_dtype(node.output_types[1])
 
     def run(x: Array, *k_input: Array) -> tuple[Array, Array]:
@@ -100,9 +99,8 @@ def _bound(node: Construction, side: Literal["left", "right"]) -> Kernel:
         if rows.shape[0] != values.shape[0]:
             raise InvalidArgumentError("Leading dim_size of both tensors must match.")
         result = np.empty(values.shape, dtype)
-        unordered = (rows != rows).any() or (
-            values != values
-        ).any()  # numpy sorts not-a-numbers last, a search does not
+        # numpy sorts NaN to the end, a binary search by "less" does not
+        unordered = (rows != rows).any() or (values != values).any()
         for i, row in enumerate(rows):
             if unordered:
                 result[i] = [_place(row, value, side) for value in values[i]]
@@ -114,7 +112,7 @@ def _bound(node: Construction, side: Literal["left", "right"]) -> Kernel:
 
 
 def _place(row: Array, value: Any, side: str) -> int:  # a number of any type
-    """Where a binary search that only asks whether one number is less than another ends."""
+    """The result of a binary search that only asks whether one number is less than another."""
     low, high = 0, row.size
     while low < high:
         middle = (low + high) // 2
@@ -127,20 +125,20 @@ def _place(row: Array, value: Any, side: str) -> int:  # a number of any type
 
 @kernel("LowerBound")
 def lower_bound(node: Construction) -> Kernel:
-    """For each value the first place in its sorted row where it could be inserted."""
+    """For each value the first index in its sorted row at which it could be inserted."""
     return _bound(node, "left")
 
 
 @kernel("UpperBound")
 def upper_bound(node: Construction) -> Kernel:
-    """For each value the last place in its sorted row where it could be inserted."""
+    """For each value the last index in its sorted row at which it could be inserted."""
     return _bound(node, "right")
 
 
 @kernel("InTopK", "InTopKV2")
 def in_top_k(node: Construction) -> Kernel:
-    """Whether fewer than k predictions of a row beat that of its target; False where anything there is not finite."""
-    fixed = int(node.attrs.get("k", 0))  # TopKV2 and InTopKV2 get it as an input instead
+    """Whether fewer than k predictions of a row exceed that of its target; False if the row has a non-finite number."""
+    fixed = int(node.attrs.get("k", 0))  # in TopKV2 and InTopKV2 k is an input
 
     def run(predictions: Array, targets: Array, *k_input: Array) -> Array:
         if k_input and k_input[0].ndim:

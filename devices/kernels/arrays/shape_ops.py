@@ -1,7 +1,6 @@
 """Kernels that read shapes, change shapes, permute axes, and make tensors from sizes.
 
-Flows in: arrays or numpy scalars, and small integer tensors of sizes and axes. Flows out: views wherever the elements
-stay in place. Always holds: no element is computed here except by Fill, Range and LinSpace.
+The results are views wherever elements keep their order in memory.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ simple("ExpandDims", expand_dims)
 
 
 def broadcast_to(x: Array, sizes: Array) -> Array:
-    """A read-only view of the input stretched to the wanted sizes."""
+    """A read-only view of the input stretched to the requested sizes."""
     wanted = tuple(sizes_of(sizes))
     try:
         return np.broadcast_to(x, wanted)
@@ -93,7 +92,7 @@ simple("BroadcastTo", broadcast_to)
 
 
 def broadcast_args(s0: Array, s1: Array) -> Array:
-    """The shape that tensors of the shapes `s0` and `s1` have together."""
+    """The shape to which tensors of the shapes `s0` and `s1` broadcast."""
     for i, s in enumerate((s0, s1)):
         if s.ndim != 1:
             raise InvalidArgumentError(f"In[{i}] must be a vector.{shape_text(s.shape)}")
@@ -110,7 +109,7 @@ simple("BroadcastArgs", broadcast_args)
 
 @kernel("Fill")
 def fill(node: Construction) -> Kernel:
-    """A tensor of the wanted sizes with the same value everywhere."""
+    """A tensor of the requested sizes with one value everywhere."""
     dtype = numpy_dtype(node.output_types[0])
 
     def run(sizes: Array, value: Array) -> Array:
@@ -125,7 +124,7 @@ def fill(node: Construction) -> Kernel:
 
 @kernel("Range")
 def make_range(node: Construction) -> Kernel:
-    """start, start + delta, ... up to but without limit."""
+    """start, start + delta, ... up to but not including limit."""
     dtype = numpy_dtype(node.output_types[0])
     whole = dtype.kind in "iu"
 
@@ -252,7 +251,7 @@ simple("InvertPermutation", invert_permutation)
 
 @kernel("ConcatOffset")
 def concat_offset(node: Construction) -> Kernel:
-    """Where each of several shapes starts in their concatenation along an axis."""
+    """The start of each of several shapes in their concatenation along an axis."""
     dtype = numpy_dtype(node.output_types[0])
 
     def run(concat_dim: Array, *shapes: Array) -> object:

@@ -1,7 +1,6 @@
-"""Kernels that cut arrays up and put them together: slices, concatenation, stacking, padding, reversing, rolling.
+"""Kernels that cut arrays and join them: slices, splits, concatenation, stacking.
 
-Flows in: arrays, and small integer tensors of places and sizes. Flows out: views for every op that only selects. Always
-holds: the inputs stay as they are; an impossible request is an InvalidArgumentError in TensorFlow's words.
+The results of ops that only select are views; errors have TensorFlow's words.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ Locate = Callable[[tuple[int, ...], Array, Array, Array], tuple[IndexEntry, ...]
 
 
 def _locate(masks: Masks) -> Locate:
-    """The function from a shape and a slice of it to a numpy index, ended by an ellipsis so that arrays stay arrays."""
+    """Makes numpy indices of slices; they end with an ellipsis, so that the result of a scalar is an array too."""
 
     def index_of(shape: tuple[int, ...], begin: Array, end: Array, strides: Array) -> tuple[IndexEntry, ...]:
         for x in (begin, end, strides):
@@ -78,7 +77,7 @@ def strided_slice(node: Construction) -> Kernel:
             else:
                 return x[tuple(numpy_index(begin.tolist(), end.tolist(), strides.tolist(), masks))]
         except (IndexError, ValueError, TypeError):
-            pass  # numpy's refusal is put into TensorFlow's words below
+            pass  # the except clause below gives numpy's error TensorFlow's words
         return x[locate(x.shape, begin, end, strides)]
 
     return run
@@ -109,7 +108,7 @@ def strided_slice_grad(node: Construction) -> Kernel:
 
 @kernel("TensorStridedSliceUpdate")
 def tensor_strided_slice_update(node: Construction) -> Kernel:
-    """A copy of the input with `value`, stretched where needed, in place of the slice."""
+    """A copy of the input with `value`, broadcast if needed, in the slice."""
     locate = _locate(Masks.of(node.attrs))
 
     def run(x: Array, begin: Array, end: Array, strides: Array, value: Array) -> Array:
@@ -196,7 +195,7 @@ def split(node: Construction) -> Kernel:
 
 @kernel("SplitV")
 def split_v(node: Construction) -> Kernel:
-    """Views of the given sizes along an axis; one size of -1 takes what the others leave."""
+    """Views of the given sizes along an axis; one size of -1 stands for the remaining elements."""
     count = node.attrs["num_split"]
 
     def run(x: Array, sizes: Array, split_dim: Array) -> object:
@@ -212,7 +211,7 @@ def split_v(node: Construction) -> Kernel:
 
 
 def split_sizes(sizes: list[int], length: int) -> list[int]:
-    """`sizes` with a -1 resolved; InvalidArgumentError unless they then make up `length`."""
+    """`sizes` with a -1 resolved; InvalidArgumentError unless their sum is then `length`."""
     total = sum(size for size in sizes if size != -1)
     if sizes.count(-1) > 1:
         raise InvalidArgumentError("There can only be one -1 in the input.")

@@ -1,8 +1,4 @@
-"""Kernels that look for elements: those that are not zero, those that differ, those that another list lacks.
-
-Flows in: arrays; the axis along which elements are compared. Flows out: elements and places whose number depends on the
-values. Always holds: results come in the order of first appearance.
-"""
+"""Kernels that look for elements: Where, Unique, ListDiff. Results are in the order of first appearance."""
 
 from __future__ import annotations
 
@@ -26,7 +22,7 @@ simple("Where", where)
 
 
 def _first_seen(keys: list[Any]) -> tuple[list[int], list[int], list[int]]:  # keys of any hashable type
-    """Where each different key appears first, the number of the key at each place, and how often each appears."""
+    """The index at which each distinct key appears first, the number of the key at each index, and the counts."""
     number: dict[Any, int] = {}
     first: list[int] = []
     numbers: list[int] = []
@@ -42,7 +38,7 @@ def _first_seen(keys: list[Any]) -> tuple[list[int], list[int], list[int]]:  # k
 
 
 def _distinct(x: Array) -> tuple[Array, Array, Array]:
-    """As `_first_seen`, for the elements of a vector; not-a-numbers all differ."""
+    """As `_first_seen`, for the elements of a vector; all NaN are different."""
     if x.dtype.kind not in "iufb" or x.size < 32:
         first, numbers, counts = _first_seen(x.tolist())
         return np.array(first, np.int64), np.array(numbers, np.int64), np.array(counts, np.int64)
@@ -74,7 +70,7 @@ def _compared_axis(x: Array, axis: Array | None) -> int:
 
 @kernel("Unique", "UniqueV2", "UniqueWithCounts", "UniqueWithCountsV2")
 def unique(node: Construction) -> Kernel:
-    """The different elements (or slices along an axis), which of them is at each place, and how often each appears."""
+    """The distinct elements (or slices along an axis), the number of the one at each index, and the counts."""
     dtype = numpy_dtype(node.attrs["out_idx"])
     counted = len(node.output_types) == 3
 
@@ -93,7 +89,7 @@ def unique(node: Construction) -> Kernel:
 
 @kernel("ListDiff")
 def list_diff(node: Construction) -> Kernel:
-    """The elements of x that y does not have, and their places in x."""
+    """The elements of x that are not in y, and their indices in x."""
     dtype = numpy_dtype(node.output_types[1])
 
     def run(x: Array, y: Array) -> tuple[Array, Array]:

@@ -1,7 +1,6 @@
 """Kernels of constants, placeholders, pass-through ops and assertions.
 
-Flows in: the values of one node's inputs. Flows out: the same values, unchanged and uncopied, or an error. Always
-holds: a constant is decoded once, when its kernel is made, and handed out again at each step.
+Values are passed on without a copy; a constant is decoded once, when its kernel is made.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def identity_n(node: Construction) -> Kernel:
 
 @kernel("Const", "HostConst")
 def const(node: Construction) -> Kernel:
-    """The node's value; a scalar comes as a numpy scalar, which the kernels downstream handle fastest."""
+    """The node's value; a scalar becomes a numpy scalar, which later kernels handle fastest."""
     value: Array = node.attrs["value"]
     declared = numpy_dtype(node.output_types[0])
     if value.dtype != declared:
@@ -59,7 +58,7 @@ def const(node: Construction) -> Kernel:
 
 @kernel("Placeholder", "PlaceholderV2")
 def placeholder(node: Construction) -> Kernel:
-    """Raises InvalidArgumentError: a placeholder that is run has not been fed."""
+    """Raises InvalidArgumentError: a placeholder only runs if it was not fed."""
     shape = node.attrs.get("shape")
     promise = f" and shape {shape_text(shape)}" if shape else ""
     dtype = dtype_name(node.output_types[0])

@@ -1,7 +1,7 @@
-"""Costs of what a graph is held together by: none, but for Delay, whose time no device changes.
+"""Costs of control flow, constants, transfers and other ops that compute nothing: none, except for Delay.
 
-Flows out: registrations. Always holds: a view's outputs are the very bytes of its first input; what is free but no view
-has no input bytes worth counting. Sends and receives are here because the links are charged, not they.
+A view's outputs are the bytes of its first input. Sends and receives are free here because the links are charged for
+them.
 """
 
 from __future__ import annotations
@@ -29,5 +29,5 @@ moves("DeepCopy", "Snapshot")
 
 @waits("Delay")
 def delay(c: CostContext) -> int:
-    """What the node says, in microseconds."""
+    """The time that the attr states, in microseconds, converted to nanoseconds."""
     return int(c.attrs["micros"]) * 1000

@@ -1,7 +1,6 @@
-"""Ops that only tests have: Error fails, InvalidRefType breaks its promise, Delay takes its time.
+"""Ops that only tests use: Error fails, InvalidRefType gives a reference of a wrong type, Delay waits.
 
-Flows in: a tensor. Flows out: the same, later, or an error. Always holds: a delay holds up neither the event loop nor
-other nodes of its device, and ends with its step.
+A delay blocks neither the event loop nor other nodes of its device, and is cancelled with its step.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _US_PER_S = 10**6
 
 @kernel("Error")
 def error(node: Construction) -> Kernel:
-    """Fails with the message of the node."""
+    """Raises an InternalError with the message of the node."""
     message: bytes = node.attrs["message"]
 
     def fail(_value: Any) -> NoReturn:  # Any: a tensor of any type
@@ -42,7 +41,7 @@ def invalid_ref_type(node: Construction) -> Kernel:
 
 @deferred_kernel("Delay")
 def delay(node: Construction) -> Start:
-    """Hands on its input when `micros` microseconds have passed."""
+    """Passes its input on after `micros` microseconds."""
     seconds = node.attrs["micros"] / _US_PER_S
 
     def start(call: Call, value: Any) -> None:  # Any: a tensor of any type

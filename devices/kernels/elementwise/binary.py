@@ -1,8 +1,7 @@
 """Kernels of two tensors, element by element with broadcasting: arithmetic, comparison, logic, bits; AddN.
 
-Flows in: two arrays or numpy scalars of one element type. Flows out: one of the shape they broadcast to. Always holds:
-integers wrap around; a clash of shapes is InvalidArgumentError. Python's operators are the kernels where they compute
-the same as numpy's functions, being several times faster on numpy scalars and the same on arrays.
+Integers wrap around; shapes that do not broadcast raise InvalidArgumentError. Python's operators are the kernels where
+they compute the same as numpy's functions: they are several times faster on numpy scalars and equal on arrays.
 """
 
 from __future__ import annotations
@@ -25,10 +24,10 @@ from .broadcasting import broadcasting_binary
 
 
 def _greater(x: Any, y: Any) -> Any:
-    """The greater operand; of numpy scalars by comparison, ten times as fast, the first where they are equal."""
+    """The greater operand, the first if they are equal; numpy scalars are compared, which is ten times as fast."""
     if x.__class__ is np.ndarray or y.__class__ is np.ndarray:
         return np.maximum(x, y)
-    return x if x >= y or x != x else y  # not a number wins, either way round
+    return x if x >= y or x != x else y  # NaN is the result, whichever operand has it
 
 
 def _smaller(x: Any, y: Any) -> Any:
@@ -70,7 +69,7 @@ def add(node: Construction) -> Kernel:
 
 @kernel("Equal", "NotEqual")
 def equal(node: Construction) -> Kernel:
-    """x == y or x != y; with incompatible_shape_error false, tensors that do not broadcast are simply not equal."""
+    """x == y or x != y; with incompatible_shape_error false, tensors that do not broadcast are unequal."""
     compare = broadcasting_binary(operator.eq if node.op == "Equal" else operator.ne)
     if node.attrs["incompatible_shape_error"]:
         return compare
@@ -130,7 +129,7 @@ def power(node: Construction) -> Kernel:
 
 
 _GUARDED: dict[str, Callable[[Any, Any], Any]] = {
-    # The zero of x * y and of x / y wins over whatever the other operand would make of it.
+    # A zero operand makes the result zero, even if the other is NaN or infinite.
     "DivNoNan": lambda x, y: np.where(y == 0, y.dtype.type(0), x / y),
     "MulNoNan": lambda x, y: np.where(y == 0, y.dtype.type(0), x * y),
     "Xdivy": lambda x, y: np.where(x == 0, x.dtype.type(0), x / y),
@@ -141,7 +140,7 @@ _GUARDED: dict[str, Callable[[Any, Any], Any]] = {
 
 @kernel(*_GUARDED)
 def guarded(node: Construction) -> Kernel:
-    """A product or quotient that is zero where its guarding operand is zero, even beside NaN and infinity."""
+    """A product or quotient that is zero where its guarding operand is zero, even for NaN and infinity."""
     return broadcasting_binary(in_float32(_GUARDED[node.op], node.output_types[0]))
 
 
@@ -205,9 +204,9 @@ def cross(node: Construction) -> Kernel:
 
 
 def broadcast_gradient_axes(s0: list[int], s1: list[int]) -> tuple[list[int], list[int]]:
-    """For each of two operands of shapes `s0` and `s1`: the axes of the broadcast result along which it was repeated.
+    """For operands of shapes `s0` and `s1` the axes of the result that each was repeated along.
 
-    Its gradient is summed over these. Equal shapes need no sum; an axis that is 1 in both is listed for both.
+    The operand's gradient is summed over these. Equal shapes need no sum; an axis that is 1 in both is listed for both.
     """
     if s0 == s1:
         return [], []

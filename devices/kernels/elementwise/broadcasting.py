@@ -1,7 +1,6 @@
-"""Broadcasting as TensorFlow reports it: numpy's own rules with TensorFlow's error when two shapes clash.
+"""Broadcasting with TensorFlow's error for shapes that do not broadcast, in place of numpy's ValueError.
 
-Flows in: a function of two arrays or more that broadcasts as numpy does. Flows out: the same function, raising
-InvalidArgumentError in place of ValueError. Always holds: the good case costs one extra Python call and nothing else.
+A call that succeeds costs one extra Python call and nothing else.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ def incompatible(*values: Array) -> InvalidArgumentError:
 
 
 def broadcasting(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` with a clash of shapes, which numpy reports as ValueError, told in TensorFlow's words.
+    """`function`, whose ValueError for shapes that do not broadcast becomes TensorFlow's error.
 
     `function` must raise ValueError for no other reason.
     """

@@ -1,9 +1,8 @@
 """The Cast kernel: every element converted to another type.
 
-Flows in: an array or numpy scalar of any number type. Flows out: the same shape in the target type. Always holds: what
-fits the target type is exact or rounded once; what does not fit becomes what TensorFlow makes of it on an x86 CPU.
-Integers wrap. Floats are cut towards zero and, beyond the range of an integer type, depend on where they stand: whole
-vector registers saturate, the elements left over at the end wrap, both by way of 32 bits.
+A value that fits the target type is exact or rounded once; for any other the result is TensorFlow's on an x86 CPU.
+Integers wrap. Floats are cut towards zero; beyond the range of an integer type, elements in whole vector registers
+saturate and the remaining ones at the end wrap, both by way of 32 bits.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ _MANTISSA_BITS = {
     _E4M3: 3,
     _E5M2: 2,
 }
-_FLOATS = _MANTISSA_BITS.keys() - _FLOAT8  # those that convert to integers by vector registers
+_FLOATS = _MANTISSA_BITS.keys() - _FLOAT8  # types that convert to integers by vector registers
 
-_REGISTER = {  # how many elements of 8 or 16 bits are made at a time from this type; of 32 bits it is always 8
+_REGISTER = {  # elements of 8 or 16 bits per register, converted from this type; of 32 bits always 8
     np.dtype(np.float16): 16,
     BFLOAT16: 8,
     np.dtype(np.float32): 32,
     np.dtype(np.float64): 16,
 }
-_WORDS = 8  # elements of 32 bits made at a time
+_WORDS = 8  # elements of 32 bits per register
 _COMPLEX_ONE_BY_ONE = {(8, 1), (8, 2), (16, 4)}  # sizes of complex numbers and integers that never fill registers
 
 
@@ -93,11 +92,11 @@ def _converting(source: np.dtype[Any], target: np.dtype[Any]) -> Kernel:
 
 
 def _corrected_small(x: Array, wrapped: Array) -> Array:
-    """`wrapped`, the conversion to 8 or 16 bits, with all elements of whole registers saturated instead."""
+    """`wrapped`, the conversion to 8 or 16 bits, with the elements in whole registers saturated instead."""
     whole = x.size - x.size % _REGISTER[x.dtype]
     if not whole:
         return wrapped
-    words = x.reshape(-1)[:whole].astype(np.int32)  # the least one where the value is out of range
+    words = x.reshape(-1)[:whole].astype(np.int32)  # the least integer if the value is out of range
     limits = np.iinfo(wrapped.dtype)
     if wrapped.dtype == np.uint8 and x.dtype in (np.float16, np.float64):  # packed to 16 unsigned bits, read as signed
         words = words.clip(0, 0xFFFF).astype(np.int16)
@@ -107,7 +106,7 @@ def _corrected_small(x: Array, wrapped: Array) -> Array:
 
 
 def _corrected_uint32(x: Array, wrapped: Array) -> Array:
-    """`wrapped` with 2^31 for what is in no 32-bit range, in whole registers."""
+    """`wrapped`, with 2^31 for elements in whole registers that are out of the 32-bit ranges."""
     whole = x.size - x.size % _WORDS
     if not whole:
         return wrapped
@@ -121,7 +120,7 @@ def _corrected_uint32(x: Array, wrapped: Array) -> Array:
 
 
 def _corrected_uint64(x: Array, wrapped: Array) -> Array:
-    """`wrapped` with 2^63 for what is too large."""
+    """`wrapped` with 2^63 for elements that are too large."""
     return np.where(x.astype(np.float64) >= 2.0**64, np.uint64(2**63), wrapped)
 
 

@@ -1,8 +1,7 @@
 """Kernels of division and remainder, rounded down or towards zero.
 
-Flows in: two arrays or numpy scalars of one element type. Flows out: quotient or remainder, broadcast. Always holds:
-an integer zero divisor is an error if anything is divided by it; the smallest integer over -1 wraps around; floats
-follow IEEE arithmetic in their own precision, the quotient rounded before it is floored or cut.
+A zero divisor of integers is an error if anything is divided by it; the smallest integer over -1 wraps around. Floats
+follow IEEE arithmetic in their own precision: the quotient is rounded before it is floored or cut.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Binary = Callable[[Any, Any], Any]
 
 
 def cut_quotient(x: Any, y: Any) -> Any:
-    """x / y of integers towards zero: from the floor by adding one where that lay below an inexact quotient."""
+    """x / y of integers, rounded towards zero: the floor, plus one if the exact quotient is negative and not whole."""
     floor = np.floor_divide(x, y)
     inexact = x - floor * y != 0
     return floor + (inexact & ((x < 0) != (y < 0)))
@@ -47,7 +46,7 @@ _OF_FLOATS: dict[str, Binary] = {
 
 
 def _zero_divisor(op: str) -> PartitaError:
-    if op.startswith("Truncate"):  # TensorFlow forgot these two when it listed the ops that may fail so
+    if op.startswith("Truncate"):  # in TensorFlow these two ops cannot report the error
         return InternalError("Unexpected error in binary operator (only integer div and mod should have errors)")
     return InvalidArgumentError("Integer division by zero")
 
@@ -63,7 +62,7 @@ def divide(node: Construction) -> Kernel:
     function = _OF_INTEGERS[node.op]
 
     def checked(x: Array, y: Array) -> Any:
-        result = function(x, y)  # first, so that a clash of shapes is what gets reported
+        result = function(x, y)  # broadcast first, so that the error for shapes takes precedence
         if not (y if y.ndim == 0 else y.all()) and result.size:
             raise _zero_divisor(node.op)
         return result

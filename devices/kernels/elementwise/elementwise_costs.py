@@ -1,7 +1,4 @@
-"""Costs of functions of single elements, where they differ from one operation per element of the output.
-
-Flows in: shapes. Flows out: operation and byte counts, and which ops take no time.
-"""
+"""Costs of elementwise functions, where they differ from one operation per element of the output."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Derivatives of the regularised incomplete gamma function P(a, x) with respect to a, which scipy does not have.
 
-Flows in: a > 0 and x >= 0, broadcast. Flows out: dP/da, or the reparameterisation gradient of a gamma sample. Always
-holds: computed in float64, by the power series below x = a + 1 and by the continued fraction above it, each with its
-derivative carried along term by term; NaN outside the domain but 0 at x = 0 and at infinity. Formulas: Abramowitz and
+Computed in float64 for a > 0 and x >= 0, by the power series below x = a + 1 and by the continued fraction above it,
+each with its derivative term by term. 0 at x = 0 and at infinity, NaN outside the domain. Formulas: Abramowitz and
 Stegun 6.5.29 and 6.5.31.
 """
 
@@ -21,7 +20,7 @@ _HUGE = 1e100
 
 
 def scipy_special(name: str) -> Any:
-    """The function of that name in scipy.special, which has no types; scipy is imported on the first call."""
+    """The function of that name in scipy.special; scipy is imported on the first call."""
     return getattr(importlib.import_module("scipy.special"), name)
 
 

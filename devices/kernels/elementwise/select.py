@@ -1,8 +1,4 @@
-"""Kernels that choose or check elements: Select, Bitcast, ClipByValue, CheckNumerics, Bucketize.
-
-Flows in: arrays or numpy scalars. Flows out: elements of the inputs, or their bytes read as another type. Always
-holds: checks pass their input on.
-"""
+"""Kernels that choose or check elements: Select, Bitcast, ClipByValue, CheckNumerics, Bucketize."""
 
 from __future__ import annotations
 
@@ -80,7 +76,7 @@ def bitcast(node: Construction) -> Kernel:
 
 
 def _clip(x: Array, low: Array, high: Array) -> Any:
-    """Between low and high, which are scalars or of x's shape; low wins; complex parts are clipped one by one."""
+    """x limited to [low, high], scalars or of x's shape; low takes precedence; complex parts are clipped separately."""
     if any(bound.ndim and bound.shape != x.shape for bound in (low, high)):
         raise InvalidArgumentError(
             "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. "
@@ -100,7 +96,7 @@ simple("ClipByValue", _clip)
 
 @kernel("CheckNumerics", "CheckNumericsV2")
 def check_numerics(node: Construction) -> Kernel:
-    """The input, or InvalidArgumentError if it holds an infinity or NaN; version 2 tells the signs of infinities."""
+    """The input, or InvalidArgumentError if it has an infinity or NaN; version 2 gives the signs of infinities."""
     message, signed = node.attrs["message"].decode(errors="replace"), node.op == "CheckNumericsV2"
 
     def checked(x: Array) -> Array:

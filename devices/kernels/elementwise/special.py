@@ -1,8 +1,7 @@
-"""Kernels of the special functions: error, gamma, beta, Bessel and Fresnel functions and their kin.
+"""Kernels of the special functions: error, gamma, beta, Bessel and Fresnel functions and related ones.
 
-Flows in: floating arrays, broadcasting where an op takes several. Flows out: arrays of the same type. Always holds:
-scipy is imported when the first such node is compiled and not before, since that import takes longer than most graphs
-run; half types go through float32.
+scipy is imported when the first such node is compiled, since that import takes longer than most graphs run. Half types
+are computed in float32.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ _EDGES: dict[str, Kernel] = {
     "Lgamma": lambda value, x: np.where(x == -np.inf, np.inf, value),
     "Digamma": lambda value, x: _nan_at_poles(x, value),
     "Expint": lambda value, x: np.where((x < 0) | (x == np.inf), np.nan, value),
-    "Erf": lambda value, x: np.where(np.isinf(x * x), np.nan, value),  # in double precision only, alone of its kind
+    "Erf": lambda value, x: np.where(np.isinf(x * x), np.nan, value),  # in double precision only
     "Igamma": lambda value, a, x: np.where(x == 0, 0.0, np.where(a <= 0, np.nan, value)),
     "Igammac": lambda value, a, x: np.where((a <= 0) & (x > 0), np.nan, value),
     "Zeta": _zeta_limits,

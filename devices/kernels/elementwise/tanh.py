@@ -1,8 +1,7 @@
-"""Tanh in float32, to the last bit as TensorFlow's: graphs that compare, sort or round what it gives depend on it.
+"""Tanh in float32 with TensorFlow's bits, since graphs that compare, sort or round its results depend on them.
 
-Flows in: an array of any real floating or complex type. Flows out: its hyperbolic tangent. Always holds: of float32
-each product, sum and quotient is rounded to float32 in a fixed order, so that a result does not depend on the machine
-or on the position in a tensor; other types, and large tensors, take numpy's function.
+Each product, sum and quotient is rounded to float32 in a fixed order, so that a result does not depend on the machine
+or on the position in a tensor. Large tensors and other types use numpy's function.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from ....graph.dtypes import Array
 
 
 def _constants(*values: float) -> list[Array]:
-    return [np.array(value, np.float32) for value in values]  # as an operand faster than a number or a numpy scalar
+    return [np.array(value, np.float32) for value in values]  # 0-d arrays: the fastest operands
 
 
 # The minimax approximation x * P(x^2) / Q(x^2), degrees 9 and 8, that Eigen (3.4 and later) documents for float32, from
@@ -22,7 +21,7 @@ _P = _constants(1.394553628e-8, 2.102733560e-5, 3.520756727e-3, 1.340216100e-1)
 _Q = _constants(8.015776984e-7, 3.326951409e-4, 2.597254514e-2, 4.673548340e-1, 1)
 _LEAST, _GREATEST = _constants(-7.90738964080810547, 7.90738964080810547)
 _SCALAR_P, _SCALAR_Q, _LIMITS = ([*map(np.float32, values)] for values in (_P, _Q, (_LEAST, _GREATEST)))
-_LARGE = 1 << 12  # elements from which on speed counts more than the last bit: numpy is ten times as fast
+_LARGE = 1 << 12  # larger arrays use numpy, ten times as fast, at the cost of the last bit
 
 
 def tanh_float32(x: Array) -> Array | np.float32:
@@ -32,7 +31,7 @@ def tanh_float32(x: Array) -> Array | np.float32:
     if not x.ndim:
         return _of_one(np.float32(x))
     shape = x.shape
-    x = x.reshape(-1)  # a vector even of one number, so that the steps below can work in place
+    x = x.reshape(-1)  # at least a vector, so that the steps below can work in place
     x = np.minimum(x, _GREATEST)
     np.maximum(x, _LEAST, out=x)
     square = x * x
@@ -50,8 +49,8 @@ def tanh_float32(x: Array) -> Array | np.float32:
 
 
 def _of_one(x: np.float32) -> np.float32:
-    """The same steps with numpy's scalars, which for a single number are ten times as fast."""
-    x = min(max(x, _LIMITS[0]), _LIMITS[1])  # not a number stays that
+    """The same steps with numpy scalars, which for a single number are ten times as fast."""
+    x = min(max(x, _LIMITS[0]), _LIMITS[1])  # NaN stays NaN
     square = x * x
     p, q = _SCALAR_P[0], _SCALAR_Q[0]
     for coefficient in _SCALAR_P[1:]:

@@ -1,9 +1,8 @@
 """Kernels of one tensor, element by element: arithmetic, roots, exponentials, trigonometry, rounding, complex parts.
 
-Flows in: an array or numpy scalar of any element type the op is declared for. Flows out: one of the same shape. Always
-holds: where numpy or Python has the very function, that bare function is the kernel; formulas of several roundings go
-through float32 for the half types. `operator.neg` and its like are chosen over `np.negative` because they are ten times
-faster on numpy scalars and the same on arrays.
+Where numpy or Python has the function, it is the kernel itself; formulas with several roundings use float32 for the
+half types. `operator.neg` and the like are preferred to `np.negative`: they are ten times faster on numpy scalars and
+equal on arrays.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ def _angle(x: Array) -> Any:
 
 
 def _population_count(x: Array) -> Any:
-    return np.bitwise_count(x.view(f"u{x.dtype.itemsize}"))  # of the bits as they are: numpy alone would take |x|
+    return np.bitwise_count(x.view(f"u{x.dtype.itemsize}"))  # numpy would count the bits of |x|
 
 
 simple("Square", _square)
@@ -82,8 +81,7 @@ simple("PopulationCount", _population_count)
 def round_half_even(node: Construction) -> Kernel:
     """The nearest whole number, halves to the even one.
 
-    Integers become zeros: TensorFlow 2.21 has CPU kernels that do this to them (`tf.round` never calls these), and
-    values here are those that TensorFlow gives.
+    Integers become zeros, as in TensorFlow 2.21, whose CPU kernels do this (`tf.round` never calls them).
     """
     return np.zeros_like if numpy_dtype(node.output_types[0]).kind in "iu" else np.rint
 
@@ -115,7 +113,7 @@ _GRADIENTS: dict[str, Callable[[Any, Any], Any]] = {
 def gradient(node: Construction) -> Kernel:
     """dy times the derivative of the forward op, written in terms of its output y.
 
-    Of a complex y the conjugate counts, except for two ops where TensorFlow leaves that to whoever builds the graph.
+    A complex y is conjugated, except for two ops where TensorFlow leaves that to the builder of the graph.
     """
     formula = _GRADIENTS[node.op]
     if numpy_dtype(node.output_types[0]).kind == "c" and node.op not in ("SigmoidGrad", "TanhGrad"):

@@ -1,8 +1,7 @@
-"""Checkpoints: ops that write tensors to files and read them back.
+"""Kernels that write tensors to checkpoint files and read them back, in TensorFlow's format (see `graph/formats`).
 
-Flows in: prefixes and names as string tensors, tensors to save. Flows out: tensors read, file names. Always holds: the
-files are those that TensorFlow writes and reads (see `graph/formats`); a kernel that fails, or is killed, leaves the
-checkpoint that was there; a step that is cancelled waits for the new one to be complete.
+A kernel that fails, or is killed, leaves the previous checkpoint; a step that is cancelled waits until the new one is
+complete.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from ..registry import Construction, Kernel, kernel, outputs
 def _prefix_and_parts(
     prefix: Array, names: Array, parts: Array, count: int, what: str
 ) -> tuple[str, list[str], list[str]]:
-    """The inputs that saving and restoring have in common, as texts; InvalidArgumentError where they do not fit."""
+    """The common inputs of saving and restoring, as texts; InvalidArgumentError if they do not fit together."""
     require(prefix.size == 1, f"Input prefix should have a single element, got {prefix.size} instead.")
     require(
         names.ndim == 1 and parts.ndim == 1,
@@ -84,7 +83,7 @@ def restore(node: Construction) -> Kernel:
 
 
 def _check_types(reader: BundleReader, names: list[str], dtypes: tuple[DataType, ...]) -> None:
-    """NotFoundError for the first tensor that is missing, InvalidArgumentError for all of another type."""
+    """NotFoundError for the first missing tensor, else InvalidArgumentError that names all of another type."""
     stored = [reader.dtype(name) for name in names]
     wrong = [
         f"tensor_name = {name}; expected dtype {dtype_name(expected)} does not equal original dtype {dtype_name(own)}"
@@ -110,7 +109,7 @@ def _restored(reader: BundleReader, name: str, spec: str) -> Array:
 
 @kernel("MergeV2Checkpoints")
 def merge(node: Construction) -> Kernel:
-    """Makes several checkpoints one, moving their data files."""
+    """Merges several checkpoints into one by moving their data files."""
     delete, allow = bool(node.attrs["delete_old_dirs"]), bool(node.attrs["allow_missing_files"])
 
     def merge_files(prefixes: Array, destination: Array) -> None:
@@ -148,5 +147,5 @@ def sharded_filename(node: Construction) -> Kernel:
 
 @kernel("ShardedFilespec")
 def sharded_filespec(node: Construction) -> Kernel:
-    """The pattern of the names of so many files: "base-?????-of-00012"."""
+    """The pattern for all files of a sharded checkpoint: "base-?????-of-00012"."""
     return lambda base, count: _text(f"{os.fsdecode(base.item())}-?????-of-{count:05d}")

@@ -1,7 +1,7 @@
-"""Boxes in images: cutting them out, drawing them, glimpses around a point, and choosing among overlapping ones.
+"""Boxes in images: crops, outlines, glimpses around a point, and the choice among overlapping boxes.
 
-Flows in: images [batch, height, width, channels]; boxes [y1, x1, y2, x2] as fractions of the image; scores. Flows out:
-crops, images, or box numbers. Always holds: what lies outside an image is filled, never read.
+Images are [batch, height, width, channels], boxes [y1, x1, y2, x2] as fractions of the image. Cells outside an image
+are filled, never read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..registry import Construction, Kernel, kernel
 
 
 def sample_places(first: Array, last: Array, size: int, new: int) -> Array:
-    """Per box, where each of `new` samples lies on an axis of `size` cells."""
+    """For each box the coordinates of `new` samples on an axis of `size` cells."""
     if new == 1:
         return (0.5 * (first + last) * (size - 1))[:, None].astype(np.float32)
     step = (last - first) * np.float32(size - 1) / np.float32(new - 1)
@@ -110,7 +110,7 @@ def draw_bounding_boxes(node: Construction) -> Kernel:
 
 
 def _outline(image: Array, box: Array, colour: Array) -> None:
-    """Paints the four sides of `box`, as far as they lie inside, into an image that nobody else holds."""
+    """Paints the sides of `box` that lie inside into `image`, in place."""
     height, width = image.shape[:2]
     top, bottom = (int(edge) for edge in widen(box)[[0, 2]] * (height - 1))
     left, right = (int(edge) for edge in widen(box)[[1, 3]] * (width - 1))
@@ -161,9 +161,9 @@ def non_max_suppression(node: Construction) -> Kernel:
 
 @kernel("ExtractGlimpse", "ExtractGlimpseV2")
 def extract_glimpse(node: Construction) -> Kernel:
-    """A window of one size around a point of each image; what hangs over the edge is zero or noise.
+    """A window of one size around a point of each image; cells outside the image are zero or noise.
 
-    TensorFlow draws the noise from a generator that nobody can seed, so only its kind is the same.
+    TensorFlow draws the noise from a generator that cannot be seeded, so only its distribution is the same.
     """
     attrs, noise_source = node.attrs, np.random.default_rng(node.state.random_words(node.name))
     start = _glimpse_start(node.op, bool(attrs["centered"]), bool(attrs["normalized"]))
@@ -206,7 +206,7 @@ def _glimpse_start(op: str, centered: bool, normalized: bool) -> Callable[[float
 
 
 def _visible(start: int, size: int, window: int) -> tuple[slice, slice]:
-    """The part of a window beginning at `start` that lies on the axis: in window cells, and in axis cells."""
+    """The part of a window from `start` on that lies on the axis: as slices of the window and of the axis."""
     low, high = max(start, 0), min(start + window, size)
     if low >= high:
         return slice(0, 0), slice(0, 0)

@@ -1,8 +1,6 @@
-"""What flows back from crops of boxes, into the images and into the boxes.
+"""Gradients of CropAndResize with respect to images and boxes.
 
-Flows in: what flows back into crops [boxes, height, width, channels]. Flows out: what flows back into the images, or
-into the corners of the boxes. Always holds: samples and weights are those of CropAndResize; a sample outside of its
-image passes nothing on.
+Samples and weights are those of CropAndResize; samples outside their image have no gradient.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ def _inside(places: Array, size: int) -> Array:
 
 
 def _passed(grads: Array, images: Array, boxes: Array, owners: Array) -> tuple[Array, Array, Array]:
-    """What every sample passes on, and its row and column, moved to the edge where they lie outside of the image."""
+    """The gradient of each sample, and its row and column, moved to the edge if outside the image."""
     check_crop(images, boxes, owners, np.array(grads.shape[1:3]))
     height, width = images.shape[1:3]
     y = sample_places(boxes[:, 0], boxes[:, 2], height, grads.shape[1])
@@ -32,7 +30,7 @@ def _passed(grads: Array, images: Array, boxes: Array, owners: Array) -> tuple[A
 
 
 def _corners(y: Array, x: Array, *, nearest: bool) -> list[Corner]:
-    """The cells that every sample is made of."""
+    """The four cells that each sample is blended from."""
     if nearest:
         rows, columns = (np.trunc(place + 0.5).astype(np.intp) for place in (y, x))
         return [(rows, columns, np.ones(y.shape[:1] + (y.shape[1], x.shape[1]), np.float32))]
@@ -47,7 +45,7 @@ def _corners(y: Array, x: Array, *, nearest: bool) -> list[Corner]:
 
 @kernel("CropAndResizeGradImage")
 def crop_and_resize_grad_image(node: Construction) -> Kernel:
-    """Each sample hands what it got to the cells it was made of, by weight."""
+    """The gradient of each sample, distributed over the cells it was blended from, by weight."""
     nearest, dtype = node.attrs["method"] == b"nearest", numpy_dtype(node.output_types[0])
 
     def back(grads: Array, boxes: Array, owners: Array, shape: Array) -> Array:
@@ -63,7 +61,7 @@ def crop_and_resize_grad_image(node: Construction) -> Kernel:
 
 @kernel("CropAndResizeGradBoxes")
 def crop_and_resize_grad_boxes(_node: Construction) -> Kernel:
-    """Each sample's slope along the image, times how far it moves with either end of its box."""
+    """The slope of the image at each sample, times the derivative of its position by either end of its box."""
 
     def back(grads: Array, images: Array, boxes: Array, owners: Array) -> Array:
         passed, y, x = _passed(grads, images, boxes, owners)
@@ -77,7 +75,7 @@ def crop_and_resize_grad_boxes(_node: Construction) -> Kernel:
 
 
 def _slopes(images: Array, owners: Array, y: Array, x: Array) -> tuple[Array, Array]:
-    """How much every sample grows per cell down and along."""
+    """The derivatives of each sample by its row and column."""
     top, left = np.floor(y), np.floor(x)
     down, along = (y - top)[:, :, None, None], (x - left)[:, None, :, None]
 
@@ -94,7 +92,7 @@ def _slopes(images: Array, owners: Array, y: Array, x: Array) -> tuple[Array, Ar
 
 
 def _moved(per_sample: Array, size: int) -> tuple[Array, Array]:
-    """What flows back into the first and the last end of each box along an axis of `size` cells."""
+    """The gradients of the first and the last end of each box along an axis of `size` cells."""
     count = per_sample.shape[1]
     share = np.full(1, 0.5) if count == 1 else np.arange(count) / (count - 1)
     return (per_sample * (1 - share)).sum(axis=1) * (size - 1), (per_sample * share).sum(axis=1) * (size - 1)

@@ -1,7 +1,6 @@
-"""Colours of images: contrast, hue, saturation, and the change between RGB and HSV.
+"""Colours of images: contrast, hue, saturation, and conversion between RGB and HSV, all in [0, 1].
 
-Flows in: images whose last axis is red, green, blue or hue, saturation, value, each in [0, 1]. Flows out: images of the
-same shape. Always holds: half types are computed in float32.
+Half types are computed in float32.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def to_hsv(rgb: Array) -> Array:
 
 
 def to_rgb(hsv: Array) -> Array:
-    """Red, green and blue of hue, saturation and value."""
+    """Red, green and blue from hue, saturation and value."""
     _check(hsv)
     hue, saturation, value = hsv[..., 0] * 6, hsv[..., 1], hsv[..., 2]
     parts = [np.abs(hue - 3) - 1, 2 - np.abs(hue - 2), 2 - np.abs(hue - 4)]
@@ -76,7 +75,7 @@ def adjust_contrast(node: Construction) -> Kernel:
 
 @kernel("AdjustHue")
 def adjust_hue(node: Construction) -> Kernel:
-    """The hue turned by a fraction of the circle."""
+    """The hue rotated by a fraction of the circle."""
 
     def adjust(images: Array, delta: Array) -> Array:
         require(np.ndim(delta) == 0, f"delta must be scalar: {shape_text(np.shape(delta))}")

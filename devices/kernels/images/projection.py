@@ -1,7 +1,7 @@
 """Projective transforms of images: rotations, shears, translations, perspective.
 
-Flows in: images [batch, height, width, channels] and for each eight numbers of a transform from output to input places.
-Flows out: images of a given size. Always holds: places outside an image are mapped back by the fill mode, or filled.
+Eight numbers per image map output to input positions. Positions outside the image are mapped back by the fill mode, or
+filled.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ _FILL_MODES: dict[bytes, FillMode] = {
 
 
 def _rounded(place: Array) -> Array:
-    """The nearest whole place, halves away from zero."""
+    """The nearest whole position, halves away from zero."""
     return np.asarray(np.trunc(place + np.copysign(np.float32(0.5), place)))
 
 
 def _read(images: Array, rows: Array, columns: Array, fill: Array) -> Array:
-    """The pixels at whole places [batch, height, width]; `fill` outside."""
+    """The pixels at whole positions [batch, height, width]; `fill` outside."""
     height, width = images.shape[1:3]
     inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
     y, x = (np.where(inside, place, 0).astype(np.intp) for place in (rows, columns))
@@ -65,7 +65,7 @@ def _read(images: Array, rows: Array, columns: Array, fill: Array) -> Array:
 
 
 def _blended(images: Array, y: Array, x: Array, fill: Array) -> Array:
-    """The linear blend of the four pixels around each place."""
+    """The linear blend of the four pixels around each position."""
     top, left = np.floor(y), np.floor(x)
     near_x, far_x = (left + 1 - x)[..., None], (x - left)[..., None]
     upper = near_x * _read(images, top, left, fill) + far_x * _read(images, top, left + 1, fill)
@@ -75,7 +75,7 @@ def _blended(images: Array, y: Array, x: Array, fill: Array) -> Array:
 
 @kernel("ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
 def image_projective_transform(node: Construction) -> Kernel:
-    """For each output pixel, the input pixel (or blend of four) where the transform puts it."""
+    """For each output pixel the input pixel (or blend of four) at the position that the transform gives."""
     nearest = node.attrs["interpolation"].upper() == b"NEAREST"
     mode = node.attrs["fill_mode"].upper()
     if mode not in _FILL_MODES:

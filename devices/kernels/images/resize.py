@@ -1,7 +1,6 @@
-"""Resizing of images: bilinear, nearest, bicubic and area, and their gradients.
+"""Resizing of images [batch, height, width, channels]: bilinear, nearest, bicubic and area, and their gradients.
 
-Flows in: images [batch, height, width, channels] and the new height and width. Flows out: images of that size, float32
-except for nearest neighbours. Always holds: rows and columns are resized independently, each by the same weights.
+Rows and columns are resized independently, each with one matrix of weights. Results are float32 except for nearest.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def _scale(size: int, new: int, align: bool) -> np.float32:
 
 
 def _sources(size: int, new: int, align: bool, half: bool) -> Array:
-    """Where each output cell lies on the input axis, in float32 as TensorFlow computes it."""
+    """The coordinate of each output cell on the input axis, in float32 as TensorFlow computes it."""
     cells, scale = np.arange(new, dtype=np.float32), _scale(size, new, align)
     if half:
         return (cells + np.float32(0.5)) * scale - np.float32(0.5)
@@ -54,7 +53,7 @@ def _sources(size: int, new: int, align: bool, half: bool) -> Array:
 
 
 def _linear(size: int, new: int, align: bool, half: bool) -> tuple[Array, Array, Array]:
-    """The two input cells that each output cell lies between, and its way from the first to the second."""
+    """The two input cells around each output cell, and its distance from the first as a fraction."""
     source = _sources(size, new, align, half)
     floor = np.floor(source)
     lower = np.maximum(floor.astype(np.intp), 0)
@@ -155,7 +154,7 @@ def resize_nearest_neighbor(node: Construction) -> Kernel:
 
 @kernel("ResizeNearestNeighborGrad")
 def resize_nearest_neighbor_grad(node: Construction) -> Kernel:
-    """The gradient of ResizeNearestNeighbor: what flows back to the copies of a cell, summed."""
+    """The gradient of ResizeNearestNeighbor: the sum of the gradients of all copies of a cell."""
     align, half = _check_attrs(node)
     target = numpy_dtype(node.output_types[0])
     wide = np.dtype(np.float32) if is_half(target) else target
@@ -199,7 +198,7 @@ def _cubic_weights(align: bool, half: bool) -> AxisWeights:
         inside = [(np.clip(at, 0, size - 1), np.where((at >= 0) & (at < size), factor, 0)) for at, factor in terms]
         total: Any = sum(
             factor for _, factor in inside
-        )  # what lies outside counts nothing; the rest is made to sum to one
+        )  # cells outside have no weight; the others are scaled to sum to one
         total = np.where(np.abs(total) >= 1000 * np.finfo(np.float32).tiny, total, 1)
         return _weights(size, [(at, factor / total) for at, factor in inside])
 
@@ -226,7 +225,7 @@ def resize_bicubic_grad(node: Construction) -> Kernel:
 
 
 def _area_weights(size: int, new: int, align: bool) -> Array:
-    """How much of each output cell each input cell covers; what lies past the last cell counts as the last."""
+    """The share of each input cell in each output cell; parts beyond the last cell count as the last."""
     scale = float(_scale(size, new, align))
     if scale == 0:  # one input cell with aligned corners: every output cell lies on it
         return np.ones((new, size), np.float32)

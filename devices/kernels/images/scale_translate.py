@@ -1,8 +1,7 @@
-"""ScaleAndTranslate: images resampled with a filter kernel after scaling and moving.
+"""ScaleAndTranslate: images resampled with a filter kernel after scaling and moving; results are float32.
 
-Flows in: images [batch, height, width, channels], the new size, scale and translation of both axes. Flows out: float32
-images. Always holds: rows and columns are resampled independently; weights of one output cell sum to one, and a cell
-whose place lies outside of the input is zero.
+Rows and columns are resampled independently. The weights of one output cell sum to one; a cell whose position is
+outside the input is zero.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def _check(images: Array, size: Array, scale: Array, move: Array) -> None:
 
 @kernel("ScaleAndTranslate", "ScaleAndTranslateGrad")
 def scale_and_translate(node: Construction) -> Kernel:
-    """The images at the new size; of its gradient what flows back along the same weights."""
+    """The images at the new size; for the gradient op, the gradient distributed with the same weights."""
     name, antialias = node.attrs["kernel_type"].lower(), node.attrs["antialias"]
     if name not in _KERNELS:
         raise InvalidArgumentError(f"Unrecognized kernel type: {name.decode()}")

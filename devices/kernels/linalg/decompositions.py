@@ -1,8 +1,7 @@
-"""Kernels that factorise the inner matrices of a tensor: Cholesky, QR, LU, eigenvalues, singular values.
+"""Kernels that factorise matrices [..., m, n]: Cholesky, QR, LU, eigenvalues, singular values.
 
-Flows in: tensors [..., m, n]. Flows out: the factors of each matrix, in the same leading shape. Always holds: the work
-is done by LAPACK in the precision of the input (half types in float32), so that factors that are unique only up to
-signs have LAPACK's.
+LAPACK does the work in the precision of the input (half types in float32), so factors that are unique only up to signs
+have LAPACK's signs.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def _cholesky(x: Array) -> Array:
 
 @kernel("Cholesky")
 def cholesky(node: Construction) -> Kernel:
-    """The lower triangular L of x = L L^H, read off the lower triangle; NaN where x is not positive definite."""
+    """The lower triangular L of x = L L^H, from the lower triangle of x; NaN where x is not positive definite."""
 
     def factor(x: Array) -> Array:
         require_square(x)
@@ -73,7 +72,7 @@ def qr(node: Construction) -> Kernel:
 
 @kernel("Svd")
 def svd(node: Construction) -> Kernel:
-    """Singular values in falling order, and the matrices u and v of x = u diag(s) v^H unless compute_uv is false."""
+    """Singular values in descending order, and u and v of x = u diag(s) v^H unless compute_uv is false."""
     full, nothing = node.attrs["full_matrices"], np.zeros(0, numpy_dtype(node.output_types[1]))
 
     def decomposed(x: Array) -> tuple[Array, Array, Array]:
@@ -90,7 +89,7 @@ def svd(node: Construction) -> Kernel:
 
 @kernel("SelfAdjointEigV2")
 def self_adjoint_eigen(node: Construction) -> Kernel:
-    """Eigenvalues in rising order, and eigenvectors as columns, of self-adjoint matrices: lower triangles count."""
+    """Eigenvalues in ascending order, and eigenvectors as columns; only lower triangles of the input are read."""
     nothing = np.zeros(0, numpy_dtype(node.output_types[1]))
 
     def decomposed(x: Array) -> tuple[Array, Array]:
@@ -130,7 +129,7 @@ def eigen(node: Construction) -> Kernel:
 
 @kernel("Lu")
 def lu(node: Construction) -> Kernel:
-    """L (below the unit diagonal) and U of each row-permuted matrix in one, and the row order as a list of indices."""
+    """L (below the unit diagonal) and U of each row-permuted matrix in one matrix, and the row order as indices."""
     index_type = numpy_dtype(node.output_types[1])
 
     def factors(x: Array) -> tuple[Array, Array]:
@@ -145,7 +144,7 @@ def lu(node: Construction) -> Kernel:
 
 
 def _factor(matrix: Array) -> tuple[Array, Array]:
-    """Gaussian elimination with the pivot of greatest absolute value, column by column."""
+    """Gaussian elimination with the pivot of largest absolute value, column by column."""
     work, rows = np.array(matrix), np.arange(len(matrix))
     for k in range(len(work)):
         pivot = k + int(np.abs(work[k:, k]).argmax())

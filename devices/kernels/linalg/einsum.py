@@ -1,4 +1,4 @@
-"""Einsum: a contraction of one or two tensors by an equation of labels, brought down to one matrix product."""
+"""Einsum: a contraction of one or two tensors by an equation of labels, computed as one matrix product."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..registry import Construction, Kernel, kernel
 
 @kernel("Einsum")
 def einsum(node: Construction) -> Kernel:
-    """The sum of products that a subscript equation names, over one or two inputs.
+    """The contraction that the equation describes, over one or two inputs.
 
     Shared labels become batches of one matrix product, so that BLAS does the work.
     """
@@ -97,7 +97,7 @@ def _reduced(value: Array, own: str, labels: tuple[str, ...], out: str, index: i
         while own.count(label) > 1:
             first = own.index(label)
             second = own.index(label, first + 1)
-            value = np.diagonal(value, axis1=first, axis2=second)  # puts the diagonal last
+            value = np.diagonal(value, axis1=first, axis2=second)  # the diagonal becomes the last axis
             own = own[:first] + own[first + 1 : second] + own[second + 1 :] + label
     elsewhere = set(out).union(*(other for i, other in enumerate(labels) if i != index))
     alone = tuple(axis for axis, label in enumerate(own) if label not in elsewhere)
@@ -125,7 +125,7 @@ def _product(a: Array, a_labels: str, b: Array, b_labels: str, out: str) -> tupl
 
 
 def _diagonal_output(value: Array, distinct: str, out: str, sizes: dict[str, int]) -> Array:
-    """`value` with the axes `distinct` laid out as `out`: a label that `out` repeats becomes a diagonal among zeros."""
+    """`value` of labels `distinct`, rearranged to `out`: a repeated label in `out` becomes a diagonal in zeros."""
     if distinct == out:
         return value
     result = np.zeros([sizes[label] for label in out], value.dtype)

@@ -1,8 +1,7 @@
 """Kernels of the discrete Fourier transforms over the innermost one, two or three axes.
 
-Flows in: complex tensors, or real ones and the transform's length per axis. Flows out: the spectrum or the signal, in
-the declared precision. Always holds: real transforms keep only the n // 2 + 1 non-negative frequencies
-of the last axis; an input longer than the transform is cut at the end.
+Real transforms keep only the n // 2 + 1 non-negative frequencies of the last axis; an input longer than the transform
+is cut at the end.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def _cut(x: Array, needed: list[int]) -> Array:
 
 @kernel("RFFT", "RFFT2D", "RFFT3D", "IRFFT", "IRFFT2D", "IRFFT3D")
 def real_transform(node: Construction) -> Kernel:
-    """The non-negative half of a real signal's spectrum, or the real signal of such a half."""
+    """The non-negative half of a real signal's spectrum, or the real signal that has that half spectrum."""
     rank, dtype, to_signal = _rank(node.op), numpy_dtype(node.output_types[0]), node.op.startswith("I")
     axes = tuple(range(-rank, 0))
 

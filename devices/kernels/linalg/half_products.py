@@ -1,15 +1,14 @@
-"""The arithmetic of sums of products: plain for wide types, rounded step by step for the half types.
+"""Sums of products: as numpy computes them for wide types, rounded step by step for the half types.
 
-Flows in: arrays of float32 or wider; those of a half type hold its values, widened to float32. Flows out: sums and
-products in the same type. Always holds: for a half type every number that is kept between two steps is rounded to it,
-in the order and with the registers of TensorFlow's CPU kernels, because a sum of n products that is rounded n times
-strays from the true one by more than a tolerance for one rounding.
+Values of a half type are held in float32. Every number that is kept between two steps is rounded to the half type, in
+the order and with the registers of TensorFlow's CPU kernels: a sum of n products that is rounded n times differs from
+the exact one by more than a tolerance for one rounding.
 
-What TensorFlow's matrix product does with a half type on a CPU (found by comparing bits): columns go sixteen, eight, or
-one at a time. Where they go together, products are rounded before they are added; a single column adds the product as
-it is. Eight columns by four rows have two running sums, of even and odd positions, as far as eights of positions reach.
-A single row is the other way round: the columns beyond the last whole eight round their products first. Every 320
-positions the sums are added to the result.
+The order in TensorFlow's matrix product of half types on a CPU, inferred from its bits: columns are processed sixteen,
+eight, or one at a time. Together, products are rounded before they are added; a single column adds the product
+unrounded. Eight columns by four rows have two running sums, of even and odd positions, for as many positions as are a
+multiple of eight. For a single row it is the reverse: the columns beyond the last multiple of eight round their
+products first. Every 320 positions the sums are added to the result.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..half_types import BFLOAT16, is_half
 
 _PANEL, _REGISTER, _ROWS, _UNROLLED, _DEPTH = 16, 8, 4, 8, 320
-_LARGE = 1 << 24  # products from which on speed counts more than the last bits: they are summed in float32
+_LARGE = 1 << 24  # more products are summed in float32: fast, at the cost of the last bits
 
 
 class Arithmetic(Protocol):
@@ -42,7 +41,7 @@ class Arithmetic(Protocol):
 
 
 class Plain:
-    """Types that are summed as they are."""
+    """Arithmetic of types that numpy sums directly."""
 
     def product(self, a: Array, b: Array) -> Array:
         """The matrix product."""
@@ -62,7 +61,7 @@ class Plain:
 
 
 class Half:
-    """A half type whose values are held in float32."""
+    """Arithmetic of a half type whose values are held in float32."""
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self._dtype = dtype
@@ -78,7 +77,7 @@ class Half:
         total[...] = self.rounded(total + more)
 
     def sum_of_few(self, values: Array) -> Array:
-        """The sum over the last axis: whole registers of eight numbers are summed in float32, the others singly."""
+        """The sum over the last axis: eight numbers at a time are summed in float32, the remaining ones singly."""
         whole = values.shape[-1] - values.shape[-1] % _REGISTER
         total = np.zeros(values.shape[:-1], np.float32)
         for start in range(0, whole, _REGISTER):
@@ -95,7 +94,7 @@ class Half:
         return total
 
     def product(self, a: Array, b: Array) -> Array:
-        """The matrix product, summed as the head of the module says."""
+        """The matrix product, summed in the order that the module docstring describes."""
         if a.shape[0] * a.shape[1] * b.shape[1] > _LARGE:
             return self.rounded(a @ b)
         result = np.zeros((a.shape[0], b.shape[1]), np.float32)

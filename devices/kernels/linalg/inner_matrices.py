@@ -1,4 +1,4 @@
-"""What kernels on the inner matrices of a tensor share: checks of ranks, the adjoint, one matrix after the other."""
+"""Shared parts of kernels on inner matrices: checks of ranks, the adjoint, a loop over the matrices."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NOT_INVERTIBLE = "Input is not invertible."
 
 
 def require_matrices(x: Array, index: int = 0) -> None:
-    """InvalidArgumentError unless input `index` of the op, `x`, has two axes at least."""
+    """InvalidArgumentError unless `x`, input `index` of the op, has at least two axes."""
     require(x.ndim >= 2, f"Input tensor {index} must have rank >= 2, got {x.ndim}")
 
 
 def require_square(x: Array, index: int = 0) -> None:
-    """InvalidArgumentError unless `x` holds square matrices."""
+    """InvalidArgumentError unless `x`, input `index` of the op, holds square matrices."""
     require_matrices(x, index)
     require(x.shape[-1] == x.shape[-2], "Input matrix must be square.")
 
@@ -32,12 +32,12 @@ def adjoint(x: Array) -> Array:
 
 
 def scipy_linalg(name: str) -> Any:
-    """The function of that name in scipy.linalg, which has no types; scipy is imported on the first call."""
+    """The function of that name in scipy.linalg; scipy is imported on the first call."""
     return getattr(importlib.import_module("scipy.linalg"), name)
 
 
 def by_matrix(function: Callable[..., Array], results: Array, *tensors: Array) -> Array:
-    """Fills `results` with `function` of the inner matrices of `tensors`, all of one leading shape."""
+    """Fills `results` with `function` of the inner matrices of `tensors`, all with the same leading shape."""
     for index in np.ndindex(results.shape[:-2]):
         results[index] = function(*[tensor[index] for tensor in tensors])
     return results

@@ -1,7 +1,6 @@
-"""Kernels on the inner matrices of a tensor: inverse, determinants, square root and logarithm.
+"""Kernels on matrices [..., m, n]: inverse, determinants, square root and logarithm.
 
-Flows in: tensors [..., m, n]. Flows out: one result per matrix, in the same leading shape. Always holds: the work is
-done by LAPACK in the precision of the input (half types in float32).
+LAPACK does the work in the precision of the input (half types in float32).
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def log_determinant(node: Construction) -> Kernel:
 
 
 def _quietly(function: Callable[[Array], Any], matrix: Array) -> Array:
-    """A scipy function without its warnings: what they tell shows as NaN or as a loss of digits in the result."""
+    """A scipy function without its warnings: NaN or lost digits in the result show the same."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return np.asarray(function(matrix))
@@ -69,7 +68,7 @@ def _quietly(function: Callable[[Array], Any], matrix: Array) -> Array:
 
 @kernel("MatrixSquareRoot")
 def square_root(node: Construction) -> Kernel:
-    """The principal square root of each invertible matrix; NaN where there is none of the op's type."""
+    """The principal square root of each invertible matrix; NaN if it is not of the op's type."""
     dtype = numpy_dtype(node.output_types[0])
     sqrtm = scipy_linalg("sqrtm")
 

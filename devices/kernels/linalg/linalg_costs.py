@@ -1,7 +1,7 @@
 """Costs of matrix products, tensor contractions, factorisations and Fourier transforms.
 
-Flows in: shapes of the factors. Flows out: operation counts. Always holds: a product of m x k and k x n counts 2*m*k*n,
-one multiplication and one addition per term (Golub and Van Loan, Matrix Computations, section 1.1).
+A product of m x k and k x n counts 2*m*k*n, one multiplication and one addition per term (Golub and Van Loan, Matrix
+Computations, section 1.1).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..op_cost import CostContext, flops
 
 @flops("MatMul", "SparseMatMul", "_FusedMatMul", "QuantizedMatMul", matrix=True)
 def matmul(c: CostContext) -> int:
-    """2*m*k*n, where transposed factors change only where k is found."""
+    """2*m*k*n; which axis is k depends on the transposition of the factor."""
     a = c.inputs[0]
     k = a[0] if c.attrs.get("transpose_a") else a[1]
     return 2 * k * c.elements_out()
@@ -21,7 +21,7 @@ def matmul(c: CostContext) -> int:
 
 @flops("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", matrix=True)
 def batch_matmul(c: CostContext) -> int:
-    """2*m*k*n for every matrix of the (broadcast) batch; the adjoint of x has k second to last."""
+    """2*m*k*n for every matrix of the (broadcast) batch; k is the second to last axis of x if that is adjoint."""
     x = c.inputs[0]
     return 2 * x[-2 if c.attrs.get("adj_x") else -1] * c.elements_out()
 
@@ -34,7 +34,7 @@ def einsum(c: CostContext) -> int:
 
 
 def _label_sizes(c: CostContext) -> dict[str, int]:
-    """Size of each label of the equation; broadcast axes behind an ellipsis are labels counted from the right."""
+    """The size of each label; the axes of an ellipsis are labels counted from the right."""
     left = c.attrs["equation"].decode().replace(" ", "").split("->")[0]
     sizes: dict[str, int] = {}
     for term, dims in zip(left.split(","), c.inputs, strict=True):

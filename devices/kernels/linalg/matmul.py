@@ -1,7 +1,6 @@
 """Matrix products: MatMul, the batched forms and SparseMatMul.
 
-Flows in: matrices, or stacks of them. Flows out: their products. Always holds: operands are never copied to be
-transposed (BLAS reads either order), and half types are accumulated in float32.
+Operands are never copied to be transposed (BLAS reads either order); half types are accumulated in float32.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def _check_equal_ranks(a: Array, b: Array) -> None:
 
 @kernel("MatMul")
 def matmul(node: Construction) -> Kernel:
-    """Product of two matrices, either of them read transposed."""
+    """The product of two matrices, either of them transposed."""
     transpose_a, transpose_b = bool(node.attrs["transpose_a"]), bool(node.attrs["transpose_b"])
     inner_a, inner_b = int(not transpose_a), int(transpose_b)
 
@@ -67,7 +66,7 @@ def _batched(node: Construction) -> BinaryKernel:
 
 @kernel("BatchMatMul")
 def batch_matmul(node: Construction) -> Kernel:
-    """Products of two stacks of matrices with equal stack shapes."""
+    """The products of two batches of matrices with equal batch shapes."""
     multiply = _batched(node)
 
     def product(x: Array, y: Array) -> Array:
@@ -103,7 +102,7 @@ def _broadcasting(node: Construction) -> BinaryKernel:
 
 @kernel("BatchMatMulV2")
 def batch_matmul_v2(node: Construction) -> Kernel:
-    """Products of two stacks of matrices whose stack shapes broadcast."""
+    """The products of two batches of matrices whose batch shapes broadcast."""
     return in_float32(_broadcasting(node), node.output_types[0])
 
 
@@ -122,7 +121,7 @@ def batch_matmul_v3(node: Construction) -> Kernel:
 
 @kernel("SparseMatMul")
 def sparse_matmul(node: Construction) -> Kernel:
-    """Product of two matrices of float or bfloat16 into float; that they are sparse only promises many zeros."""
+    """The product of two matrices of float or bfloat16 in float; the sparsity flags change nothing."""
     transpose_a, transpose_b = bool(node.attrs["transpose_a"]), bool(node.attrs["transpose_b"])
 
     def product(a: Array, b: Array) -> Array:

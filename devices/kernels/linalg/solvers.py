@@ -1,8 +1,7 @@
 """Kernels that solve linear systems: square, least squares, triangular and banded triangular.
 
-Flows in: matrices [..., m, n] in the op's storage scheme, right-hand sides [..., m, k]. Flows out: solutions
-[..., n, k]. Always holds: triangular systems are solved by substitution, row by row over all matrices at once; leading
-axes broadcast for the triangular ops and must be equal for the others.
+Triangular systems are solved by substitution, row by row for all matrices at once. Leading axes broadcast for the
+triangular ops and must be equal for the others.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def solve_least_squares(node: Construction) -> Kernel:
 def substitute(matrix: Array, rhs: Array, *, lower: bool) -> Array:
     """x [..., n, k] with T x = rhs, T being a triangle of each matrix [..., n, n]; leading axes broadcast.
 
-    A zero on the diagonal divides by zero and so gives infinities and NaN, as IEEE arithmetic has it.
+    A zero on the diagonal gives infinities and NaN, as in IEEE arithmetic.
     """
     rows = matrix.shape[-1]
     leading = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])

@@ -1,4 +1,4 @@
-"""Kernels on matrices of three diagonals: solving systems of equations, and products."""
+"""Kernels on tridiagonal matrices: systems of equations and products."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def solve_tridiagonal(node: Construction) -> Kernel:
 
     def one(diagonals: Array, rhs: Array) -> Any:
         bands = np.array(diagonals)
-        bands[0, 1:], bands[2, :-1] = diagonals[0, :-1], diagonals[2, 1:]  # where LAPACK expects them
+        bands[0, 1:], bands[2, :-1] = diagonals[0, :-1], diagonals[2, 1:]  # the positions that LAPACK expects
         bands[0, 0] = bands[2, -1] = 0
         try:
             return solve_bands((1, 1), bands, rhs, check_finite=False)

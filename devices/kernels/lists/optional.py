@@ -1,8 +1,4 @@
-"""Optional values: some tensors, or nothing.
-
-Flows in: tensors, variants. Flows out: variants, tensors. Always holds: an optional never changes; its sum with
-another has the sums of its tensors.
-"""
+"""Optional values: some tensors, or none. An optional is never changed; its sum with another adds the tensors."""
 
 from __future__ import annotations
 
@@ -20,13 +16,13 @@ from .tensor_array import compatible
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """The tensors, or None for nothing, and their element types."""
+    """`values` are the tensors, or None for an empty optional; `dtypes` their element types."""
 
     values: tuple[Array, ...] | None = None
     dtypes: tuple[DataType, ...] = ()
 
     def plus(self, other: Optional) -> Optional:
-        """The sums of the tensors; nothing and nothing make nothing."""
+        """The sums of the tensors; two empty optionals give an empty one."""
         if self.values is None and other.values is None:
             return self
         if self.values is None or other.values is None:
@@ -37,7 +33,7 @@ class Optional:
         return Optional(tuple(sum_of(a, b, dtype) for a, b, dtype in sums), self.dtypes)
 
     def zeros(self) -> Optional:
-        """Zeros of the same shapes, or nothing."""
+        """Zeros of the same shapes, or an empty optional."""
         if self.values is None:
             return self
         zeros = zip(self.values, self.dtypes, strict=True)
@@ -53,7 +49,7 @@ def _optional_of(value: Array, op: str) -> Optional:
 
 @kernel("OptionalNone")
 def optional_none(node: Construction) -> Kernel:
-    """Nothing."""
+    """An empty optional."""
     nothing = carrying(Optional())
     return lambda: nothing
 
@@ -67,13 +63,13 @@ def optional_from_value(node: Construction) -> Kernel:
 
 @kernel("OptionalHasValue")
 def optional_has_value(node: Construction) -> Kernel:
-    """Whether there are tensors."""
+    """Whether the optional is not empty."""
     return lambda value: np.bool_(_optional_of(value, "OptionalHasValue").values is not None)
 
 
 @kernel("OptionalGetValue")
 def optional_get_value(node: Construction) -> Kernel:
-    """The tensors; InvalidArgumentError if there are none, or others than the attrs promise."""
+    """The tensors; InvalidArgumentError if there are none, or others than the attrs declare."""
     types, asked = node.output_types, node.attrs["output_shapes"]
 
     def get(value: Array) -> object:

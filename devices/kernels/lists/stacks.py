@@ -1,7 +1,6 @@
-"""Stacks: what a loop's forward pass keeps for its gradient.
+"""Stacks, which keep values of a loop's forward pass for its gradient: last in, first out.
 
-Flows in: handles, tensors. Flows out: handles, tensors. Always holds: what was pushed last is popped first; a stack
-lives as long as the tensors that carry it, so no longer than its step.
+A stack exists as long as a tensor carries it, so never longer than its step.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ..registry import Construction, Kernel, kernel
 
 @dataclass(slots=True)
 class Stack:
-    """See the module. `limit` is the most elements it holds, any number if it is negative."""
+    """`limit` is the largest number of elements, unlimited if negative."""
 
     name: str
     dtype: DataType
@@ -71,7 +70,7 @@ def stack_push(node: Construction) -> Kernel:
 
 @kernel("StackPopV2")
 def stack_pop(node: Construction) -> Kernel:
-    """Takes what was pushed last."""
+    """Removes the last element and gives it."""
     dtype = node.output_types[0]
 
     def pop(handle: Array) -> Array:
@@ -87,7 +86,7 @@ def stack_pop(node: Construction) -> Kernel:
 
 @kernel("StackCloseV2")
 def stack_close(node: Construction) -> Kernel:
-    """Forgets all elements; from then on nothing can be pushed or popped."""
+    """Removes all elements; afterwards neither push nor pop is allowed."""
 
     def close(handle: Array) -> None:
         stack = _stack_of(handle)

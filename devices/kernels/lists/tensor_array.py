@@ -1,10 +1,10 @@
-"""Tensor arrays: tensors of one element type by index, each written once; gradient arrays, where writes add up.
+"""Tensor arrays: tensors of one element type by index, each written once; in a gradient array writes are added.
 
-Flows in: indices, tensors. Flows out: tensors. Always holds: a place goes through these states, each `!` an error:
+The states of an element; `!` is an error:
 
     EMPTY --write--> WRITTEN --write--> !   (in a gradient array: WRITTEN, with the sum)
       |                 `--read--> READ --write--> !
-      `--read--> READ, of zeros, where the shape is known      READ --read--> ! if reads clear, else READ
+      `--read--> READ, as zeros, if the shape is known         READ --read--> ! if reads clear, else READ
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def is_complete(shape: Shape) -> bool:
 
 
 def zeros_of(shape: Shape, dtype: DataType) -> Array:
-    """Zeros (empty strings) of a complete shape."""
+    """Zeros (empty strings) of a shape without unknown sizes."""
     return empty_of(tuple(size for size in shape or () if size is not None), numpy_dtype(dtype))
 
 
 @dataclass(slots=True)
 class Place:
-    """One element of an array: its value while it has one, and its shape even before and after that."""
+    """One element of an array: its value while it has one, and its shape, which may be known earlier and later."""
 
     value: Array | None = None
     shape: Shape = None
@@ -53,7 +53,7 @@ class Place:
 
 @dataclass(slots=True)
 class TensorArray:
-    """See the module."""
+    """`sums` marks a gradient array, in which writes to one index are added."""
 
     name: str
     dtype: DataType
@@ -84,7 +84,7 @@ class TensorArray:
         self.places += [Place() for _ in range(size - len(self.places))]
 
     def write(self, index: int, value: Array) -> None:
-        """Puts `value` at `index`, or adds it to what is there in a gradient array."""
+        """Puts `value` at `index`; in a gradient array adds it to the value there."""
         if index < 0 or (index >= len(self.places) and not self.dynamic):
             raise InvalidArgumentError(
                 f"TensorArray {self.name}: Tried to write to index {index} but array is not resizeable "
@@ -124,7 +124,7 @@ class TensorArray:
         raise InvalidArgumentError(f"TensorArray {self.name}: Could not write to TensorArray index {index} {why}")
 
     def read(self, index: int) -> Array:
-        """What is at `index`; zeros for a place never written to, where its shape is known."""
+        """The value at `index`; zeros for an index never written to, if its shape is known."""
         if not 0 <= index < len(self.places):
             raise InvalidArgumentError(f"Tried to read from index {index} but array size is: {len(self.places)}")
         place = self.places[index]
@@ -152,7 +152,7 @@ class TensorArray:
         return zeros_of(shape, self.dtype)
 
     def gradient(self, source: bytes, prepended: tuple[int, ...]) -> TensorArray:
-        """The gradient array of that name, made on first use: as large as this one, which stops growing."""
+        """The gradient array for `source`, made on first use with the size of this array, which can then not grow."""
         self.check_open()
         self.dynamic = False
         array = self.gradients.get(source)

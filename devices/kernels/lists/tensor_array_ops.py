@@ -1,8 +1,7 @@
 """The ops on tensor arrays: making, writing, reading and closing them, one element or all at once.
 
-Flows in: a size, handles, indices, tensors. Flows out: handles, tensors, and the flow, a scalar that stands for "after
-that write" and orders ops in the graph. Always holds: an array lives as long as the tensors that carry it, so no longer
-than its step.
+The flow is a scalar that a write gives out and later ops take in: it orders the ops in the graph. An array exists as
+long as a tensor carries it, so never longer than its step.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ def tensor_array(node: Construction) -> Kernel:
 
 @kernel("TensorArrayGradV3", "TensorArrayGradWithShape")
 def tensor_array_grad(node: Construction) -> Kernel:
-    """The gradient array of an array for one source of gradients; its elements may have further dimensions in front."""
+    """The gradient array for one source of gradients; its elements may have more dimensions in front."""
     source = node.attrs["source"]
 
     def find(handle: Array, flow: Array, prepended: Sequence[int] = ()) -> tuple[Array, Array]:
@@ -96,7 +95,7 @@ def tensor_array_read(node: Construction) -> Kernel:
 
 @kernel("TensorArraySizeV3")
 def tensor_array_size(node: Construction) -> Kernel:
-    """How many elements there is room for."""
+    """The number of elements."""
 
     def size(handle: Array, _flow: Array) -> np.int32:
         array = _array_of(handle)
@@ -108,7 +107,7 @@ def tensor_array_size(node: Construction) -> Kernel:
 
 @kernel("TensorArrayCloseV3")
 def tensor_array_close(node: Construction) -> Kernel:
-    """Forgets all elements; from then on the array can be neither written nor read."""
+    """Removes all elements; afterwards the array can be neither written nor read."""
 
     def close(handle: Array) -> None:
         array = _array_of(handle)
@@ -153,7 +152,7 @@ def _check_rows(value: Array) -> None:
 
 @kernel("TensorArraySplitV3")
 def tensor_array_split(node: Construction) -> Kernel:
-    """Writes as many rows of a tensor to each element as `lengths` says."""
+    """Writes consecutive rows of a tensor to the elements, as many to each as `lengths` says."""
     dtype = node.input_types[1]
 
     def split(handle: Array, value: Array, lengths: Array, flow: Array) -> Array:
@@ -175,7 +174,7 @@ def tensor_array_split(node: Construction) -> Kernel:
 
 
 def check_lengths(lengths: Array, value: Array) -> None:
-    """InvalidArgumentError unless `lengths` says how to cut all rows of `value`."""
+    """InvalidArgumentError unless `lengths` add up to the rows of `value`."""
     if lengths.ndim != 1:
         raise InvalidArgumentError(f"Expected lengths to be a vector, received shape: {shape_text(lengths.shape)}")
     _check_rows(value)
@@ -197,7 +196,7 @@ def _check_element(asked: Shape, index: int, shape: tuple[int, ...]) -> None:
 
 @kernel("TensorArrayGatherV3")
 def tensor_array_gather(node: Construction) -> Kernel:
-    """Reads the elements of a list of indices, which have one shape, and stacks them."""
+    """The elements at a list of indices, stacked; they must have one shape."""
     dtype, asked = node.output_types[0], node.attrs["element_shape"]
 
     def gather(handle: Array, indices: Array, _flow: Array) -> Array:
@@ -235,7 +234,7 @@ def _refuse_unknown(what: str, shape: Shape, doing: str) -> None:
 
 @kernel("TensorArrayConcatV3")
 def tensor_array_concat(node: Construction) -> Kernel:
-    """Reads all elements and joins them along their first dimension; their lengths too."""
+    """All elements joined along their first dimension, and their lengths there."""
     dtype, asked = node.output_types[0], node.attrs["element_shape_except0"]
 
     def concat(handle: Array, _flow: Array) -> tuple[Array, Array]:

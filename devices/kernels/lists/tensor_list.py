@@ -1,10 +1,10 @@
 """Lists of tensors, as variants: making them, and reading and changing one element.
 
-Flows in: lists, indices, tensors, shapes as integer vectors (a scalar -1 is an unknown shape). Flows out: new lists,
-tensors. Always holds: a list never changes; an element that was never set reads as zeros where its shape is known.
+A list is never changed: ops give a new one. An element that is not set reads as zeros if its shape is known. A shape
+input is a vector of sizes; a scalar -1 is an unknown shape.
 
-Pushing shares the storage of the list that was pushed to: a Python list of which every `TensorList` sees its own
-number of elements from the front, so that a loop of n pushes, and then n pops, takes n steps.
+A push shares the storage of the old list: a Python list of which each `TensorList` uses the first `length` elements. A
+loop of n pushes and then n pops therefore takes n steps.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Item = Array | None
 
 @dataclass(frozen=True, slots=True)
 class TensorList:
-    """See the module. `limit` is the most elements it may get by pushing, any number if it is negative."""
+    """`limit` is the largest number of elements that pushes may give it, unlimited if negative."""
 
     dtype: DataType
     shape: Shape
@@ -37,11 +37,11 @@ class TensorList:
 
     @property
     def items(self) -> list[Item]:
-        """The elements; None for those never set."""
+        """The elements; None for those that are not set."""
         return self.storage[: self.length]
 
     def holding(self, items: Iterable[Item]) -> TensorList:
-        """A list of the same kind with other elements."""
+        """A list of the same type and shape with other elements."""
         storage = list(items)
         return replace(self, storage=storage, length=len(storage))
 
@@ -50,12 +50,12 @@ class TensorList:
         storage, length = self.storage, self.length
         if len(storage) == length:
             storage.append(item)
-        if storage[length] is not item:  # the place is taken, perhaps since a moment ago by another thread
+        if storage[length] is not item:  # another list, perhaps of another thread, has pushed there
             storage = [*storage[:length], item]
         return replace(self, storage=storage, length=length + 1)
 
     def plus(self, other: TensorList) -> TensorList:
-        """The sums of the elements; one that is not set counts as zeros."""
+        """The sums of the elements; an element that is not set counts as zeros."""
         if self.dtype != other.dtype:
             raise InvalidArgumentError(
                 "Trying to add two lists of tensors of different dtypes. "
@@ -84,7 +84,7 @@ class TensorList:
         )
 
     def zeros(self) -> TensorList:
-        """The same list of zeros."""
+        """A list of the same shapes with zeros."""
         return self.holding(None if item is None else zeros_like(item, self.dtype) for item in self.items)
 
 
@@ -99,7 +99,7 @@ def list_of(value: Array, dtype: DataType | None = None) -> TensorList:
 
 
 def shape_of(value: Array) -> Shape:
-    """The shape that an integer tensor stands for."""
+    """The shape that a shape input represents."""
     if value.ndim == 0:
         if value != -1:
             raise InvalidArgumentError("The only valid scalar shape tensor is the fully unknown shape specified as -1.")
@@ -110,7 +110,7 @@ def shape_of(value: Array) -> Shape:
 
 
 def merged(a: Shape, b: Shape) -> Shape:
-    """The one shape that both describe; InvalidArgumentError in the words of the list ops."""
+    """The merged shape; InvalidArgumentError, in the words of the list ops, if the shapes differ."""
     if not compatible(a, b):
         raise InvalidArgumentError(
             f"PartialTensorShape: Incompatible shapes during merge: {shape_text(a)} vs. {shape_text(b)}"
@@ -119,7 +119,7 @@ def merged(a: Shape, b: Shape) -> Shape:
 
 
 def common_shape(shape: Shape, items: Iterable[Item]) -> Shape:
-    """What `shape` and the elements that are set tell of the one shape of all."""
+    """`shape` merged with the shapes of the elements that are set."""
     for item in items:
         if item is not None:
             shape = merged(shape, item.shape)
@@ -127,7 +127,7 @@ def common_shape(shape: Shape, items: Iterable[Item]) -> Shape:
 
 
 def filled(items: Sequence[Item], shape: Shape, dtype: DataType) -> list[Array]:
-    """The elements, with zeros of a complete shape for those that are not set."""
+    """The elements, with zeros of `shape`, which has no unknown sizes, for those that are not set."""
     return [zeros_of(shape, dtype) if item is None else item for item in items]
 
 
@@ -139,7 +139,7 @@ def listing(dtype: DataType, shape: Shape, items: Iterable[Item], limit: int = -
 
 @kernel("EmptyTensorList")
 def empty_tensor_list(node: Construction) -> Kernel:
-    """A list without elements that may get `max_num_elements`."""
+    """A list without elements; pushes may give it up to `max_num_elements`."""
     dtype = node.attrs["element_dtype"]
 
     def make(shape: Array, limit: Array) -> Array:
@@ -172,13 +172,13 @@ def tensor_list_reserve(node: Construction) -> Kernel:
 
 @kernel("TensorListLength")
 def tensor_list_length(node: Construction) -> Kernel:
-    """How many elements there are."""
+    """The number of elements."""
     return lambda value: np.int32(list_of(value).length)
 
 
 @kernel("TensorListElementShape")
 def tensor_list_element_shape(node: Construction) -> Kernel:
-    """The shape of the elements, as far as it is known, with -1 for what is not."""
+    """The shape of the elements, with -1 for unknown sizes."""
     dtype = numpy_dtype(node.output_types[0])
 
     def tell(value: Array) -> Array:
@@ -190,7 +190,7 @@ def tensor_list_element_shape(node: Construction) -> Kernel:
 
 @kernel("TensorListResize")
 def tensor_list_resize(node: Construction) -> Kernel:
-    """The first elements, and behind them as many that are not set as it takes."""
+    """The list cut to `size` elements, or extended by elements that are not set."""
 
     def resize(value: Array, size: Array) -> Array:
         items, count = list_of(value), int(size)
@@ -293,7 +293,7 @@ def tensor_list_get_item(node: Construction) -> Kernel:
 
 
 def _unset(tensors: TensorList, asked: Shape) -> Array:
-    """The zeros that an element which is not set reads as; the other elements may have to tell the shape."""
+    """The zeros for an element that is not set; the shape may have to come from the other elements."""
     shape = merged(tensors.shape, asked)
     if not is_complete(shape):
         shape = common_shape(shape, tensors.items)
@@ -307,7 +307,7 @@ def _unset(tensors: TensorList, asked: Shape) -> Array:
 
 @kernel("TensorListSetItem")
 def tensor_list_set_item(node: Construction) -> Kernel:
-    """The list with another element at one place; beyond its end if the attr allows that."""
+    """The list with one element replaced; beyond its end it is extended if the attr allows that."""
     dtype, grows = node.input_types[2], bool(node.attrs["resize_if_index_out_of_bounds"])
 
     def set_item(value: Array, index: Array, item: Array) -> Array:

@@ -1,8 +1,4 @@
-"""Lists of tensors, as variants: between a list and one tensor, and between lists.
-
-Flows in: lists, tensors of which rows become elements, indices, lengths. Flows out: tensors, lists. Always holds: what
-one op takes apart another puts together: stack(from_tensor(x)) and concat(split(x, lengths)) are x.
-"""
+"""Lists of tensors, as variants: conversion between a list and one tensor, and ops on whole lists."""
 
 from __future__ import annotations
 
@@ -36,7 +32,7 @@ def _rows(value: Array) -> list[Array]:
 
 
 def _boxed(row: object) -> Array:
-    """One element of an object array as a tensor: bytes and lists are no arrays themselves."""
+    """One element of an object array as a tensor; numpy gives it as bytes or a list object, not as an array."""
     if isinstance(row, np.ndarray):
         return row
     array = np.empty((), object)
@@ -60,7 +56,7 @@ def tensor_list_from_tensor(node: Construction) -> Kernel:
 
 @kernel("TensorListStack")
 def tensor_list_stack(node: Construction) -> Kernel:
-    """All elements, which have one shape, as the rows of one tensor."""
+    """All elements, which must have one shape, as the rows of one tensor."""
     dtype, expected = node.output_types[0], int(node.attrs["num_elements"])
 
     def stack(value: Array, asked: Array) -> Array:
@@ -80,7 +76,7 @@ def tensor_list_stack(node: Construction) -> Kernel:
 
 
 def _stacked(items: Sequence[Item], shape: Shape, dtype: DataType, doing: str) -> Array:
-    """Elements as rows; InvalidArgumentError when shapes differ, or none is set and the shape is unknown."""
+    """The elements as rows; InvalidArgumentError if shapes differ, or none is set and the shape is unknown."""
     shape = common_shape(shape, items)
     if not is_complete(shape):
         raise InvalidArgumentError(f"Tried to {doing} non-fully-defined element_shape: {shape_text(shape)}")
@@ -90,7 +86,7 @@ def _stacked(items: Sequence[Item], shape: Shape, dtype: DataType, doing: str) -
 
 @kernel("TensorListGather")
 def tensor_list_gather(node: Construction) -> Kernel:
-    """The elements of a list of indices as the rows of one tensor."""
+    """The elements at a list of indices as the rows of one tensor."""
     dtype = node.output_types[0]
 
     def gather(value: Array, indices: Array, asked: Array) -> Array:
@@ -112,7 +108,7 @@ def tensor_list_gather(node: Construction) -> Kernel:
 
 @kernel("TensorListScatter", "TensorListScatterV2")
 def tensor_list_scatter(node: Construction) -> Kernel:
-    """A new list with row i of a tensor at index i of a list; as long as asked, or as the largest index takes."""
+    """A new list with row i of a tensor at index i of a list; its length is an input, or fits the largest index."""
     dtype = node.input_types[0]
 
     def scatter(value: Array, indices: Array, shape: Array, size: Array | int = -1) -> Array:
@@ -152,7 +148,7 @@ def _scattered(tensors: TensorList, value: Array, indices: Array) -> TensorList:
 
 @kernel("TensorListScatterIntoExistingList")
 def tensor_list_scatter_into(node: Construction) -> Kernel:
-    """The list with row i of a tensor at index i of a list, and longer if that takes more places."""
+    """The list with row i of a tensor at index i of a list, extended if needed."""
     dtype = node.input_types[1]
 
     def scatter(value: Array, rows: Array, indices: Array) -> Array:
@@ -167,7 +163,7 @@ def tensor_list_scatter_into(node: Construction) -> Kernel:
 
 @kernel("TensorListConcat", "TensorListConcatV2")
 def tensor_list_concat(node: Construction) -> Kernel:
-    """All elements joined along their first dimension, and how long each is there."""
+    """All elements joined along their first dimension, and their lengths there."""
     dtype, declared = node.output_types[0], node.attrs.get("element_shape")
 
     def concat(value: Array, asked: Array | None = None, leading: Array | Sequence[int] = ()) -> tuple[Array, Array]:
@@ -194,7 +190,7 @@ def tensor_list_concat(node: Construction) -> Kernel:
 def _joinable(
     items: Sequence[Item], first: int | None, rest: Shape, leading: Sequence[int], dtype: DataType
 ) -> list[Array]:
-    """The elements, with zeros for those not set; `rest` is what is known of all dimensions but the first."""
+    """The elements, with zeros for those not set; `rest` is the merged shape without the first dimension."""
     for index, item in enumerate(items):
         if item is not None and item.ndim == 0:
             raise InvalidArgumentError(f"Concat saw a scalar shape at index {index} but requires at least vectors.")
@@ -212,7 +208,7 @@ def _joinable(
 
 
 def _length(index: int, first: int | None, leading: Sequence[int]) -> int:
-    """How long an element is that is not set."""
+    """The length of an element that is not set."""
     if first is not None:
         return first
     if index >= len(leading):
@@ -241,7 +237,7 @@ def tensor_list_split(node: Construction) -> Kernel:
 
 
 def _ends(lengths: Sequence[int], total: int) -> list[int]:
-    """Where each part ends; InvalidArgumentError unless the parts make up the whole."""
+    """The end of each part; InvalidArgumentError unless the lengths add up to the total."""
     ends: list[int] = []
     end = 0
     for length in lengths:
@@ -258,7 +254,7 @@ def _ends(lengths: Sequence[int], total: int) -> list[int]:
 
 @kernel("TensorListConcatLists")
 def tensor_list_concat_lists(node: Construction) -> Kernel:
-    """The elements of one list and then of another, for each place of two tensors of lists."""
+    """The elements of one list followed by those of another, for each element of two tensors of lists."""
     dtype = node.attrs["element_dtype"]
 
     def concat(a: Array, b: Array) -> Array:

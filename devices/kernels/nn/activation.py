@@ -1,7 +1,6 @@
 """Activation functions and their gradients, element by element.
 
-Flows in: features; for a gradient also what flows back, of the same shape. Flows out: a tensor of that shape and type.
-Always holds: half types are computed in float32; a gradient op checks that its two inputs agree in shape.
+Half types are computed in float32; a gradient op checks that its two inputs have one shape.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ def _relu_grad(node: Construction) -> Gradient:
     (zero,) = _constants(node, 0)
 
     def gradient(g: Array, f: Array) -> Array:
-        passing = (f > zero).astype(g.dtype)  # a product is several times as fast as a selection
+        passing = (f > zero).astype(g.dtype)  # multiplying is several times as fast as np.where
         passing *= g
         return passing
 
@@ -81,7 +80,7 @@ def _relu6_grad(node: Construction) -> Gradient:
 
 
 def _elu(node: Construction) -> Unary:
-    """exp(x) - 1 below 0, from the rounded exponential as TensorFlow has it: of no use very near 0, but the same."""
+    """exp(x) - 1 below 0, from the rounded exponential: inexact near 0, as in TensorFlow."""
     zero, one = _constants(node, 0, 1)
     return lambda x: exp_float32(np.minimum(x, zero)) - one + np.maximum(x, zero)
 

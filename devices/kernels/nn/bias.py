@@ -1,8 +1,4 @@
-"""Bias addition and its gradient.
-
-Flows in: a tensor of at least two axes and one bias per channel. Flows out: the sum, or the bias's gradient. Always
-holds: channels are on the last axis, or on axis 1 when data_format is NCHW.
-"""
+"""Bias addition and its gradient; channels are the last axis, or axis 1 if data_format is NCHW."""
 
 from __future__ import annotations
 
@@ -35,7 +31,7 @@ def bias_add(node: Construction) -> Kernel:
 
 @kernel("BiasAddGrad")
 def bias_add_grad(node: Construction) -> Kernel:
-    """The sum of what flows back over everything but the channels."""
+    """The sum of the gradient over all axes but the channels."""
     channel_first = node.attrs["data_format"] == b"NCHW"
 
     def gradient(grad: Array) -> Array:

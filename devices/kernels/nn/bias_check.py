@@ -1,7 +1,4 @@
-"""What a tensor and the bias that is added to it must be like.
-
-Flows in: a tensor and a bias. Flows out: nothing. Always holds: the error is TensorFlow's, wherever the sum is stored.
-"""
+"""The check that there is one bias per channel, for the kernel of BiasAdd and its in-place form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cost of the gradient of a bias: the gradient of the sum, summed over all axes but that of the channels."""
+"""Cost of the gradient of a bias: a sum over all axes but that of the channels."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Sums and means over the rows of a matrix, and inverse roots, rounded in TensorFlow's order.
 
-Flows in: float32 or other matrices, one row a position, one column a channel. Flows out: one number a column. Always
-holds: up to a size, float32 numbers are added in the order in which TensorFlow adds them on a CPU, so that sums that
-ought to vanish, such as the gradient of a bias before a batch norm, leave its very remainder, which Adam makes large;
-beyond that size BLAS adds, several times as fast.
+Sums that should vanish, such as the gradient of a bias before a batch norm, leave a remainder that Adam makes large. To
+leave TensorFlow's remainder, float32 numbers are added in the order of its CPU kernels. Large matrices are added by
+BLAS, several times as fast.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ import numpy as np
 
 from ....graph.dtypes import Array
 
-LARGE = 1 << 15  # elements from which on speed counts more than the last bit
+LARGE = 1 << 15  # larger arrays are computed fast, at the cost of the last bit
 _LANES = 8  # float32 numbers in a vector register of 256 bits: columns beyond the last whole one are added singly
 _ACCUMULATORS = 4
 
 
 def column_sums(matrix: Array) -> Array:
-    """The sum of each column, row after row; of many floats by BLAS, which is faster than numpy by short rows."""
+    """The sum of each column, row after row; BLAS adds large matrices, faster than numpy if rows are short."""
     if matrix.dtype in (np.float32, np.float64) and matrix.size >= LARGE:
         return np.asarray(np.ones(matrix.shape[0], matrix.dtype) @ matrix)
     return _in_order(matrix)
@@ -33,8 +32,8 @@ def _in_order(matrix: Array) -> Array:
 def column_means(matrix: Array) -> Array:
     """The mean of each column of a float32 matrix that has rows: its sum times the rounded reciprocal of their number.
 
-    Whole registers of columns have four running sums, of every fourth row each, which are added up in the end, and to
-    which the rows left over are added one by one.
+    Columns in whole registers have four running sums, of every fourth row each, which are added at the end, followed by
+    the remaining rows one by one.
     """
     rows, columns = matrix.shape
     per_row = np.float32(1) / np.float32(rows)
@@ -50,10 +49,10 @@ def column_means(matrix: Array) -> Array:
 
 
 def inverse_roots(values: Array) -> Array:
-    """1 / sqrt of each of a vector of positive float32 numbers, of whole registers by estimate and one Newton step.
+    """1 / sqrt of positive float32 numbers; those in whole registers by an estimate and one Newton step.
 
     The estimate is that of the RSQRTPS instruction of Intel's processors: the inverse root, to 13 binary digits, of the
-    middle of the interval of relative length 2^-10 that the number lies in.
+    middle of the interval of relative length 2^-10 that contains the number.
     """
     exact = np.float32(1) / np.sqrt(values)
     whole = len(values) - len(values) % _LANES

@@ -1,7 +1,6 @@
 """Convolution ops of two and three spatial axes, depthwise convolutions, and their gradients.
 
-Flows in: tensors in either channel order, and sizes of what a gradient is for. Flows out: tensors in the same order.
-Always holds: the arithmetic is that of `conv_arithmetic.py`; here attrs are read, shapes checked and axes moved.
+This module reads attrs, checks shapes and moves axes; `conv_arithmetic.py` computes.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ SweepOf = Callable[[tuple[int, ...], tuple[int, ...]], Sweep]
 
 
 def _conv_attrs(node: Construction, layout: str = "NHWC") -> tuple[WindowAttrs, SweepOf]:
-    """The node's window attrs, and a remembering function from (spatial sizes, window) to the sweep."""
+    """The node's window attrs, and a memoised function from (spatial sizes, window) to the sweep."""
     attrs = window_attrs(node.attrs, layout)
     axes = [axis for axis in range(attrs.rank) if axis not in attrs.spatial_axes]
     for values, what in ((attrs.raw_strides, "strides"), (attrs.raw_dilations, "dilations")):
@@ -42,7 +41,7 @@ def _conv_attrs(node: Construction, layout: str = "NHWC") -> tuple[WindowAttrs, 
 
 
 def _check_operands(x: Array, w: Array, rank: int) -> None:
-    """Ranks, and that channels divide into groups; `x` is channels last."""
+    """InvalidArgumentError for wrong ranks, or channels that groups do not divide; `x` is channels last."""
     if x.ndim != rank:
         raise InvalidArgumentError(f"convolution input must be {rank}-dimensional: {shape_text(x.shape)}")
     if w.ndim != rank:
@@ -63,7 +62,7 @@ def _check_groups(channels: int, window_shape: Sequence[int]) -> None:
 
 @kernel("Conv2D", "Conv3D")
 def conv(node: Construction) -> Kernel:
-    """Sums of products over a window along the spatial axes; channels go in groups where the filter is thinner."""
+    """Sums of products over a window along the spatial axes; channels form groups if the filter has fewer."""
     attrs, sweep_of = _conv_attrs(node, "NDHWC" if node.op == "Conv3D" else "NHWC")
     # TensorFlow's Conv2D widens half types, its Conv3D does not.
     arithmetic = arithmetic_of(node.output_types[0]) if node.op == "Conv3D" else PLAIN
@@ -80,7 +79,7 @@ def conv(node: Construction) -> Kernel:
 
 
 def _full_sizes(sizes: Array, y: Array, attrs: WindowAttrs, channels: int, op: str) -> tuple[int, ...]:
-    """The input's sizes, channels last; two given sizes are the spatial ones."""
+    """The input's sizes, channels last; if the input of sizes has two, they are the spatial ones."""
     values = tuple(int(n) for n in np.ravel(sizes))
     if len(values) == attrs.rank - 2 and attrs.rank == 4:
         return (y.shape[0], *values, channels)
@@ -93,7 +92,7 @@ def _full_sizes(sizes: Array, y: Array, attrs: WindowAttrs, channels: int, op: s
 
 
 def _check_gradient(sizes: Sequence[int], window_shape: Sequence[int], y: Array, walked: Sweep, op: str) -> None:
-    """That `y` is what a convolution of these sizes puts out; all channels last."""
+    """InvalidArgumentError unless `y` has the output shape of a convolution of these sizes; all channels last."""
     if sizes[0] != y.shape[0]:
         raise InvalidArgumentError(
             f"{op}: input and out_backprop must have the same batch size. "

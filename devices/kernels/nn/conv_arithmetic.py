@@ -1,8 +1,8 @@
 """The arithmetic of convolutions and their gradients, channels last, for any number of spatial axes.
 
-Flows in: x [batch, spatial..., channels], w [window..., channels / groups, features], y [batch, output..., features],
-the window's sweep. Flows out: one of x, w, y from the other two. Always holds: the three are adjoint to each other,
-<conv(x, w), y> == <x, input_gradient(y, w)> == <w, filter_gradient(x, y)> up to rounding.
+x is [batch, spatial..., channels], w [window..., channels / groups, features], y [batch, output..., features]. The
+three functions are adjoint to each other: <conv(x, w), y> == <x, input_gradient(y, w)> == <w, filter_gradient(x, y)> up
+to rounding.
 
 A convolution is one matrix product: patches of x as rows, the filter as columns. Patches are made for a few images at a
 time, so that they stay in cache and memory stays bounded.
@@ -44,7 +44,7 @@ def convolve(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) -
 def filter_gradient(
     x: Array, y: Array, window_shape: tuple[int, ...], sweep: Sweep, arithmetic: Arithmetic = PLAIN
 ) -> Array:
-    """What `w` of shape `window_shape` must be, so that <conv(x, v), y> == <v, w> for every filter v."""
+    """The w of shape `window_shape` with <conv(x, v), y> == <v, w> for every filter v."""
     groups = x.shape[-1] // window_shape[-2]
     if groups > 1:
         part = (*window_shape[:-1], window_shape[-1] // groups)
@@ -63,9 +63,9 @@ def filter_gradient(
 def input_gradient(
     y: Array, w: Array, sizes: tuple[int, ...], channels: int, sweep: Sweep, arithmetic: Arithmetic = PLAIN
 ) -> Array:
-    """An x [batch, *sizes, channels] so that <conv(v, w), y> == <v, x> for every input v.
+    """The x [batch, *sizes, channels] with <conv(v, w), y> == <v, x> for every input v.
 
-    Each tap adds its share, the last tap first, as in TensorFlow, where each output position adds its patch.
+    Shares of the taps are added from the last tap to the first, which is TensorFlow's order.
     """
     groups = channels // w.shape[-2]
     if groups > 1:
@@ -92,7 +92,7 @@ def input_gradient(
 def depthwise(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) -> Array:
     """Each channel of x with filters of its own, w [window..., channels, multiplier], tap after tap.
 
-    Puts out y [batch, output..., channels * multiplier].
+    Gives y [batch, output..., channels * multiplier].
     """
     channels, multiplier = w.shape[-2:]
     if arithmetic is PLAIN:
@@ -111,7 +111,7 @@ def depthwise(x: Array, w: Array, sweep: Sweep, arithmetic: Arithmetic = PLAIN) 
 def depthwise_input_gradient(
     y: Array, w: Array, sizes: tuple[int, ...], sweep: Sweep, arithmetic: Arithmetic = PLAIN
 ) -> Array:
-    """An x so that <depthwise(v, w), y> == <v, x> for every input v; each filter's share first, then their sum."""
+    """The x with <depthwise(v, w), y> == <v, x> for every input v; filters' shares first, then their sum."""
     channels, multiplier = w.shape[-2:]
     parts = y.reshape(*y.shape[:-1], channels, multiplier)
     grown = [n + walk.before + walk.after for n, walk in zip(sizes, sweep.walks, strict=True)]
@@ -125,7 +125,7 @@ def depthwise_input_gradient(
 def depthwise_filter_gradient(
     x: Array, y: Array, window_shape: tuple[int, ...], sweep: Sweep, arithmetic: Arithmetic = PLAIN
 ) -> Array:
-    """A w of shape `window_shape` so that <depthwise(x, v), y> == <v, w> for every filter v: summed by image."""
+    """The w of shape `window_shape` with <depthwise(x, v), y> == <v, w> for every filter v, image by image."""
     channels, multiplier = window_shape[-2:]
     parts = y.reshape(y.shape[0], prod(y.shape[1:-1]), channels, multiplier)
     padded = sweep.padded(x)

@@ -1,11 +1,8 @@
 """Costs of convolutions and their gradients.
 
-Flows in: shapes of images and filters. Flows out: operation counts. Always holds: every output point of a convolution
-costs 2 * (filter points) * (input channels of its group); both gradients do exactly the products of the forward pass
-(Dumoulin and Visin, A guide to convolution arithmetic, chapters 2 and 4).
-
-Filters are laid out [spatial..., in channels per group, out channels], so groups and layouts of the image do not
-matter.
+Every output point of a convolution costs 2 * (filter points) * (input channels of its group); both gradients compute
+exactly the products of the forward pass (Dumoulin and Visin, A guide to convolution arithmetic, chapters 2 and 4).
+Filters are [spatial..., in channels per group, out channels], so groups and image layouts do not matter.
 """
 
 from __future__ import annotations
@@ -55,7 +52,7 @@ def convolution_filter_gradient(c: CostContext) -> int:
 
 @flops(_DEPTHWISE, "_FusedDepthwiseConv2dNative")
 def depthwise(c: CostContext) -> int:
-    """Every output point sees one channel: 2 * filter height * filter width."""
+    """Every output point depends on one channel: 2 * filter height * filter width."""
     return 2 * prod(c.inputs[1][:2]) * c.elements_out()
 
 

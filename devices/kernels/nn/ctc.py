@@ -1,8 +1,6 @@
 """Connectionist temporal classification: its loss and gradient, and greedy decoding (Graves et al., 2006).
 
-Flows in: scores [time, batch, classes], of which one class is the blank, sequence lengths, labels. Flows out: negative
-log likelihoods and their gradient by the scores; or the best class of each step, blanks and repetitions left out.
-Always holds: steps past the end of a sequence count for nothing.
+Scores are [time, batch, classes], of which one class is the blank; steps after the end of a sequence are ignored.
 """
 
 from __future__ import annotations
@@ -65,7 +63,7 @@ def _path(labels: list[int], blank: int) -> Array:
 
 
 def _forward(log_p: Array, skips: Array, merge: bool) -> Array:
-    """Log likelihoods [time, place] of all ways to a place; where `skips`, a way may leave out the place before."""
+    """Log likelihoods [time, position] of all paths to a position; paths may omit the position before where `skips`."""
     steps, places = log_p.shape
     alpha = np.full((steps, places), -np.inf)
     alpha[0, :2] = log_p[0, :2]
@@ -106,7 +104,7 @@ def ctc_loss(node: Construction) -> Kernel:
     collapse, merge, ignore = (node.attrs[name] for name in names)
 
     def checked(labels: list[int], blank: int, b: int) -> list[int]:
-        """The labels up to the first that is no class before the blank."""
+        """The labels up to the first that is not a class before the blank."""
         if any(label < 0 for label in labels):
             text = ",".join(map(str, labels))
             raise InvalidArgumentError(f"All labels must be nonnegative integers, batch: {b} labels: {text}")
@@ -114,7 +112,7 @@ def ctc_loss(node: Construction) -> Kernel:
         return labels[: ends[0]] if ends else labels
 
     def fits(labels: list[int], length: int) -> bool:
-        """Whether there is a step for each label; what repetitions need besides makes the loss infinite."""
+        """Whether there is a step for each label; too few steps for repetitions make the loss infinite."""
         if len(labels) > length and not ignore:
             raise InvalidArgumentError(
                 f"Not enough time for target transition sequence (required: {len(labels)}, available: {length})0"

@@ -1,8 +1,6 @@
 """Grey-scale dilation: the maximum over a window of the input plus a structuring function, and its gradients.
 
-Flows in: images [batch, height, width, channels] and a filter [height, width, channels]. Flows out: images, or what
-flows back to either input. Always holds: cells outside the image take part in no maximum; the first of equal sums
-counts.
+Cells outside the image take part in no maximum; of equal sums the first counts.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ def _dilated(x: Array, w: Array, walked: Sweep) -> tuple[Array, Array]:
 def _real_taps(
     walked: Sweep, sizes: Sequence[int]
 ) -> list[tuple[tuple[int, ...], tuple[slice, ...], tuple[slice, ...]]]:
-    """Each window cell with the outputs for which it is a real cell, and these cells."""
+    """Each window cell with the outputs for which it lies inside the image, and the image cells there."""
     taps = []
     for tap in np.ndindex(*walked.window):
         spans = [walked.covered(axis, offset, sizes[axis]) for axis, offset in enumerate(tap)]
@@ -73,7 +71,7 @@ def dilation(node: Construction) -> Kernel:
 
 @kernel("Dilation2DBackpropInput", "Dilation2DBackpropFilter")
 def dilation_backprop(node: Construction) -> Kernel:
-    """What flows back goes to the cell, or the filter's entry, that gave the maximum."""
+    """The gradient goes to the cell, or the filter's entry, that gave the maximum."""
     walked_of, to_input = _sweep_of(node), node.op.endswith("Input")
 
     def gradient(x: Array, w: Array, grad: Array) -> Array:

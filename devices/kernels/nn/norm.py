@@ -1,7 +1,6 @@
 """Normalisation: batch norm in all its versions, local response normalisation, and their gradients.
 
-Flows in: tensors in either channel order with per-channel scale, offset, mean and variance. Flows out: the normalised
-tensor and the statistics that training needs. Always holds: statistics are float32 whatever the tensor's type.
+Statistics are float32 whatever the tensor's type.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ def _spread(value: Array, ndim: int, axis: int) -> Array:
 
 @kernel("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3")
 def fused_batch_norm(node: Construction) -> Kernel:
-    """Puts out y = (x - mean) / sqrt(variance + epsilon) * scale + offset, per channel (Ioffe and Szegedy, 2015).
+    """y = (x - mean) / sqrt(variance + epsilon) * scale + offset, per channel (Ioffe and Szegedy, 2015).
 
-    In training, mean and variance are the batch's; put out are then the running mean and (unbiased) variance, blended
-    by exponential_avg_factor, and for the gradient the batch's mean and biased variance. In inference all of these
-    are the given mean and variance. V3 puts out an empty sixth tensor, which only a GPU fills.
+    In training, mean and variance are the batch's; the other outputs are the running mean and (unbiased) variance,
+    blended by exponential_avg_factor, and for the gradient the batch's mean and biased variance. In inference all of
+    these are the given mean and variance. V3 has an empty sixth output, which only a GPU fills.
     """
     epsilon = np.float32(node.attrs["epsilon"])
     training = bool(node.attrs["is_training"])
@@ -93,7 +92,7 @@ def _channel_means(x: Array, axis: int) -> Array:
 
 
 def _inverse_deviations(variance: Array, training: bool) -> Array:
-    """1 / sqrt(variance); in training, where the steps that follow make rounding visible, with TensorFlow's."""
+    """1 / sqrt(variance); in training with TensorFlow's rounding, since later steps make it visible."""
     return inverse_roots(variance) if training else 1 / np.sqrt(variance)
 
 
@@ -145,7 +144,7 @@ def fused_batch_norm_grad(node: Construction) -> Kernel:
 def _batch_norm_gradient(
     dy: Array, x: Array, scale: Array, mean: Array, inverse: Array, axis: int, training: bool
 ) -> tuple[Array, Array, Array]:
-    """The three gradients, in TensorFlow's order of operations, which decides what is left where terms cancel."""
+    """The three gradients, in TensorFlow's order of operations, which decides the remainder where terms cancel."""
     ndim = x.ndim
     centred = x - _spread(mean, ndim, axis)
     d_offset = _channel_sums(dy, axis)
@@ -155,7 +154,7 @@ def _batch_norm_gradient(
     if x.size < LARGE:
         d_scale = _channel_sums(dy * (centred * _spread(inverse, ndim, axis)), axis)
     else:
-        d_scale = slanted * inverse  # the same but for the last bit, for which there is no time here
+        d_scale = slanted * inverse  # faster; only the last bit may differ
     count = np.float32(max(x.size // max(x.shape[axis], 1), 1))
     slope = slanted / count * (inverse * inverse)
     dx = dy - _spread(d_offset * (1 / count), ndim, axis)
@@ -179,7 +178,7 @@ def _lrn_attrs(node: Construction) -> tuple[int, np.float32, np.float32, np.floa
 
 @kernel("LRN")
 def lrn(node: Construction) -> Kernel:
-    """Puts out x / (bias + alpha * sum of squares of near channels) ** beta (Krizhevsky et al., 2012, section 3.3)."""
+    """x / (bias + alpha * sum of squares of near channels) ** beta (Krizhevsky et al., 2012, section 3.3)."""
     radius, bias, alpha, beta = _lrn_attrs(node)
 
     def normalise(x: Array) -> Array:
@@ -193,7 +192,7 @@ def lrn(node: Construction) -> Kernel:
 
 @kernel("LRNGrad")
 def lrn_grad(node: Construction) -> Kernel:
-    """The gradient of LRN from what flows back, the input and the output."""
+    """The gradient of LRN from the output's gradient, the input and the output."""
     radius, bias, alpha, beta = _lrn_attrs(node)
 
     def gradient(grads: Array, image: Array, output: Array) -> Array:

@@ -1,7 +1,4 @@
-"""Costs of normalisations and their gradients.
-
-Flows in: shapes of images. Flows out: operation counts; each docstring says which steps a count adds up.
-"""
+"""Costs of normalisations and their gradients; each docstring lists the steps that a count adds up."""
 
 from __future__ import annotations
 

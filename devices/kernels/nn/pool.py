@@ -1,7 +1,7 @@
 """Average and maximum pooling over two or three spatial axes, and their gradients.
 
-Flows in: tensors in either channel order. Flows out: tensors in the same order. Always holds: padding takes part in no
-maximum and in no average; where several cells of a window share the maximum, the first in row-major order counts.
+Padding takes part in no maximum and in no average. If several cells of a window have the maximum, the first in
+row-major order counts.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
 from .sliding import Sweep, as_laid_out, channels_last, sweep
 
-_FEW_CELLS = 9  # a window so small costs little more cell by cell than axis by axis
+_FEW_CELLS = 9  # such a small window costs little more cell by cell than axis by axis
 
 
 class Pooling:
-    """The attrs of one pooling node and the walks of its window, remembered by input shape."""
+    """The attrs of one pooling node and the walks of its window, memoised by input shape."""
 
     def __init__(self, attrs: PoolAttrs) -> None:
         self.attrs = attrs
@@ -55,15 +55,14 @@ def _pooling(node: Construction) -> Pooling:
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
-    """The value that is no larger than any other of `dtype`."""
+    """The lowest value of `dtype`."""
     return np.iinfo(dtype).min if dtype.kind in "iu" else dtype.type(-np.inf)
 
 
 def _reduced_by_axis(x: Array, walked: Sweep, combine: np.ufunc, empty: Any) -> Array:
     """Combines the cells of each window, one spatial axis after the other: k + k steps in place of k * k.
 
-    Padding is never made: a window cell that hangs over the edge takes part only where it sees a real cell. `empty` is
-    what a window without any real cell gives.
+    No padding is added: a window cell beyond the edge is left out. `empty` is the result of a window without any cell.
     """
     for axis, window in enumerate(walked.window):
         spans = [walked.covered(axis, offset, x.shape[axis + 1]) for offset in range(window)]
@@ -89,7 +88,7 @@ def _maxima(x: Array, walked: Sweep) -> Array:
 
 
 def _depth_maxima(x: Array, attrs: PoolAttrs) -> Array:
-    """Maxima over neighbouring channels; TensorFlow asks that windows tile the channels."""
+    """Maxima over neighbouring channels; as in TensorFlow the windows must tile the channels."""
     window, channels = attrs.depth_window, x.shape[-1]
     if attrs.depth_stride != window:
         raise UnimplementedError("Depthwise max pooling requires the depth window to equal the depth stride.")
@@ -131,7 +130,7 @@ def max_pool_v2(node: Construction) -> Kernel:
 
 
 def _tap_validity(walked: Sweep, sizes: Sequence[int], tap: Sequence[int]) -> Any:
-    """Which output positions see a real cell through this tap: a mask that broadcasts, True where nothing is padded."""
+    """The output positions for which this tap lies inside the input: a mask that broadcasts, True without padding."""
     mask: Any = True
     for axis, (offset, walk, size) in enumerate(zip(tap, walked.walks, sizes, strict=True)):
         if not walk.before and not walk.after:
@@ -278,7 +277,7 @@ def max_pool_with_argmax(node: Construction) -> Kernel:
 
 @kernel("MaxPoolGradWithArgmax")
 def max_pool_grad_with_argmax(node: Construction) -> Kernel:
-    """The gradient of MaxPoolWithArgmax: each gradient goes to the position that was put out."""
+    """The gradient of MaxPoolWithArgmax: each gradient goes to the position in argmax."""
     pooling, with_batch = _pooling(node), bool(node.attrs["include_batch_in_index"])
 
     def gradient(x: Array, grad: Array, argmax: Array) -> Array:
@@ -296,7 +295,7 @@ def max_pool_grad_with_argmax(node: Construction) -> Kernel:
 
 
 def _valid_counts(walked: Sweep, sizes: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """How many real cells each window sees: an array that broadcasts against the pooled output."""
+    """The number of cells in each window: an array that broadcasts against the pooled output."""
     counts: Array = np.ones((1,) * (len(sizes) + 2), dtype)
     for axis, (walk, window, size) in enumerate(zip(walked.walks, walked.window, sizes, strict=True)):
         start = np.arange(walk.output) * walked.strides[axis] - walk.before
@@ -306,7 +305,7 @@ def _valid_counts(walked: Sweep, sizes: Sequence[int], dtype: np.dtype[Any]) -> 
 
 
 def _window_sums(x: Array, walked: Sweep) -> Array:
-    """The sum of each window: of a small one cell after cell, which rounds as TensorFlow does, else axis by axis."""
+    """The sum of each window: small windows cell by cell, which rounds as in TensorFlow, others axis by axis."""
     if prod(walked.window) > _FEW_CELLS:
         return _reduced_by_axis(x, walked, np.add, 0)
     padded = walked.padded(x, 0)
@@ -319,7 +318,7 @@ def _window_sums(x: Array, walked: Sweep) -> Array:
 
 @kernel("AvgPool", "AvgPool3D")
 def avg_pool(node: Construction) -> Kernel:
-    """The mean of the real cells of each window."""
+    """The mean of the cells of each window."""
     pooling = _pooling(node)
 
     def pool(x: Array) -> Array:
@@ -333,7 +332,7 @@ def avg_pool(node: Construction) -> Kernel:
 
 @kernel("AvgPoolGrad", "AvgPool3DGrad")
 def avg_pool_grad(node: Construction) -> Kernel:
-    """The gradient of AvgPool: each window spreads its gradient evenly over its real cells."""
+    """The gradient of AvgPool, distributed equally over the cells of each window."""
     pooling = _pooling(node)
     windows = pooling.attrs.windows
 
@@ -347,7 +346,7 @@ def avg_pool_grad(node: Construction) -> Kernel:
         grad = pooling.enter(grad, "out_backprop")
         walked = pooling.sweep(sizes)
         _check_like(grad, (shape[0], *walked.output, shape[windows.channel_axis]), "grad")
-        share = grad * (1 / _valid_counts(walked, sizes, grad.dtype))  # rounded so by TensorFlow
+        share = grad * (1 / _valid_counts(walked, sizes, grad.dtype))  # TensorFlow rounds here
         return pooling.leave(_spread(share, sizes, walked))
 
     return in_float32(gradient, node.output_types[0])
@@ -356,6 +355,6 @@ def avg_pool_grad(node: Construction) -> Kernel:
 def _spread(share: Array, sizes: Sequence[int], walked: Sweep) -> Array:
     grown = [n + w.before + w.after for n, w in zip(sizes, walked.walks, strict=True)]
     padded = np.zeros((share.shape[0], *grown, share.shape[-1]), share.dtype)
-    for _, seen in reversed(list(walked.taps())):  # so that a cell gets the shares of its windows in their order
+    for _, seen in reversed(list(walked.taps())):  # so that the shares of a cell are added in the order of its windows
         padded[seen] += share
     return padded[walked.inside(sizes)]

@@ -1,7 +1,4 @@
-"""Costs of poolings and their gradients.
-
-Flows in: shapes of images, and the window. Flows out: operation counts, a few per point of the window.
-"""
+"""Costs of poolings and their gradients: a few operations per point of the window."""
 
 from __future__ import annotations
 
@@ -29,7 +26,7 @@ def avg_pool(c: CostContext) -> int:
 
 @flops("MaxPoolGrad", "MaxPoolGradV2", "MaxPool3DGrad", "MaxPoolGradWithArgmax")
 def max_pool_gradient(c: CostContext) -> int:
-    """Every window is searched again, and its winner gets one addition. inputs: image, output, gradient."""
+    """Every window is searched again, and its maximum gets one addition. inputs: image, output, gradient."""
     return (_window(c) + 1) * c.elements_in(2)
 
 

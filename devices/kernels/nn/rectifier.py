@@ -1,9 +1,7 @@
-"""The rectifier, as fast as numpy can do it.
+"""The rectifier, as fast as numpy can compute it.
 
-Flows in: a tensor. Flows out: its elements, those below zero replaced by zero. Always holds: the bits are those of
-`np.maximum(x, 0)`; not a number stays what it is, minus zero becomes zero.
-
-numpy compares two rows with vector instructions, but not a row with one number, which takes two to four times as long.
+It has the bits of `np.maximum(x, 0)`: NaN stays, minus zero becomes zero. numpy compares two rows with vector
+instructions, but not a row with one number, which takes two to four times as long.
 """
 
 from __future__ import annotations
@@ -15,11 +13,11 @@ import numpy as np
 
 from ....graph.dtypes import Array
 
-_ROW = 1 << 13  # elements of a row of zeros, which the first cache holds; of fewer elements a number is as quick
+_ROW = 1 << 13  # length of the row of zeros, which fits the first cache; for fewer elements a number is as fast
 
 
 def rectified(x: Array, out: Array | None = None) -> Array:
-    """max(x, 0), in `out` if given, an array of that shape and type that may be `x` itself."""
+    """max(x, 0), stored in `out` if given: an array of that shape and type, possibly `x` itself."""
     if x.size < _ROW or not x.flags.c_contiguous or not (out is None or out.flags.c_contiguous):
         result: Array = np.maximum(x, x.dtype.type(0), out=out)
         return result

@@ -1,7 +1,6 @@
 """Whole recurrent cells as single ops: LSTM (Hochreiter and Schmidhuber, 1997; peepholes: Gers, 2000), GRU (Cho, 2014).
 
-Flows in: input, state and the joined weights of all gates. Flows out: every gate and the new state. Always holds:
-weights multiply [input, previous output] once per step, for all gates together.
+The joined weights of all gates multiply [input, previous output] once per step.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def _check_weights(x: Array, h: Array, w: Array, gates: int) -> None:
 
 
 def _check_state(x: Array, **of_rank: tuple[int, Array]) -> None:
-    """That each named tensor has its rank, and as many rows as `x` where that is two."""
+    """InvalidArgumentError unless each named tensor has its rank, and those of rank two as many rows as `x`."""
     for name, (rank, value) in of_rank.items():
         if value.ndim != rank:
             raise InvalidArgumentError(f"Rank of {name} must be {rank}, got {value.ndim}")
@@ -44,7 +43,7 @@ def _check_length(name: str, value: Array, length: int) -> None:
 
 
 def _lstm_step(node: Construction, order: str) -> Step:
-    """One step; `order` says in which order the gates' weights are joined (i input, c new cell, f forget, o output)."""
+    """One step; `order` is the order of the gates in the joined weights (i input, c new cell, f forget, o output)."""
     attrs = node.attrs
     forget, clip, peephole = attrs.get("forget_bias", 0.0), float(attrs["cell_clip"]), bool(attrs["use_peephole"])
 

@@ -1,8 +1,4 @@
-"""Windows over arrays of numbers, channels last: patches for convolutions, shifted views for poolings.
-
-Flows in: arrays [batch, spatial..., channels], and the walk of the window along each spatial axis. Flows out: views and
-arrays. Always holds: view `t` of `taps` is what tap `t` of the window sees at each output position.
-"""
+"""Windows over arrays [batch, spatial..., channels]: patches for convolutions, shifted views for poolings."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ from ....graph.ops.nn.windows import Walk, WindowAttrs, walk
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A window's walk over all spatial axes of one input."""
+    """The walk of a window over all spatial axes of one input."""
 
     window: tuple[int, ...]
     strides: tuple[int, ...]
@@ -37,7 +33,7 @@ class Sweep:
         return max(self.window + self.strides) == 1 and not any(w.before or w.after for w in self.walks)
 
     def padded(self, x: Array, fill: float = 0) -> Array:
-        """`x` with the cells around it that the window may touch; `x` itself where there are none."""
+        """`x` with the cells around it that the window may reach; `x` itself if there are none."""
         if not any(w.before or w.after for w in self.walks):
             return x
         sizes = [n + w.before + w.after for n, w in zip(x.shape[1:-1], self.walks, strict=True)]
@@ -50,23 +46,23 @@ class Sweep:
         return result
 
     def inside(self, sizes: Sequence[int]) -> tuple[slice, ...]:
-        """Where the unpadded cells, `sizes` of them, lie in the padded array."""
+        """The slices of the padded array that hold the unpadded cells, `sizes` of them."""
         return (slice(None), *(slice(w.before, w.before + n) for n, w in zip(sizes, self.walks, strict=True)))
 
     def taps(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
-        """Each cell of the window in row-major order, with the slice of the padded array that it sees."""
+        """Each cell of the window in row-major order, with the slice of the padded array at all output positions."""
         for tap in product(*map(range, self.window)):
             yield tap, (slice(None), *(self.seen(axis, offset) for axis, offset in enumerate(tap)))
 
     def seen(self, axis: int, offset: int) -> slice:
-        """What the window cell `offset` sees along one spatial axis of the padded array."""
+        """The slice of one spatial axis of the padded array that belongs to window cell `offset`."""
         start, stride = offset * self.dilations[axis], self.strides[axis]
         return slice(
             start, start + (self.walks[axis].output - 1) * stride + 1 if self.walks[axis].output else start, stride
         )
 
     def covered(self, axis: int, offset: int, size: int) -> tuple[slice, slice]:
-        """Along one axis of `size` cells: the outputs that see a real cell by window cell `offset`, and these cells."""
+        """Along one axis of `size` cells: the outputs for which window cell `offset` lies inside, and their cells."""
         stride, output = self.strides[axis], self.walks[axis].output
         first = offset * self.dilations[axis] - self.walks[axis].before
         start, stop = max(0, -(first // stride)), min(output, (size - 1 - first) // stride + 1)

@@ -1,7 +1,6 @@
-"""Softmax, its logarithm, and the cross entropies that contain it.
+"""Softmax, its logarithm, and the cross entropies that contain it, along the last axis.
 
-Flows in: logits, classes on the last axis; labels. Flows out: probabilities, or the loss of each row and its gradient.
-Always holds: the row's maximum is subtracted first, so that no exponential overflows.
+The row's maximum is subtracted first, so that no exponential overflows.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ..elementwise.exponential import exp_float32
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
 
-_NARROW = 32  # classes up to which numpy finds the maximum of many rows sooner one class at a time
+_NARROW = 32  # up to this many classes, the maxima of many rows are found faster class by class
 
 
 def _shifted(logits: Array) -> Array:

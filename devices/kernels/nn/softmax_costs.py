@@ -1,7 +1,4 @@
-"""Costs of softmax and of the losses made of it.
-
-Flows in: shapes of logits. Flows out: operation counts; each docstring says which steps a count adds up.
-"""
+"""Costs of softmax and of the losses that contain it; each docstring lists the steps that a count adds up."""
 
 from __future__ import annotations
 

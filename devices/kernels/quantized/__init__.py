@@ -1,1 +1,1 @@
-"""Kernels of the ops on numbers on a coarse grid."""
+"""Kernels of the ops on quantised numbers."""

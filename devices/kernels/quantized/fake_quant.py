@@ -1,7 +1,6 @@
-"""Fake quantisation: floats rounded to what a small integer could hold, as training for it does.
+"""Fake quantisation: floats rounded to a grid of 2 ** num_bits points, as training for quantised inference does.
 
-Flows in: floats and a range, given by attrs, by scalars or per channel. Flows out: floats on a grid of 2 ** num_bits
-points. Always holds: the range is moved a little so that zero is a point of the grid (Jacob et al., 2018, section 3).
+The range is moved slightly so that zero is a point of the grid (Jacob et al., 2018, section 3).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def _steps(node: Construction) -> tuple[np.float32, np.float32]:
 
 
 def _nudged(low: Array, high: Array, first: np.float32, last: np.float32) -> Range:
-    """The range moved so that zero is on the grid: its ends, the step between points, and how many go into one unit."""
+    """The range moved so that zero is on the grid: its ends, the step between points, the number of steps per unit."""
     step = (high - low) / (last - first)
     zero_point = first - low / step
     rounded = np.where(zero_point < first, first, np.where(zero_point > last, last, np.floor(zero_point + 0.5)))
@@ -50,7 +49,7 @@ def fake_quant_args(node: Construction) -> Kernel:
 
 @kernel("FakeQuantWithMinMaxArgsGradient")
 def fake_quant_args_gradient(node: Construction) -> Kernel:
-    """What flows back, where the input was inside the range; zero elsewhere."""
+    """The gradient where the input was inside the range; zero elsewhere."""
     low, high, *_ = _range_of_attrs(node)
     zero = np.float32(0)
 
@@ -99,7 +98,7 @@ def _check_channels(x: Array, low: Array, high: Array) -> None:
 
 @kernel("FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannelGradient")
 def fake_quant_vars_gradient(node: Construction) -> Kernel:
-    """What flows back inside the range; below it the gradient is the lower end's, above it the upper end's."""
+    """x gets the gradient inside the range; the lower end gets it below, the upper end above."""
     first, last = _steps(node)
     per_channel = node.op.endswith("PerChannelGradient")
     zero = np.float32(0)

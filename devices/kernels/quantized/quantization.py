@@ -1,8 +1,6 @@
 """Quantisation: floats to small integers over a range, back again, and both at once.
 
-Flows in: floats or integers, the ends of a range (scalars, or one pair per slice along `axis`). Flows out: integers
-with the range they stand for, or floats. Always holds: lowest and highest integer stand for the ends of the range
-that is put out.
+The lowest and the highest integer represent the ends of the output range.
 
 The three modes are those of the op documentation of `tf.quantization.quantize`: MIN_COMBINED spreads the range over all
 integers, MIN_FIRST does so with a rounded zero point, SCALED keeps zero at zero.
@@ -29,7 +27,7 @@ def _round_away(x: Array) -> Array:
 
 
 def _along(values: Array, ndim: int, axis: int) -> Array:
-    """Ends of ranges, shaped to broadcast along `axis` of a tensor of `ndim` axes (-1: scalars, left alone)."""
+    """Ends of ranges, shaped to broadcast along `axis` of a tensor of `ndim` axes (-1: scalars, unchanged)."""
     return values.reshape(()) if axis < 0 else values.reshape((-1,) + (1,) * (ndim - axis - 1))
 
 
@@ -67,7 +65,7 @@ def _steps(dtype: np.dtype[np.integer[Any]], narrow: bool) -> Steps:
 
 
 def _scale(low: Array, high: Array, steps: Steps) -> Array:
-    """Integers per unit so that both ends fit; an end on the wrong side of zero does not count."""
+    """Integers per unit so that both ends fit; an end on the wrong side of zero is ignored."""
     with np.errstate(divide="ignore", invalid="ignore"):
         by_low = np.where(steps.lowest * low > 0, steps.lowest / low, _LARGEST)
         by_high = np.where(steps.highest * high > 0, steps.highest / high, _LARGEST)
@@ -75,7 +73,7 @@ def _scale(low: Array, high: Array, steps: Steps) -> Array:
 
 
 def _combined(x: Array, low: Array, high: Array, steps: Steps) -> Array:
-    """Whole steps from `low`, in the float32 that TensorFlow computes them in: of 32 bits the last ones are lost."""
+    """Whole steps from `low`, in float32 as in TensorFlow: the last digits of 32-bit integers are lost."""
     a, b = low.astype(np.float32), high.astype(np.float32)
     scale = ((steps.highest - steps.lowest) / (high - low)).astype(np.float32)
     return _round_away((np.clip(x, a, b) - a) * scale - np.float32(steps.half))
@@ -83,7 +81,7 @@ def _combined(x: Array, low: Array, high: Array, steps: Steps) -> Array:
 
 @kernel("QuantizeV2")
 def quantize(node: Construction) -> Kernel:
-    """Integers that stand for the floats, and the range that all integers stand for."""
+    """The integers that represent the floats, and the range that all integers represent."""
     dtype = numpy_dtype(node.output_types[0])
     mode, axis = node.attrs["mode"], int(node.attrs["axis"])
     steps = _steps(dtype, mode == b"SCALED" and bool(node.attrs["narrow_range"]))
@@ -122,7 +120,7 @@ def quantize(node: Construction) -> Kernel:
 
 @kernel("Dequantize")
 def dequantize(node: Construction) -> Kernel:
-    """The floats that integers of a range stand for."""
+    """The floats that integers of a range represent."""
     dtype = numpy_dtype(node.input_types[0])
     mode, axis, target = node.attrs["mode"], int(node.attrs["axis"]), numpy_dtype(node.output_types[0])
     steps = _steps(dtype, mode == b"SCALED" and bool(node.attrs["narrow_range"]))
@@ -139,7 +137,7 @@ def dequantize(node: Construction) -> Kernel:
             result = x * unit
         elif mode == b"MIN_FIRST":
             unit, a = ((b - a) / (steps.count - 1)).astype(np.float32), a.astype(np.float32)
-            start = np.where(unit == 0, a, _round_away(a / unit) * unit)  # whether a tie or not hangs on float32
+            start = np.where(unit == 0, a, _round_away(a / unit) * unit)  # float32 decides whether this is a tie
             result = (x - steps.lowest) * unit + start
         else:
             unit = (b - a) / (steps.count - 1)

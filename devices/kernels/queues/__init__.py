@@ -1,1 +1,1 @@
-"""Kernels of the ops on queues, barriers, accumulators and staging areas: what steps leave for each other."""
+"""Kernels of the ops on queues, barriers, accumulators, staging areas and mutexes, by which steps exchange tensors."""

@@ -1,8 +1,7 @@
-"""Accumulators: gradients that workers put in at their own pace, and their mean or sum for whoever waits for enough.
+"""Accumulators: gradients that workers add, each at its own pace, and their mean or sum once there are enough.
 
-Flows in: gradients with the step they were computed at. Flows out: the mean (or sum) of what came since the last time.
-Always holds: a gradient from before the accumulator's step is dropped; taking resets the accumulator and counts its
-step up; who came first is served first.
+A gradient from before the accumulator's step is dropped. Taking resets the accumulator and increments its step. Calls
+that take are served in the order in which they came.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .waiting import Attempt, Lines
 
 
 class Accumulator:
-    """See the module. `shape` is what is known of the gradients before the first comes."""
+    """`shape` is the declared shape of the gradients, perhaps with unknown sizes."""
 
     def __init__(self, dtype: DataType, shape: Shape, *, is_mean: bool) -> None:
         self.dtype = dtype
@@ -31,7 +30,7 @@ class Accumulator:
         self.count = 0
         self.lines = Lines(1)
 
-    def apply(self, local_step: int, gradient: Any) -> None:  # Any: what a gradient is the class knows
+    def apply(self, local_step: int, gradient: Any) -> None:  # Any: the type of a gradient depends on the class
         """Adds a gradient, unless it is stale."""
         if local_step >= self.step:
             self.add(gradient)
@@ -39,16 +38,16 @@ class Accumulator:
             self.lines.advance()
 
     def take(self, call: Call, required: int) -> None:
-        """Waits for so many gradients, and takes all there are."""
+        """Waits until there are `required` gradients, and takes all there are."""
         require(required > 0, f"Argument num_required must be positive, but was {required}")
         self.lines.join(0, _Taking(call, self, required))
 
     def add(self, gradient: Any) -> None:
-        """Adds a gradient to those of this round; InvalidArgumentError, and nothing added, if it does not fit."""
+        """Adds a gradient to those since the last take; InvalidArgumentError, and no change, if it does not fit."""
         raise NotImplementedError
 
     def result(self) -> tuple[Array, ...]:
-        """What has come in this round, as outputs of the op that takes it."""
+        """The outputs of the op that takes: the mean or sum of the gradients since the last take."""
         raise NotImplementedError
 
 
@@ -71,12 +70,12 @@ class _Taking(Attempt):
 
 
 class DenseAccumulator(Accumulator):
-    """Of gradients that are whole tensors."""
+    """An accumulator of dense gradients."""
 
     _sum: Array
 
     def add(self, gradient: Array) -> None:
-        """As of any accumulator."""
+        """As in `Accumulator`; the gradient is one tensor."""
         shape = self._sum.shape if self.count else self.shape
         if not fits(gradient.shape, shape):
             raise InvalidArgumentError(
@@ -85,17 +84,17 @@ class DenseAccumulator(Accumulator):
         self._sum = np.asarray(self._sum + gradient) if self.count else gradient
 
     def result(self) -> tuple[Array, ...]:
-        """As of any accumulator: one tensor."""
+        """As in `Accumulator`: one tensor."""
         return (_divided(self._sum, self.count) if self.is_mean else self._sum,)
 
 
 class SparseAccumulator(Accumulator):
-    """Of gradients that are some slices of a tensor. The mean of a slice is that of the gradients that have it.
+    """An accumulator of gradients that are slices of a tensor; a slice's mean is over the gradients that have it.
 
-    Gradients have ascending indices; others are merged as if they had.
+    Gradients are merged as lists with ascending indices, even if their indices are not ascending.
     """
 
-    _slices: list[tuple[int, Array, int]]  # index, sum, and how many were added up
+    _slices: list[tuple[int, Array, int]]  # index, sum, and the number of gradients in it
 
     def __init__(self, dtype: DataType, shape: Shape, *, is_mean: bool) -> None:
         super().__init__(dtype, shape, is_mean=is_mean)
@@ -103,7 +102,7 @@ class SparseAccumulator(Accumulator):
         self._sizes: Shape = None
 
     def add(self, gradient: tuple[Array, Array, Array | None]) -> None:
-        """As of any accumulator: indices, values, and the shape where it is known."""
+        """As in `Accumulator`; the gradient is indices, values, and the shape if it is known."""
         indices, values, shape = gradient
         self._check(indices, values, None if shape is None else tuple(shape.tolist()))
         new = [(index, values[row, ...], 1) for row, index in enumerate(indices.tolist())]
@@ -131,7 +130,7 @@ class SparseAccumulator(Accumulator):
                 )
 
     def result(self) -> tuple[Array, ...]:
-        """As of any accumulator: indices, values, and the shape, with -1 for unknown sizes."""
+        """As in `Accumulator`: indices, values, and the shape, with -1 for unknown sizes."""
         dtype = numpy_dtype(self.dtype)
         values = np.zeros((len(self._slices), *self._row), dtype)
         for row, (_, total, count) in enumerate(self._slices):
@@ -143,7 +142,7 @@ class SparseAccumulator(Accumulator):
 
 
 def merged(first: list[tuple[int, Array, int]], second: list[tuple[int, Array, int]]) -> list[tuple[int, Array, int]]:
-    """Two ascending lists of slices as one; slices of one index are added up."""
+    """Two ascending lists of slices, merged; slices of one index are added."""
     slices: list[tuple[int, Array, int]] = []
     i = j = 0
     while i < len(first) and j < len(second):

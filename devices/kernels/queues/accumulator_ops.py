@@ -1,7 +1,6 @@
-"""Ops on accumulators of gradients: making them, putting gradients in, taking their means.
+"""Ops on accumulators of gradients: making them, adding gradients, taking their means.
 
-Flows in: handles, gradients, steps. Flows out: handles, means or sums, counts. Always holds: an accumulator is one per
-device and name, shared by all steps of a session.
+There is one accumulator per device and name, shared by all steps of a session.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from ..handles import handle_for, handle_value, resource_of
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from .accumulator import Accumulator, DenseAccumulator, SparseAccumulator
 
-ACCUMULATOR_TYPE = "N10tensorflow26ConditionalAccumulatorBaseE"  # what TensorFlow calls their class in messages
+ACCUMULATOR_TYPE = "N10tensorflow26ConditionalAccumulatorBaseE"  # TensorFlow's name for their class in messages
 
 Handle = Array | Variable
 
@@ -60,7 +59,7 @@ def _checked(node: Construction, kind: type[Accumulator]) -> Callable[[Handle], 
 
 @deferred_kernel("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
 def apply_gradient(node: Construction) -> Start:
-    """Puts a gradient in, unless it is stale."""
+    """Adds a gradient, unless it is stale."""
     accumulator_of = _checked(node, DenseAccumulator)
 
     def start(call: Call, handle: Handle, local_step: Array, gradient: Array) -> None:
@@ -72,7 +71,7 @@ def apply_gradient(node: Construction) -> Start:
 
 @deferred_kernel("SparseAccumulatorApplyGradient")
 def apply_sparse_gradient(node: Construction) -> Start:
-    """Puts some slices of a gradient in, unless they are stale."""
+    """Adds some slices of a gradient, unless they are stale."""
     accumulator_of, has_shape = _checked(node, SparseAccumulator), bool(node.attrs["has_known_shape"])
 
     def start(call: Call, handle: Handle, local_step: Array, indices: Array, values: Array, shape: Array) -> None:
@@ -99,7 +98,7 @@ def take_sparse_gradient(node: Construction) -> Start:
 
 @kernel("AccumulatorSetGlobalStep", "ResourceAccumulatorSetGlobalStep")
 def set_global_step(node: Construction) -> Kernel:
-    """Sets the accumulator's step: gradients from before it are dropped when they come."""
+    """Sets the accumulator's step; gradients from before it are dropped."""
     accumulator_of = _accumulator_of(node)
 
     def set_step(handle: Handle, step: Array) -> None:
@@ -110,6 +109,6 @@ def set_global_step(node: Construction) -> Kernel:
 
 @kernel("AccumulatorNumAccumulated", "ResourceAccumulatorNumAccumulated")
 def num_accumulated(node: Construction) -> Kernel:
-    """How many gradients have come in this round."""
+    """The number of gradients since the last take."""
     accumulator_of = _accumulator_of(node)
     return lambda handle: np.int32(accumulator_of(handle).count)

@@ -1,10 +1,9 @@
-"""Barriers: elements whose components come one by one, each under a key, and leave when they are complete.
+"""Barriers: elements whose components are inserted one by one under a key, and that can be taken when complete.
 
-Flows in: keys with one component each, and calls that want complete elements. Flows out: batches of elements. Always
-holds: elements leave in the order in which their keys first came, those that came together sharing one index; a refused
-insertion inserts nothing.
+Elements are taken in the order in which their keys were first inserted; keys of one insertion share an index. An
+insertion that is refused changes nothing.
 
-    open --close--> closed to new keys --cancel pending--> closed to everything, incomplete elements forgotten
+    open --close--> closed to new keys --cancel pending--> closed to everything, incomplete elements removed
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kerne
 from .queue import Form, PriorityQueue
 from .queue_ops import match_forms, signature
 
-BARRIER_TYPE = "N10tensorflow7barrier7BarrierE"  # what TensorFlow calls the class of barriers in messages
+BARRIER_TYPE = "N10tensorflow7barrier7BarrierE"  # TensorFlow's name for the class of barriers in messages
 _UNLIMITED = 2**31 - 1
 _FIRST_INDEX = -(2**63)
 _BEFORE = 2  # components of a ready element before its values: index and key
 
 
 class Barrier:
-    """See the module."""
+    """A barrier for elements of the types in `form`; complete elements wait in the queue `ready`."""
 
     def __init__(self, name: str, form: Form) -> None:
         self.name = name
@@ -43,7 +42,7 @@ class Barrier:
         self._index = _FIRST_INDEX
 
     def insert(self, keys: list[bytes], rows: Array, component: int) -> None:
-        """Gives keys one component each; those that are complete become ready.
+        """Gives each key the value of one component; complete elements become ready.
 
         Raises InvalidArgumentError for a key that has this component already, CancelledError for a new key once the
         barrier is closed.
@@ -66,7 +65,7 @@ class Barrier:
         self.ready.lines.advance()
 
     def _check(self, keys: list[bytes], component: int) -> set[bytes]:
-        """The keys that are new, if all may be inserted."""
+        """The keys that are new; raises unless all may be inserted."""
         new = set(keys) - self.incomplete.keys()
         seen: set[bytes] = set()
         if self._cancelled:
@@ -99,10 +98,10 @@ class Barrier:
             self.ready.put((index, text, *complete))
 
     def take_many(self, call: Call, count: int, *, fewer_if_closed: bool, wait_for_incomplete: bool) -> None:
-        """Takes a batch of `count` elements as soon as they are there; fewer only of a closed barrier.
+        """Takes a batch of `count` elements as soon as they are complete; a closed barrier may give fewer.
 
-        A closed barrier gives what is ready, and what will be if it is to `wait_for_incomplete` elements or may not
-        give fewer; OutOfRangeError if that is too little.
+        A closed barrier gives the elements that are complete; it waits for the incomplete ones if it is to
+        `wait_for_incomplete` elements or may not give fewer. OutOfRangeError if they are too few.
         """
         if self.is_closed:
             total = len(self.ready)
@@ -129,7 +128,7 @@ class Barrier:
         self.ready.lines.advance()
 
     def _close_when_done(self) -> None:
-        """No more elements can become ready once all are complete and no others may come."""
+        """Closes the queue of ready elements once all are complete and no new keys are allowed."""
         self.ready.is_closed |= self.is_closed and not self.incomplete
 
 
@@ -222,13 +221,13 @@ def close(node: Construction) -> Start:
 
 @kernel("BarrierReadySize")
 def ready_size(node: Construction) -> Kernel:
-    """How many elements are complete."""
+    """The number of complete elements."""
     barrier_of = _barrier_of(node)
     return lambda handle: np.int32(len(barrier_of(handle).ready))
 
 
 @kernel("BarrierIncompleteSize")
 def incomplete_size(node: Construction) -> Kernel:
-    """How many elements lack components."""
+    """The number of incomplete elements."""
     barrier_of = _barrier_of(node)
     return lambda handle: np.int32(len(barrier_of(handle).incomplete))

@@ -1,10 +1,9 @@
-"""Queues: elements, each a tuple of tensors, that some steps put in and others take out.
+"""Queues: elements, each a tuple of tensors, that some steps enqueue and others dequeue.
 
-Flows in: elements, and calls that want some. Flows out: elements, or batches of them. Always holds: who came first is
-served first, so one that wants many elements holds up those behind it, and takes them as they come, more than the queue
-has room for if need be; an element is in the queue, with one call that is being served, or was taken, never lost.
+Calls are served in the order in which they came. A call that takes many elements blocks those behind it and takes
+elements as they come, so it can take more than the queue has room for; if its step ends, they are put back.
 
-    open --close--> closing (enqueues that came before still wait for room) --> closed (only what is in can be taken)
+    open --close--> closing (earlier enqueues still wait for room) --> closed (only dequeues of remaining elements)
       `--close and cancel pending enqueues--> closed
 """
 
@@ -28,12 +27,12 @@ from .waiting import Attempt, End, Lines
 
 Element = tuple[Array, ...]
 _PUTTING, _TAKING = range(2)
-_WORDS = 256  # drawn at a time
+_WORDS = 256  # random words drawn at once
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What the elements of a queue are, and how many it has room for. No shapes mean that any will do."""
+    """The types and shapes of a queue's elements (no shapes: any) and its capacity."""
 
     capacity: int
     types: tuple[DataType, ...]
@@ -44,7 +43,7 @@ class Queue:
     """A queue that gives elements out in the order in which they came. `name` is for messages."""
 
     kind = "FIFOQueue"
-    kind_of_batches = "FIFOQueue"  # what it calls itself when it is asked for many elements
+    kind_of_batches = "FIFOQueue"  # the queue's name in messages about batches
 
     def __init__(self, name: str, form: Form) -> None:
         self.name = name
@@ -57,28 +56,28 @@ class Queue:
         return len(self._elements)
 
     def available(self) -> int:
-        """How many elements may be taken now."""
+        """The number of elements that may be taken now."""
         return len(self)
 
     def put(self, element: Element) -> None:
-        """Adds an element, room or no room."""
+        """Adds an element, regardless of the capacity."""
         self._elements.append(element)
 
     def take(self) -> Element:
-        """Removes the element whose turn it is."""
+        """Removes the next element."""
         return self._elements.popleft()
 
     def put_back(self, elements: Sequence[Element]) -> None:
-        """Undoes so many calls of `take`, the first first."""
+        """Puts back elements that were taken, in the order in which they were taken."""
         self._elements.extendleft(reversed(elements))
 
     def enqueue(self, call: Call, element: Element) -> None:
-        """Puts one element in, as soon as there is room; CancelledError once the queue is closed."""
+        """Adds one element, as soon as there is room; CancelledError once the queue is closed."""
         self._check(element, self.form.shapes)
         self.lines.join(_PUTTING, _Putting(call, self, [element]))
 
     def enqueue_many(self, call: Call, batch: Element) -> None:
-        """Puts in as many elements as `batch` has rows, in parts if there is no room for all at once."""
+        """Adds one element per row of `batch`, in parts if there is not room for all at once."""
         rows = len(batch[0]) if batch[0].ndim else None
         self._check(batch, [None if shape is None else (rows, *shape) for shape in self.form.shapes])
         for i, component in enumerate(batch):
@@ -89,18 +88,18 @@ class Queue:
                     f"Component {i} has {length}, and should have {rows}"
                 )
         if rows:
-            # Copies: a row that is a view would keep the whole batch for as long as it is in the queue.
+            # Copies: a row that is a view would keep the whole batch in memory.
             elements = [tuple(component[row, ...].copy() for component in batch) for row in range(rows)]
             self.lines.join(_PUTTING, _Putting(call, self, elements))
         else:
             call.done()
 
     def dequeue(self, call: Call) -> None:
-        """Takes one element, as soon as there is one; OutOfRangeError once there can be none any more."""
+        """Takes one element, as soon as there is one; OutOfRangeError if the queue is closed and empty."""
         self.lines.join(_TAKING, _Taking(call, self, 1, lambda elements: elements[0], self.kind))
 
     def dequeue_many(self, call: Call, count: int, *, fewer_if_closed: bool) -> None:
-        """Takes a batch of `count` elements, of what is left where they may be fewer and the queue is closed."""
+        """Takes a batch of `count` elements; with `fewer_if_closed` a closed queue gives all it has."""
         require(
             len(self.form.shapes) == len(self.form.types),
             f"{self.kind}'s DequeueMany and DequeueUpTo require the components to have specified shapes.",
@@ -122,7 +121,7 @@ class Queue:
             self.lines.join(_PUTTING, _Closing(call, self))
 
     def joined(self, elements: Sequence[Element]) -> Element:
-        """A batch that has the elements as its rows."""
+        """The batch of these elements, one per row."""
         return tuple(
             _joined([element[i] for element in elements], dtype, [size or 0 for size in shape or ()])
             for i, (dtype, shape) in enumerate(zip(self.form.types, self.form.shapes, strict=True))
@@ -138,7 +137,7 @@ class Queue:
 
 
 class ShuffleQueue(Queue):
-    """A queue that gives out any of its elements, `least` of which, while it is open, remain to choose from."""
+    """A queue that gives elements out at random; while it is open, `least` elements must remain after a take."""
 
     kind = kind_of_batches = "RandomShuffleQueue"
 
@@ -154,22 +153,22 @@ class ShuffleQueue(Queue):
         return len(self._bag)
 
     def available(self) -> int:
-        """As of any queue."""
+        """As in `Queue`."""
         return len(self) if self.is_closed else len(self) - self.least
 
     def put(self, element: Element) -> None:
-        """As of any queue."""
+        """As in `Queue`."""
         self._bag.append(element)
 
     def take(self) -> Element:
-        """As of any queue. The last element takes the place of the one that is given out, as in TensorFlow."""
+        """As in `Queue`. The last element moves to the place of the one that is taken, as in TensorFlow."""
         bag, place = self._bag, self._random() % len(self._bag)
         bag[place], element = bag[-1], bag[place]
         del bag[-1]
         return element
 
     def put_back(self, elements: Sequence[Element]) -> None:
-        """As of any queue; where they are makes no difference."""
+        """As in `Queue`; the position of an element does not matter."""
         self._bag.extend(elements)
 
     def _random(self) -> int:
@@ -182,12 +181,12 @@ class ShuffleQueue(Queue):
 
 
 class PaddingQueue(Queue):
-    """A queue whose elements may differ in sizes; in a batch they are padded with zeros to the largest."""
+    """A queue whose elements may differ in sizes; a batch pads them with zeros to the largest."""
 
     kind_of_batches = "PaddingFIFOQueue"
 
     def joined(self, elements: Sequence[Element]) -> Element:
-        """As of any queue."""
+        """As in `Queue`."""
         types, shapes = self.form.types, self.form.shapes
         columns = [[element[i] for element in elements] for i in range(len(types))]
         return tuple(
@@ -208,7 +207,7 @@ class _Ranked:
 class PriorityQueue(Queue):
     """A queue that gives out the element with the smallest first component.
 
-    Among equals those of a binary heap's choice, which is how TensorFlow does it.
+    Of equal ones the one that a binary heap gives, as in TensorFlow.
     """
 
     kind = kind_of_batches = "PriorityQueue"
@@ -221,15 +220,15 @@ class PriorityQueue(Queue):
         return len(self._heap)
 
     def put(self, element: Element) -> None:
-        """As of any queue."""
+        """As in `Queue`."""
         heapq.heappush(self._heap, _Ranked(int(element[0]), element))
 
     def take(self) -> Element:
-        """As of any queue."""
+        """As in `Queue`."""
         return heapq.heappop(self._heap).element
 
     def put_back(self, elements: Sequence[Element]) -> None:
-        """As of any queue."""
+        """As in `Queue`."""
         for element in elements:
             self.put(element)
 
@@ -258,7 +257,7 @@ class _Putting(Attempt):
 
 
 class _Closing(Attempt):
-    """Waits for those who came before, and closes the queue."""
+    """Closes the queue after the enqueues that came before."""
 
     __slots__ = ("queue",)
 
@@ -275,7 +274,7 @@ class _Closing(Attempt):
 
 
 def _cancelled(attempt: Attempt) -> End:
-    """The end of an attempt in front of a queue that is closed at once: nobody needs to close it any more."""
+    """The end of an attempt that is dismissed when the queue is closed at once; a pending close is then done."""
     if isinstance(attempt, _Closing):
         return attempt.call.done
     return partial(attempt.call.fail, CancelledError("Enqueue operation was cancelled"))
@@ -324,12 +323,12 @@ class _Taking(Attempt):
 
 
 def _largest(rows: Sequence[Array], axis: int, size: int | None) -> int:
-    """The size that rows have along an axis, the largest where it is not `size` for all."""
+    """The size along an axis: `size` if it is known, else the largest of the rows."""
     return max((row.shape[axis] for row in rows), default=0) if size is None else size
 
 
 def _joined(rows: Sequence[Array], dtype: DataType, sizes: Sequence[int]) -> Array:
-    """Rows of up to these sizes in one array, the rest of which is zeros or empty strings."""
+    """Rows in one array of the given sizes, padded with zeros or empty strings."""
     batch = empty_of((len(rows), *sizes), numpy_dtype(dtype))
     for number, row in enumerate(rows):
         place: tuple[Any, ...] = (number, *map(slice, row.shape), ...)  # Any: indices of several kinds

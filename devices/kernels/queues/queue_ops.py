@@ -1,7 +1,7 @@
-"""Ops on queues: making them, putting elements in, taking them out, closing them.
+"""Ops on queues: making them, enqueuing, dequeuing, closing them.
 
-Flows in: handles and components of elements. Flows out: handles, components, sizes. Always holds: a queue is one per
-device and name, shared by all steps of a session; nodes that ask for one of the same name ask for one of the same form.
+There is one queue per device and name, shared by all steps of a session; nodes that share a queue must declare the same
+form.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..random import philox
 from ..registry import Call, Construction, Kernel, Start, deferred_kernel, kernel
 from .queue import Form, PaddingQueue, PriorityQueue, Queue, ShuffleQueue
 
-QUEUE_TYPE = "N10tensorflow14QueueInterfaceE"  # what TensorFlow calls the class of queues in messages
+QUEUE_TYPE = "N10tensorflow14QueueInterfaceE"  # TensorFlow's name for the class of queues in messages
 _UNLIMITED = 2**31 - 1
 
 Handle = Array | Variable
@@ -43,7 +43,7 @@ def _known(shape: Shape) -> Shape:
 
 
 def _form(node: Construction, first: tuple[DataType, ...] = ()) -> Form:
-    """The declared form of elements, which begin with scalars of the `first` types."""
+    """The declared form of the elements, whose leading components are scalars of the types `first`."""
     types = (*first, *node.attrs["component_types"])
     shapes: tuple[Shape, ...] = tuple(node.attrs["shapes"])
     if shapes:
@@ -61,9 +61,9 @@ def _with_known_shapes(form: Form) -> Form:
 
 
 def _making(node: Construction, kind: type[Queue], form: Form, make: Make, check: Callable[[Any], None]) -> Kernel:
-    """The kernel that puts out the handle of the one queue of this node's name, made by `make` if there is none.
+    """The kernel that gives the handle of this node's queue; `make` makes the queue on first use.
 
-    `check` compares what only queues of this kind have.
+    `check` compares the attrs that only queues of this kind have.
     """
     handle = handle_for(node, QUEUE_TYPE)
     value, state, name = handle_value(node, handle), node.state, handle.name
@@ -80,7 +80,7 @@ def _making(node: Construction, kind: type[Queue], form: Form, make: Make, check
 
 
 def match_forms(thing: str, name: str, has: Form, requested: Form) -> None:
-    """InvalidArgumentError unless the elements of a shared queue, or whatever `thing` it is, are those asked for."""
+    """InvalidArgumentError unless a shared resource (`thing` in the message) has the requested types and shapes."""
     _match(thing, name, "component types", _names(has.types), _names(requested.types))
     _match(thing, name, "component shapes", _shapes_text(has.shapes), _shapes_text(requested.shapes))
 
@@ -91,7 +91,7 @@ def _match(thing: str, name: str, what: str, has: str, requested: str, end: str 
 
 
 def _nothing(queue: Queue) -> None:
-    """What most kinds of queues have that others do not."""
+    """The `check` of queues without attrs of their own."""
 
 
 @kernel("FIFOQueue", "FIFOQueueV2")
@@ -103,7 +103,7 @@ def fifo_queue(node: Construction) -> Kernel:
 
 @kernel("RandomShuffleQueue", "RandomShuffleQueueV2")
 def random_shuffle_queue(node: Construction) -> Kernel:
-    """A queue that gives out any of its elements; in TensorFlow's order where there are seeds."""
+    """A queue that gives elements out at random; with seeds, in TensorFlow's order."""
     form, attrs = _with_known_shapes(_form(node)), node.attrs
     least, seeds = int(attrs["min_after_dequeue"]), (int(attrs["seed"]), int(attrs["seed2"]))
     require(least >= 0, f"min_after_dequeue {least} must be >= 0")
@@ -122,7 +122,7 @@ def random_shuffle_queue(node: Construction) -> Kernel:
 
 @kernel("PaddingFIFOQueue", "PaddingFIFOQueueV2")
 def padding_fifo_queue(node: Construction) -> Kernel:
-    """A queue whose elements are padded to the largest when they are taken as a batch."""
+    """A queue whose batches are padded to the largest element."""
     form = _form(node)
     require(
         len(form.shapes) == len(form.types),
@@ -136,14 +136,14 @@ def padding_fifo_queue(node: Construction) -> Kernel:
 
 @kernel("PriorityQueue", "PriorityQueueV2")
 def priority_queue(node: Construction) -> Kernel:
-    """A queue that gives out the elements with small priorities, their first component, first."""
+    """A queue that gives out elements by their first component, the smallest first."""
     form = _with_known_shapes(_form(node, (DataType.INT64,)))
     return _making(node, PriorityQueue, form, lambda name: PriorityQueue(name, form), _nothing)
 
 
 @kernel("FakeQueue")
 def fake_queue(node: Construction) -> Kernel:
-    """The handle of a queue in the form of the first version of the ops."""
+    """The handle of a queue in the form that the first version of the ops takes."""
     return lambda handle: reference_to(handle_of(handle))
 
 
@@ -169,13 +169,13 @@ def _checked_queue_of(node: Construction) -> Callable[[Handle], Queue]:
 
 
 def signature(inputs: Iterable[DataType], outputs: Iterable[DataType]) -> str:
-    """Types as messages have them: "resource, int32->float"."""
+    """The types as messages show them: "resource, int32->float"."""
     return f"{_names(inputs)}->{_names(outputs)}"
 
 
 @deferred_kernel("QueueEnqueue", "QueueEnqueueV2")
 def enqueue(node: Construction) -> Start:
-    """Puts an element in."""
+    """Adds an element."""
     queue_of = _checked_queue_of(node)
 
     def start(call: Call, handle: Handle, *components: Array) -> None:
@@ -186,7 +186,7 @@ def enqueue(node: Construction) -> Start:
 
 @deferred_kernel("QueueEnqueueMany", "QueueEnqueueManyV2")
 def enqueue_many(node: Construction) -> Start:
-    """Puts in an element for each row."""
+    """Adds an element for each row."""
     queue_of = _checked_queue_of(node)
 
     def start(call: Call, handle: Handle, *components: Array) -> None:
@@ -204,7 +204,7 @@ def dequeue(node: Construction) -> Start:
 
 @deferred_kernel("QueueDequeueMany", "QueueDequeueManyV2", "QueueDequeueUpTo", "QueueDequeueUpToV2")
 def dequeue_many(node: Construction) -> Start:
-    """Takes as many elements as are asked for; where it says "up to", what is left once the queue is closed."""
+    """Takes the requested number of elements; "up to" ops take the remaining ones once the queue is closed."""
     queue_of, name = _checked_queue_of(node), node.op.removeprefix("Queue").removesuffix("V2")
     fewer = name == "DequeueUpTo"
 
@@ -225,7 +225,7 @@ def close(node: Construction) -> Start:
 
 @kernel("QueueSize", "QueueSizeV2")
 def size(node: Construction) -> Kernel:
-    """How many elements are in."""
+    """The number of elements."""
     queue_of = _queue_of(node)
     return lambda handle: np.int32(len(queue_of(handle)))
 

@@ -1,8 +1,7 @@
-"""Staging areas, where one step leaves tensors for a later one, and mutexes, which let one step at a time go on.
+"""Staging areas, in which one step leaves tensors for a later one, and mutexes, which one step at a time can lock.
 
-Flows in: tuples of tensors, calls that want one; calls that want the lock. Flows out: tuples in the order in which they
-came; the lock, as a tensor. Always holds: an area holds no more tuples and bytes than it has room for; a lock is free
-again once it has been consumed or no tensor carries it any more, however its step ended.
+An area never exceeds its limits of tuples and bytes. A lock is released when it is consumed or no tensor carries it any
+more, however its step ended.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ Tensors = tuple[Array, ...]
 
 
 class Area:
-    """A staging area; 0 stands for no limit, of tuples or of bytes."""
+    """A staging area; a limit of 0 (tuples or bytes) means none."""
 
     def __init__(self, capacity: int, memory_limit: int) -> None:
         self.capacity = capacity
         self.memory_limit = memory_limit
         self.items: deque[Tensors] = deque()
-        self.lines = Lines(3, crowded=_PEEKING)
+        self.lines = Lines(3, unordered=_PEEKING)
         self._num_bytes = 0
 
     def has_room(self, num_bytes: int) -> bool:
@@ -46,7 +45,7 @@ class Area:
         )
 
     def put(self, item: Tensors) -> None:
-        """Adds a tuple behind the others."""
+        """Adds a tuple at the end."""
         self.items.append(item)
         self._num_bytes += _num_bytes(item)
 
@@ -67,7 +66,7 @@ def _num_bytes(item: Tensors) -> int:
 
 
 class _When(Attempt):
-    """Waits until something can be done, and does it: `act` returns the outputs, or None for "not yet"."""
+    """Waits until `act` returns outputs instead of None."""
 
     __slots__ = ("_act",)
 
@@ -98,7 +97,7 @@ def _area_of(node: Construction) -> Callable[[], Area]:
 
 @deferred_kernel("Stage")
 def stage(node: Construction) -> Start:
-    """Leaves tensors in the area, as soon as there is room."""
+    """Puts tensors into the area, as soon as there is room."""
     area_of = _area_of(node)
 
     def start(call: Call, *values: Array) -> None:
@@ -123,7 +122,7 @@ def stage(node: Construction) -> Start:
 
 @deferred_kernel("Unstage")
 def unstage(node: Construction) -> Start:
-    """Takes the tensors that were left first, as soon as there are any."""
+    """Takes the first tuple, as soon as there is one."""
     area_of = _area_of(node)
 
     def start(call: Call) -> None:
@@ -135,7 +134,7 @@ def unstage(node: Construction) -> Start:
 
 @deferred_kernel("StagePeek")
 def stage_peek(node: Construction) -> Start:
-    """The tensors at a place, as soon as there are so many; they stay."""
+    """The tuple at an index, as soon as there is one; it stays."""
     area_of = _area_of(node)
 
     def start(call: Call, index: Array) -> None:
@@ -147,7 +146,7 @@ def stage_peek(node: Construction) -> Start:
 
 @kernel("StageSize")
 def stage_size(node: Construction) -> Kernel:
-    """How many tuples are in the area."""
+    """The number of tuples."""
     area_of = _area_of(node)
     return lambda: np.int32(len(area_of().items))
 
@@ -165,27 +164,27 @@ def stage_clear(node: Construction) -> Start:
 
 
 class Mutex:
-    """Free, or held by one lock."""
+    """A mutex is free, or held by one lock."""
 
     def __init__(self) -> None:
         self.is_held = False
         self.lines = Lines(1)
 
     def lock(self) -> tuple[Array] | None:
-        """A new lock, if there is none."""
+        """A new lock if the mutex is free, else None."""
         if self.is_held:
             return None
         self.is_held = True
         return (carrying(Lock(self)),)
 
     def free(self) -> None:
-        """Ends the lock; whoever waits first gets the next."""
+        """Ends the lock; the first call that waits gets the next."""
         self.is_held = False
         self.lines.advance()
 
 
 class Lock:
-    """Holds a mutex until it is released or forgotten."""
+    """Holds a mutex until it is released or garbage."""
 
     def __init__(self, mutex: Mutex) -> None:
         self.release = finalize(self, mutex.free)
@@ -207,7 +206,7 @@ def mutex(node: Construction) -> Kernel:
 
 @deferred_kernel("MutexLock")
 def mutex_lock(node: Construction) -> Start:
-    """Waits until the mutex is free, and holds it."""
+    """Waits until the mutex is free, and locks it."""
     mutex_of = resource_of(node, Mutex, _MUTEX_TYPE, "a mutex")
 
     def start(call: Call, handle: Array) -> None:

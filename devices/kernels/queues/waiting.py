@@ -1,11 +1,10 @@
-"""Lines of calls that wait for what other calls do to a resource: put into a queue, take out of it, and the like.
+"""Lines of calls that wait for a change of a resource: dequeues for an element, enqueues for room.
 
-Flows in: attempts, each on behalf of one call. Flows out: the ends of these calls. Always holds: in a line only the
-first attempt acts, so nobody is overtaken; calls are ended only once all lines have come to rest; no attempt is left of
-a step that has ended, and what such an attempt had taken is back where it was.
+Only the first attempt of a line acts, so calls are served in order. Calls are ended once no attempt can advance any
+more. When a step ends its attempts are removed, and what they have done so far is undone.
 
-    attempt   waits --advance--> waits, having done a part --advance--> ended: its call is done, or has failed
-                `--the step ends--> gives up
+    attempt   waiting --advance--> waiting, partly done --advance--> ended: its call is done, or has failed
+                `--the step ends--> undone (give_up)
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ End = Callable[[], None]
 
 
 class Attempt:
-    """What a call wants to do to a resource. `end` is None while that is not done."""
+    """An action on a resource on behalf of one call; `end`, which ends the call, is None until the action is done."""
 
     __slots__ = ("call", "end")
 
@@ -30,45 +29,45 @@ class Attempt:
         self.end: End | None = None
 
     def advance(self) -> bool:
-        """Does what can be done now, and says whether anything was; sets `end` with the last of it.
+        """Does the part of the action that is possible now, and returns whether there was any.
 
-        An error it raises is the end too.
+        Sets `end` when the action is complete; an error also ends the call.
         """
         raise NotImplementedError
 
     def give_up(self) -> None:
-        """Takes back what has been done."""
+        """Undoes the part that was done."""
 
 
 class Lines:
-    """The lines in front of one resource. All of it happens in the thread of the event loop.
+    """The lines of attempts waiting for one resource. Only the thread of the event loop may call it.
 
-    `crowded` is the number of one line, if any, in which nobody waits for those before: they only look.
+    `unordered` is the number of a line, if any, in which all attempts may act, not only the first.
     """
 
-    __slots__ = ("_crowded", "_ends", "_lines")
+    __slots__ = ("_ends", "_lines", "_unordered")
 
-    def __init__(self, count: int, crowded: int | None = None) -> None:
+    def __init__(self, count: int, unordered: int | None = None) -> None:
         self._lines: tuple[deque[Attempt], ...] = tuple(deque() for _ in range(count))
-        self._crowded = crowded
+        self._unordered = unordered
         self._ends: deque[End] = deque()
 
     def __len__(self) -> int:
-        """How many attempts are waiting."""
+        """The number of waiting attempts."""
         return sum(map(len, self._lines))
 
     def join(self, line: int, attempt: Attempt) -> None:
-        """Puts an attempt at the end of a line, and has everybody advance who can."""
+        """Appends an attempt to a line, and lets all that can advance do so."""
         self._lines[line].append(attempt)
         self._settle()
         if attempt.end is None:
-            attempt.call.on_cancel(partial(self._leave, attempt.call.step))
-        self._tell()
+            attempt.call.on_cancel(partial(self._remove_step, attempt.call.step))
+        self._end_calls()
 
     def advance(self) -> None:
-        """Has everybody advance who can, as the resource has changed."""
+        """Lets all attempts that can advance do so; to be called after a change of the resource."""
         self._settle()
-        self._tell()
+        self._end_calls()
 
     def dismiss(self, line: int, end_of: Callable[[Attempt], End]) -> None:
         """Ends all attempts of a line."""
@@ -80,9 +79,9 @@ class Lines:
             pass
 
     def _advance(self, number: int) -> bool:
-        """Lets the first of a line act, and those behind it as they become the first; whether anything was done."""
+        """Lets the first attempt of a line act, then those that become the first; returns whether anything was done."""
         has_moved, line = False, self._lines[number]
-        for attempt in self._turns(number):
+        for attempt in self._may_act(number):
             try:
                 has_moved |= attempt.advance()
             except PartitaError as error:
@@ -94,10 +93,10 @@ class Lines:
                 has_moved = True
         return has_moved
 
-    def _turns(self, number: int) -> Iterator[Attempt]:
-        """Those of a line who may act: each that is the first, or all of a crowd."""
+    def _may_act(self, number: int) -> Iterator[Attempt]:
+        """The attempts of a line that may act: each one that is the first, or all of an unordered line."""
         line = self._lines[number]
-        if number == self._crowded:
+        if number == self._unordered:
             yield from list(line)
             return
         while line:
@@ -106,13 +105,13 @@ class Lines:
             if first.end is None:
                 return
 
-    def _tell(self) -> None:
-        """Ends the calls; which may bring new attempts, and ends, along."""
+    def _end_calls(self) -> None:
+        """Ends the calls of complete attempts, which may lead to new attempts and ends."""
         while self._ends:
             self._ends.popleft()()
 
-    def _leave(self, step: object) -> None:
-        """Forgets the attempts of a step that has ended: all at once, lest one is given what another gives back."""
+    def _remove_step(self, step: object) -> None:
+        """Removes all attempts of a step that has ended, then undoes them: no undo may serve another of them."""
         for line in self._lines:
             leaving = [attempt for attempt in line if attempt.call.step is step]
             for attempt in leaving:

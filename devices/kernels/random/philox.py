@@ -1,8 +1,7 @@
 """Philox4x32-10, a counter-based generator of random bits (Salmon et al., Parallel Random Numbers, 2011).
 
-Flows in: a 64-bit key and a 128-bit counter. Flows out: blocks of four 32-bit words, one per counter value. Always
-holds: block n is a pure function of key and counter + n, so that any part of the stream can be made alone, in any
-order.
+Block n of four 32-bit words is a pure function of the 64-bit key and the 128-bit counter + n, so any part of the stream
+can be computed alone.
 
 Words become numbers as TensorFlow documents it for its generators: uniform numbers fill the mantissa of [1, 2), normal
 ones come in pairs from the Box-Muller transform.
@@ -27,13 +26,13 @@ _ROUNDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in a Philox stream."""
+    """A position in a Philox stream."""
 
     key: int
     counter: int
 
     def skipped(self, blocks: int) -> Position:
-        """The place `blocks` blocks further on."""
+        """The position `blocks` blocks further on."""
         return Position(self.key, (self.counter + blocks) & _MASK_128)
 
 
@@ -129,19 +128,19 @@ def full_integers_from(words: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def words_per_number(dtype: np.dtype[Any]) -> int:
-    """How many 32-bit words one number takes."""
+    """The number of 32-bit words that one number needs."""
     return 2 if dtype.itemsize == 8 else 1
 
 
 _TRUNCATION = 2.0
-_BLOCKS_PER_NUMBER = 64  # put aside for each truncated normal, however few its redraws use up
+_BLOCKS_PER_NUMBER = 64  # reserved for each truncated normal, although most need fewer
 
 
 def truncated_normal(start: Position, count: int, dtype: np.dtype[Any]) -> Array:
     """Normal numbers redrawn until they lie within two standard deviations.
 
-    Numbers come in groups, four (float64: two) each; every group draws from a block of its own on, which makes the
-    stream independent of how many redraws other groups need.
+    Numbers come in groups of four (float64: two). Each group draws from a block of its own onwards, so the stream does
+    not depend on the redraws of other groups.
     """
     wide = dtype == np.float64
     size = 2 if wide else 4

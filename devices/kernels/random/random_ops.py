@@ -1,8 +1,7 @@
-"""Random numbers, with and without state.
+"""Random numbers, with and without state: bit for bit TensorFlow's for the same seeds.
 
-Flows in: a shape; seeds as attrs (stateful ops) or as tensors (stateless ops). Flows out: numbers from the Philox
-stream, bit for bit TensorFlow's for the same seeds. Always holds: a stateful node with seeds repeats after its device
-was reset; a stateless op is a pure function of its inputs.
+A stateful node (seeds are attrs) repeats its numbers after its device was reset; a stateless op (seeds are inputs) is a
+pure function.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from .philox import Position
 
 # (place in the stream, how many numbers) -> that many numbers
 Draw = Callable[[Position, int], Array]
-RESERVED = 256  # blocks that a stateful node puts aside per number, as TensorFlow does
+RESERVED = 256  # blocks that a stateful node reserves per number, as in TensorFlow
 
 
 class Generator:
-    """The place in its stream that one stateful node has reached."""
+    """The position in its stream that one stateful node has reached."""
 
     __slots__ = ("position",)
 
@@ -34,7 +33,7 @@ class Generator:
         self.position = start
 
     def reserve(self, blocks: int) -> Position:
-        """Where to draw `blocks` blocks; the next call gets the place after them."""
+        """The position from which to draw `blocks` blocks; the next call continues after them."""
         start = self.position
         self.position = start.skipped(blocks)
         return start
@@ -71,7 +70,7 @@ def _count(sizes: tuple[int, ...]) -> int:
 
 
 def _words(place: Position, count: int, dtype: np.dtype[Any]) -> Array:
-    """Enough blocks for `count` numbers."""
+    """Words for `count` numbers, in whole blocks."""
     return philox.stream(place, -(-count * philox.words_per_number(dtype) // 4))
 
 
@@ -112,7 +111,7 @@ _DISTRIBUTIONS: dict[str, Callable[[np.dtype[Any]], Draw]] = {
 
 @kernel(*_DISTRIBUTIONS)
 def random(node: Construction) -> Kernel:
-    """Numbers of one distribution; each run of the node draws later ones."""
+    """Numbers of one distribution; each run of the node draws the following ones."""
     draw, generator = _DISTRIBUTIONS[node.op](numpy_dtype(node.output_types[0])), generator_of(node)
 
     def sample(shape: Array) -> Array:
@@ -127,7 +126,7 @@ def random(node: Construction) -> Kernel:
 
 @kernel("RandomUniformInt")
 def random_uniform_int(node: Construction) -> Kernel:
-    """Integers in [minval, maxval); each run of the node draws later ones."""
+    """Integers in [minval, maxval); each run of the node draws the following ones."""
     dtype, generator = numpy_dtype(node.output_types[0]), generator_of(node)
 
     def sample(shape: Array, low: Array, high: Array) -> Array:
@@ -166,7 +165,7 @@ _SCRAMBLER_KEY = 0x02461E29_3EC8F720
 
 
 def scrambled(seed: Array) -> Position:
-    """The place in the stream that the two numbers of `seed` stand for; InvalidArgumentError unless there are two."""
+    """The stream position that the two numbers of `seed` give; InvalidArgumentError unless there are two."""
     require(seed.shape == (2,), f"seed must have shape [2], not {shape_text(seed.shape)}")
     first, second = (int(value) & ((1 << 64) - 1) for value in seed)
     words = philox.stream(Position(_SCRAMBLER_KEY, second << 64 | first), 1)[0]
@@ -184,7 +183,7 @@ _STATELESS = {
 
 @kernel(*_STATELESS)
 def stateless_random(node: Construction) -> Kernel:
-    """Numbers of one distribution, decided by the seed alone."""
+    """Numbers of one distribution, determined by the seed alone."""
     draw = _STATELESS[node.op](numpy_dtype(node.output_types[0]))
 
     def sample(shape: Array, seed: Array) -> Array:
@@ -196,7 +195,7 @@ def stateless_random(node: Construction) -> Kernel:
 
 @kernel("StatelessRandomUniformInt")
 def stateless_random_uniform_int(node: Construction) -> Kernel:
-    """Integers in [minval, maxval), decided by the seed alone."""
+    """Integers in [minval, maxval), determined by the seed alone."""
     dtype = numpy_dtype(node.output_types[0])
 
     def sample(shape: Array, seed: Array, low: Array, high: Array) -> Array:
@@ -267,13 +266,13 @@ def _key_counter(seed: Array) -> tuple[Array, Array]:
 
 @kernel("StatelessRandomGetKeyCounter")
 def get_key_counter(node: Construction) -> Kernel:
-    """The key and the counter that a seed stands for."""
+    """The key and the counter that a seed gives."""
     return _key_counter
 
 
 @kernel("StatelessRandomGetKeyCounterAlg")
 def get_key_counter_algorithm(node: Construction) -> Kernel:
-    """The key and the counter that a seed stands for, and the algorithm's number."""
+    """The key and the counter that a seed gives, and the algorithm's number."""
     return lambda seed: (*_key_counter(seed), np.int32(_PHILOX))
 
 

@@ -1,8 +1,7 @@
-"""Random numbers of distributions that are drawn by rejection: gamma and Poisson.
+"""Random numbers of distributions that are drawn by rejection: gamma and Poisson, TensorFlow's for the same seeds.
 
-Flows in: a shape, and a parameter for every distribution. Flows out: for each place in the shape one number per
-distribution, TensorFlow's for the same seeds. Always holds: every number draws from a stretch of the stream of its own,
-so that how often one is redrawn changes no other. All numbers are drawn at once, those that were rejected again.
+Every number draws from a part of the stream of its own, so its redraws do not change other numbers. All numbers are
+drawn at once, the rejected ones again.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from .philox import Position
 from .random_ops import RESERVED, as_shape, generator_of
 
 _DOUBLE = np.dtype(np.float64)
-_SMALL_RATE = 10.0  # below, Poisson numbers are counted out one by one
+_SMALL_RATE = 10.0  # for lower rates, Poisson numbers are found by counting (Knuth)
 _Draw = Callable[[Array, np.dtype[Any]], Array]
 _DRAWS: tuple[_Draw, ...] = (philox.uniform_from, philox.normal_from)
 
 
 class _Lanes:
-    """One lane a number: a place in the stream, and what is left of the last two uniform and normal draws."""
+    """One lane per number: a stream position, and the unused part of the last two uniform and normal draws."""
 
     def __init__(self, place: Position, lanes: Array) -> None:
         self._place = place
@@ -58,7 +57,7 @@ Sampler = Callable[[_Lanes, Array], Array]
 
 
 def _gamma(lanes: _Lanes, alpha: Array) -> Array:
-    """Gamma numbers of scale 1 (Marsaglia and Tsang 2000); below 1 those of alpha + 1, scaled back."""
+    """Gamma numbers of scale 1 (Marsaglia and Tsang 2000); for alpha below 1 those of alpha + 1, scaled."""
     result = np.empty(len(alpha))
     is_exponential = alpha == 1.0
     plain = np.flatnonzero(is_exponential)
@@ -92,7 +91,7 @@ def _poisson(lanes: _Lanes, rate: Array) -> Array:
 
 
 def _count_out(lanes: _Lanes, rate: Array, left: Array, result: Array) -> None:
-    """How many uniform numbers can be multiplied before they fall to exp(-rate) (Knuth)."""
+    """The number of uniform numbers whose product stays above exp(-rate) (Knuth)."""
     product, count = np.ones(len(rate)), np.zeros(len(rate))
     while left.size:
         product[left] *= lanes.uniform(left)

@@ -1,7 +1,6 @@
 """Kernels that count values into bins: Bincount, DenseBincount, HistogramFixedWidth.
 
-Flows in: values and the number of bins. Flows out: counts, or sums of weights, per bin. Always holds: Bincount drops
-what lies past the last bin; a histogram counts it in the outermost bin.
+Bincount ignores values beyond the last bin; a histogram counts them in the outermost bin.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def dense_bincount(node: Construction) -> Kernel:
 
 @kernel("HistogramFixedWidth")
 def histogram(node: Construction) -> Kernel:
-    """How many values lie in each of nbins equal parts of value_range; what lies outside counts at the ends."""
+    """The number of values in each of nbins equal parts of value_range; values outside count in the first or last."""
     dtype = numpy_dtype(node.output_types[0])
 
     def counted(values: Array, value_range: Array, nbins: Array) -> Array:

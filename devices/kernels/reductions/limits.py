@@ -1,8 +1,4 @@
-"""The least and the greatest value of each real element type, half types included.
-
-Flows in: a numpy dtype. Flows out: a scalar of that dtype. Always holds: `lowest(t) <= x <= highest(t)` for every x of
-the type but NaN.
-"""
+"""The lowest and the highest value of each real element type, half types included."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ import numpy as np
 
 
 def _range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """The least and greatest finite value, as scalars of the type."""
+    """The lowest and highest finite value, as scalars of the type."""
     if dtype.kind in "iu":
         integers = np.iinfo(dtype)
         return dtype.type(integers.min), dtype.type(integers.max)
@@ -22,10 +18,10 @@ def _range(dtype: np.dtype[Any]) -> tuple[Any, Any]:
 
 
 def lowest(dtype: np.dtype[Any], finite: bool = False) -> Any:
-    """The least value of a real type: minus infinity where there is one, unless it shall be `finite`."""
+    """The lowest value of a real type: minus infinity if it has one, unless `finite`."""
     return _range(dtype)[0] if finite or dtype.kind in "iu" else dtype.type(-np.inf)
 
 
 def highest(dtype: np.dtype[Any], finite: bool = False) -> Any:
-    """The greatest value of a real type: infinity where there is one, unless it shall be `finite`."""
+    """The highest value of a real type: infinity if it has one, unless `finite`."""
     return _range(dtype)[1] if finite or dtype.kind in "iu" else dtype.type(np.inf)

@@ -1,8 +1,7 @@
 """Kernels that reduce a tensor along axes given at run time: sums, products, extremes, means, norms, arg-extremes.
 
-Flows in: an array of any rank and the axes, counted from the front or the back. Flows out: an array without those
-axes, or with size 1 there under keep_dims. Always holds: integers wrap around in their own type, except that a mean
-adds in 64 bits; bfloat16 sums in float32; a reduction over nothing gives the neutral element.
+Integers wrap around in their own type, except that a mean adds in 64 bits; bfloat16 sums in float32; a reduction over
+no elements gives the neutral element.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def sum_or_product(node: Construction) -> Kernel:
 
 @kernel("Max", "Min")
 def extreme(node: Construction) -> Kernel:
-    """The greatest or least element over the axes, NaN if there is one; of nothing, the least or greatest value."""
+    """The greatest or least element over the axes, NaN if there is one; over none, the least or greatest value."""
     dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
     ufunc, of_nothing = (np.maximum, lowest(dtype)) if node.op == "Max" else (np.minimum, highest(dtype))
     return _along(lambda x, axes: ufunc.reduce(x, axes, keepdims=keep, initial=of_nothing))
@@ -71,7 +70,7 @@ def _count(x: Array, axes: tuple[int, ...]) -> int:
 
 @kernel("Mean")
 def mean(node: Construction) -> Kernel:
-    """The mean over the axes, of integers cut towards zero; of nothing it is zero, but NaN in real floating types."""
+    """The mean over the axes, for integers cut towards zero; over no elements NaN for floating types, else zero."""
     dtype, keep = numpy_dtype(node.output_types[0]), node.attrs["keep_dims"]
     if is_half(dtype):
         return _along(
@@ -114,7 +113,7 @@ _MOST_AXES = 7  # of an arg-extreme's input
 
 @kernel("ArgMax", "ArgMin")
 def arg_extreme(node: Construction) -> Kernel:
-    """The index of the first greatest or least element along one axis; NaN only where there is nothing else."""
+    """The index of the first greatest or least element along one axis; that of a NaN only if there is nothing else."""
     index_type, greatest = numpy_dtype(node.output_types[0]), node.op == "ArgMax"
     dtype = numpy_dtype(node.input_types[0])
     worst = None if dtype.kind in "iub" else lowest(dtype) if greatest else highest(dtype)

@@ -1,7 +1,4 @@
-"""Costs of reductions, scans and sums of segments: what is read is combined, not what is written.
-
-Flows in: shapes. Flows out: operation counts.
-"""
+"""Costs of reductions, scans and sums of segments: one operation per element that is read."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Kernels that carry a sum, product or log-sum-exp along one axis.
+"""Kernels of running sums, products and log-sum-exps along one axis.
 
-Flows in: a tensor and the axis, a scalar. Flows out: a tensor of the same shape and type. Always holds: `exclusive`
-shifts the neutral element in at the start, `reverse` starts from the end; sums and products round at every step.
+`exclusive` shifts the neutral element in at the start, `reverse` starts from the end; sums and products round at every
+step.
 """
 
 from __future__ import annotations

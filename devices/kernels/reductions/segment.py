@@ -1,7 +1,6 @@
-"""Kernels that reduce rows of a tensor group by group: segment and unsorted segment ops.
+"""Kernels that reduce rows of a tensor by segment: sorted and unsorted segment ops.
 
-Flows in: data and, for each of its rows, the number of the segment it belongs to. Flows out: one row per segment.
-Always holds: the rows of a segment are combined in their order; a segment without rows gets the op's neutral value.
+The rows of a segment are combined in their order; a segment without rows gets the op's neutral value.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _UFUNCS = {"Sum": np.add, "Mean": np.add, "Prod": np.multiply, "Min": np.minimum
 
 
 def _combine(ufunc: np.ufunc, data: Array, ids: Array, rows: int, empty: Any) -> Array:
-    """Reduces the runs of equal numbers in ascending `ids` (all below `rows`) over the first axis of `data`."""
+    """Reduces the rows of `data` with equal numbers in ascending `ids` (all below `rows`), along the first axis."""
     result = np.full((rows,) + data.shape[1:], empty, data.dtype)
     if ids.size and result.size:
         starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))

@@ -1,8 +1,4 @@
-"""Ragged tensors: many ranges at once, and rows of different lengths made a dense tensor.
-
-Flows in: starts, limits and steps; or values with partitions into rows, the outermost first. Flows out: row splits and
-values; or a dense tensor in which a default fills what short rows leave. Always holds: rows are cut at the given size.
-"""
+"""Kernels of RaggedRange and RaggedTensorToTensor; rows longer than the requested size are cut."""
 
 from __future__ import annotations
 
@@ -30,7 +26,7 @@ def _range_size(start: Any, limit: Any, delta: Any) -> int:  # Python numbers
 
 @kernel("RaggedRange")
 def ragged_range(node: Construction) -> Kernel:
-    """Row splits and values of the ranges; scalars serve all of them."""
+    """Row splits and values of the ranges; scalars apply to all of them."""
     splits_type, dtype = map(numpy_dtype, node.output_types)
 
     def run(*bounds: Array) -> tuple[Array, Array]:
@@ -50,7 +46,7 @@ def ragged_range(node: Construction) -> Kernel:
 
 
 def _row_lengths(kind: bytes, partition: Array, rows: int | None) -> list[int]:
-    """The length of every row of one partition; `rows` is how many there are where the partition does not tell."""
+    """The length of every row of one partition; `rows` is their number where the partition does not give it."""
     if kind == b"ROW_SPLITS":
         lengths = np.diff(partition)
         require(bool((lengths >= 0).all()) and (not partition.size or partition[0] == 0), "Invalid row split size.")
@@ -66,7 +62,7 @@ def _row_lengths(kind: bytes, partition: Array, rows: int | None) -> list[int]:
 
 
 def _places(lengths: list[list[int]], sizes: list[int]) -> Array:
-    """Where each value goes, one row of places per value; places outside of `sizes` are marked by -1."""
+    """The index of each value, one row per value; indices outside of `sizes` are marked by -1."""
     places = np.arange(len(lengths[0]))[:, None]
     for level in lengths:
         rows = np.repeat(places[: len(level)], level[: len(places)], axis=0)
@@ -95,7 +91,7 @@ def _check_default(default: tuple[int, ...], values: tuple[int, ...]) -> None:
 
 @kernel("RaggedTensorToTensor")
 def ragged_tensor_to_tensor(node: Construction) -> Kernel:
-    """Values at their places in a dense tensor; -1 asks for the length of the longest row."""
+    """Values at their indices in a dense tensor; a size of -1 is the length of the longest row."""
     kinds = node.attrs["row_partition_types"]
     flat_first = kinds[:1] == (b"FIRST_DIM_SIZE",)
 

@@ -1,7 +1,7 @@
-"""Sets of rows, and the edit distance of sequences, both on tensors whose rows differ in length.
+"""Kernels of set operations and the edit distance.
 
-Flows in: dense tensors whose last axis lists a set, or sparse tensors whose last axis is a sequence. Flows out: sparse
-tensors of sets in ascending order, or one distance per group. Always holds: leading axes group what belongs together.
+A set is the last axis of a dense tensor, a sequence that of a sparse tensor; the leading axes are groups. Sets are
+given in ascending order.
 """
 
 from __future__ import annotations

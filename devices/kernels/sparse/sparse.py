@@ -1,7 +1,6 @@
-"""Kernels from sparse tensors to dense ones: spreading out, multiplying, summing, softmax.
+"""Kernels from sparse tensors to dense ones: conversion, products, sums, softmax.
 
-Flows in: the three parts of a sparse tensor (index tuples, values, shape), dense arrays. Flows out: dense arrays, or
-new values for the same indices. Always holds: an index tuple outside the shape is an error, never a wrong element.
+A sparse tensor is (index tuples, values, shape); an index tuple outside the shape is an error.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def check_ordered(indices: Array, shape: tuple[int, ...]) -> None:
 
 @kernel("SparseToDense")
 def sparse_to_dense(node: Construction) -> Kernel:
-    """The values at their places, the default elsewhere; indices may be one number, a vector, or tuples."""
+    """The values at their indices, the default elsewhere; indices may be one number, a vector, or tuples."""
     validate = node.attrs["validate_indices"]
 
     def run(sparse_indices: Array, output_shape: Array, values: Array, default: Array) -> Array:
@@ -136,7 +135,7 @@ def sparse_reduce_sum(node: Construction) -> Kernel:
 
 
 def sparse_softmax(indices: Array, values: Array, shape: Array) -> Array:
-    """Softmax over the values that share all but their last coordinate; what is not there has no share."""
+    """Softmax over the values that share all but their last coordinate; missing elements count as -infinity."""
     if shape.size < 2:
         raise InvalidArgumentError(f"Input should have rank >= 2, got: {shape.size}")
     if indices.shape[0] == 0:
@@ -156,7 +155,7 @@ simple("SparseSoftmax", sparse_softmax)
 
 
 def _dense_at(indices: Array, shape: Array, dense: Array) -> Array:
-    """The elements of a dense array (broadcast to the shape) at the places of values."""
+    """The elements of a dense array (broadcast to the shape) at the indices of the values."""
     try:
         wide = np.broadcast_to(dense, tuple(shape.tolist()))
     except ValueError:
@@ -172,7 +171,7 @@ simple("SparseDenseCwiseMul", lambda indices, values, shape, dense: values * _de
 
 
 def sparse_dense_cwise_div(indices: Array, values: Array, shape: Array, dense: Array) -> Array:
-    """The values divided by the elements at the same places; integers towards zero."""
+    """The values divided by the elements at their indices; integers towards zero."""
     divisor = _dense_at(indices, shape, dense)
     if values.dtype.kind not in "iu":
         return np.asarray(values / divisor)
@@ -185,7 +184,7 @@ simple("SparseDenseCwiseDiv", sparse_dense_cwise_div)
 
 
 def sparse_fill_empty_rows_grad(reverse_index_map: Array, grad_values: Array) -> tuple[Array, Array]:
-    """The gradient of the values that were there, and the summed gradient of all that were filled in."""
+    """The gradients of the old values, and the summed gradient of all values that were filled in."""
     filled = np.ones(grad_values.shape, np.bool_)
     filled[reverse_index_map] = False
     return grad_values[reverse_index_map], np.asarray(grad_values[filled].sum(dtype=grad_values.dtype))

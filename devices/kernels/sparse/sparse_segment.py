@@ -1,7 +1,6 @@
 """Kernels that pick rows and combine them by segment: sum, mean, sum over the root of the count; and their gradients.
 
-Flows in: data, the rows to pick, and a rising segment number for each. Flows out: one row a segment. Always holds: a
-segment without rows is zero; half types are summed in float32.
+A segment without rows is zero; half types are summed in float32.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from ....graph.dtypes import Array
 from ..half_types import widen
 from ..registry import Construction, Kernel, kernel
 
-# From the number of rows in each segment to what their sum is divided by.
+# From the number of rows in each segment to the divisor of their sum.
 _DIVISOR: dict[str, Callable[[Array], Array] | None] = {"Sum": None, "Mean": lambda n: n, "SqrtN": np.sqrt}
 
 
@@ -48,7 +47,7 @@ def _check_segments(segment_ids: Array, rows: int | None) -> None:
 
 
 def _first_outside(values: Array, limit: int) -> int | None:
-    """The place of the first value that is not in [0, limit), None where there is none."""
+    """The index of the first value that is not in [0, limit), or None."""
     outside = np.flatnonzero((values < 0) | (values >= limit))
     return int(outside[0]) if outside.size else None
 
@@ -76,7 +75,7 @@ def _per_row(values: Array, like: Array) -> Array:
 
 @kernel(*(f"SparseSegment{kind}{more}" for kind in _DIVISOR for more in ("", "WithNumSegments")))
 def sparse_segment(node: Construction) -> Kernel:
-    """The picked rows combined by segment; as many rows as the last segment says, or as asked for."""
+    """The picked rows combined by segment; the number of rows is an input, or follows from the last segment number."""
     kind = _kind(node.op)
 
     def run(data: Array, indices: Array, segment_ids: Array, *counts: Array) -> Array:
@@ -106,7 +105,7 @@ def sparse_segment(node: Construction) -> Kernel:
 
 @kernel(*(f"SparseSegment{kind}Grad" for kind in _DIVISOR))
 def sparse_segment_grad(node: Construction) -> Kernel:
-    """The gradient of each segment given back to the rows that it was made of."""
+    """The gradient of each segment, distributed to the rows that it was made of."""
     kind = _kind(node.op)
 
     def run(grad: Array, indices: Array, segment_ids: Array, output_dim0: Array) -> Array:

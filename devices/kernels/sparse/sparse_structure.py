@@ -1,7 +1,6 @@
 """Kernels from sparse tensors to sparse tensors: adding, ordering, reshaping, slicing, concatenating, filling rows.
 
-Flows in: index tuples, values and shapes. Flows out: the three parts of the results. Always holds: where the inputs are
-in row-major order, so are the results.
+Inputs in row-major order give results in row-major order.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Parts = tuple[Array, Array, Array]
 
 
 def _tuples(places: Array, shape: Sequence[int]) -> Array:
-    """Index tuples of row-major places; the inverse of `flat_places`."""
+    """The index tuples of row-major positions; the inverse of `flat_places`."""
     result = np.empty((places.size, len(shape)), np.int64)
     for axis in range(len(shape) - 1, -1, -1):
         places, result[:, axis] = np.divmod(places, max(shape[axis], 1))
@@ -38,7 +37,7 @@ simple("SparseReorder", sparse_reorder)
 
 
 def sparse_add(*inputs: Array) -> Parts:
-    """The sum of two sparse tensors; of the elements that both have, sums below the threshold are dropped."""
+    """The sum of two sparse tensors; sums of elements that both have are dropped if below the threshold."""
     a_indices, a_values, a_shape, b_indices, b_values, b_shape, threshold = inputs
     if a_shape.size != b_shape.size:
         raise InvalidArgumentError(
@@ -61,13 +60,13 @@ simple("SparseAdd", sparse_add)
 
 
 def _bounds(*indices: Array) -> tuple[int, ...]:
-    """The smallest shape that has all of these index tuples."""
+    """The smallest shape that contains all these index tuples."""
     ends = [x.max(axis=0, initial=-1) + 1 for x in indices]
     return tuple(np.max(ends, axis=0).tolist())
 
 
 def sparse_add_grad(grad: Array, a_indices: Array, b_indices: Array, sum_indices: Array) -> tuple[Array, Array]:
-    """To each element of the two terms what its sum got; 0 where the sum was dropped."""
+    """For each element of the two terms the gradient of its sum; 0 if the sum was dropped."""
     sizes = _bounds(a_indices, b_indices, sum_indices)
     places = flat_places(sum_indices, sizes)
 
@@ -114,7 +113,7 @@ simple("SparseReshape", sparse_reshape)
 
 
 def sparse_slice(indices: Array, values: Array, shape: Array, start: Array, size: Array) -> Parts:
-    """The elements in a box, with its own coordinates; the box ends where the tensor ends."""
+    """The elements in a box, with coordinates relative to it; the box is cut at the end of the tensor."""
     for name, x in (("start", start), ("size", size)):
         if x.shape != shape.shape:
             raise InvalidArgumentError(f"Expected {name} to be a vector of length {shape.size} but got length {x.size}")
@@ -127,7 +126,7 @@ simple("SparseSlice", sparse_slice)
 
 
 def sparse_slice_grad(grad: Array, indices: Array, start: Array, out_indices: Array) -> Array:
-    """To each element what it got where it was cut out, 0 where not; both lists of tuples are in one order."""
+    """For each element the gradient of its copy in the slice, or 0; both lists of tuples are in one order."""
     kept = out_indices + start
     sizes = _bounds(indices, kept)
     result = np.zeros(len(indices), grad.dtype)
@@ -178,7 +177,7 @@ def _check_concat(shapes: Sequence[Array], place: int) -> None:
 
 @kernel("SparseSplit")
 def sparse_split(node: Construction) -> Kernel:
-    """Sparse tensors cut along an axis; the first ones get one slice more where it does not come out even."""
+    """Sparse tensors cut along an axis; if the size is not divisible the first parts get one slice more."""
     count = node.attrs["num_split"]
 
     def run(split_dim: Array, indices: Array, values: Array, shape: Array) -> tuple[Array, ...]:
@@ -204,7 +203,7 @@ def sparse_split(node: Construction) -> Kernel:
 
 @kernel("SparseFillEmptyRows")
 def sparse_fill_empty_rows(node: Construction) -> Kernel:
-    """One default element at the start of each row without any; which rows those are, and where elements went."""
+    """One default element at the start of each empty row; flags of the empty rows, new positions of elements."""
     dtype = numpy_dtype(node.output_types[1])
 
     def run(indices: Array, values: Array, shape: Array, default: Array) -> tuple[Array, Array, Array, Array]:

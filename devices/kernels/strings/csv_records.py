@@ -1,7 +1,6 @@
 """DecodeCSV: records of comma-separated fields as one tensor per column (RFC 4180).
 
-Flows in: strings, a record each, and for each column a default or nothing. Flows out: one tensor per column, of the
-records' shape. Always holds: an empty field takes the default, and is an error where there is none.
+An empty field takes the column's default, and is an error if there is none.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _QUOTE, _ENDS = ord('"'), b"\r\n"
 
 
 def _quoted(record: bytes, start: int, delimiter: bytes) -> tuple[bytes, int]:
-    """The field that starts after a quote, and where the delimiter (or the end) after it is."""
+    """The field after an opening quote, and the position of the delimiter (or the end) after it."""
     field, i = bytearray(), start
     while i < len(record):
         if record[i] != _QUOTE:
@@ -75,14 +74,14 @@ def _whole(dtype: np.dtype[Any]) -> Callable[[bytes], Any]:  # numpy's dtypes ar
 
 
 def _number(field: bytes) -> float:
-    """As C reads it: hexadecimal too, but without Python's underscores."""
+    """A number as C reads it: hexadecimal allowed, Python's underscores not."""
     text = field.decode("ascii")
     if "_" in text:
         raise ValueError
     return float.fromhex(text) if "x" in text.lower() else float(text)
 
 
-def _parser(dtype: DataType) -> Callable[[bytes], Any]:  # values of a type that the column decides
+def _parser(dtype: DataType) -> Callable[[bytes], Any]:  # Any: the type depends on the column
     if dtype == DataType.STRING:
         return bytes
     target = numpy_dtype(dtype)
@@ -114,7 +113,7 @@ def decode_csv(node: Construction) -> Kernel:
         require(len(fields) == len(types), f"Expect {len(types)} fields but have {len(fields)} in record {i}")
         return fields
 
-    def value_of(field: bytes, k: int, i: int, default: Array) -> Any:  # of the column's type
+    def value_of(field: bytes, k: int, i: int, default: Array) -> Any:  # Any: the column's type
         if field in (b"", missing):
             require(np.size(default) == 1, f"Field {k} is required but missing in record {i}!")
             return np.asarray(default).reshape(-1)[0]

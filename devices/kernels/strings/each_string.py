@@ -1,7 +1,6 @@
-"""Applying a function to every string of a tensor.
+"""Applies functions to every string of a tensor, an object array of bytes.
 
-Flows in: object arrays of bytes. Flows out: arrays of the same shape. Always holds: strings are bytes, zero bytes at
-their end included, so no step may go through numpy's own string types.
+numpy's own string types are not used, since they drop zero bytes at the end.
 """
 
 from __future__ import annotations
@@ -42,5 +41,5 @@ def encoded(value: str) -> bytes:
 
 
 def character_starts(value: bytes) -> list[int]:
-    """Where the UTF-8 characters of `value` start: at every byte that does not continue one."""
+    """The positions of the UTF-8 characters of `value`: the bytes that do not continue a character."""
     return [i for i, byte in enumerate(value) if byte & 0xC0 != 0x80]

@@ -1,8 +1,5 @@
 """Kernels that hash strings into buckets or fingerprints, with the published hash functions that the ops name.
 
-Flows in: strings. Flows out: bucket numbers, or fingerprints as bytes. Always holds: the value of a string depends on
-nothing else, so that models trained elsewhere keep their buckets.
-
 Sources: FarmHash (Pike, Google, 2014; its 64-bit fingerprint), MurmurHash64A (Appleby, 2010), SipHash-2-4 (Aumasson and
 Bernstein, 2012).
 """
@@ -183,7 +180,7 @@ def string_to_hash_bucket_strong(node: Construction) -> Kernel:
 
 
 def _row_bytes(row: Array) -> bytes:
-    """What is hashed of a row: the only string itself, the fingerprints of several, or the raw elements."""
+    """The bytes of a row that are hashed: the only string itself, the fingerprints of several, or the raw elements."""
     if row.dtype.kind != "O":
         return np.ascontiguousarray(row).tobytes()
     values: list[bytes] = row.tolist()

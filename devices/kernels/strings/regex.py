@@ -1,7 +1,6 @@
-"""Kernels that match and rewrite strings by regular expressions of RE2's syntax, on Python's engine.
+"""Kernels that match and rewrite strings by regular expressions of RE2's syntax, with Python's engine.
 
-Flows in: strings and a pattern. Flows out: strings, booleans. Always holds: a pattern means what RE2 says, or is
-refused: what only RE2 has (Unicode classes, ungreedy mode) is UNIMPLEMENTED, never silently something else.
+A pattern has RE2's meaning; syntax that only RE2 has (Unicode classes, ungreedy mode) raises UnimplementedError.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _POSIX = {
     "xdigit": "0-9A-Fa-f",
 }
 _BOOL = np.dtype(np.bool_)
-_INVALID = "\udc80-\udcff"  # bytes that are no UTF-8, as `decoded` gives them: RE2 matches them with nothing
+_INVALID = "\udc80-\udcff"  # invalid UTF-8, as `decoded` gives it: RE2 never matches it
 # An escape, a POSIX class, the edges of a bracket, a dot, the end anchor, or the head of a group with flags.
 _TOKEN = re.compile(
     r"\\Q.*?(?:\\E|$)|\\.|\[:\w+:\]|\[\^?\]?|\]|\.|\$|\(\?[A-Za-z-]+[:)]|[^\\\[\].$(]+|\(|\\", re.DOTALL
@@ -107,7 +106,7 @@ def _rewritten(match: re.Match[str], parts: Sequence[str | int]) -> str:
 
 
 def _parts(rewrite: str) -> tuple[list[str | int], bool]:
-    """The rewrite as texts and group numbers, up to its first wrong escape, and whether there is none."""
+    """The rewrite as texts and group numbers, up to its first wrong escape, and whether all escapes are right."""
     parts: list[str | int] = []
     for text, escape in re.findall(r"([^\\]*)(\\.?|$)", rewrite, flags=re.DOTALL):
         parts.append(text)
@@ -121,7 +120,7 @@ def _parts(rewrite: str) -> tuple[list[str | int], bool]:
 
 
 def replaced(value: bytes, pattern: re.Pattern[str], rewrite: Sequence[str | int], everywhere: bool) -> bytes:
-    """`value` with matches rewritten; an empty match right behind the last match does not count, as in RE2."""
+    """`value` with matches rewritten; an empty match right after the previous match is skipped, as in RE2."""
     text = decoded(value)
     pieces: list[str] = []
     done, last_end = 0, -1
@@ -153,7 +152,7 @@ def _scalar(x: Array, name: str) -> bytes:
 
 @kernel("RegexReplace")
 def regex_replace(node: Construction) -> Kernel:
-    """The strings with what matches the pattern rewritten; \\0 to \\9 stand for the match and its groups."""
+    r"""The strings with matches of the pattern rewritten; \0 to \9 stand for the match and its groups."""
     everywhere = node.attrs["replace_global"]
 
     def run(x: Array, pattern: Array, rewrite: Array) -> Array:

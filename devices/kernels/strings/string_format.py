@@ -1,8 +1,7 @@
-"""Tensors as text, and as the bytes of a message.
+"""Kernels that write tensors as text (StringFormat) or as the bytes of a TensorProto, and parse those bytes.
 
-Flows in: tensors of any type. Flows out: a string with each placeholder of a template replaced by a tensor in words, or
-the bytes of a TensorProto. Always holds: text is bytes (Latin-1 in here, so that every byte stays itself); a number has
-as few digits as give it back (six or nine for float32, fifteen or seventeen for float64).
+Text is handled as Latin-1, so that every byte is kept. A number has the fewer digits of two counts that identify it:
+six or nine for float32, fifteen or seventeen for float64.
 
     [[0 1 ... 8 9]        summarize=2: as many entries at both ends of each axis
      ...
@@ -53,7 +52,7 @@ def _writer(dtype: np.dtype[Any]) -> Callable[[Any], str]:  # numpy's dtypes are
     return _unknown if dtype.kind not in "iub" else lambda value: str(int(value))
 
 
-def _unknown(_: Any) -> str:  # a value of a type that TensorFlow has no words for
+def _unknown(_: Any) -> str:  # a value of a type that TensorFlow cannot print
     return "?"
 
 
@@ -76,7 +75,7 @@ def _in_words(x: Array, summarize: int, write: Callable[[Any], str]) -> str:
     limit = x.size if summarize < 0 else min(summarize, x.size)
     if x.ndim == 0:
         return write(x[()]) if limit else "..."
-    if write is _unknown:  # only counted, without rows
+    if write is _unknown:  # printed without rows
         return f"[{' '.join('?' * limit)}{'...' if limit < x.size else ''}]"
     return _written(x, 0, x.ndim, limit, write)
 

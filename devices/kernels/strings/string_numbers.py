@@ -1,7 +1,6 @@
 """Kernels between strings and numbers: parsing, printing, raw bytes, base64.
 
-Flows in: strings or numbers. Flows out: the other. Always holds: what cannot be parsed is an error that shows the
-string.
+The error for a string that cannot be parsed shows the string.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ _WITH_NOTATION = frozenset(
 
 @kernel("StringToNumber")
 def string_to_number(node: Construction) -> Kernel:
-    """The number that each string spells, in decimal."""
+    """The number that each string represents, in decimal."""
     dtype = numpy_dtype(node.output_types[0])
     limits = np.iinfo(dtype) if dtype.kind in "iu" else None
 
@@ -105,7 +104,7 @@ def as_string(node: Construction) -> Kernel:
     if dtype == DataType.BOOL:
         return lambda x: strings((b"true" if value else b"false" for value in x.reshape(-1).tolist()), x.shape)
     form = _form(node.attrs, dtype)
-    unpadded = form.replace("%0", "%", 1)  # printf never puts zeros before what is no number
+    unpadded = form.replace("%0", "%", 1)  # printf never pads NaN and infinities with zeros
 
     def printed(value: float) -> str:
         return (form if isfinite(value) else unpadded) % value
@@ -147,7 +146,7 @@ simple("DecodeBase64", lambda x: each(_from_base64, x))
 
 @kernel("DecodeRaw")
 def decode_raw(node: Construction) -> Kernel:
-    """The bytes of each string taken as numbers, along a new last axis."""
+    """The bytes of each string read as numbers, along a new last axis."""
     dtype = numpy_dtype(node.output_types[0])
     swapped = not node.attrs["little_endian"] and dtype.itemsize > 1
 

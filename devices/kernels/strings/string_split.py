@@ -1,8 +1,4 @@
-"""Kernels that split strings into tokens, as the three parts of a sparse tensor.
-
-Flows in: a vector of strings and a delimiter. Flows out: [row, place] of each token, the tokens, and [rows, most
-tokens in a row]. Always holds: tokens come row by row, in their order.
-"""
+"""Kernels that split strings into tokens, as a sparse tensor: [row, position] of each token, the tokens, the shape."""
 
 from __future__ import annotations
 
@@ -36,7 +32,7 @@ def _check(x: Array, delimiter: Array, name: str) -> bytes:
 
 
 def _at_any(value: bytes, delimiters: bytes) -> list[bytes]:
-    """The pieces between any of the delimiting bytes; single bytes where there is no delimiter."""
+    """The pieces between any of the delimiting bytes; single bytes if there is no delimiter."""
     if not delimiters:
         return [value[i : i + 1] for i in range(len(value))]
     table = bytes.maketrans(delimiters, delimiters[:1] * len(delimiters))
@@ -57,7 +53,7 @@ def string_split(node: Construction) -> Kernel:
 
 
 def _words(most: int) -> Callable[[bytes], list[bytes]]:
-    """Splits at runs of white space, at most `most` times (-1: at all of them); the rest keeps its end."""
+    """Splits at white space, at most `most` times (-1: everywhere); the last token keeps the remaining text."""
 
     def split(value: bytes) -> list[bytes]:
         words: list[bytes] = []
@@ -73,7 +69,7 @@ def _words(most: int) -> Callable[[bytes], list[bytes]]:
 
 @kernel("StringSplitV2")
 def string_split_v2(node: Construction) -> Kernel:
-    """Tokens between the separator, or between runs of white space where it is empty, as Python's `split`."""
+    """Tokens between the separator, or between white space if it is empty, as Python's `split`."""
     most = node.attrs["maxsplit"]
     words = _words(most)
 

@@ -1,7 +1,6 @@
-"""Kernels on strings as a whole: joining, measuring, cutting out, changing case, summarising.
+"""Kernels on strings: joining, measuring, cutting out, changing case, n-grams.
 
-Flows in: string tensors and attrs. Flows out: string tensors, lengths. Always holds: positions count bytes, or UTF-8
-characters where the op's `unit` says so.
+Positions count bytes, or UTF-8 characters if the op's `unit` says so.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _SPACE = b" \t\n\v\f\r"
 
 @kernel("StringJoin")
 def string_join(node: Construction) -> Kernel:
-    """The strings of all inputs one after the other; scalars go with every element."""
+    """The strings of all inputs concatenated; scalars apply to every element."""
     separator = node.attrs["separator"]
 
     def run(*inputs: Array) -> Array:
@@ -44,7 +43,7 @@ def _in_characters(node: Construction) -> bool:
 
 @kernel("StringLength")
 def string_length(node: Construction) -> Kernel:
-    """Bytes, or characters, of every string."""
+    """The bytes, or characters, of every string."""
     dtype = numpy_dtype(node.output_types[0])
     if _in_characters(node):
         return lambda x: measured(lambda value: len(character_starts(value)), x, dtype)
@@ -139,7 +138,7 @@ def _join_axes(rank: int, indices: Array) -> list[int]:
 
 @kernel("ReduceJoin")
 def reduce_join(node: Construction) -> Kernel:
-    """The strings along the listed axes joined, the first listed axis running fastest."""
+    """The strings joined along the listed axes; the first listed axis varies fastest."""
     keep, separator = node.attrs["keep_dims"], node.attrs["separator"]
 
     def run(x: Array, indices: Array) -> Array:
@@ -202,7 +201,7 @@ def _check_splits(bounds: list[int], count: int) -> None:
 
 @kernel("StringNGrams")
 def string_ngrams(node: Construction) -> Kernel:
-    """Runs of neighbouring tokens of each row, joined, with padding at both ends."""
+    """The n-grams of the tokens of each row, joined, with padding at both ends."""
     attrs = node.attrs
     separator, left, right = attrs["separator"], attrs["left_pad"], attrs["right_pad"]
     dtype = numpy_dtype(node.output_types[1])
@@ -226,7 +225,7 @@ def string_ngrams(node: Construction) -> Kernel:
     def run(data: Array, splits: Array) -> tuple[Array, Array]:
         tokens, bounds = data.tolist(), splits.tolist()
         _check_splits(bounds, len(tokens))
-        # Without any token TensorFlow makes nothing, not even of the padding around empty rows.
+        # Without any token TensorFlow gives no n-grams, not even of the padding around empty rows.
         rows = [of_row(tokens[a:b]) if tokens else [] for a, b in pairwise(bounds)]
         ends = np.cumsum([0, *(len(row) for row in rows)]) if bounds else np.zeros(0)
         flat = [gram for row in rows for gram in row]

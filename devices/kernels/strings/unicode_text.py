@@ -1,9 +1,8 @@
 """Kernels between strings in some encoding and Unicode code points.
 
-Flows in: strings of bytes, or code points with row splits. Flows out: code points with row splits, or strings. Always
-holds: bytes that are no character become one replacement per ill-formed part (Unicode's recommended practice, which
-Python's decoders follow), are left out, or are an error, as the attrs say; control characters below U+0020 count as
-ill-formed where they are to be replaced.
+Ill-formed bytes become one replacement per ill-formed part (Unicode's recommended practice, which Python's decoders
+follow), are left out, or are an error, as the attrs say. Control characters below U+0020 count as ill-formed if they
+are to be replaced.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ def _scripts() -> tuple[Array, Array]:
 
 
 def unicode_script(x: Any) -> Any:  # arrays or scalars of int32
-    """The script of each code point, -1 for what is none."""
+    """The script of each code point, -1 for numbers that are not code points."""
     starts, scripts = _scripts()
     points = np.asarray(x)
     script = scripts[np.searchsorted(starts, points, "right") - 1]

@@ -1,11 +1,8 @@
-"""Look-up tables: from keys to values of one type and shape each.
+"""Look-up tables: from keys to values of one type and shape each. An update that is refused changes nothing.
 
-Flows in: arrays of keys and of values. Flows out: arrays of values, one per key. Always holds: keys and values have the
-types and shapes that the table was made with, and a refused update changes nothing.
-
-    Table          fill and empty it as you like
-    StaticTable    not initialised --initialise--> initialised, and never changed again
-    DenseTable     two keys stand for an empty and for a deleted bucket and cannot be used; keys may be vectors
+Table          can be filled and emptied at any time
+StaticTable    not initialised --initialise--> initialised, and never changed again
+DenseTable     two reserved keys mark empty and deleted buckets and cannot be used; keys may be vectors
 """
 
 from __future__ import annotations
@@ -21,9 +18,9 @@ from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, DataType, numpy_dtype
 from ..checks import require
 
-TABLE_TYPE = "N10tensorflow6lookup15LookupInterfaceE"  # what TensorFlow calls the class of tables in messages
+TABLE_TYPE = "N10tensorflow6lookup15LookupInterfaceE"  # TensorFlow's name for the class of tables in messages
 
-Key = Any  # bytes, a number, or a tuple of them: what the elements of an array of keys are in Python
+Key = Any  # bytes, a number, or a tuple of them: an element of an array of keys as a Python object
 
 
 def array_of(items: list[Any], dtype: DataType, shape: tuple[int, ...]) -> Array:
@@ -39,9 +36,9 @@ def array_of(items: list[Any], dtype: DataType, shape: tuple[int, ...]) -> Array
 
 
 class Table:
-    """A table that may be changed. Values are scalars unless a `value_shape` is given."""
+    """A table that can be changed. Values are scalars unless there is a `value_shape`."""
 
-    has_default_per_key = True  # or the first one is everybody's, as in TensorFlow's other tables
+    has_default_per_key = True  # else the first one is for all, as in TensorFlow's other tables
 
     def __init__(self, key_type: DataType, value_type: DataType, value_shape: tuple[int, ...] = ()) -> None:
         self.key_type = key_type
@@ -53,7 +50,7 @@ class Table:
         return len(self._values)
 
     def find(self, keys: Array, default: Array) -> Array:
-        """The value of each key, or what `default`, one value or one per key, has in its place."""
+        """The value of each key; for missing keys `default`, one value or one per key."""
         prefix = self._prefix(keys)
         full = prefix + self.value_shape
         if default.shape not in (self.value_shape, full):
@@ -69,21 +66,21 @@ class Table:
         )
 
     def insert(self, keys: Array, values: Array) -> None:
-        """Gives keys values; of a key that comes twice the last one counts."""
+        """Sets the values of keys; for a repeated key the last value counts."""
         self._values.update(self._pairs(keys, values))
 
     def remove(self, keys: Array) -> None:
-        """Forgets keys; those that are not there are passed over."""
+        """Removes keys; missing ones are ignored."""
         for key in list(self._keys(keys)):
             self._values.pop(key, None)
 
     def replace(self, keys: Array, values: Array) -> None:
-        """Forgets everything and gives keys values."""
+        """Removes all keys and inserts others."""
         pairs = self._pairs(keys, values)
         self._values = dict(pairs)
 
     def export(self) -> tuple[Array, Array]:
-        """All keys and their values, in the order in which they came."""
+        """All keys and their values, in the order of insertion."""
         values = array_of(list(self._values.values()), self.value_type, (len(self), *self.value_shape))
         return array_of(list(self._values), self.key_type, (len(self),)), values
 
@@ -94,16 +91,16 @@ class Table:
         return list(zip(items, self._items(values, len(items)), strict=True))
 
     def _check_ready(self) -> None:
-        """Raises FailedPreconditionError while nothing can be found."""
+        """Raises FailedPreconditionError if the table is not initialised."""
 
     def _defaults(self, default: Array, shape: tuple[int, ...], count: int) -> list[Any]:
-        """What so many keys have if they are not there: the first default, unless the table tells them apart."""
+        """A default for each of `count` keys: the first one, unless the table allows one per key."""
         if self.has_default_per_key:
             return self._items(np.broadcast_to(default, shape), count)
         return self._items(default.reshape(-1, *self.value_shape)[:1], 1) * count if count else []
 
     def _prefix(self, keys: Array) -> tuple[int, ...]:
-        """The shape of as many values as there are keys, but for the shape of the values themselves."""
+        """The shape of `keys` without the axes of a single key."""
         return tuple(keys.shape)
 
     def _keys(self, keys: Array) -> Iterator[Key]:
@@ -128,10 +125,10 @@ class StaticTable(Table):
             raise FailedPreconditionError("Table not initialized.")
 
     def initialise(self, keys: Array, values: Array) -> None:
-        """Fills the table; once that has been done, nothing happens, as long as there are as many keys.
+        """Fills the table; later calls do nothing if they have as many keys.
 
-        Raises FailedPreconditionError for another number of keys and for a key with two values, InvalidArgumentError
-        where there are no keys.
+        Raises FailedPreconditionError for another number of keys and for a key with two values, InvalidArgumentError if
+        there are no keys.
         """
         require(keys.size > 0, "keys and values cannot be empty tensors.")
         if self.is_initialised:
@@ -148,20 +145,20 @@ class StaticTable(Table):
         self._values, self.is_initialised = entries, True
 
     def replace(self, keys: Array, values: Array) -> None:
-        """Importing into such a table initialises it."""
+        """Initialises the table."""
         self.initialise(keys, values)
 
     def insert(self, keys: Array, values: Array) -> None:
-        """Refused."""
+        """Raises UnimplementedError."""
         self._pairs(keys, values)
         raise UnimplementedError("Insert not supported by InitializableLookupTable implementations")
 
     def remove(self, keys: Array) -> None:
-        """Refused."""
+        """Raises UnimplementedError."""
         raise UnimplementedError("Remove not supported by InitializableLookupTable implementations")
 
     def export(self) -> tuple[Array, Array]:
-        """As of any table; AbortedError before it is initialised."""
+        """As in `Table`; AbortedError before it is initialised."""
         if not self.is_initialised:
             raise AbortedError("HashTable is not initialized.")
         return super().export()
@@ -178,7 +175,7 @@ def _text(item: Any) -> str:  # Any: a Python scalar
 
 
 class DenseTable(Table):
-    """A table with buckets in sight: it exports all of them, those that are not used too."""
+    """A table whose buckets are visible: it exports all of them, unused ones too."""
 
     has_default_per_key = False
 
@@ -191,7 +188,7 @@ class DenseTable(Table):
         num_buckets: int,
         max_load_factor: float,
     ) -> None:
-        """Raises InvalidArgumentError for keys that are equal or of different shapes, and for senseless numbers."""
+        """Raises InvalidArgumentError for keys that are equal or of different shapes, or sizes out of range."""
         require(len(value_shape) <= 1, f"Empty value must be a scalar or a vector, got shape {shape_text(value_shape)}")
         super().__init__(*types, value_shape)
         self.key_shape: tuple[int, ...] = empty_key.shape
@@ -207,14 +204,14 @@ class DenseTable(Table):
         self._max_load_factor = max_load_factor
 
     def insert(self, keys: Array, values: Array) -> None:
-        """As of any table, with more buckets where too many would be full."""
+        """As in `Table`; the number of buckets grows if the load would be too high."""
         pairs = self._pairs(keys, values)
         while len(self) + len(pairs) > self._num_buckets * self._max_load_factor:
             self._num_buckets *= 2
         self._values.update(pairs)
 
     def replace(self, keys: Array, values: Array) -> None:
-        """Takes over buckets as `export` gives them."""
+        """Replaces the table by buckets in the form that `export` gives."""
         size, width = prod(self.key_shape), prod(self.value_shape)
         require(
             keys.ndim == 2 and keys.shape[1] == size and values.shape == (len(keys), width),
@@ -228,7 +225,7 @@ class DenseTable(Table):
         self._num_buckets = len(items)
 
     def export(self) -> tuple[Array, Array]:
-        """Keys and values of all buckets, one row each; used ones come first, values of others are zeros."""
+        """Keys and values of all buckets, one row each: used ones first, then unused ones with zeros as values."""
         unused = self._num_buckets - len(self)
         keys = [*self._values, *([self._empty] * unused)]
         nothing: Any = b"" if self.value_type is DataType.STRING else 0

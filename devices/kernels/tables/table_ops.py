@@ -1,7 +1,7 @@
-"""Ops on look-up tables: making them, filling them, asking them.
+"""Ops on look-up tables: making, filling and querying them.
 
-Flows in: handles of tables, keys, values. Flows out: handles, values. Always holds: a table that has a name is one per
-device, whichever node asks for it, and lives as long as the session; an anonymous one is carried by its handle.
+A named table is one per device, shared by all nodes, and lives as long as the session; an anonymous one is carried by
+its handle.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _types(node: Construction) -> tuple[DataType, DataType]:
 
 
 def _value_shape(node: Construction) -> tuple[int, ...]:
-    """The shape of values, scalar unless it is known."""
+    """The shape of values; an unknown shape counts as a scalar."""
     shape = node.attrs.get("value_shape") or ()
     if None in shape:
         raise InvalidArgumentError(f"value_shape must be fully known, got {shape_text(shape)}")
@@ -38,7 +38,7 @@ def _value_shape(node: Construction) -> tuple[int, ...]:
 
 
 def _named(node: Construction) -> Callable[[Make], Array]:
-    """From a way to make a table to the handle of the one table of this node's name, made when there is none."""
+    """A function from a way to make a table to the handle of this node's table, which is made on first use."""
     shared = node.attrs["shared_name"].decode()
     own = node.name if node.attrs["use_node_name_sharing"] else node.state.private_name(node.name)
     container = node.attrs["container"].decode() or DEFAULT_CONTAINER
@@ -59,20 +59,20 @@ def _named(node: Construction) -> Callable[[Make], Array]:
 
 @kernel("HashTableV2")
 def hash_table(node: Construction) -> Kernel:
-    """A table that is filled once."""
+    """The handle of a table that is filled once."""
     handle_for, types = _named(node), _types(node)
     return lambda: handle_for(lambda: StaticTable(*types))
 
 
 @kernel("MutableHashTableV2", "MutableHashTableOfTensorsV2")
 def mutable_hash_table(node: Construction) -> Kernel:
-    """A table that may be changed."""
+    """The handle of a table that can be changed."""
     handle_for, types, shape = _named(node), _types(node), _value_shape(node)
     return lambda: handle_for(lambda: Table(*types, shape))
 
 
 def _dense(node: Construction) -> Callable[[Array, Array], Table]:
-    """From an empty and a deleted key to a table."""
+    """A function from an empty and a deleted key to a new table."""
     attrs, types, shape = node.attrs, _types(node), _value_shape(node)
     buckets, load = int(attrs["initial_num_buckets"]), float(attrs["max_load_factor"])
     return lambda empty, deleted: DenseTable(np.asarray(empty), np.asarray(deleted), types, shape, buckets, load)
@@ -80,7 +80,7 @@ def _dense(node: Construction) -> Callable[[Array, Array], Table]:
 
 @kernel("MutableDenseHashTableV2")
 def dense_hash_table(node: Construction) -> Kernel:
-    """A table with two keys that cannot be used."""
+    """The handle of a table with two reserved keys."""
     handle_for, make = _named(node), _dense(node)
     return lambda empty, deleted: handle_for(lambda: make(empty, deleted))
 
@@ -94,20 +94,20 @@ def anonymous_hash_table(node: Construction) -> Kernel:
 
 @kernel("AnonymousMutableHashTable", "AnonymousMutableHashTableOfTensors")
 def anonymous_mutable_hash_table(node: Construction) -> Kernel:
-    """A new table that may be changed."""
+    """A new table that can be changed."""
     types, shape = _types(node), _value_shape(node)
     return lambda: carrying(Table(*types, shape))
 
 
 @kernel("AnonymousMutableDenseHashTable")
 def anonymous_dense_hash_table(node: Construction) -> Kernel:
-    """A new table with two keys that cannot be used."""
+    """A new table with two reserved keys."""
     make = _dense(node)
     return lambda empty, deleted: carrying(make(empty, deleted))
 
 
 def _table_of(node: Construction) -> Callable[[Array], Table]:
-    """From a handle to its table on the node's device; NotFoundError where there is none."""
+    """A function from a handle to its table on the node's device; it raises NotFoundError if there is none."""
     named = resource_of(node, Table, TABLE_TYPE, "a table")
 
     def find(value: Array) -> Table:
@@ -135,7 +135,7 @@ def _checked_table_of(node: Construction) -> Callable[[Array], Table]:
 
 
 def _signature(inputs: tuple[DataType, ...], outputs: tuple[DataType, ...]) -> str:
-    """Types as messages have them: "resource, string, int64->int64"."""
+    """The types as messages show them: "resource, string, int64->int64"."""
     return f"{', '.join(['resource', *map(dtype_name, inputs)])}->{', '.join(map(dtype_name, outputs))}"
 
 
@@ -148,21 +148,21 @@ def find(node: Construction) -> Kernel:
 
 @kernel("LookupTableInsertV2")
 def insert(node: Construction) -> Kernel:
-    """Gives keys values."""
+    """Sets the values of keys."""
     table_of = _checked_table_of(node)
     return lambda handle, keys, values: table_of(handle).insert(np.asarray(keys), np.asarray(values))
 
 
 @kernel("LookupTableImportV2")
 def replace(node: Construction) -> Kernel:
-    """Gives keys values and forgets all others."""
+    """Removes all keys and inserts others."""
     table_of = _checked_table_of(node)
     return lambda handle, keys, values: table_of(handle).replace(np.asarray(keys), np.asarray(values))
 
 
 @kernel("LookupTableRemoveV2")
 def remove(node: Construction) -> Kernel:
-    """Forgets keys."""
+    """Removes keys."""
     table_of = _checked_table_of(node)
     return lambda handle, keys: table_of(handle).remove(np.asarray(keys))
 
@@ -182,7 +182,7 @@ def size(node: Construction) -> Kernel:
 
 
 def _static_table_of(node: Construction) -> Callable[[Array], StaticTable]:
-    """As `_table_of`; InvalidArgumentError for a table that is not one to be filled once."""
+    """As `_table_of`; InvalidArgumentError unless the table is one that is filled once."""
     find = _table_of(node)
 
     def checked(handle: Array) -> StaticTable:

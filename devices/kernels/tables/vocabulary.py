@@ -1,7 +1,6 @@
-"""Tables in text files: a line per entry, columns of a line, line numbers.
+"""Tables in text files: one entry per line; keys and values are columns, line numbers or whole lines.
 
-Flows in: a file and which of its columns are keys and values. Flows out: an array of keys and one of values. Always
-holds: lines are numbered from 0; a column is one that lines have (-1 the line's number, -2 all of the line).
+Lines are numbered from 0. Column -1 is the line's number, -2 the whole line.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _INTEGER = re.compile(rb"\s*[-+]?[0-9]+\s*")
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What to read of a file: which columns, how many lines (None for all), what is between columns, first number."""
+    """Which columns of a file to read, the number of lines (None: all), the delimiter, and the first line number."""
 
     key_column: int
     value_column: int
@@ -36,7 +35,7 @@ class Vocabulary:
     def read(self, path: str, key_type: DataType, value_type: DataType) -> tuple[Array, Array]:
         """Keys and values, in the order of the lines.
 
-        Raises the error of the file system, InvalidArgumentError for what does not fit the file or the types, and
+        Raises the file system's error, InvalidArgumentError if columns or types do not fit the file, and
         OutOfRangeError for an empty file.
         """
         require(len(self.delimiter) == 1, "delimiter should be only 1 char")
@@ -66,7 +65,7 @@ class Vocabulary:
             yield number, text
 
     def _columns(self, path: str, number: int, line: bytes) -> list[bytes]:
-        """The columns of a line, if any are wanted."""
+        """The columns of a line, if any are used."""
         wanted = max(self.key_column, self.value_column) + 1
         if not wanted:
             return []
@@ -97,7 +96,7 @@ def _check_column(title: str, what: str, column: int, dtype: DataType) -> None:
 
 
 def _parsed(text: bytes, number: int, dtype: DataType) -> Any:
-    """What a text says; InvalidArgumentError where it says nothing of that type."""  # Any: of any element type
+    """The value in a text; InvalidArgumentError if it is not one of that type."""
     if dtype is DataType.STRING:
         return text
     require(dtype in _INTEGERS or dtype in _FLOATS, f"Data type {dtype_name(dtype)} not supported.")

@@ -1,7 +1,7 @@
-"""What each optimiser computes: the formulas of its paper, as the public op documentation states them.
+"""The formulas of the optimisers, from their papers, as the public op documentation states them.
 
-Flows in: values by name (variable, slots, hyperparameters, gradient), attrs. Flows out: the new variable and slots.
-Always holds: a formula is pure; everything is elementwise, so rows can be updated alone.
+A formula is a pure, elementwise function from values by name (variable, slots, hyperparameters, gradient) to the new
+variable and slots, so rows can be updated alone.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def ftrl(attrs: Attrs) -> Formula:
         shrunk = v["grad"] + 2 * v["l2_shrinkage"] * var if "l2_shrinkage" in v else v["grad"]
         accum = v["accum"] + np.square(v["grad"])
         grown = accum**power - v["accum"] ** power
-        if scaled:  # everything times lr, for learning rates that are close to zero
+        if scaled:  # all terms times lr, for learning rates close to zero
             linear = v["linear"] + (shrunk * lr - grown * var)
             curvature, threshold = accum**power + 2 * v["l2"] * lr, v["l1"] * lr
         else:

@@ -1,11 +1,9 @@
 """Optimiser steps: new values of a variable and its slots from a gradient.
 
-Flows in: the variable, its slots, hyperparameters, a gradient. Flows out: the variable (reference ops) or nothing.
-Always holds: an op and its Resource form compute the same; half types are rounded after each operation of a formula,
-as in TensorFlow; a refused step leaves all variables as they were.
+An op and its Resource form compute the same. Half types are rounded after each operation of a formula, as in
+TensorFlow. A refused step leaves all variables unchanged.
 
-Each optimiser is a table row: the op's inputs in order, of which the first few are variables, and a formula. A formula
-gets the values by name and returns the new values of the variables.
+Each optimiser is a table row: the op's inputs in order, of which the first few are variables, and a formula.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ Formula = Callable[[Mapping[str, Array]], tuple[Array, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """One optimiser: its input names in order, how many of the first are variables, and its formula by attrs."""
+    """One optimiser: its input names in order, the number of leading variables among them, and its formula by attrs."""
 
     inputs: tuple[str, ...]
     variables: int
@@ -37,7 +35,7 @@ class Optimizer:
 
     @property
     def gradient(self) -> str:
-        """What the op calls its gradient."""
+        """The name of the gradient among the op's inputs."""
         return "delta" if "delta" in self.inputs else "grad"
 
 
@@ -101,7 +99,7 @@ def _ops(prefix: str, names: Iterable[str]) -> list[str]:
 
 @kernel(*_ops("Apply", OPTIMIZERS))
 def apply_optimizer(node: Construction) -> Kernel:
-    """One step of an optimiser: all values are read, checked, computed, and only then stored."""
+    """One step of an optimiser: all values are read, checked and computed before any is stored."""
     optimizer = OPTIMIZERS[node.op.removeprefix("Resource").removeprefix("Apply")]
     formula = optimizer.formula(node.attrs)
 
@@ -142,7 +140,7 @@ def _rounds(indices: Array) -> list[Array]:
 
 @kernel(*_ops("SparseApply", _SPARSE))
 def sparse_apply_optimizer(node: Construction) -> Kernel:
-    """A step on the rows that the gradient is for; a row that occurs twice takes two steps, in order."""
+    """A step on the rows that the gradient has; a repeated row takes its steps in order."""
     optimizer = OPTIMIZERS[node.op.removeprefix("Resource").removeprefix("SparseApply")]
     formula = optimizer.formula(node.attrs)
     names = list(optimizer.inputs)

@@ -1,7 +1,4 @@
-"""Costs of the updates of an optimiser: they are bound by memory.
-
-Flows in: shapes. Flows out: operation and byte counts, each a constant times the size of the variable.
-"""
+"""Costs of the updates of an optimiser, which are bound by memory: constants times the size of the variable."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ _UPDATE_OPS = [*(f"Resource{op}" for op in _UPDATES), *(op for op in _UPDATES if
 
 
 def _gradient(c: CostContext) -> int:
-    """Index of the gradient: the largest input that is held by value (resource handles are scalars)."""
+    """The index of the gradient: the largest input that is held by value (resource handles are scalars)."""
     return max(range(len(c.inputs)), key=lambda i: (c.bytes_in(i), i))
 
 
@@ -42,5 +39,5 @@ def update(c: CostContext) -> int:
 
 @bytes_moved(*_UPDATE_OPS)
 def update_bytes(c: CostContext) -> int:
-    """Buffers touched times bytes of the gradient: updates of variables are bound by memory."""
+    """Buffers that are read or written, times the bytes of the gradient."""
     return _UPDATES[c.op.removeprefix("Resource")][1] * c.bytes_in(_gradient(c))

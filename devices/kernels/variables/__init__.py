@@ -1,1 +1,1 @@
-"""Kernels of the ops on variables and what a session keeps."""
+"""Kernels of the ops on variables and on tensors that stay in a session."""

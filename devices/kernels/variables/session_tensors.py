@@ -1,7 +1,6 @@
-"""Tensors that stay with the session between steps, so that the client need not fetch and feed them.
+"""Tensors that stay in the session between steps, so that the client need not fetch and feed them.
 
-Flows in: tensors, or handles of them: strings, or in the second version resource handles. Flows out: the other of the
-two. Always holds: a tensor is kept, whether its handle was fetched or not, until it is deleted or its device restarts.
+A tensor is kept, whether its handle was fetched or not, until it is deleted or its device restarts.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ TENSOR_HANDLE = "TensorHandle"  # TensorFlow's name for the type, and the contai
 
 @kernel("GetSessionHandle")
 def get_session_handle(node: Construction) -> Kernel:
-    """Keeps a tensor and tells its handle, a string."""
+    """Keeps a tensor and gives its handle, a string."""
     tensors, name, device = node.state.session_tensors, node.name, node.device
 
     def keep(value: Array) -> Array:
@@ -32,7 +31,7 @@ def get_session_handle(node: Construction) -> Kernel:
 
 @kernel("GetSessionHandleV2")
 def get_session_handle_v2(node: Construction) -> Kernel:
-    """Keeps a tensor and tells its handle, which may be fed in place of the tensor."""
+    """Keeps a tensor and gives its handle, which may be fed in place of the tensor."""
     tensors, name, device = node.state.session_tensors, node.name, node.device
 
     def keep(value: Array) -> Array:
@@ -66,6 +65,6 @@ def get_session_tensor(node: Construction) -> Kernel:
 
 @kernel("DeleteSessionTensor")
 def delete_session_tensor(node: Construction) -> Kernel:
-    """Forgets the tensor of a handle."""
+    """Removes the tensor of a handle."""
     tensors = node.state.session_tensors
     return lambda handle: tensors.delete(_text(handle))

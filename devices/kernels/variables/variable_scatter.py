@@ -1,8 +1,7 @@
 """Reading and updating rows of variables: gathers and scatters on reference and resource variables.
 
-Flows in: a variable, row numbers or element positions, updates. Flows out: the variable (reference ops), rows, or
-nothing. Always holds: every index is checked before anything changes, so a refused update leaves the variable as it
-was (TensorFlow applies what comes before the bad index); the update makes a new array, so earlier readers keep theirs.
+All indices are checked before anything changes, so a refused update leaves the variable unchanged (TensorFlow applies
+the updates before the bad index). An update makes a new array; arrays that were read before do not change.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ def _replace(target: Array, index: Index, updates: Array) -> None:
 
 
 def _with(ufunc: np.ufunc) -> Apply:
-    """Combines each update with its place; an index that occurs twice is combined twice."""
+    """Combines each update with its row; an index that occurs twice is combined twice."""
 
     def apply(target: Array, index: Index, updates: Array) -> None:
         if target.dtype == BFLOAT16:  # numpy's indexed ufuncs round after each step; one wide pass rounds once
@@ -113,7 +112,7 @@ def scatter(node: Construction) -> Kernel:
 
 
 def _check_positions(indices: Array, shape: Sequence[int]) -> None:
-    """That every position (last axis of `indices`) lies inside `shape`."""
+    """InvalidArgumentError unless every index tuple (last axis of `indices`) lies inside `shape`."""
     depth = indices.shape[-1]
     outside = ((indices < 0) | (indices >= np.array(shape[:depth], np.int64))).any(axis=-1)
     if outside.any():

@@ -1,8 +1,6 @@
 """Variables: making them, reading them, assigning to them; reference variables and resource variables.
 
-Flows in: for a reference variable the `Variable` itself, for a resource variable a handle; new values. Flows out: the
-variable (reference ops) or values. Always holds: an update replaces a variable's array; whoever read the old one
-keeps it.
+An update replaces the variable's array; arrays that were read before do not change.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ Combine = Callable[[Array, Array], Array]
 
 @kernel("VariableV2", "Variable")
 def reference_variable(node: Construction) -> Kernel:
-    """Puts out the reference variable of this container and name, which may not be initialised yet."""
+    """The reference variable of this container and name, which may not be initialised yet."""
     name = node.attrs["shared_name"].decode() or node.name
     container = node.attrs["container"].decode()
     dtype = base_type(node.output_types[0])
@@ -44,7 +42,7 @@ def _check_known(shape: Shape) -> None:
 
 @kernel("TemporaryVariable")
 def temporary_variable(node: Construction) -> Kernel:
-    """A new variable of zeros, which nobody but the reference keeps."""
+    """A new variable of zeros that only the reference keeps."""
     name, shape = node.attrs["var_name"].decode() or node.name, node.attrs["shape"]
     dtype = base_type(node.output_types[0])
 
@@ -72,7 +70,7 @@ def is_variable_initialized(node: Construction) -> Kernel:
 
 
 def _shape(variable: Variable) -> Shape:
-    """The shape an assignment has to keep: the value's, else the declared one; an unknown rank is a scalar's."""
+    """The shape that an assignment must keep: the value's, else the declared one, where an unknown rank is a scalar."""
     return (variable.shape or ()) if variable.value is None else tuple(variable.value.shape)
 
 
@@ -120,7 +118,7 @@ def assign_update(node: Construction) -> Kernel:
 
 @kernel("CountUpTo")
 def count_up_to(node: Construction) -> Kernel:
-    """Puts out the variable's value and adds one; OutOfRangeError once it has reached the limit."""
+    """Gives the variable's value and adds one; OutOfRangeError once it has reached the limit."""
     limit = int(node.attrs["limit"])
 
     def count(variable: Variable) -> Array:
@@ -152,7 +150,7 @@ def var_handle(node: Construction) -> Kernel:
 
 
 def variable_of(node: Construction) -> VariableOf:
-    """From a handle to its variable on the node's device; NotFoundError where there is none."""
+    """A function from a handle to its variable on the node's device; it raises NotFoundError if there is none."""
     state, device = node.state, node.device
 
     def find(value: Array) -> Variable:
@@ -188,10 +186,10 @@ def initialised_variable_of(node: Construction) -> VariableOf:
 
 
 def updating(node: Construction, update: Update, *, count: int = 1, find: FindVariable | None = None) -> Kernel:
-    """The kernel of an op that updates the variables that its first `count` inputs are references or handles of.
+    """The kernel of an op that updates the variables of its first `count` inputs, references or handles.
 
-    `update` gets the variables and the other inputs. What the op puts out is the first reference, or, of handles,
-    nothing. `find` makes the function that looks handles up.
+    `update` gets the variables and the other inputs. The op's output is the first reference; ops on handles have none.
+    `find` makes the function that looks handles up.
     """
     if is_ref(node.input_types[0]):
 
@@ -241,7 +239,7 @@ def disable_copy_on_read(node: Construction) -> Kernel:
 
 @kernel("AssignVariableOp")
 def assign_variable(node: Construction) -> Kernel:
-    """Gives the resource variable a value, making the variable on first use."""
+    """Assigns to the resource variable, which is made on first use."""
     state, dtype = node.state, DataType(node.attrs["dtype"])
     validate = bool(node.attrs["validate_shape"])
 
@@ -304,7 +302,7 @@ def variable_shape(node: Construction) -> Kernel:
 
 @kernel("DestroyResourceOp")
 def destroy_resource(node: Construction) -> Kernel:
-    """Forgets the resource; NotFoundError when it is missing, unless the attr says to ignore that."""
+    """Removes the resource; NotFoundError if it is missing, unless the attr says to ignore that."""
     resources, ignore = node.state.resources, bool(node.attrs["ignore_lookup_error"])
 
     def destroy(value: Array) -> None:

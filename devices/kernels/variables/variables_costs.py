@@ -1,8 +1,4 @@
-"""Costs of reading and writing variables.
-
-Flows in: shapes. Flows out: operation and byte counts, and which ops take no time. A read through a handle shares the
-buffer of the variable.
-"""
+"""Costs of reading and writing variables. A read through a handle shares the variable's buffer and is free."""
 
 from __future__ import annotations
 
@@ -24,7 +20,7 @@ bytes_moved("ResourceGather", "ResourceGatherNd")(rows_picked)
 
 @bytes_moved("Assign")
 def assign_bytes(c: CostContext) -> int:
-    """The value is read and the variable written; the variable's old value is not."""
+    """The value is read and the variable is written; the variable's old value is not read."""
     return 2 * c.bytes_in(1)
 
 

@@ -1,8 +1,7 @@
-"""Which elements of a matrix a band of diagonals holds, and the shape functions of the ops that read and write them.
+"""Which elements of a matrix belong to a band of diagonals, and shape functions of the ops that read and write them.
 
-Flows in: matrix shapes, the range of diagonals (0 the main one, positive above it), how short ones are aligned. Flows
-out: index arrays for kernels; shapes. Always holds: diagonals are listed from the uppermost down, padded to the
-longest.
+Diagonals are numbered from 0, the main one; those above it are positive. They are listed from the uppermost down, and
+padded to the length of the longest. The kernels share `Band`.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Band:
 
 
 def band_of(values: Sequence[int], matrix: tuple[int, int] | None = None, end: str = ".") -> Band:
-    """The band that the input `k` names: one diagonal, or the lowest and the uppermost; inside `matrix` where given."""
+    """The band that input `k` holds: one number, or the lowest and the highest; checked against `matrix` if given."""
     if not values:
         raise InvalidArgumentError("Expected diag_index to have at least 1 element")
     if len(values) > 2:
@@ -77,7 +76,7 @@ def band_of(values: Sequence[int], matrix: tuple[int, int] | None = None, end: s
 
 
 def check_inside(band: Band, rows: int, columns: int, end: str = ".") -> None:
-    """InvalidArgumentError unless the band's ends are diagonals of the matrix."""
+    """InvalidArgumentError unless both ends of the band are diagonals of a matrix of that size."""
     for name, k in ((f"{band.lower}{end}", band.lower), (f"{band.upper}", band.upper)):
         if k != 0 and not -rows < k < columns:
             which = "lower" if k == band.lower else "upper"
@@ -112,14 +111,14 @@ def alignment(attrs: Any) -> str:  # the decoded attrs of a node
 
 @shape_fn("MatrixDiag")
 def matrix_diag(c: ShapeContext) -> Sequence[Shape]:
-    """The last size twice."""
+    """The input's shape with its last size repeated."""
     source = with_rank_at_least(c.inputs[0], 1)
     return (None if source is None else (*source, source[-1]),)
 
 
 @shape_fn("MatrixDiagPart")
 def matrix_diag_part(c: ShapeContext) -> Sequence[Shape]:
-    """The smaller of the last two sizes in place of both."""
+    """The input's shape with the smaller of the last two sizes in their place."""
     source = with_rank_at_least(c.inputs[0], 2)
     if source is None:
         return (None,)
@@ -129,7 +128,7 @@ def matrix_diag_part(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("MatrixSetDiag", "MatrixSetDiagV2", "MatrixSetDiagV3")
 def matrix_set_diag(c: ShapeContext) -> Sequence[Shape]:
-    """The shape of the matrices."""
+    """The shape of the matrices, merged with what the diagonals require of it."""
     source, diagonals = with_rank_at_least(c.inputs[0], 2), with_rank_at_least(c.inputs[1], 1)
     values = [0] if len(c.inputs) == 2 else integers(c, 2)
     if values is None:
@@ -155,7 +154,7 @@ shape_fn("MatrixBandPart")(unchanged)
 
 @shape_fn("MatrixDiagPartV2", "MatrixDiagPartV3")
 def matrix_diag_part_band(c: ShapeContext) -> Sequence[Shape]:
-    """Number of diagonals (unless it is one) and length of the longest in place of the last two sizes."""
+    """The last two sizes become the number of diagonals (dropped if it is one) and the length of the longest."""
     source, values = with_rank_at_least(c.inputs[0], 2), integers(c, 1)
     with_rank(c.inputs[2], 0)
     if source is None or values is None:
@@ -171,7 +170,7 @@ def matrix_diag_part_band(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("MatrixDiagV2", "MatrixDiagV3")
 def matrix_diag_band(c: ShapeContext) -> Sequence[Shape]:
-    """The size asked for, or the smallest that the diagonals fit in."""
+    """The last two sizes are those that the inputs ask for, or the smallest that hold the diagonals."""
     source, values = with_rank_at_least(c.inputs[0], 1), integers(c, 1)
     for i in (2, 3, 4):
         with_rank(c.inputs[i], 0)
@@ -189,14 +188,14 @@ def matrix_diag_band(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Diag")
 def diag(c: ShapeContext) -> Sequence[Shape]:
-    """The shape twice."""
+    """The input's shape twice."""
     source = with_rank_at_least(c.inputs[0], 1)
     return (None if source is None else (*source, *source),)
 
 
 @shape_fn("DiagPart")
 def diag_part(c: ShapeContext) -> Sequence[Shape]:
-    """What both halves of the shape know together."""
+    """Half of the input's shape: the halves are merged."""
     source = c.inputs[0]
     if source is None:
         return (None,)

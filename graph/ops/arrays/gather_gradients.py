@@ -1,7 +1,6 @@
-"""Gradients of ops that read elements by index.
+"""Gradients of ops that read elements by index; the indices get none.
 
-Flows in: what flows back. Flows out: what flows back into the tensors; nothing for indices. Always holds: rows that are
-read along the first axis flow back as `IndexedSlices`, all else dense.
+Rows read along the first axis have gradients as `IndexedSlices`, all else dense ones.
 """
 
 from __future__ import annotations
@@ -19,13 +18,12 @@ if TYPE_CHECKING:
 
 @gradient("Gather")
 def gather(op: Forward, grad: Tensor) -> Gradients:
-    """g is rows of the gradient."""
     return row_slices(op, grad, op.inputs[1], shape_of(op, 0)), None
 
 
 @gradient("GatherV2")
 def gather_v2(op: Forward, grad: Tensor) -> Gradients:
-    """g is rows of the gradient along the first axis, else added up along the axis."""
+    """Slices where rows of the first axis are gathered, else a sum by index along the axis."""
     axis, batch_dims = op.constant_input(2), op.attrs["batch_dims"]
     if axis is not None and int(axis) == 0 and batch_dims == 0:
         return row_slices(op, grad, op.inputs[1], shape_of(op, 0)), None, None
@@ -38,6 +36,6 @@ def gather_v2(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("GatherNd")
 def gather_nd(op: Forward, grad: Tensor) -> Gradients:
-    """Scattered back, what meets added up."""
+    """The gradient scattered to the indices; where an index occurs twice its gradients are added."""
     shape = shape_of(op, 0, op.input_types[1])
     return op.make("ScatterNd", op.inputs[1], grad, shape), None

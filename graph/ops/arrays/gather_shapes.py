@@ -1,7 +1,6 @@
-"""Shape functions of the ops that pick elements or slices by their indices.
+"""Shape functions of gathers and OneHot.
 
-Flows in: the shapes of the array and of the indices. Flows out: the shape of what is picked. Always holds: only axes
-and depths are read from values, never the indices themselves.
+The values of axes and depths are used where they are known, those of indices never.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ def gather(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("GatherV2")
 def gather_v2(c: ShapeContext) -> Sequence[Shape]:
-    """The shape of the array with one axis replaced by the axes of the indices that are no batch axes."""
+    """The shape of `params`, with the indices' axes beyond the batch in place of the gathered axis."""
     params, indices = with_rank_at_least(c.inputs[0], 1), c.inputs[1]
     with_rank(c.inputs[2], 0)
     axis, batch_dims = integer(c, 2), c.attrs.get("batch_dims", 0)

@@ -1,7 +1,6 @@
-"""Gradients of ops that trade places between batch, space and depth, and of cutting images into patches.
+"""Gradients of ops that move elements between batch, space and depth, and of cutting images into patches.
 
-Flows in: what flows back into the rearranged tensor. Flows out: what flows back into the tensor; nothing for block
-sizes and paddings.
+The gradient of a rearrangement is its inverse; block sizes and paddings get none.
 """
 
 from __future__ import annotations
@@ -19,43 +18,37 @@ if TYPE_CHECKING:
 
 @gradient("SpaceToDepth")
 def space_to_depth(op: Forward, grad: Tensor) -> Gradients:
-    """Back."""
     return (op.make("DepthToSpace", grad, **op.own_attrs("block_size", "data_format")),)
 
 
 @gradient("DepthToSpace")
 def depth_to_space(op: Forward, grad: Tensor) -> Gradients:
-    """Back."""
     return (op.make("SpaceToDepth", grad, **op.own_attrs("block_size", "data_format")),)
 
 
 @gradient("SpaceToBatch")
 def space_to_batch(op: Forward, grad: Tensor) -> Gradients:
-    """Back, what was padded cropped."""
     return op.make("BatchToSpace", grad, op.inputs[1], **op.own_attrs("block_size")), None
 
 
 @gradient("BatchToSpace")
 def batch_to_space(op: Forward, grad: Tensor) -> Gradients:
-    """Back, what was cropped padded."""
     return op.make("SpaceToBatch", grad, op.inputs[1], **op.own_attrs("block_size")), None
 
 
 @gradient("SpaceToBatchND")
 def space_to_batch_nd(op: Forward, grad: Tensor) -> Gradients:
-    """Back, what was padded cropped."""
     return op.make("BatchToSpaceND", grad, *op.inputs[1:]), None, None
 
 
 @gradient("BatchToSpaceND")
 def batch_to_space_nd(op: Forward, grad: Tensor) -> Gradients:
-    """Back, what was cropped padded."""
     return op.make("SpaceToBatchND", grad, *op.inputs[1:]), None, None
 
 
 @gradient("ExtractImagePatches", "ExtractVolumePatches")
 def extract_patches(op: Forward, grad: Tensor) -> Gradients:
-    """To every element the sum of what its copies got, found by cutting an image of element numbers alike."""
+    """Each element gets the sum of the gradients of its copies, found by cutting an image of element numbers alike."""
     shape = shape_of(op, 0)
     batch, channels = element(op, shape, 0), element(op, shape, -1)
     inner = span(op, shape, 1, -1)

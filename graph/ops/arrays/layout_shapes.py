@@ -1,7 +1,6 @@
-"""Shape functions of the ops that trade places between batch, space and depth, and that cut images into patches.
+"""Shape functions of the ops that move elements between batch, space and depth, and that cut images into patches.
 
-Flows in: image shapes, block sizes and, where known, paddings or crops. Flows out: one shape. Always holds: sizes that
-do not divide are refused as soon as they are known.
+A size that the block does not divide is refused as soon as it is known.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def _nd(c: ShapeContext) -> tuple[Shape, list[int] | None, list[int] | None]:
 
 
 def _outside_blocks(c: ShapeContext, source: Shape) -> Shape:
-    """What is known while the blocks are not: the sizes after those that they speak of."""
+    """The shape while the block sizes are unknown: only the sizes behind the blocked axes are known."""
     count = merge_dims(length(c, 1), with_rank(c.inputs[2], 2)[0])
     if source is None or count is None:
         return None if source is None else (None,) * len(source)

@@ -1,4 +1,4 @@
-"""Gradients of padding: what is padding is cut off, what was mirrored is folded back."""
+"""Gradients of padding: a constant border is cut off, a mirrored one is added to the elements it mirrors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @gradient("Pad", "PadV2")
 def pad(op: Forward, grad: Tensor) -> Gradients:
-    """What is not padding."""
+    """The gradient without the border."""
     kind = op.input_types[1]
     before, _ = op.make_all("Unpack", op.inputs[1], num=2, axis=1)
     inside = op.make("Slice", grad, before, shape_of(op, 0, kind))
@@ -22,11 +22,9 @@ def pad(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("MirrorPad")
 def mirror_pad(op: Forward, grad: Tensor) -> Gradients:
-    """What was mirrored is folded back."""
     return op.make("MirrorPadGrad", grad, op.inputs[1], **op.own_attrs("mode")), None
 
 
 @gradient("MirrorPadGrad")
 def mirror_pad_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Mirrored."""
     return op.make("MirrorPad", grad, op.inputs[1], **op.own_attrs("mode")), None

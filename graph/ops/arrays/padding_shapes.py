@@ -1,7 +1,7 @@
-"""Shape functions of padding and of its gradients.
+"""Shape functions of padding and of its gradient.
 
-Flows in: a shape and, where known, the widths of the border. Flows out: the larger (gradient: smaller) shape. Always
-holds: the rank is that of the input, or the number of rows of the widths.
+Every size grows (gradient: shrinks) by its border; where the widths are unknown, their number of rows still gives the
+rank.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Gradients of dealing slices out to several tensors and stitching them together: each is the other's."""
+"""Gradients of DynamicPartition and DynamicStitch, each of which undoes the other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @gradient("DynamicPartition")
 def dynamic_partition(op: Forward, *grads: Tensor) -> Gradients:
-    """Stitched together by the places the elements were taken from."""
+    """The gradients of the parts, stitched together at the positions the elements came from."""
     partitions = op.inputs[1]
     places = op.make("Range", 0, op.make("Size", partitions), 1)
     places = op.make("Reshape", places, op.make("Shape", partitions))
@@ -26,7 +26,7 @@ def dynamic_partition(op: Forward, *grads: Tensor) -> Gradients:
 
 @gradient("DynamicStitch", "ParallelDynamicStitch")
 def dynamic_stitch(op: Forward, grad: Tensor) -> Gradients:
-    """Gathered."""
+    """The gradient gathered at the indices of each input."""
     count = op.attrs["N"]
     zero = op.g.constant(0, DataType.INT32)
     gathered = [op.make("GatherV2", grad, indices, zero) for indices in op.inputs[:count]]

@@ -1,7 +1,6 @@
-"""Shape functions of dealing slices out to several tensors and stitching them together.
+"""Shape functions of DynamicPartition and DynamicStitch.
 
-Flows in: the shapes of slices and of their destinations. Flows out: one shape per output. Always holds: what follows
-the axes of the destinations is the shape of one slice and goes through unchanged.
+The axes behind those of the partition numbers or indices are the shape of one slice, which stays.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ...dtypes import Shape
 
 
 def _slice_shape(data: Shape, places: Shape) -> Shape:
-    """What `data` has after the axes of `places`, which it must begin with."""
+    """The sizes of `data` behind those of `places`, with which it must begin; None where they are unknown."""
     if data is None or places is None:
         return None
     if len(data) < len(places):
@@ -26,14 +25,14 @@ def _slice_shape(data: Shape, places: Shape) -> Shape:
 
 @shape_fn("DynamicPartition")
 def dynamic_partition(c: ShapeContext) -> Sequence[Shape]:
-    """An unknown number of slices for each partition."""
+    """Each partition has an unknown number of slices."""
     slice_shape = _slice_shape(c.inputs[0], c.inputs[1])
     return (None if slice_shape is None else (None, *slice_shape),) * len(c.output_types)
 
 
 @shape_fn("DynamicStitch", "ParallelDynamicStitch")
 def dynamic_stitch(c: ShapeContext) -> Sequence[Shape]:
-    """As many slices as the largest index says."""
+    """One slice for each number up to the largest index."""
     count = c.attrs["N"]
     slice_shape: Shape = None
     for places, data in zip(c.inputs[:count], c.inputs[count:], strict=True):

@@ -1,4 +1,4 @@
-"""Gradients of ops that turn axes around or rotate them: turned around again, rotated back."""
+"""Gradients of reversing and rotating axes: the gradient is reversed or rotated back."""
 
 from __future__ import annotations
 
@@ -12,17 +12,14 @@ if TYPE_CHECKING:
 
 @gradient("Reverse", "ReverseV2")
 def reverse(op: Forward, grad: Tensor) -> Gradients:
-    """Reversed again."""
     return op.make(op.op, grad, op.inputs[1]), None
 
 
 @gradient("ReverseSequence")
 def reverse_sequence(op: Forward, grad: Tensor) -> Gradients:
-    """Reversed again."""
     return op.make("ReverseSequence", grad, op.inputs[1], **op.own_attrs("seq_dim", "batch_dim")), None
 
 
 @gradient("Roll")
 def roll(op: Forward, grad: Tensor) -> Gradients:
-    """Rolled back."""
     return op.make("Roll", grad, -op.inputs[1], op.inputs[2]), None, None

@@ -1,8 +1,4 @@
-"""Shape functions of the ops that turn axes around or rotate them: the shape stays, the arguments must fit it.
-
-Flows in: the shapes of the array and of its steering vectors. Flows out: the array's shape. Always holds: nothing that
-is known of the input is lost.
-"""
+"""Shape functions of reversing and rotating axes: the shape stays, and the other inputs must fit it."""
 
 from __future__ import annotations
 
@@ -16,14 +12,14 @@ from ...dtypes import Shape
 
 @shape_fn("Reverse")
 def reverse(c: ShapeContext) -> Sequence[Shape]:
-    """The input's shape, whose rank is the number of flags."""
+    """The input's shape; its rank is the number of flags."""
     count = length(c, 1)
     return (c.inputs[0] if count is None else with_rank(c.inputs[0], count),)
 
 
 @shape_fn("ReverseV2")
 def reverse_v2(c: ShapeContext) -> Sequence[Shape]:
-    """The input's shape, which has all the axes listed, each once."""
+    """The input's shape; the listed axes must exist, each listed once."""
     with_rank(c.inputs[1], 1)
     source, axes = c.inputs[0], integers(c, 1)
     if source is not None and axes is not None:
@@ -39,7 +35,7 @@ def reverse_v2(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("ReverseSequence")
 def reverse_sequence(c: ShapeContext) -> Sequence[Shape]:
-    """The input's shape; the batch has as many entries as there are lengths."""
+    """The input's shape; there must be one length per batch entry."""
     source, batch_dim, seq_dim = c.inputs[0], c.attrs["batch_dim"], c.attrs["seq_dim"]
     count = length(c, 1)
     if source is None:
@@ -54,7 +50,7 @@ def reverse_sequence(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Roll")
 def roll(c: ShapeContext) -> Sequence[Shape]:
-    """The input's shape, of one axis at least; shifts and axes are scalars or vectors."""
+    """The input's shape, of rank 1 at least; shifts and axes are scalars or vectors."""
     for shape in c.inputs[1:]:
         if shape is not None and len(shape) > 1:
             raise InvalidArgumentError(f"Shape must be at most rank 1 but is rank {len(shape)}")

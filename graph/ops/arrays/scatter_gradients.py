@@ -1,7 +1,4 @@
-"""Gradients of ops that put slices at given places of a tensor: what flows back is gathered at these places.
-
-Flows in: what flows back. Flows out: what flows back into the tensor and into what was put there; nothing for indices.
-"""
+"""Gradients of scatters: slices get the gradient gathered at their indices, indices get none."""
 
 from __future__ import annotations
 
@@ -20,32 +17,29 @@ def _gathered(op: Forward, grad: Tensor, indices: Tensor) -> Tensor:
 
 @gradient("ScatterNd")
 def scatter_nd(op: Forward, grad: Tensor) -> Gradients:
-    """Gathered."""
     return None, _gathered(op, grad, op.inputs[0]), None
 
 
 @gradient("ScatterNdNonAliasingAdd", "TensorScatterAdd")
 def scatter_add(op: Forward, grad: Tensor) -> Gradients:
-    """g to the tensor, gathered to what was added."""
     return grad, None, _gathered(op, grad, op.inputs[1])
 
 
 @gradient("TensorScatterSub")
 def scatter_sub(op: Forward, grad: Tensor) -> Gradients:
-    """g to the tensor, gathered and negative to what was taken away."""
     return grad, None, -_gathered(op, grad, op.inputs[1])
 
 
 @gradient("TensorScatterUpdate")
 def scatter_update(op: Forward, grad: Tensor) -> Gradients:
-    """Zeros where it was overwritten to the tensor, gathered to what was written."""
+    """The tensor gets zeros where it was overwritten; the updates get the gathered gradient."""
     indices = op.inputs[1]
     return op.make("TensorScatterUpdate", grad, indices, zeros_like(op, 2)), None, _gathered(op, grad, indices)
 
 
 @gradient("TensorScatterMax", "TensorScatterMin")
 def scatter_extremum(op: Forward, grad: Tensor) -> Gradients:
-    """To those that are the extremum, in equal parts."""
+    """The tensor and the updates that equal the extremum share the gradient equally."""
     x, indices, updates = op.inputs
     y = op.outputs[0]
     of_x = op.make("Cast", op.make("Equal", x, y), DstT=x.dtype)

@@ -1,8 +1,4 @@
-"""Shape functions of the ops that put slices at given places of a tensor.
-
-Flows in: the shapes of the index tuples, of the slices, and of the tensor. Flows out: the tensor's shape. Always holds:
-a slice must fit what the index tuples leave of the tensor's axes.
-"""
+"""Shape functions of scatters; each update must have the shape that its index leaves of the tensor."""
 
 from __future__ import annotations
 
@@ -31,7 +27,7 @@ def _check_filled(indices: Shape, updates: Shape, result: Shape, what: str) -> N
 
 @shape_fn("ScatterNd")
 def scatter_nd(c: ShapeContext) -> Sequence[Shape]:
-    """The shape given as a value."""
+    """The shape that the input `shape` holds."""
     indices, updates = with_rank_at_least(c.inputs[0], 1), with_rank_at_least(c.inputs[1], 1)
     result = shape_from(c, 2)
     _check_filled(indices, updates, result, "output")

@@ -1,4 +1,4 @@
-"""Gradients of ops that rank elements: g to the elements that were chosen, nothing to the others."""
+"""Gradients of TopK and NthElement: only chosen elements get a gradient."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @gradient("TopK", "TopKV2", takes_none=True)
 def top_k(op: Forward, grad: Tensor | None, _indices: None) -> Gradients:
-    """g to where the values came from."""
+    """The gradient of each value goes to the element it was taken from."""
     nothing = [None] * (len(op.input_types) - 1)
     if grad is None:
         return None, *nothing
@@ -33,7 +33,7 @@ def top_k(op: Forward, grad: Tensor | None, _indices: None) -> Gradients:
 
 @gradient("NthElement")
 def nth_element(op: Forward, grad: Tensor) -> Gradients:
-    """To those of a row that equal the element, in equal parts."""
+    """The elements of a row that equal the result share its gradient equally."""
     last = op.g.constant(-1, DataType.INT32)
     x = op.inputs[0]
     equal = op.make("Equal", op.make("ExpandDims", op.outputs[0], last), x)

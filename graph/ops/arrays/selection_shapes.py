@@ -1,8 +1,4 @@
-"""Shape functions of the ops that rank elements.
-
-Flows in: shapes and, where known, how many elements are asked for. Flows out: one shape per output. Always holds:
-ranking works along the last axis and leaves the others alone.
-"""
+"""Shape functions of the ops that rank or search elements along the last axis."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from ...dtypes import Shape
 
 @shape_fn("TopK", "TopKV2")
 def top_k(c: ShapeContext) -> Sequence[Shape]:
-    """The input's shape with k as the last size, twice."""
+    """Values and indices: the input's shape with k as the last size."""
     source = with_rank_at_least(c.inputs[0], 1)
     if len(c.inputs) > 1:
         with_rank(c.inputs[1], 0)

@@ -1,7 +1,6 @@
 """Gradients of ops that change shapes, permute axes and repeat elements.
 
-Flows in: what flows back. Flows out: the same in the shape before, summed over what was repeated; nothing for shapes,
-axes, permutations and sizes.
+The gradient gets the input's shape; gradients of repeated elements are summed. Shapes, axes and permutations get none.
 """
 
 from __future__ import annotations
@@ -18,25 +17,22 @@ if TYPE_CHECKING:
 
 @gradient("Reshape")
 def reshape(op: Forward, grad: Tensor) -> Gradients:
-    """The shape before."""
     return reshape_like(op, grad, 0), None
 
 
 @gradient("ExpandDims")
 def expand_dims(op: Forward, grad: Tensor) -> Gradients:
-    """The shape before."""
     return reshape_like(op, grad, 0), None
 
 
 @gradient("Squeeze")
 def squeeze(op: Forward, grad: Tensor) -> Gradients:
-    """The shape before."""
     return (reshape_like(op, grad, 0),)
 
 
 @gradient("Transpose", "ConjugateTranspose")
 def transpose(op: Forward, grad: Tensor) -> Gradients:
-    """The inverse permutation."""
+    """The gradient under the inverse permutation."""
     order = op.constant_input(1)
     if order is not None:
         back = op.g.constant(order.argsort().tolist(), op.input_types[1])
@@ -53,14 +49,14 @@ def broadcast_to(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("Fill")
 def fill(op: Forward, grad: Tensor) -> Gradients:
-    """The sum of all."""
+    """The sum of all elements, for the value."""
     every = op.make("Reshape", grad, op.g.constant([-1], DataType.INT32))
     return None, op.make("Sum", every, op.g.constant(0, DataType.INT32))
 
 
 @gradient("Tile")
 def tile(op: Forward, grad: Tensor) -> Gradients:
-    """The sum over all copies: every size is split into copies and size, and summed over the former."""
+    """The sum over all copies: every size is split into (copies, size), and the sum is over the copies."""
     times = op.make("Cast", op.inputs[1], DstT=DataType.INT32)
     pairs = op.make("Pack", [times, shape_of(op, 0)], axis=1)
     split = op.make("Reshape", grad, op.make("Reshape", pairs, op.g.constant([-1], DataType.INT32)))

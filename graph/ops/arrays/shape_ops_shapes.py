@@ -1,7 +1,6 @@
 """Shape functions of the ops that read shapes, change shapes, permute axes, and make tensors from sizes.
 
-Flows in: shapes and, where known, the values of size tensors. Flows out: one shape per output. Always holds: a value
-that is not known before the run costs only the sizes that depend on it.
+Only the sizes that depend on an unknown value are unknown.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ def shape(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Reshape")
 def reshape(c: ShapeContext) -> Sequence[Shape]:
-    """The wanted sizes; one of -1 is inferred where all of the input's sizes are known."""
+    """The requested sizes; one of -1 is inferred where all of the input's sizes are known."""
     target = shape_from(c, 1)
     source = tuple(size for size in c.inputs[0] or (None,) if size is not None)
     if c.inputs[0] is None or len(source) < len(c.inputs[0]):
@@ -64,7 +63,7 @@ def squeeze(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("ExpandDims")
 def expand_dims(c: ShapeContext) -> Sequence[Shape]:
-    """The input's shape with a size of one added; nothing is said while the axis is unknown, as by TensorFlow."""
+    """The input's shape with a size of one added; unknown while the axis is unknown, as in TensorFlow."""
     source, axis = c.inputs[0], integer(c, 1)
     if c.constant(1) is not None and num_elements(c.inputs[1]) != 1:
         raise InvalidArgumentError("'dim' input must be a tensor with a single value")
@@ -73,7 +72,7 @@ def expand_dims(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("BroadcastTo")
 def broadcast_to(c: ShapeContext) -> Sequence[Shape]:
-    """The wanted sizes, with which the input must be compatible."""
+    """The requested sizes, with which the input must be compatible."""
     with_rank(c.inputs[1], 1)
     target, source = shape_from(c, 1), c.inputs[0]
     if target is None or source is None:
@@ -96,7 +95,7 @@ def broadcast_args(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Fill")
 def fill(c: ShapeContext) -> Sequence[Shape]:
-    """The wanted sizes."""
+    """The requested sizes."""
     with_rank(c.inputs[1], 0)
     return (shape_from(c, 0),)
 
@@ -126,7 +125,6 @@ def linspace(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Tile")
 def tile(c: ShapeContext) -> Sequence[Shape]:
-    """Every size times its multiple."""
     times, source = partly(c, 1), c.inputs[0]
     length(c, 1)
     if times is None:
@@ -140,7 +138,7 @@ def tile(c: ShapeContext) -> Sequence[Shape]:
 def transpose(c: ShapeContext) -> Sequence[Shape]:
     """The input's sizes in the order of the permutation; only the rank is known while the permutation is not."""
     perm, source = integers(c, 1), c.inputs[0]
-    count = num_elements(c.inputs[1])  # TensorFlow leaves it to the run to ask for a vector
+    count = num_elements(c.inputs[1])  # TensorFlow checks that it is a vector only in the run
     rank = merge_dims(count, None if source is None else len(source))
     if rank is None:
         return (None,)
@@ -162,5 +160,5 @@ def invert_permutation(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("ConcatOffset")
 def concat_offset(c: ShapeContext) -> Sequence[Shape]:
-    """One vector for each shape, as long as that; TensorFlow leaves checks to the run."""
+    """One vector for each shape, as long as that; TensorFlow checks the rest when the op runs."""
     return c.inputs[1:]

@@ -1,8 +1,4 @@
-"""Gradients of ops that cut and join.
-
-Flows in: what flows back into the parts or the whole. Flows out: what flows back into the whole or the parts; nothing
-for positions, sizes and axes.
-"""
+"""Gradients of ops that cut and join; positions, sizes and axes get none."""
 
 from __future__ import annotations
 
@@ -21,43 +17,37 @@ _MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_ax
 
 @gradient("Pack")
 def pack(op: Forward, grad: Tensor) -> Gradients:
-    """Unpacked."""
     return op.make_all("Unpack", grad, num=len(op.input_types), axis=op.attrs["axis"])
 
 
 @gradient("Unpack")
 def unpack(op: Forward, *grads: Tensor) -> Gradients:
-    """Packed."""
     return (op.make("Pack", list(grads), axis=op.attrs["axis"]),)
 
 
 @gradient("Split")
 def split(op: Forward, *grads: Tensor) -> Gradients:
-    """Joined."""
     return None, joined(op, grads, op.inputs[0])
 
 
 @gradient("SplitV")
 def split_v(op: Forward, *grads: Tensor) -> Gradients:
-    """Joined."""
     return joined(op, grads, op.inputs[2]), None, None
 
 
 @gradient("Concat")
 def concat(op: Forward, grad: Tensor) -> Gradients:
-    """Cut at the joints."""
     return None, *_cut(op, grad, range(1, len(op.input_types)), 0)
 
 
 @gradient("ConcatV2")
 def concat_v2(op: Forward, grad: Tensor) -> Gradients:
-    """Cut at the joints."""
     last = len(op.input_types) - 1
     return *_cut(op, grad, range(last), last), None
 
 
 def _cut(op: Forward, grad: Tensor, ports: range, axis_port: int) -> Gradients:
-    """The pieces of `grad` that inputs `ports` are the places of."""
+    """The parts of `grad` that belong to inputs `ports` of a concatenation."""
     if len(ports) == 1:
         return [grad]
     axis = op.constant_input(axis_port)
@@ -80,7 +70,7 @@ def _size_along(op: Forward, port: int, axis: int) -> int:
 
 @gradient("Slice")
 def cut_out(op: Forward, grad: Tensor) -> Gradients:
-    """Padded with zeros to the whole."""
+    """The gradient of the slice, padded with zeros to the input's shape."""
     kind = op.input_types[1]
     begin = op.inputs[1]
     end = shape_of(op, 0, kind) - begin - op.make("Shape", grad, out_type=kind)
@@ -89,7 +79,7 @@ def cut_out(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("StridedSlice")
 def strided_slice(op: Forward, grad: Tensor) -> Gradients:
-    """By the op for it."""
+    """Calls StridedSliceGrad, which puts the gradient into zeros of the input's shape."""
     _, *bounds = op.inputs
     shape = shape_of(op, 0, op.input_types[1])
     return op.make("StridedSliceGrad", shape, *bounds, grad, **op.own_attrs(*_MASKS)), None, None, None
@@ -97,14 +87,14 @@ def strided_slice(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("StridedSliceGrad")
 def strided_slice_grad(op: Forward, grad: Tensor) -> Gradients:
-    """The slice again."""
+    """The same slice of the gradient."""
     _, *bounds, _ = op.inputs
     return None, None, None, None, op.make("StridedSlice", grad, *bounds, **op.own_attrs(*_MASKS))
 
 
 @gradient("TensorStridedSliceUpdate")
 def strided_slice_update(op: Forward, grad: Tensor) -> Gradients:
-    """Zeros where it was overwritten to the tensor, the slice to what was written."""
+    """The tensor gets zeros where it was overwritten; the new value gets the slice of the gradient."""
     _, *bounds, _ = op.inputs
     masks = op.own_attrs(*_MASKS)
     outside = op.make("TensorStridedSliceUpdate", grad, *bounds, zeros_like(op, 4), **masks)

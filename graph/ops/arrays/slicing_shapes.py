@@ -1,7 +1,6 @@
 """Shape functions of slices, concatenation, splitting and stacking.
 
-Flows in: shapes and, where known, the places and sizes to cut at. Flows out: one shape per output. Always holds: where
-only the sizes to cut are unknown, the rank is still known.
+The rank stays known where only the positions and sizes are unknown.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from .strided import Masks, sliced_shape
 
 
 def rank_from(c: ShapeContext, *indices: int) -> int | None:
-    """The rank of input 0, from its shape or from the length of any of these vector inputs."""
+    """The rank of input 0, from its shape or from the length of one of these vector inputs."""
     lengths = [length(c, i) for i in indices]
     known = [None if c.inputs[0] is None else len(c.inputs[0]), *lengths]
     rank: int | None = None
@@ -35,7 +34,7 @@ def rank_from(c: ShapeContext, *indices: int) -> int | None:
 
 @shape_fn("Slice")
 def take_slice(c: ShapeContext) -> Sequence[Shape]:
-    """The sizes asked for; -1 is what is left from the beginning of the slice on."""
+    """The requested sizes; -1 stands for all elements from the beginning of the slice on."""
     rank = rank_from(c, 1, 2)
     if rank is None:
         return (None,)
@@ -49,7 +48,7 @@ def take_slice(c: ShapeContext) -> Sequence[Shape]:
         if count != -1:
             if count is not None and count < -1:
                 raise InvalidArgumentError(f"Invalid value in tensor used for shape: {count}")
-            result.append(count)  # the run says whether the input has that many
+            result.append(count)  # checked in the run
         elif known is None or first is None:
             result.append(None)
         elif first > known:
@@ -61,7 +60,7 @@ def take_slice(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("StridedSlice")
 def strided_slice(c: ShapeContext) -> Sequence[Shape]:
-    """What begin, end, strides and the masks leave of the input."""
+    """The shape of the slice that begin, end, strides and the masks describe."""
     strides, source = integers(c, 3), c.inputs[0]
     count: int | None = None
     for i in (1, 2, 3):
@@ -105,14 +104,14 @@ def _concatenated(values: Sequence[Shape], axis: int | None) -> Shape:
 
 @shape_fn("ConcatV2")
 def concat_v2(c: ShapeContext) -> Sequence[Shape]:
-    """The sum of the sizes along the axis, what all inputs know of the others."""
+    """The sum of the sizes along the axis; the other sizes are merged."""
     with_rank(c.inputs[-1], 0)
     return (_concatenated(c.inputs[:-1], integer(c, len(c.inputs) - 1)),)
 
 
 @shape_fn("Concat")
 def concat(c: ShapeContext) -> Sequence[Shape]:
-    """As ConcatV2, with the axis in front."""
+    """As ConcatV2, but the axis is the first input."""
     return (_concatenated(c.inputs[1:], integer(c, 0)),)
 
 
@@ -145,7 +144,7 @@ def split(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("SplitV")
 def split_v(c: ShapeContext) -> Sequence[Shape]:
-    """The input's shape with one size replaced by each of the given ones."""
+    """For each part the input's shape with the part's size along the axis."""
     count, source = int(c.attrs["num_split"]), c.inputs[0]
     axis, sizes = integer(c, 2), integers(c, 1)
     if axis is not None and c.inputs[2]:
@@ -176,7 +175,7 @@ def split_v(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Pack")
 def pack(c: ShapeContext) -> Sequence[Shape]:
-    """What all inputs know together, with their number as a new size."""
+    """The merged shape of all inputs, with their number as a new size."""
     known: Shape = None
     for x in c.inputs:
         known = merge(known, x)

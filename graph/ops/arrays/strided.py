@@ -1,7 +1,7 @@
-"""What begin, end, strides and the five masks of a strided slice mean, for shape functions and kernels alike.
+"""The meaning of begin, end, strides and the five masks of a strided slice, for shape functions and kernels alike.
 
-Flows in: the three integer lists and the masks. Flows out: a numpy index, or the shape of the result. Always holds: bit
-i of a mask speaks of entry i of the lists; an ellipsis wins over a new axis, a new axis over a dropped one.
+Bit i of a mask belongs to entry i of the lists; an ellipsis takes precedence over a new axis, and that over a dropped
+axis.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from ....errors import InvalidArgumentError
 
-# An entry of a numpy index: a range, a single place, a new axis, or all axes that no other entry speaks of.
+# An entry of a numpy index: a range, a single position, a new axis, or all remaining axes.
 IndexEntry = slice | int | None | EllipsisType
 
 
@@ -57,7 +57,7 @@ def numpy_index(begin: Sequence[int], end: Sequence[int], strides: Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One axis of the input or of the result: `axis` is None for a new one, `entry` where the whole axis is taken."""
+    """One axis of the input or of the result: `axis` is None for a new axis, `entry` where the whole axis is kept."""
 
     axis: int | None
     entry: int | None
@@ -65,7 +65,7 @@ class Part:
 
 
 def parts(rank: int, count: int, masks: Masks) -> list[Part]:
-    """What a slice of `count` entries does to a tensor of that rank, in the order of the result's axes.
+    """The axes of the input and of the result of a slice with `count` entries, in the order of the result's axes.
 
     InvalidArgumentError for a second ellipsis or for more entries than axes.
     """
@@ -98,7 +98,7 @@ def sliced_shape(
     strides: Sequence[int],
     masks: Masks,
 ) -> tuple[int | None, ...]:
-    """Shape of the result; begin and end may be unknown, which costs the sizes that they decide.
+    """The shape of the result; a size that depends on an unknown begin or end is unknown.
 
     Raises InvalidArgumentError, in TensorFlow's words, for a slice that does not fit a tensor of these sizes.
     """

@@ -1,8 +1,4 @@
-"""Shape functions of the ops that look for elements: how many they find is not known before the run.
-
-Flows in: shapes. Flows out: shapes with an unknown size where the values decide it. Always holds: the rank is known
-wherever the input's rank decides it.
-"""
+"""Shape functions of ops whose number of results depends on values (Where, Unique, ListDiff): that size is unknown."""
 
 from __future__ import annotations
 
@@ -16,21 +12,21 @@ from ...dtypes import Shape
 
 @shape_fn("Where")
 def where(c: ShapeContext) -> Sequence[Shape]:
-    """One row for each element found, as wide as the input has axes."""
+    """An unknown number of rows, each as long as the input has axes."""
     source = c.inputs[0]
     return ((None, None if source is None else len(source)),)
 
 
 @shape_fn("Unique", "UniqueWithCounts")
 def unique(c: ShapeContext) -> Sequence[Shape]:
-    """Vectors: the different elements, a number for each place, and how often each appears."""
+    """Vectors: the distinct elements, the number of the distinct element at each position, and the counts."""
     with_rank(c.inputs[0], 1)
     return ((None,), c.inputs[0], (None,))[: len(c.output_types)]
 
 
 @shape_fn("UniqueV2", "UniqueWithCountsV2")
 def unique_v2(c: ShapeContext) -> Sequence[Shape]:
-    """The input's rank, and vectors as those of Unique: a number for each place along the compared axis."""
+    """The input's rank, and vectors as those of Unique, along the compared axis."""
     axes, source = integers(c, 1), c.inputs[0]
     if source is None:
         return (None, (None,), (None,))[: len(c.output_types)]

@@ -1,7 +1,4 @@
-"""Gradients of ops that pass values on.
-
-Flows in: what flows back. Always holds: what reads a variable passes what flows back on to the variable's reference.
-"""
+"""Gradients of ops that pass values on. The gradient of a variable's value becomes that of the variable's reference."""
 
 from __future__ import annotations
 
@@ -22,19 +19,17 @@ def identity(_op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("DebugIdentity", "DebugIdentityV2", "DebugGradientIdentity")
 def observed(_op: Forward, grad: Tensor) -> Gradients:
-    """d x = d y."""
     return (grad,)
 
 
 @gradient("IdentityN")
 def identity_n(_op: Forward, *grads: Tensor) -> Gradients:
-    """Each output's to its input."""
     return grads
 
 
 @gradient("Print")
 def printed(op: Forward, grad: Tensor) -> Gradients:
-    """d x = d y; nothing for what is printed."""
+    """d x = d y; the printed tensors get none."""
     return [grad] + [None] * (len(op.input_types) - 1)
 
 

@@ -1,8 +1,4 @@
-"""Shape functions of constants, placeholders, pass-through ops and the ends of an edge between devices.
-
-Flows in: the shapes and attrs of one node. Flows out: one shape per output. Always holds: an op that hands its input
-through says no more and no less than what is known of that input.
-"""
+"""Shape functions of constants, placeholders, pass-through ops, Send and Recv."""
 
 from __future__ import annotations
 
@@ -35,7 +31,7 @@ def const(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("IdentityN")
 def identity_n(c: ShapeContext) -> Sequence[Shape]:
-    """Every output has the shape of the input at its place."""
+    """Output i has the shape of input i."""
     return c.inputs
 
 
@@ -51,13 +47,13 @@ def assertion(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Placeholder", "PlaceholderV2")
 def placeholder(c: ShapeContext) -> Sequence[Shape]:
-    """The shape that was promised for the value to be fed."""
+    """The shape that the attr declares for the value to be fed."""
     return (c.attrs.get("shape"),)
 
 
 @shape_fn("PlaceholderWithDefault")
 def placeholder_with_default(c: ShapeContext) -> Sequence[Shape]:
-    """The promised shape, which the default must agree with."""
+    """The declared shape, which the default must agree with."""
     promised: Shape = c.attrs.get("shape")
     merge(c.inputs[0], promised)
     return (promised,)
@@ -65,7 +61,7 @@ def placeholder_with_default(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("EnsureShape")
 def ensure_shape(c: ShapeContext) -> Sequence[Shape]:
-    """All that the input and the attr know together; TensorFlow wants a rank where the input has one."""
+    """The input's shape merged with the attr; TensorFlow wants a rank in the attr where the input has one."""
     if c.attrs["shape"] is None and c.inputs[0] is not None:
         raise InvalidArgumentError(f"Shape must be rank -1 but is rank {len(c.inputs[0])}")
     return (merge(c.inputs[0], c.attrs["shape"]),)

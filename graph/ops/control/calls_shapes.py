@@ -1,7 +1,6 @@
-"""Shapes of what nodes that call functions give, where it differs from what the function gives.
+"""Shape functions of ops that call functions, where the results differ from those of the function's body.
 
-Flows in: shapes of arguments, and the shapes that a node promises for one call. Flows out: shapes of the outputs.
-Always holds: the body is not looked at here; for plain calls `shape_inference` does.
+The body is not looked at; for plain calls `graph/shape_inference` does that.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ...dtypes import DataType, Shape
 
 @shape_fn("MapDefun")
 def map_defun(c: ShapeContext) -> Sequence[Shape]:
-    """A row for every row of the arguments, each of the shape that `output_shapes` promises for a single call."""
+    """One row per row of the arguments, each of the shape that `output_shapes` declares for a single call."""
     promised = c.attrs["output_shapes"]
     if len(promised) != len(c.output_types):
         raise InvalidArgumentError(
@@ -35,7 +34,7 @@ def map_defun(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("SymbolicGradient")
 def symbolic_gradient(c: ShapeContext) -> Sequence[Shape]:
-    """What flows back into an argument has its shape; for a resource it has that of the value, unknown here."""
+    """The gradient of an argument has its shape; for a resource it has the value's, unknown at this point."""
     if len(c.inputs) < len(c.output_types):
         raise InvalidArgumentError("len(inputs) < len(outputs)")
     arguments = zip(c.inputs, c.input_types, c.output_types, strict=False)

@@ -1,9 +1,6 @@
-"""Gradients of conditionals: what flows back takes the branch that the values took.
+"""Gradients of conditionals: the gradient goes through the branch that was taken, and is dead in the other.
 
-    forward     x, p -> Switch -> branches -> Merge -> y, which
-    backward    dy, which -> Switch -> branches -> Merge -> dx
-
-Loops are undone as a whole, by `graph/gradients/undo_loop.py`.
+Loops are differentiated as a whole, by `graph/gradients/undo_loop.py`.
 """
 
 from __future__ import annotations
@@ -19,14 +16,14 @@ if TYPE_CHECKING:
 
 @gradient("Switch", "RefSwitch", "_SwitchN", takes_none=True)
 def switch(op: Forward, *grads: Tensor | None) -> Gradients:
-    """From the branch that was taken; zeros where that one does not lead to y."""
+    """The Merge of both branches' gradients; zeros for a branch that does not lead to y."""
     present = next(grad for grad in grads if grad is not None)
     parts = [_zeros(op, port, present) if grad is None else grad for port, grad in enumerate(grads)]
     return op.make("Merge", parts), None
 
 
 def _zeros(op: Forward, port: int, like: Tensor) -> Tensor:
-    """Zeros that are live where output `port` is; `like` tells their type if the output is a resource."""
+    """Zeros that are dead where output `port` is; `like` gives their type if the output is a resource."""
     output = op.outputs[port]
     if output.dtype is not DataType.RESOURCE:
         return op.make("ZerosLike", output)
@@ -35,6 +32,6 @@ def _zeros(op: Forward, port: int, like: Tensor) -> Tensor:
 
 @gradient("Merge", "RefMerge", takes_none=True)
 def merge(op: Forward, grad: Tensor, _index_grad: None) -> Gradients:
-    """To the input that was live; it is dead for the others."""
+    """The gradient goes to the input that was taken; for the others it is dead."""
     which = op.outputs[1]
     return [op.make_all("Switch", grad, op.make("Equal", which, port))[1] for port in range(len(op.input_types))]

@@ -1,7 +1,6 @@
 """Shape functions of the ops that conditionals and loops are made of.
 
-Flows in: the shapes of what is switched, merged or taken into a frame. Flows out: what holds of it whichever way it
-came. Always holds: a loop's variables have unknown shapes, as the body may change them.
+A loop's variables have unknown shapes, since the body may change them.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ def switch_n(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Merge", "RefMerge")
 def merge_inputs(c: ShapeContext) -> Sequence[Shape]:
-    """What all inputs have in common, for any of them may arrive; and the scalar that tells which one did."""
+    """The part of the shape that all inputs share, as any of them may arrive; and a scalar, the index of that input."""
     return (common_shape(c.inputs), ())
 
 
 @shape_fn("Enter")
 def enter(c: ShapeContext) -> Sequence[Shape]:
-    """The input's shape for a loop constant; else unknown, as the loop's body may change it."""
+    """The input's shape for a loop constant; else unknown, since the loop's body may change it."""
     return (c.inputs[0] if c.attrs["is_constant"] else None,)
 
 

@@ -1,7 +1,4 @@
-"""Shapes of the ops that only tests have: Delay and Error give what they are given.
-
-Flows in: the shape of the input. Flows out: the same. Always holds: of what InvalidRefType refers to nothing is known.
-"""
+"""Shape functions of ops that only tests use: Delay and Error pass their input on; InvalidRefType gives any shape."""
 
 from __future__ import annotations
 
@@ -15,5 +12,4 @@ shape_fn("Delay", "Error")(unchanged)
 
 @shape_fn("InvalidRefType")
 def unknown(_c: ShapeContext) -> Sequence[Shape]:
-    """Any shape."""
     return (None,)

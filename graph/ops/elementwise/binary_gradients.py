@@ -1,7 +1,7 @@
-"""Gradients of ops on two tensors that broadcast.
+"""Gradients of ops on two tensors that broadcast, z = f(x, y).
 
-Flows in: what flows back into z = f(x, y). Flows out: g times the two partial derivatives, conjugated where numbers are
-complex, each summed over the axes its input was stretched along.
+Each is g times a partial derivative, conjugated for complex numbers, and summed over the axes its input was stretched
+along.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def mul(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("MulNoNan")
 def mul_no_nan(op: Forward, grad: Tensor) -> Gradients:
-    """As of Mul, 0 where the other factor is."""
+    """As Mul; 0 where the other factor is 0."""
     return undo_broadcast(
         op,
         lambda: op.make("MulNoNan", grad, conjugate(op, op.inputs[1])),
@@ -45,7 +45,7 @@ def mul_no_nan(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("DivNoNan")
 def div_no_nan(op: Forward, grad: Tensor) -> Gradients:
-    """As of RealDiv, 0 where y is."""
+    """As RealDiv; 0 where y is 0."""
 
     def dy() -> Tensor:
         x, y = (conjugate(op, tensor) for tensor in op.inputs)
@@ -73,7 +73,7 @@ def power(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("Maximum", "Minimum")
 def extremum(op: Forward, grad: Tensor) -> Gradients:
-    """g to the larger (smaller) of the two, to x where they are equal."""
+    """The larger (smaller) input gets g; x gets it where both are equal."""
     first = op.make("GreaterEqual" if op.op == "Maximum" else "LessEqual", *op.inputs)
     zero = number(op, 0, grad)
     return undo_broadcast(op, lambda: where(op, first, grad, zero), lambda: where(op, first, zero, grad))
@@ -102,7 +102,7 @@ def _not_zero(op: Forward) -> Tensor:
 
 @gradient("Xdivy")
 def xdivy(op: Forward, grad: Tensor) -> Gradients:
-    """Of x / y, 0 where x is."""
+    """As x / y; 0 where x is 0."""
     x, y = (conjugate(op, tensor) for tensor in op.inputs)
     return undo_broadcast(
         op,
@@ -113,14 +113,14 @@ def xdivy(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("Xlogy")
 def xlogy(op: Forward, grad: Tensor) -> Gradients:
-    """Of x log(y), 0 where x is."""
+    """As x log(y); 0 where x is 0."""
     x, y = (conjugate(op, tensor) for tensor in op.inputs)
     return undo_broadcast(op, lambda: grad * op.make("Xlogy", _not_zero(op), y), lambda: grad * op.make("Xdivy", x, y))
 
 
 @gradient("Xlog1py")
 def xlog1py(op: Forward, grad: Tensor) -> Gradients:
-    """Of x log(1 + y), 0 where x is."""
+    """As x log(1 + y); 0 where x is 0."""
     x, y = (conjugate(op, tensor) for tensor in op.inputs)
     return undo_broadcast(
         op, lambda: grad * op.make("Xlog1py", _not_zero(op), y), lambda: grad * op.make("Xdivy", x, y + 1)
@@ -129,7 +129,7 @@ def xlog1py(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("NextAfter")
 def next_after(op: Forward, grad: Tensor) -> Gradients:
-    """The step to the next number is tiny, and which way hardly matters: d x = g, d y = 0."""
+    """d x = g, d y = 0, as in TensorFlow: the result is the neighbour of x, in the direction of y."""
     return undo_broadcast(op, lambda: grad, lambda: grad * 0)
 
 
@@ -142,5 +142,5 @@ def cross(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("AddN", "AccumulateNV2")
 def add_n(op: Forward, grad: Tensor) -> Gradients:
-    """The same to every term."""
+    """Every term gets g."""
     return [grad] * len(op.input_types)

@@ -1,4 +1,4 @@
-"""Gradient of Cast: g in the type of x, where values of both types change continuously."""
+"""Gradient of Cast: g in the type of x; none where either type is discrete."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CONTINUOUS = frozenset(
 
 @gradient("Cast")
 def cast(op: Forward, grad: Tensor) -> Gradients:
-    """g in the type of x, if values of both types change continuously."""
+    """g in the type of x, if both types are continuous."""
     source, target = op.input_types[0], op.output_types[0]
     if source not in _CONTINUOUS or target not in _CONTINUOUS:
         return (None,)

@@ -1,4 +1,4 @@
-"""Gradients of division and remainder. Quotients in whole numbers change in steps: nothing flows back through them."""
+"""Gradients of division and remainder. Quotients that are rounded to whole numbers have none."""
 
 from __future__ import annotations
 

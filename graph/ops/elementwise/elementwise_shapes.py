@@ -1,8 +1,4 @@
-"""Shapes of functions of single elements.
-
-Flows in: the operands' shapes. Flows out: for one operand its shape, for several the shape they broadcast to or the one
-shape they must share; for Bitcast, one axis more or less.
-"""
+"""Shape functions of elementwise ops: one operand's shape, the shape operands broadcast to, or the one they share."""
 
 from __future__ import annotations
 
@@ -33,7 +29,7 @@ shape_fn(
 
 @shape_fn("Equal", "NotEqual")
 def equal(c: ShapeContext) -> Sequence[Shape]:
-    """Broadcast; where shapes may clash without error, a scalar if they do, unknown if they might."""
+    """The broadcast shape; without `incompatible_shape_error` a scalar if shapes clash, unknown if they might."""
     if c.attrs["incompatible_shape_error"]:
         return broadcast_binary(c)
     a, b = c.inputs
@@ -47,7 +43,7 @@ def equal(c: ShapeContext) -> Sequence[Shape]:
 
 
 def _certain(a: Sequence[int | None], b: Sequence[int | None]) -> bool:
-    """Whether no unknown size meets one that it could clash with."""
+    """Whether no unknown size is paired with a size that it may clash with."""
     return all(1 in pair or None not in pair for pair in zip(reversed(a), reversed(b), strict=False))
 
 
@@ -65,7 +61,6 @@ def approximate_equal(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("AddN")
 def add_n(c: ShapeContext) -> Sequence[Shape]:
-    """The one shape that all inputs have."""
     result: Shape = c.inputs[-1]
     for i in reversed(range(len(c.inputs) - 1)):
         try:
@@ -77,7 +72,7 @@ def add_n(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Cross")
 def cross(c: ShapeContext) -> Sequence[Shape]:
-    """The one shape that both have; its last size is 3."""
+    """The one shape of both operands; its last size is 3."""
     a = with_rank_at_least(c.inputs[0], 1)
     b = with_rank_at_least(c.inputs[1], 1)
     for shape in (a, b):
@@ -109,7 +104,7 @@ def select(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Bitcast")
 def bitcast(c: ShapeContext) -> Sequence[Shape]:
-    """Unchanged between types of one size; else the last axis holds the smaller elements of one larger element."""
+    """Unchanged between types of one size; else one axis more or less, for the smaller elements of a larger one."""
     shape = c.inputs[0]
     source, target = item_size(c.input_types[0]), item_size(c.output_types[0])
     if source == target or shape is None:
@@ -139,7 +134,7 @@ shape_fn("Igamma", "Igammac", "IgammaGradA", "RandomGammaGrad", "Polygamma", "Ze
 
 @shape_fn("Betainc")
 def betainc(c: ShapeContext) -> Sequence[Shape]:
-    """The one shape of the inputs that are no scalars."""
+    """The one shape of the inputs that are not scalars."""
     result: Shape = ()
     for shape in c.inputs:
         if shape == ():

@@ -1,4 +1,4 @@
-"""Gradients of ops that choose or check elements: g to whatever was chosen."""
+"""Gradients of ops that choose or check elements: the chosen input gets g."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 @gradient("Select")
 def select(op: Forward, grad: Tensor) -> Gradients:
-    """To whichever was taken."""
+    """`then` gets g where the condition holds, `else` where it does not."""
     condition, zeros = op.inputs[0], op.make("ZerosLike", grad)
     return None, op.make("Select", condition, grad, zeros), op.make("Select", condition, zeros, grad)
 
 
 @gradient("SelectV2")
 def select_v2(op: Forward, grad: Tensor) -> Gradients:
-    """To whichever was taken, summed over the axes it was stretched along."""
+    """As Select, summed over the axes that an input was stretched along."""
     condition, zero = op.inputs[0], number(op, 0, grad)
     then = unstretch(op, where(op, condition, grad, zero), 1) if op.wants(1) else None
     otherwise = unstretch(op, where(op, condition, zero, grad), 2) if op.wants(2) else None
@@ -35,7 +35,7 @@ def checked(_op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("ClipByValue")
 def clip(op: Forward, grad: Tensor) -> Gradients:
-    """g to whichever of x, lower and upper bound came out."""
+    """x gets g where it was not clipped; where it was, the bound does."""
     x, lower, upper = op.inputs
     below, above = op.make("Less", x, lower), op.make("Greater", x, upper)
     inside = masked(op, op.make("LogicalNot", op.make("LogicalOr", below, above)), grad)

@@ -1,7 +1,6 @@
-"""Gradients of special functions.
+"""Gradients of special functions; orders and shape parameters get none.
 
-Flows in: what flows back. Flows out: g times the derivative by the arguments that are differentiated; orders and shape
-parameters get nothing. Derivatives from the NIST Digital Library of Mathematical Functions, chapters 5-10 and 25.
+Derivatives are from the NIST Digital Library of Mathematical Functions, chapters 5-10 and 25.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _function(name: str, derivative: Callable[[Forward, Tensor, Callable[[], Tensor]], Tensor]) -> None:
-    """Registers f by its derivative, made from x and (when it is called for) y = f(x)."""
+    """Registers a function's derivative, a function of x and, called only if needed, y = f(x)."""
 
     @gradient(name)
     def rule(op: Forward, grad: Tensor) -> Gradients:
@@ -74,19 +73,19 @@ def _gamma_density(op: Forward) -> Tensor:
 
 @gradient("Igamma")
 def igamma(op: Forward, grad: Tensor) -> Gradients:
-    """By a with an op of its own, by x the density."""
+    """d a by IgammaGradA, d x = g times the density."""
     return undo_broadcast(op, lambda: grad * op.make("IgammaGradA", *op.inputs), lambda: grad * _gamma_density(op))
 
 
 @gradient("Igammac")
 def igammac(op: Forward, grad: Tensor) -> Gradients:
-    """Minus those of Igamma."""
+    """The gradients of Igamma, negative."""
     return undo_broadcast(op, lambda: -grad * op.make("IgammaGradA", *op.inputs), lambda: -grad * _gamma_density(op))
 
 
 @gradient("Betainc")
 def betainc(op: Forward, grad: Tensor) -> Gradients:
-    """By x only: x^(a-1) (1-x)^(b-1) / B(a, b)."""
+    """d x = g x^(a-1) (1-x)^(b-1) / B(a, b); none for a and b."""
     a, b, x = op.inputs
     log_beta = op.make("Lgamma", a) + op.make("Lgamma", b) - op.make("Lgamma", a + b)
     log = op.make("Xlog1py", b - 1, -x) + op.make("Xlogy", a - 1, x) - log_beta
@@ -95,13 +94,13 @@ def betainc(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("Zeta")
 def zeta(op: Forward, grad: Tensor) -> Gradients:
-    """By q only: -x zeta(x + 1, q)."""
+    """d q = -g x zeta(x + 1, q); none for x."""
     x, q = op.inputs
     return None, unstretch(op, grad * -x * op.make("Zeta", x + 1, q), 1)
 
 
 @gradient("Polygamma")
 def polygamma(op: Forward, grad: Tensor) -> Gradients:
-    """By x only: the next order."""
+    """d x = g times the polygamma of the next order; none for the order."""
     n, x = op.inputs
     return None, unstretch(op, grad * op.make("Polygamma", n + 1, x), 1)

@@ -1,6 +1,5 @@
-"""Gradients of elementwise functions of one tensor: g times the derivative, conjugated where numbers are complex.
+"""Gradients of elementwise functions y = f(x): d x = g conj(f'(x)), in terms of x or y, whichever is cheaper.
 
-Flows in: what flows back into y = f(x). Flows out: d x = g conj(f'(x)), written with whichever of x and y is cheaper.
 Derivatives are those of any table (Abramowitz & Stegun, chapter 4).
 """
 
@@ -22,13 +21,13 @@ _CONJUGATING = {"Sqrt": "SqrtGrad", "Rsqrt": "RsqrtGrad", "Inv": "ReciprocalGrad
 
 @gradient("Tanh", "Sigmoid")
 def fused(op: Forward, grad: Tensor) -> Gradients:
-    """By the op that computes it from y and g."""
+    """Calls the op that computes the gradient from y and g."""
     return (op.make(f"{op.op}Grad", conjugate(op, op.outputs[0]), grad),)
 
 
 @gradient(*_CONJUGATING)
 def fused_and_conjugated(op: Forward, grad: Tensor) -> Gradients:
-    """By the op that computes it from y, which it takes the conjugate of, and g."""
+    """Calls the op that computes the gradient from y, which it conjugates, and g."""
     return (op.make(_CONJUGATING[op.op], op.outputs[0], grad),)
 
 
@@ -113,40 +112,40 @@ def acosh(op: Forward, grad: Tensor) -> Gradients:
 
 
 # Gradients of the fused ops above: z = h(y, g), so d y and d g. The last three are functions of conj(y), by which a
-# derivative flows back as conj(g) times it.
+# gradient is conj(g) times the derivative.
 
 
 @gradient("TanhGrad")
 def tanh_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of g (1 - y^2)."""
+    """z = g (1 - y^2)."""
     y, g = (conjugate(op, tensor) for tensor in op.inputs)
     return grad * g * y * -2, op.make("TanhGrad", y, grad)
 
 
 @gradient("SigmoidGrad")
 def sigmoid_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of g y (1 - y)."""
+    """z = g y (1 - y)."""
     y, g = (conjugate(op, tensor) for tensor in op.inputs)
     return grad * g * (1 - y * 2), op.make("SigmoidGrad", y, grad)
 
 
 @gradient("SqrtGrad")
 def sqrt_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of g / 2 conj(y)."""
+    """z = g / 2 conj(y)."""
     over_y = grad / op.inputs[0]
     return -conjugate(op, over_y) * op.outputs[0], over_y * 0.5
 
 
 @gradient("RsqrtGrad")
 def rsqrt_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of -g conj(y)^3 / 2."""
+    """z = -g conj(y)^3 / 2."""
     y, g = conjugate(op, op.inputs[0]), op.inputs[1]
     return conjugate(op, grad) * g * op.make("Square", y) * -1.5, op.make("RsqrtGrad", y, grad)
 
 
 @gradient("InvGrad", "ReciprocalGrad")
 def reciprocal_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of -g conj(y)^2."""
+    """z = -g conj(y)^2."""
     y, g = conjugate(op, op.inputs[0]), op.inputs[1]
     return conjugate(op, grad) * g * y * -2, op.make("ReciprocalGrad", y, grad)
 
@@ -189,6 +188,6 @@ def complex_abs(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("Complex")
 def make_complex(op: Forward, grad: Tensor) -> Gradients:
-    """Real and imaginary part of g."""
+    """The real and the imaginary part of g."""
     parts = {"Tout": op.input_types[0]}
     return undo_broadcast(op, lambda: op.make("Real", grad, **parts), lambda: op.make("Imag", grad, **parts))

@@ -1,7 +1,6 @@
-"""Shapes of what checkpoints hold, and of file names.
+"""Shape functions of the ops on checkpoints.
 
-Flows in: the texts that say which parts of tensors are meant, where they are known. Flows out: the shapes of those
-parts; what is restored whole has a shape that only the file knows. Always holds: as many texts as tensors.
+The shape of a restored part of a tensor is in its slice text; that of a whole tensor is only in the file.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from ...dtypes import Shape
 
 
 def _check_inputs(c: ShapeContext, count: int) -> None:
-    """InvalidArgumentError unless there may be one prefix, and `count` names and texts."""
+    """InvalidArgumentError unless there may be one prefix, and `count` names and slice texts."""
     with_rank(c.inputs[0], 0)
     merge_dims(with_rank(c.inputs[1], 1)[0], count)
     merge_dims(with_rank(c.inputs[2], 1)[0], count)
@@ -22,14 +21,13 @@ def _check_inputs(c: ShapeContext, count: int) -> None:
 
 @shape_fn("SaveV2")
 def save(c: ShapeContext) -> Sequence[Shape]:
-    """No output."""
     _check_inputs(c, len(c.inputs) - 3)
     return ()
 
 
 @shape_fn("RestoreV2")
 def restore(c: ShapeContext) -> Sequence[Shape]:
-    """The shape of each part that is asked for; unknown for whole tensors."""
+    """The shape of each requested part; unknown for whole tensors."""
     count = len(c.output_types)
     _check_inputs(c, count)
     parts = c.constant(2)
@@ -47,7 +45,6 @@ def _part_shape(text: str) -> Shape:
 
 @shape_fn("MergeV2Checkpoints")
 def merge(c: ShapeContext) -> Sequence[Shape]:
-    """No output."""
     with_rank(c.inputs[0], 1)
     with_rank(c.inputs[1], 0)
     return ()

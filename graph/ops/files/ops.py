@@ -1,6 +1,6 @@
 """The ops on files: checkpoints, readers and summaries.
 
-What a row says is explained in `record.py`.
+`graph/ops/record.py` explains the columns of a row.
 """
 
 from __future__ import annotations

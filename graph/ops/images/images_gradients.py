@@ -1,7 +1,6 @@
-"""Gradients of ops on images.
+"""Gradients of ops on images; sizes get none.
 
-Flows in: what flows back into the images made. Flows out: what flows back into the images read; nothing for sizes.
-Always holds: resizing and cutting are linear in the image, and go back along the same weights.
+Resizing and cropping are linear in the image: the gradient is distributed with the same weights.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _CORNERS = ("align_corners", "half_pixel_centers")
 
 @gradient("ResizeBilinear", "ResizeBicubic")
 def resize(op: Forward, grad: Tensor) -> Gradients:
-    """By the op for it."""
+    """Calls the op that computes this gradient."""
     image = op.inputs[0]
     if image.dtype not in (DataType.FLOAT, DataType.DOUBLE) and op.op == "ResizeBicubic":
         return None, None
@@ -30,14 +29,14 @@ def resize(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("ResizeNearestNeighbor")
 def resize_nearest(op: Forward, grad: Tensor) -> Gradients:
-    """By the op for it."""
+    """Calls the op that computes this gradient."""
     size = span(op, shape_of(op, 0), 1, 3)
     return op.make("ResizeNearestNeighborGrad", grad, size, **op.own_attrs(*_CORNERS)), None
 
 
 @gradient("ScaleAndTranslate")
 def scale_and_translate(op: Forward, grad: Tensor) -> Gradients:
-    """By the op for it."""
+    """Calls the op that computes this gradient."""
     image, _, scale, translation = op.inputs
     attrs = op.own_attrs("kernel_type", "antialias")
     return op.make("ScaleAndTranslateGrad", grad, image, scale, translation, **attrs), None, None, None
@@ -45,7 +44,7 @@ def scale_and_translate(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("CropAndResize")
 def crop_and_resize(op: Forward, grad: Tensor) -> Gradients:
-    """By the ops for images and boxes."""
+    """Calls the ops that compute the gradients of images and of boxes."""
     image, boxes, box_ind, _ = op.inputs
     method = op.own_attrs("method")
     to_image = None
@@ -57,7 +56,7 @@ def crop_and_resize(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("ImageProjectiveTransformV2", "ImageProjectiveTransformV3")
 def projective_transform(op: Forward, grad: Tensor) -> Gradients:
-    """The inverse transform, to the size before."""
+    """The gradient under the inverse transform, in the input's size."""
     transforms = op.inputs[1]
     last = op.make("OnesLike", op.make("Slice", transforms, [0, 0], [-1, 1]))
     square = op.make("Reshape", op.make("ConcatV2", [transforms, last], 1), [-1, 3, 3])
@@ -73,8 +72,8 @@ def projective_transform(op: Forward, grad: Tensor) -> Gradients:
 def rgb_to_hsv(op: Forward, grad: Tensor) -> Gradients:
     """With M the largest, m the smallest channel, d = M - m: v = M, s = d / M, h = (sector + (a - b) / d) / 6.
 
-    a and b are the channels behind the largest one, in a circle. Where the image is grey h, and where it is black s,
-    has no slope.
+    a and b are the two channels after the largest one, in cyclic order. The derivative of h is 0 where the image is
+    grey, that of s where it is black.
     """
     last = op.g.constant(-1, DataType.INT32)
     rgb = op.inputs[0]
@@ -90,7 +89,7 @@ def rgb_to_hsv(op: Forward, grad: Tensor) -> Gradients:
     a, after = where(op, red, g, where(op, green, b, r)), where(op, red, b, where(op, green, r, g))
     zero = number(op, 0, rgb)
     turn = op.make("DivNoNan", dh * (1 / 6), spread)
-    squeeze = op.make("DivNoNan", turn * (a - after), spread)  # minus the slope of h by d
+    squeeze = op.make("DivNoNan", turn * (a - after), spread)  # minus the derivative of h by d
     to_top = dv + op.make("DivNoNan", ds * low, op.make("Square", top)) - squeeze
     to_low = squeeze - op.make("DivNoNan", ds, top)
     channels = []
@@ -102,7 +101,7 @@ def rgb_to_hsv(op: Forward, grad: Tensor) -> Gradients:
 
 
 def _first_least(op: Forward, channels: tuple[Tensor, ...], low: Tensor) -> list[Tensor]:
-    """Which channel is the smallest: the last of equal ones."""
+    """Masks of the smallest channel; of equal ones the last counts."""
     blue = op.make("Equal", channels[2], low)
     not_blue = op.make("LogicalNot", blue)
     green = op.make("LogicalAnd", not_blue, op.make("Equal", channels[1], low))

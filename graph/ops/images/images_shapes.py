@@ -1,8 +1,6 @@
-"""Shapes of ops on images: sizes, colours, boxes, projections.
+"""Shape functions of ops on images [batch, height, width, channels] and boxes.
 
-Flows in: shapes of images [batch, height, width, channels] and of boxes, new sizes where they are known. Flows out:
-shapes of images, crops or numbers of boxes. Always holds: channels stay; how many boxes are chosen is not known before
-the run.
+Channels stay; the number of boxes that are chosen is unknown before the run.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ def resize(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("ResizeBilinearGrad", "ResizeBicubicGrad", "ScaleAndTranslateGrad")
 def resize_grad(c: ShapeContext) -> Sequence[Shape]:
-    """That of the original image."""
+    """The shape of the original image."""
     return (c.inputs[1],)
 
 
@@ -66,7 +64,6 @@ def crop_and_resize_grad_image(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("CropAndResizeGradBoxes")
 def crop_and_resize_grad_boxes(c: ShapeContext) -> Sequence[Shape]:
-    """That of the boxes."""
     return (with_rank(c.inputs[2], 2),)
 
 
@@ -75,7 +72,6 @@ shape_fn("DrawBoundingBoxesV2")(lambda c: (with_rank_at_least(c.inputs[0], 3),))
 
 @shape_fn("DrawBoundingBoxes")
 def draw_bounding_boxes(c: ShapeContext) -> Sequence[Shape]:
-    """That of the images."""
     merge_dims(with_rank(c.inputs[1], 3)[2], 4)
     return (with_rank_at_least(c.inputs[0], 3),)
 
@@ -100,14 +96,14 @@ def extract_glimpse(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("RGBToHSV", "HSVToRGB")
 def colours(c: ShapeContext) -> Sequence[Shape]:
-    """The images' shape; the last axis is known to be three."""
+    """The images' shape; the last size must be 3."""
     images = with_rank_at_least(c.inputs[0], 1)
     return (None if images is None else (*images[:-1], merge_dims(images[-1], 3)),)
 
 
 @shape_fn("AdjustContrastv2", "AdjustHue", "AdjustSaturation")
 def adjusted(c: ShapeContext) -> Sequence[Shape]:
-    """The images' shape; TensorFlow infers that the contrast is a scalar, and leaves the others to the run."""
+    """The images' shape; of the scalars TensorFlow checks only the contrast before the run."""
     if c.op == "AdjustContrastv2":
         with_rank(c.inputs[1], 0)
     return (with_rank_at_least(c.inputs[0], 3),)

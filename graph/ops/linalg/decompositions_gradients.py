@@ -1,10 +1,10 @@
 """Gradients of factorisations: QR, Cholesky, eigenvalues, singular values.
 
-Flows in: what flows back into the factors. Formulas: Seeger et al., "Auto-differentiating linear algebra" (2017) for
-QR and symmetric eigenvalues; Giles, "Collected matrix derivative results" (2008) for eigenvalues; Townsend,
-"Differentiating the singular value decomposition" (2016); Murray, "Differentiation of the Cholesky decomposition"
-(2016). Always holds: equal eigenvalues or singular values have no
-gradient of the vectors, and give 0 or infinities here as they do in TensorFlow.
+Formulas: Seeger et al., "Auto-differentiating linear algebra" (2017) for QR and symmetric eigenvalues; Giles,
+"Collected matrix derivative results" (2008) for eigenvalues; Townsend, "Differentiating the singular value
+decomposition" (2016); Murray, "Differentiation of the Cholesky decomposition" (2016).
+
+Vectors of equal eigenvalues or singular values have no gradient: the result is 0 or infinite, as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _known_sizes(op: Forward) -> tuple[int, int]:
 
 
 def _columns(op: Forward, x: Tensor, begin: int, end: int | None) -> Tensor:
-    """Some columns of matrices."""
+    """Columns `begin` to `end` of matrices."""
     bounds = [op.g.constant(pair, DataType.INT32) for pair in ([0, begin], [0, end or 0], [1, 1])]
     return op.make("StridedSlice", x, *bounds, ellipsis_mask=1, end_mask=2 if end is None else 0)
 
@@ -73,13 +73,13 @@ def _diagonal(op: Forward, values: Tensor) -> Tensor:
 
 
 def _like(op: Forward, real: Tensor, like: Tensor) -> Tensor:
-    """A real tensor in the type of another."""
+    """A real tensor, cast to the type of another."""
     return real if real.dtype == like.dtype else op.make("Cast", real, DstT=like.dtype)
 
 
 @gradient("SelfAdjointEigV2")
 def self_adjoint_eig(op: Forward, de: Tensor, dv: Tensor) -> Gradients:
-    """v (diag(d e) + f o v^H d v) v^H, f_ij = 1 / (e_j - e_i), brought into the lower triangle, which alone is read."""
+    """v (diag(d e) + f o v^H d v) v^H, f_ij = 1 / (e_j - e_i), moved into the lower triangle, which is read."""
     a = op.inputs[0]
     if op.attrs["compute_v"]:
         e, v = op.outputs
@@ -115,10 +115,11 @@ def _real_type(kind: DataType) -> DataType:
 
 @gradient("Svd")
 def svd(op: Forward, ds: Tensor, du: Tensor, dv: Tensor) -> Gradients:
-    """u (diag(d s) + (f o (u^H d u - d u^H u)) s + s (f o (v^H d v - d v^H v))) v^H and what leaves the column spaces.
+    """u (diag(d s) + (f o (u^H d u - d u^H u)) s + s (f o (v^H d v - d v^H v))) v^H plus two terms outside the spaces.
 
-    f_ij = 1 / (s_j^2 - s_i^2); (I - u u^H) d u s^-1 v^H + u s^-1 d v^H (I - v v^H). Raises UnimplementedError for full
-    matrices that are not square, and for vectors of complex matrices (their phases are free).
+    f_ij = 1 / (s_j^2 - s_i^2); the terms are (I - u u^H) d u s^-1 v^H + u s^-1 d v^H (I - v v^H). Raises
+    UnimplementedError for full matrices that are not square, and for vectors of complex matrices (their phases are
+    free).
     """
     a = op.inputs[0]
     if not op.attrs["compute_uv"]:

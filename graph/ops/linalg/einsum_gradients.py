@@ -1,8 +1,7 @@
-"""Gradient of Einsum.
+"""Gradient of Einsum: for each operand the product of g with the other operands, summed over the labels it lacks.
 
-Flows in: what flows back into the result. Flows out: to each operand the product of that with the other operands,
-summed over the labels the operand lacks. Always holds: labels that only one operand has were summed over, so they are
-stretched again; "..." stands for axes that broadcast.
+A label that only one operand has was summed over: the gradient is stretched along it. "..." stands for axes that
+broadcast.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ _DOTS = "..."
 
 @gradient("Einsum")
 def einsum(op: Forward, grad: Tensor) -> Gradients:
-    """To each operand in turn."""
     operand_labels, result = op.attrs["equation"].decode().replace(" ", "").split("->")
     operands = operand_labels.split(",")
     return [_to_operand(op, grad, operands, result, port) if op.wants(port) else None for port in range(len(operands))]
@@ -65,7 +63,7 @@ def _sizes_of_labels(op: Forward, own: str, labels: str, port: int) -> list[Tens
 
 
 def _stretched(op: Forward, tensor: Tensor, own: str, present: str, labels: str, port: int) -> Tensor:
-    """With the labels that were summed over, the same all along them; the labels come last in the order given."""
+    """`tensor` broadcast along the labels in `labels` that are not in `present`; the labels' axes are the last ones."""
     shape = op.make("Shape", tensor)
     outer = [span(op, shape, 0, -len(present) if present else None)]
     one = op.g.constant([1], DataType.INT32)
@@ -75,7 +73,7 @@ def _stretched(op: Forward, tensor: Tensor, own: str, present: str, labels: str,
 
 
 def _summed_batch(op: Forward, tensor: Tensor, own: str, labels: str, port: int) -> Tensor:
-    """Sums over what "..." stands for in the result and not in the operand."""
+    """The sum over the axes that "..." stands for in the result but not in the operand."""
     full = op.make("Shape", tensor)
     wide = span(op, full, 0, -len(labels) if labels else None)
     before, ellipsis, after = own.partition(_DOTS)

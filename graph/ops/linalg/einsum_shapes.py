@@ -1,4 +1,4 @@
-"""The equation of an Einsum, taken apart, and the shape of its result."""
+"""The equation of an Einsum, parsed, and the shape of its result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def parse_equation(text: str) -> Equation:
 
 
 def _fit_term(term: str, shape: tuple[int | None, ...], sizes: dict[str, int | None]) -> tuple[int | None, ...]:
-    """Notes the size of each label of one input, and returns the sizes that its ellipsis covers."""
+    """Enters the size of each label of one input into `sizes`, and returns the sizes that its ellipsis covers."""
     head, dots, tail = term.partition("...")
     named = len(head) + len(tail)
     if len(shape) < named or (not dots and len(shape) != named):

@@ -1,8 +1,8 @@
 """Gradients of Fourier transforms.
 
-Flows in: what flows back into the transform. Always holds: the transform is linear, y = F x with F symmetric, so that
-d x = conj(F) g: the transform back, without its 1 / n. Half transforms of real tensors leave out frequencies that
-follow from the others: padded with zeros on the way back from them, counted twice on the way to them.
+A transform is linear, y = F x with F symmetric, so that d x = conj(F) g: the inverse transform without its factor 1 /
+n. Half transforms of real tensors leave out the frequencies that follow from the others: in the gradient of the inverse
+these count twice, in that of the transform they are zeros.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def _count(op: Forward, dims: int, dtype: DataType) -> Tensor:
-    """How many elements one transform has."""
+    """The number of elements of one transform."""
     sizes = span(op, op.make("Shape", op.outputs[0]), -dims, None)
     return op.make("Cast", op.make("Prod", sizes, op.g.constant(0, DataType.INT32)), DstT=dtype)
 
@@ -57,7 +57,7 @@ def _half(suffix: str, dims: int) -> None:
 
 
 def _weights(op: Forward, length: Tensor, dtype: DataType) -> Tensor:
-    """How often each frequency of a half transform occurs in the whole: once at 0 and at the middle, else twice."""
+    """How often each frequency of a half transform occurs in the whole one: 0 and the middle once, all others twice."""
     middle = op.make("FloorDiv", length, 2)
     frequency = op.make("Range", 0, middle + 1, 1)
     mirrored = op.make("FloorMod", length - frequency, length)
@@ -66,7 +66,7 @@ def _weights(op: Forward, length: Tensor, dtype: DataType) -> Tensor:
 
 
 def _fitted(op: Forward, tensor: Tensor, shape: Tensor, target: Tensor, dims: int) -> Tensor:
-    """The last `dims` axes cut off, or padded with zeros at their ends, to the sizes wanted."""
+    """`tensor` with its last `dims` axes cut, or padded with zeros at their ends, to the sizes in `target`."""
     outer = span(op, shape, 0, -dims)
     sizes = span(op, shape, -dims, None)
     common = op.make("ConcatV2", [outer, op.make("Minimum", sizes, target)], 0)

@@ -1,7 +1,6 @@
-"""Shapes of the discrete Fourier transforms.
+"""Shape functions of the discrete Fourier transforms.
 
-Flows in: the tensor's shape and, for real transforms, the length per axis where it is known. Flows out: the same
-leading axes, and n or n // 2 + 1 frequencies on the last.
+A spectrum of real values has n // 2 + 1 frequencies on the last axis; n is an input.
 """
 
 from __future__ import annotations

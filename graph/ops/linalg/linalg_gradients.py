@@ -1,7 +1,6 @@
 """Gradients of inverses, determinants and square roots of matrices.
 
-Flows in: what flows back into the result. Formulas: Giles, "Collected matrix derivative results" (2008). Matrices are
-the last two axes; H is the adjoint.
+Formulas: Giles, "Collected matrix derivative results" (2008). Matrices are the last two axes; H is the adjoint.
 """
 
 from __future__ import annotations
@@ -18,14 +17,13 @@ if TYPE_CHECKING:
 
 
 def adjoint(op: Forward, x: Tensor) -> Tensor:
-    """The last two axes swapped, and conjugates: a product with the identity would cost more than this one node."""
+    """The conjugate transpose of each matrix, by one node: a product with the identity would cost more."""
     rank = op.make("Rank", x)
     order = op.make("ConcatV2", [op.make("Range", 0, rank - 2, 1), op.make("Pack", [rank - 1, rank - 2])], 0)
     return op.make("ConjugateTranspose", x, order)
 
 
 def transpose(op: Forward, x: Tensor) -> Tensor:
-    """The last two axes swapped."""
     return conjugate(op, adjoint(op, x))
 
 
@@ -56,7 +54,7 @@ def determinant(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("LogMatrixDeterminant")
 def log_determinant(op: Forward, _of_sign: Tensor, grad: Tensor) -> Gradients:
-    """d x = g x^-H; the sign does not change."""
+    """d x = g x^-H; the sign is constant."""
     return (as_matrix(op, grad) * op.make("MatrixInverse", op.inputs[0], adjoint=True),)
 
 

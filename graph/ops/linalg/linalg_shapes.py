@@ -1,7 +1,6 @@
-"""Shapes of linear algebra on inner matrices, and of linear solvers.
+"""Shape functions of linear algebra on matrices [..., m, n], and of linear solvers.
 
-Flows in: shapes [..., m, n]. Flows out: the leading shape with the result's inner sizes appended. Always holds: an
-unknown rank stays unknown; sizes that must agree are merged, so that one known size makes the other known.
+Sizes that must agree are merged, so that one known size gives the other.
 """
 
 from __future__ import annotations
@@ -38,7 +37,6 @@ def square(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("CholeskyGrad")
 def cholesky_gradient(c: ShapeContext) -> Sequence[Shape]:
-    """The shape of the factor."""
     leading, size = _square(c.inputs[0])
     return (_join(leading, size, size),)
 

@@ -1,7 +1,6 @@
-"""Gradients of products of matrices.
+"""Gradients of matrix products z = a b: g b^H and a^H g (Giles 2008, section 2.2.2).
 
-Flows in: what flows back into z = a b, either factor perhaps transposed. Flows out: g b^H and a^H g, transposed alike;
-batches are summed along the axes one of them was stretched. (Giles 2008, section 2.2.2.)
+Either factor may be transposed; batches are summed along the axes that one of them was stretched along.
 """
 
 from __future__ import annotations
@@ -18,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def matmul(op: Forward, a: Tensor, b: Tensor, *, adj_a: bool = False, adj_b: bool = False) -> Tensor:
-    """The product of (batches of) matrices, either first transposed and conjugated."""
+    """The product of (batches of) matrices, either of them transposed and conjugated first."""
     return op.make("BatchMatMulV2", a, b, adj_x=adj_a, adj_y=adj_b)
 
 
 @gradient("MatMul")
 def matrix_product(op: Forward, grad: Tensor) -> Gradients:
-    """With transposed, not adjoint, factors."""
+    """d a = g b^H, d b = a^H g, rearranged for transposed factors."""
     a, b = (op.attrs[name] for name in ("transpose_a", "transpose_b"))
 
     def product(x: Tensor, y: Tensor, transpose_x: bool, transpose_y: bool) -> Tensor:
@@ -42,7 +41,7 @@ def matrix_product(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("SparseMatMul")
 def mostly_zero_product(op: Forward, grad: Tensor) -> Gradients:
-    """As of MatMul, in float32, then in the type of the factor."""
+    """As MatMul, in float32, then cast to the type of the factor."""
     a, b = (op.attrs[name] for name in ("transpose_a", "transpose_b"))
     x, y = (op.make("Cast", tensor, DstT=DataType.FLOAT) for tensor in op.inputs)
     if a:
@@ -58,7 +57,7 @@ def mostly_zero_product(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
 def batch_product(op: Forward, grad: Tensor) -> Gradients:
-    """With adjoint factors and batches that broadcast."""
+    """d a = g b^H, d b = a^H g, rearranged for adjoint factors and summed over stretched batches."""
     a, b = op.attrs["adj_x"], op.attrs["adj_y"]
     da = db = None
     if op.wants(0):

@@ -1,8 +1,4 @@
-"""Shapes of matrix products.
-
-Flows in: shapes of the operands and which of them are read transposed. Flows out: the shape of the product. Always
-holds: contracted sizes must agree where both are known.
-"""
+"""Shape functions of matrix products; contracted sizes must agree where both are known."""
 
 from __future__ import annotations
 
@@ -45,7 +41,7 @@ def _stacked(c: ShapeContext, x: Shape, y: Shape, join: bool) -> Sequence[Shape]
 def batch_matmul(c: ShapeContext) -> Sequence[Shape]:
     """[..., m, k] x [..., k, n] -> [..., m, n] with equal stacks."""
     x, y = c.inputs[0], c.inputs[1]
-    if x is None:  # one known rank tells the other
+    if x is None:  # one known rank gives the other
         x = None if y is None else (None,) * len(y)
     if y is None:
         y = None if x is None else (None,) * len(x)

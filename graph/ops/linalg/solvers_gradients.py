@@ -1,8 +1,4 @@
-"""Gradients of solvers of linear equations.
-
-Flows in: what flows back into the solutions x of a x = b. Flows out: a^-H g to the right-hand sides, and minus its
-product with x to the matrices. (Giles 2008, section 2.3.1.)
-"""
+"""Gradients of solvers of a x = b: d b = a^-H g, d a = -d b x^H (Giles 2008, section 2.3.1)."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ if TYPE_CHECKING:
 
 @gradient("MatrixSolve")
 def solve(op: Forward, grad: Tensor) -> Gradients:
-    """Of x = a^-1 b: d b = a^-H g, d a = -d b x^H; of the adjoint's likewise."""
+    """d b = a^-H g, d a = -d b x^H; likewise for the adjoint of a."""
     a, adjoined = op.inputs[0], op.attrs["adjoint"]
     db = op.make("MatrixSolve", a, grad, adjoint=not adjoined)
     return -_outer(op, db, op.outputs[0], adjoined), db
@@ -32,7 +28,7 @@ def _outer(op: Forward, db: Tensor, x: Tensor, adjoined: bool) -> Tensor:
 
 @gradient("MatrixTriangularSolve")
 def triangular_solve(op: Forward, grad: Tensor) -> Gradients:
-    """As of MatrixSolve, in the triangle that is read."""
+    """As MatrixSolve, for the triangle that is read."""
     a, lower, adjoined = op.inputs[0], op.attrs["lower"], op.attrs["adjoint"]
     db = op.make("MatrixTriangularSolve", a, grad, lower=lower, adjoint=not adjoined)
     da = band(op, -_outer(op, db, op.outputs[0], adjoined), -1 if lower else 0, 0 if lower else -1)
@@ -41,7 +37,7 @@ def triangular_solve(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("BandedTriangularSolve")
 def banded_solve(op: Forward, grad: Tensor) -> Gradients:
-    """As of MatrixSolve, in the bands, which are stored as rows."""
+    """As MatrixSolve, for the bands, which are stored as rows."""
     bands, lower, adjoined = op.inputs[0], op.attrs["lower"], op.attrs["adjoint"]
     db = op.make("BandedTriangularSolve", bands, grad, lower=lower, adjoint=not adjoined)
     da = -_outer(op, db, op.outputs[0], adjoined)
@@ -82,5 +78,4 @@ def least_squares(op: Forward, grad: Tensor) -> Gradients:
 
 
 def _both(op: Forward, x: Tensor, y: Tensor) -> Tensor:
-    """x y^H + y x^H."""
     return matmul(op, x, y, adj_b=True) + matmul(op, y, x, adj_b=True)

@@ -1,7 +1,7 @@
-"""Gradients of products with, and equations of, matrices of three diagonals.
+"""Gradients of products and equations with tridiagonal matrices.
 
-Flows in: what flows back into a x, or into x of a x = b. Always holds: diagonals are stored as rows as long as the main
-one; the last entry of the upper and the first of the lower are not part of the matrix and get 0.
+Diagonals are stored as rows as long as the main one; the last entry of the upper and the first of the lower are not
+part of the matrix and get 0.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _moved(op: Forward, tensor: Tensor, axis: int, step: int) -> Tensor:
-    """The elements one place further along an axis (step 1) or one place back (-1), 0 at the end that is left free."""
+    """The elements shifted along an axis by one: from the next place (step 1) or the previous (-1); 0 at the end."""
     rank = op.make("Rank", tensor)
     place = op.make("OneHot", rank + axis, rank, 1, 0)
     size = op.make("Shape", tensor) - place
@@ -34,7 +34,7 @@ def _row_sums(op: Forward, tensor: Tensor) -> Tensor:
 
 @gradient("TridiagonalMatMul")
 def product(op: Forward, grad: Tensor) -> Gradients:
-    """Row i of the product has u_i x_(i+1) + m_i x_i + l_i x_(i-1)."""
+    """The gradient of row i = u_i x_(i+1) + m_i x_i + l_i x_(i-1)."""
     upper, main, lower, x = (conjugate(op, tensor) for tensor in op.inputs)
     axis = op.g.constant(-2, DataType.INT32)
     diagonals = [
@@ -49,7 +49,7 @@ def product(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("TridiagonalSolve")
 def solution(op: Forward, grad: Tensor) -> Gradients:
-    """d b = a^-H g; to the diagonals what -d b x^H has there."""
+    """d b = a^-H g; the diagonals get those of -d b x^H."""
     upper, main, lower = op.make_all("Unpack", conjugate(op, op.inputs[0]), num=3, axis=-2)
     swapped = [_moved(op, lower, -1, -1), main, _moved(op, upper, -1, 1)]
     turned = op.make("Pack", swapped, axis=-2)

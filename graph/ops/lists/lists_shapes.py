@@ -1,8 +1,7 @@
-"""Shapes of the ops on lists of tensors, optional values and stacks.
+"""Shape functions of tensor lists, optional values and stacks.
 
-Flows in: shapes of lists, handles, indices, elements; element shapes, which are inputs. Flows out: shapes. Always
-holds: a list is a scalar, the handle of a stack a vector of two; what is read has a shape as far as the op's own input
-tells, since a list's own shape is seen at run time only.
+A list is a scalar, the handle of a stack a vector of two strings. The shape of an element that is read comes from the
+op's own input; the shapes inside a list are known only when it runs.
 """
 
 from __future__ import annotations
@@ -32,47 +31,47 @@ shape_fn("TensorListElementShape")(unknown)
 
 @shape_fn("TensorListFromTensor")
 def tensor_list_from_tensor(c: ShapeContext) -> Sequence[Shape]:
-    """A scalar, made of rows."""
+    """A scalar."""
     with_rank_at_least(c.inputs[0], 1)
     return ((),)
 
 
 @shape_fn("TensorListGetItem")
 def tensor_list_get_item(c: ShapeContext) -> Sequence[Shape]:
-    """The element shape that is asked for."""
+    """The requested element shape."""
     return (shape_from(c, 2),)
 
 
 @shape_fn("TensorListPopBack")
 def tensor_list_pop_back(c: ShapeContext) -> Sequence[Shape]:
-    """The list, and an element of the shape that is asked for."""
+    """The list, and an element of the requested shape."""
     return ((), shape_from(c, 1))
 
 
 @shape_fn("TensorListStack")
 def tensor_list_stack(c: ShapeContext) -> Sequence[Shape]:
-    """As many rows as the attr says, of the shape that is asked for."""
+    """As many rows as the attr says, of the requested shape."""
     element, count = shape_from(c, 1), c.attrs["num_elements"]
     return (None if element is None else (None if count < 0 else count, *element),)
 
 
 @shape_fn("TensorListGather")
 def tensor_list_gather(c: ShapeContext) -> Sequence[Shape]:
-    """One row of the shape that is asked for per index."""
+    """One row of the requested shape per index."""
     element = shape_from(c, 2)
     return (None if element is None else (*with_rank(c.inputs[1], 1), *element),)
 
 
 @shape_fn("TensorListConcat", "TensorListConcatV2")
 def tensor_list_concat(c: ShapeContext) -> Sequence[Shape]:
-    """Rows of the shape that is asked for, and how many each element has."""
+    """Rows of the requested shape, and the number of rows of each element."""
     element = c.attrs["element_shape"] if c.op == "TensorListConcat" else shape_from(c, 1)
     return (None if not element else (None, *element[1:]), (None,))
 
 
 @shape_fn("OptionalGetValue")
 def optional_get_value(c: ShapeContext) -> Sequence[Shape]:
-    """What the attr promises."""
+    """The shapes that the attr declares."""
     shapes: Sequence[Shape] = c.attrs["output_shapes"]
     return shapes
 

@@ -1,6 +1,6 @@
 """The ops of tensor lists, tensor arrays and stacks.
 
-What a row says is explained in `record.py`.
+`graph/ops/record.py` explains the columns of a row.
 """
 
 from __future__ import annotations

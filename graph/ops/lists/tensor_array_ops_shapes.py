@@ -1,8 +1,7 @@
-"""Shape functions of tensor arrays, which keep tensors by handle.
+"""Shape functions of tensor arrays.
 
-Flows in: shapes of handles, indices and elements. Flows out: shapes of handles and of flows, which carry the order of
-writes. Always holds: a handle of version 3 of the tensor arrays is a vector of two; what is read has a
-shape that the handle's own node tells, which `graph/shape_inference/infer.py` follows.
+A handle of version 3 is a vector of two; a flow, the scalar that orders the writes, has shape []. The shape of an
+element that is read comes from the node that made the array (`graph/shape_inference/infer.py`).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ shape_fn("TensorArrayCloseV3")(no_outputs)
 
 @shape_fn("TensorArrayV3", "TensorArrayGradV3", "TensorArrayGradWithShape")
 def tensor_array(c: ShapeContext) -> Sequence[Shape]:
-    """The handle, and the scalar that later writes and reads are ordered by."""
+    """The handle and the flow."""
     return ((2,), ())
 
 
@@ -50,7 +49,7 @@ def tensor_array_size(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("TensorArrayReadV3")
 def tensor_array_read(c: ShapeContext) -> Sequence[Shape]:
-    """Unknown where the handle does not tell."""
+    """Unknown unless the node that made the array declares it."""
     _handle(c.inputs[0]), with_rank(c.inputs[1], 0), with_rank(c.inputs[2], 0)
     return (None,)
 

@@ -1,7 +1,6 @@
 """Gradients of activations, and of the ops that compute those gradients.
 
-Flows in: what flows back into an activation. Flows out: what flows back into its input. Always holds: at a kink the
-slope is the one TensorFlow takes, that of the ops ending in "Grad".
+At a kink the slope is TensorFlow's, that of the ops ending in "Grad".
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ _FROM_INPUT = {"Softplus": "SoftplusGrad", "Softsign": "SoftsignGrad"}
 
 @gradient(*_FROM_OUTPUT)
 def from_output(op: Forward, grad: Tensor) -> Gradients:
-    """By the op that computes it from g and y."""
+    """Calls the op that computes the gradient from g and y."""
     return (op.make(_FROM_OUTPUT[op.op], grad, op.outputs[0]),)
 
 
 @gradient(*_FROM_INPUT)
 def from_input(op: Forward, grad: Tensor) -> Gradients:
-    """By the op that computes it from g and x."""
+    """Calls the op that computes the gradient from g and x."""
     return (op.make(_FROM_INPUT[op.op], grad, op.inputs[0]),)
 
 
@@ -38,33 +37,33 @@ def leaky_relu(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("ReluGrad", "Relu6Grad")
 def relu_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of g where the slope is 1: the same of the gradient; nothing for the features."""
+    """z = g where the slope is 1: g gets the same of the gradient, the features get none."""
     return op.make(op.op, grad, op.inputs[1]), zeros_like(op, 1)
 
 
 @gradient("LeakyReluGrad")
 def leaky_relu_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of g times the slope: the same of the gradient; nothing for the features."""
+    """z = g times the slope: g gets the same of the gradient, the features get none."""
     return op.make("LeakyReluGrad", grad, op.inputs[1], **op.own_attrs("alpha")), zeros_like(op, 1)
 
 
 @gradient("EluGrad")
 def elu_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of g where y > 0, g (y + 1) elsewhere."""
+    """z = g where y > 0, g (y + 1) elsewhere."""
     g, y = op.inputs
     return op.make("EluGrad", grad, y), masked(op, op.make("Less", y, 0.0), grad * g)
 
 
 @gradient("SeluGrad")
 def selu_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of scale g where y > 0, g (y + scale alpha) elsewhere."""
+    """z = scale g where y > 0, g (y + scale alpha) elsewhere."""
     g, y = op.inputs
     return op.make("SeluGrad", grad, y), masked(op, op.make("Less", y, 0.0), grad * g)
 
 
 @gradient("SoftplusGrad")
 def softplus_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of g sigmoid(x)."""
+    """z = g sigmoid(x)."""
     g, x = op.inputs
     sigmoid = op.make("Sigmoid", x)
     return grad * sigmoid, grad * g * sigmoid * (1 - sigmoid)
@@ -72,7 +71,7 @@ def softplus_grad(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("SoftsignGrad")
 def softsign_grad(op: Forward, grad: Tensor) -> Gradients:
-    """Of g / (1 + |x|)^2."""
+    """z = g / (1 + |x|)^2."""
     g, x = op.inputs
     size = op.make("Abs", x) + 1
     slope = op.make("Sign", x) / (size * size * size) * -2

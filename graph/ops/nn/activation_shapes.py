@@ -1,8 +1,4 @@
-"""Shapes of activation functions: those of their inputs, which must agree.
-
-Flows in: the shape of features and, for a gradient, of what flows back. Flows out: that shape. Always holds: input and
-output have the same shape.
-"""
+"""Shape functions of activations: the shape of the input, with which a gradient's second input must agree."""
 
 from __future__ import annotations
 
@@ -16,5 +12,5 @@ shape_fn("Relu", "Relu6", "Elu", "Selu", "LeakyRelu", "Softplus", "Softsign")(un
 
 @shape_fn("ReluGrad", "Relu6Grad", "EluGrad", "SeluGrad", "LeakyReluGrad", "SoftplusGrad", "SoftsignGrad")
 def gradient(c: ShapeContext) -> Sequence[Shape]:
-    """What both inputs tell of their one shape."""
+    """The merged shape of both inputs."""
     return (merge(c.inputs[0], c.inputs[1]),)

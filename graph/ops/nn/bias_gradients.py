@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 @gradient("BiasAdd", "BiasAddV1")
 def bias_add(op: Forward, grad: Tensor) -> Gradients:
-    """g to the values, its sum per channel to the bias."""
+    """The values get g, the bias its sum per channel."""
     return grad, op.make("BiasAddGrad", grad, **op.own_attrs("data_format")) if op.wants(1) else None
 
 
 @gradient("BiasAddGrad")
 def bias_add_grad(op: Forward, grad: Tensor) -> Gradients:
-    """g of a channel to all its elements."""
+    """g of a channel, repeated for all its elements."""
     return (op.make("BiasAdd", zeros_like(op, 0), grad, **op.own_attrs("data_format")),)

@@ -1,8 +1,4 @@
-"""Shapes of bias addition and its gradient.
-
-Flows in: the shape of the value, of at least two axes, and of the bias. Flows out: the value's shape, or one size, the
-channels'. Always holds: there are as many biases as channels.
-"""
+"""Shape functions of bias addition and its gradient; there must be one bias per channel."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from ...dtypes import Shape
 
 @shape_fn("BiasAdd", "BiasAddV1")
 def bias_add(c: ShapeContext) -> Sequence[Shape]:
-    """The value's shape, the channels also known from the bias."""
+    """The value's shape; the number of channels may also be known from the bias."""
     channel_first = c.attrs.get("data_format") == b"NCHW"
     value, (biases,) = with_rank_at_least(c.inputs[0], 3 if channel_first else 2), with_rank(c.inputs[1], 1)
     if value is None:

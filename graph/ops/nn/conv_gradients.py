@@ -1,7 +1,7 @@
 """Gradients of convolutions, and of the ops that compute those gradients.
 
-Flows in: what flows back. Always holds: convolution is bilinear, so of the three ops "forward", "back to the input" and
-"back to the filter" each one's gradients are the other two.
+Convolution is bilinear: of the three ops (forward, gradient of the input, gradient of the filter) the gradients of each
+are the other two.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ATTRS = ("strides", "padding", "explicit_paddings", "data_format", "dilations",
 
 
 def _trio(forward: str, to_input: str, to_filter: str) -> None:
-    """Registers the gradients of three ops by each other."""
+    """Registers the gradients of these three ops."""
 
     @gradient(forward)
     def of_forward(op: Forward, grad: Tensor) -> Gradients:

@@ -1,8 +1,4 @@
-"""Shapes of convolutions and their gradients.
-
-Flows in: shapes of input and filter, strides, dilations, padding. Flows out: the shape of the result, channels in the
-same place. Always holds: a gradient has the shape of what it is the gradient of.
-"""
+"""Shape functions of convolutions and their gradients; a gradient has the shape of the tensor it is the gradient of."""
 
 from __future__ import annotations
 
@@ -20,14 +16,14 @@ def _attrs(c: ShapeContext) -> WindowAttrs:
 
 
 def _swept(attrs: WindowAttrs, x: Sequence[int | None], window: Sequence[int | None]) -> list[int | None]:
-    """Output sizes along the spatial axes."""
+    """The output sizes along the spatial axes."""
     parts = zip(attrs.spatial(x), window, attrs.strides, attrs.dilations, attrs.explicit, strict=True)
     return [output_size(n, k, s, d, attrs.padding, e) for n, k, s, d, e in parts]
 
 
 @shape_fn("Conv2D", "Conv3D")
 def conv(c: ShapeContext) -> Sequence[Shape]:
-    """Batch of the input, features of the filter, and what the window leaves of the spatial sizes."""
+    """The batch of the input, the features of the filter, and the output sizes along the spatial axes."""
     attrs = _attrs(c)
     x, w = with_rank(c.inputs[0], attrs.rank), with_rank(c.inputs[1], attrs.rank)
     channels, depth = x[attrs.channel_axis], w[-2]
@@ -58,9 +54,9 @@ def depthwise_conv(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput")
 def backprop_input(c: ShapeContext) -> Sequence[Shape]:
-    """The shape that the first input spells out; in Conv2D the batch is that of what flows back.
+    """The shape that the first input holds; in Conv2D the batch is that of the gradient.
 
-    There two sizes are the spatial ones, and the rest is taken from the others.
+    A first input of two elements holds the spatial sizes; the others come from the gradient and the filter.
     """
     attrs = _attrs(c)
     if c.op != "Conv2DBackpropInput":
@@ -74,5 +70,5 @@ def backprop_input(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter")
 def backprop_filter(c: ShapeContext) -> Sequence[Shape]:
-    """The shape that the second input spells out."""
+    """The shape that the second input holds."""
     return (ranked_shape_from(c, 1, _attrs(c).rank),)

@@ -1,4 +1,4 @@
-"""Gradient of the CTC loss: its second output, which cannot be differentiated again."""
+"""Gradient of the CTC loss: the op's second output, which cannot be differentiated again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @gradient("CTCLoss", "CTCLossV2", takes_none=True)
 def ctc_loss(op: Forward, of_loss: Tensor | None, _of_slope: None) -> Gradients:
-    """g times the second output, which cannot be differentiated again."""
+    """g times the second output."""
     if of_loss is None:
         return [None] * 4
     slope = op.make(

@@ -1,7 +1,6 @@
 """Shape functions of connectionist temporal classification.
 
-Flows in: scores [time, batch, classes], labels, sequence lengths [batch]. Flows out: losses and gradients, or decoded
-classes as a sparse tensor. Always holds: scores and lengths agree on the batch.
+Scores are [time, batch, classes], sequence lengths [batch].
 """
 
 from __future__ import annotations

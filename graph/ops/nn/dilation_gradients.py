@@ -1,4 +1,4 @@
-"""Gradient of morphological dilation: by the ops that find where each maximum came from."""
+"""Gradient of morphological dilation: each maximum's gradient goes to the element and filter entry it came from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 @gradient("Dilation2D")
 def dilation(op: Forward, grad: Tensor) -> Gradients:
-    """By the ops for input and filter."""
     attrs = op.own_attrs("strides", "rates", "padding")
     return (
         op.make("Dilation2DBackpropInput", *op.inputs, grad, **attrs),

@@ -1,8 +1,4 @@
-"""Shapes of grey-scale dilation and its gradients.
-
-Flows in: shapes of images and filter, strides, rates, padding. Flows out: the images' shape after the window, or the
-shape of what the gradient is for. Always holds: channels stay.
-"""
+"""Shape functions of grey-scale dilation and its gradients; channels stay."""
 
 from __future__ import annotations
 
@@ -15,13 +11,13 @@ from .windows import WindowAttrs, joint_output_sizes, window_attrs
 
 
 def dilation_attrs(attrs: Mapping[str, Any]) -> WindowAttrs:
-    """The window attrs of a dilation, which calls its dilations rates."""
+    """The window attrs of a dilation, whose dilations are called rates."""
     return window_attrs({"strides": attrs["strides"], "dilations": attrs["rates"], "padding": attrs["padding"]})
 
 
 @shape_fn("Dilation2D")
 def dilation(c: ShapeContext) -> Sequence[Shape]:
-    """What the window leaves of height and width."""
+    """The batch and channels of the images, and the output sizes along height and width."""
     attrs = dilation_attrs(c.attrs)
     x, w = with_rank(c.inputs[0], 4), with_rank(c.inputs[1], 3)
     spatial = joint_output_sizes(x[1:3], w[:2], attrs.strides, attrs.dilations, attrs.padding)
@@ -31,11 +27,9 @@ def dilation(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Dilation2DBackpropInput")
 def backprop_input(c: ShapeContext) -> Sequence[Shape]:
-    """That of the images."""
     return (c.inputs[0],)
 
 
 @shape_fn("Dilation2DBackpropFilter")
 def backprop_filter(c: ShapeContext) -> Sequence[Shape]:
-    """That of the filter."""
     return (c.inputs[1],)

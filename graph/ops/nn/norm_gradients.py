@@ -1,7 +1,6 @@
 """Gradients of normalisations, and of the gradient of batch normalisation.
 
-Flows in: what flows back into the normalised values (the statistics get nothing). Flows out: what flows back into
-values, scale and offset. Always holds: statistics of a training step are functions of the values.
+In training the mean and the variance are functions of the values; the outputs that hold them get no gradient.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _ATTRS = ("epsilon", "data_format", "is_training")
 
 @gradient("FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", takes_none=True)
 def fused_batch_norm(op: Forward, grad: Tensor | None, *_statistics: None) -> Gradients:
-    """By the op of the same version."""
+    """Calls the gradient op of the same version."""
     if grad is None:
         return [None] * 5
     x, scale, _, mean, variance = op.inputs
@@ -55,11 +54,11 @@ class _Channels:
 
 @gradient("FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3")
 def fused_batch_norm_grad(op: Forward, a: Tensor, b: Tensor, c: Tensor, *_reserved: Tensor | None) -> Gradients:
-    """Of <a, d x> + <b, d scale> + <c, d offset>, with n = (x - mean) r, r = 1 / sqrt(variance + epsilon).
+    """The gradient of <a, d x> + <b, d scale> + <c, d offset>, n = (x - mean) r, r = 1 / sqrt(variance + epsilon).
 
     In training d x = scale r (g - m(g) - n m(g n)), where m is the mean per channel, d scale = sum(g n) and d offset =
-    sum(g). By n:  h = b g - scale r (a m(g n) + g m(a n)), and n itself follows x as in batch normalisation; by r:
-    scale N (m(a g) - m(a) m(g) - m(a n) m(g n)). With given statistics d x = scale r g.
+    sum(g). By n: h = b g - scale r (a m(g n) + g m(a n)), and n itself follows x as in batch normalisation; by r: scale
+    N (m(a g) - m(a) m(g) - m(a n) m(g n)). With given statistics d x = scale r g.
     """
     kind = op.input_types[1]
     g, x, scale, first, second = (op.make("Cast", t, DstT=DataType.FLOAT) for t in op.inputs[:5])
@@ -101,7 +100,7 @@ def _inference(
 
 @gradient("BatchNormWithGlobalNormalization")
 def global_batch_norm(op: Forward, grad: Tensor) -> Gradients:
-    """Of (x - m) r gamma + beta, r = 1 / sqrt(v + epsilon); without `scale_after_normalization` gamma is 1."""
+    """y = (x - m) r gamma + beta, r = 1 / sqrt(v + epsilon); without `scale_after_normalization` gamma is 1."""
     x, m, v, _, gamma = op.inputs
     axes = op.g.constant([0, 1, 2], DataType.INT32)
     r = op.make("Rsqrt", v + op.attrs["variance_epsilon"])
@@ -115,6 +114,6 @@ def global_batch_norm(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("LRN")
 def local_response(op: Forward, grad: Tensor) -> Gradients:
-    """By the op for it."""
+    """Calls LRNGrad."""
     attrs = op.own_attrs("depth_radius", "bias", "alpha", "beta")
     return (op.make("LRNGrad", grad, op.inputs[0], op.outputs[0], **attrs),)

@@ -1,8 +1,4 @@
-"""Shapes of normalisations and their gradients.
-
-Flows in: shapes of the tensor and of per-channel vectors. Flows out: the tensor's shape, and vectors of its channels.
-Always holds: all per-channel vectors have as many elements as the tensor has channels.
-"""
+"""Shape functions of normalisations and their gradients; per-channel vectors are as long as the tensor has channels."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from ...dtypes import Shape
 
 
 def _tensor(c: ShapeContext, x: Shape, vectors: Iterable[Shape]) -> tuple[Shape, int | None]:
-    """The tensor's shape and its channels, with what the vectors tell of them."""
+    """The tensor's shape and its channels, merged with the lengths of the vectors."""
     channels: int | None = None
     for vector in vectors:
         channels = merge_dims(channels, with_rank(vector, 1)[0])
@@ -31,7 +27,7 @@ def _tensor(c: ShapeContext, x: Shape, vectors: Iterable[Shape]) -> tuple[Shape,
 def fused_batch_norm(c: ShapeContext) -> Sequence[Shape]:
     """The tensor's shape, four vectors of its channels, and for V3 one of unknown size (a scalar on a CPU)."""
     replaced = c.attrs["is_training"] and c.attrs.get("exponential_avg_factor", 1) == 1
-    known = 3 if replaced else 5  # mean and variance that the batch's replace may be empty
+    known = 3 if replaced else 5  # in training, mean and variance may be empty: the batch's replace them
     shape, channels = _tensor(c, c.inputs[0], c.inputs[1:known])
     return (shape, *(((channels,),) * 4), *((None,) if c.op == "FusedBatchNormV3" else ()))
 
@@ -52,19 +48,18 @@ def fused_batch_norm_grad(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("LRN")
 def lrn(c: ShapeContext) -> Sequence[Shape]:
-    """That of the input."""
     return (with_rank(c.inputs[0], 4),)
 
 
 @shape_fn("LRNGrad")
 def lrn_grad(c: ShapeContext) -> Sequence[Shape]:
-    """What the three inputs tell of their one shape."""
+    """The merged shape of the three inputs."""
     return (with_rank(merge(merge(c.inputs[0], c.inputs[1]), c.inputs[2]), 4),)
 
 
 @shape_fn("BatchNormWithGlobalNormalization")
 def batch_norm_with_global_normalization(c: ShapeContext) -> Sequence[Shape]:
-    """That of the tensor, the last axis also known from the vectors."""
+    """The tensor's shape; the last size may also be known from the vectors."""
     x, channels = with_rank(c.inputs[0], 4), None
     for vector in c.inputs[1:5]:
         channels = merge_dims(channels, with_rank(vector, 1)[0])

@@ -1,7 +1,6 @@
 """Gradients of pooling, and of the ops that compute those gradients.
 
-Flows in: what flows back into the pooled values. Always holds: a maximum hands all of it to the element it was, an
-average the same share to every element of its window.
+A maximum passes its gradient to the element it was; an average distributes it equally over its window.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _ATTRS = ("ksize", "strides", "padding", "explicit_paddings", "data_format")
 
 
 def _max_pool(forward: str, back: str, back_twice: str) -> None:
-    """Registers max pooling, its gradient and the gradient's gradient; sizes may be inputs behind the first."""
+    """Registers the gradients of max pooling and of its two gradients; sizes may be inputs after the first."""
 
     @gradient(forward)
     def of_forward(op: Forward, grad: Tensor) -> Gradients:
@@ -50,13 +49,13 @@ _max_pool("MaxPool3D", "MaxPool3DGrad", "MaxPool3DGradGrad")
 
 @gradient("MaxPoolWithArgmax", takes_none=True)
 def max_pool_with_argmax(op: Forward, grad: Tensor, _argmax: None) -> Gradients:
-    """g to the elements that the second output names."""
+    """The gradient goes to the elements whose positions the second output holds."""
     attrs = op.own_attrs("ksize", "strides", "padding", "include_batch_in_index")
     return (op.make("MaxPoolGradWithArgmax", op.inputs[0], grad, op.outputs[1], **attrs),)
 
 
 def _average_pool(forward: str, back: str) -> None:
-    """Registers average pooling and its gradient."""
+    """Registers the gradients of average pooling and of its gradient."""
 
     @gradient(forward)
     def of_forward(op: Forward, grad: Tensor) -> Gradients:

@@ -1,8 +1,4 @@
-"""Shapes of poolings and their gradients.
-
-Flows in: input shape, window, strides, padding. Flows out: the shape of the result in the same channel order. Always
-holds: a gradient has the shape of what it is the gradient of.
-"""
+"""Shape functions of poolings and their gradients; a gradient has the shape of the tensor it is the gradient of."""
 
 from __future__ import annotations
 
@@ -64,7 +60,7 @@ def _attrs(c: ShapeContext) -> PoolAttrs:
 
 @shape_fn("MaxPool", "AvgPool", "MaxPool3D", "AvgPool3D", "MaxPoolWithArgmax")
 def pool(c: ShapeContext) -> Sequence[Shape]:
-    """What the window leaves of each size; a position has the shape of its maximum."""
+    """The output sizes of the window along each axis; argmax has the shape of the maxima."""
     return (_pooled(c.inputs[0], _attrs(c)),) * len(c.output_types or (0,))
 
 
@@ -75,7 +71,7 @@ def pool_v2(c: ShapeContext) -> Sequence[Shape]:
 
 
 def _pooled_by_inputs(c: ShapeContext, index: int) -> Shape:
-    """The first input pooled by window and strides that are inputs, from number `index` on."""
+    """The first input's shape, pooled by window and strides that are inputs `index` and `index` + 1."""
     x = with_rank(c.inputs[0], 4)
     for sizes in c.inputs[index : index + 2]:
         merge_dims(with_rank(sizes, 1)[0], 4)
@@ -88,7 +84,6 @@ def _pooled_by_inputs(c: ShapeContext, index: int) -> Shape:
 
 @shape_fn("MaxPoolGrad", "MaxPool3DGrad", "MaxPoolGradV2", "MaxPoolGradWithArgmax")
 def max_pool_grad(c: ShapeContext) -> Sequence[Shape]:
-    """That of the input that was pooled."""
     return (with_rank(c.inputs[0], 5 if "3D" in c.op else 4),)
 
 
@@ -103,5 +98,5 @@ def pool_grad_grad(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("AvgPoolGrad", "AvgPool3DGrad")
 def avg_pool_grad(c: ShapeContext) -> Sequence[Shape]:
-    """The shape that the first input spells out."""
+    """The shape that the first input holds."""
     return (ranked_shape_from(c, 0, 5 if "3D" in c.op else 4),)

@@ -1,8 +1,4 @@
-"""Shapes of recurrent cells.
-
-Flows in: shapes of input, state and weights. Flows out: one [batch, cells] per gate and state, or [time, batch, cells].
-Always holds: all outputs of one op have one shape.
-"""
+"""Shape functions of recurrent cells: all outputs of an op have one shape, [batch, cells] or [time, batch, cells]."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ def lstm_block_cell(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("BlockLSTM", "BlockLSTMV2")
 def block_lstm(c: ShapeContext) -> Sequence[Shape]:
-    """[time, batch, cells] seven times; the bias of four gates tells the cells."""
+    """[time, batch, cells] seven times; the bias of the four gates gives the number of cells."""
     x, (gates,) = with_rank(c.inputs[1], 3), with_rank(c.inputs[8], 1)
     return ((x[0], x[1], None if gates is None else gates // 4),) * 7
 

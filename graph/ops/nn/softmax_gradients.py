@@ -1,7 +1,6 @@
-"""Gradients of softmax and of the losses on it.
+"""Gradients of softmax and of the losses on it, along the last axis.
 
-Flows in: what flows back. Always holds: softmax and its losses work along the last axis; with p = softmax(x) the
-derivative of p is p (I - p), that of log(p) is I - p.
+With p = softmax(x) the derivative of p is p (I - p), that of log(p) is I - p.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def _through_softmax(op: Forward, p: Tensor, grad: Tensor) -> Tensor:
 
 
 def times_rows(op: Forward, per_row: Tensor, tensor: Tensor) -> Tensor:
-    """`tensor` with every row multiplied by a number of its own."""
+    """`tensor` with each row multiplied by one number of `per_row`."""
     return op.make("ExpandDims", per_row, op.g.constant(-1, DataType.INT32)) * tensor
 
 
@@ -43,7 +42,7 @@ def log_softmax(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("SoftmaxCrossEntropyWithLogits", takes_none=True)
 def cross_entropy(op: Forward, of_loss: Tensor | None, of_slope: Tensor | None) -> Gradients:
-    """Of the losses: d x = g (p - labels), which is the second output, d labels = -g log(p); of that output: p's."""
+    """Losses: d x = g (p - labels), which is the second output, d labels = -g log(p). Second output: as softmax."""
     logits, _ = op.inputs
     dx = dlabels = None
     if of_loss is not None:

@@ -1,8 +1,6 @@
-"""How a sliding window walks over an axis: sizes and padding of convolutions, poolings and their gradients.
+"""How a sliding window moves over an axis: sizes and padding of convolutions, poolings and their gradients.
 
-Flows in: input size, window size, stride, dilation and the padding scheme of one axis. Flows out: the output size and
-the padding before and after. Always holds: (output - 1) * stride + reach <= input + before + after, where reach is the
-extent of the dilated window.
+(output - 1) * stride + reach <= input + before + after, where reach is the extent of the dilated window.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ class Walk:
 
 
 def walk(size: int, window: int, stride: int, dilation: int, padding: str, explicit: tuple[int, int] = (0, 0)) -> Walk:
-    """The walk of a window over one axis, by TensorFlow's rules (see the op documentation of `tf.nn.convolution`).
+    """The positions of a window along one axis, by TensorFlow's rules (see the documentation of `tf.nn.convolution`).
 
     SAME pads so that the output has ceil(size / stride) positions, the odd cell after; VALID pads nothing; EXPLICIT
     pads as given. InvalidArgumentError when the window does not fit even once.
@@ -52,7 +50,8 @@ def output_size(
 ) -> int | None:
     """`walk(...).output` where the sizes are known; SAME does not need the window.
 
-    InvalidArgumentError when the window is larger than the padded input, even where a kernel would put out nothing.
+    InvalidArgumentError when the window is larger than the padded input, also where a kernel would give an empty
+    output.
     """
     if size is None or (window is None and padding != "SAME"):
         return None
@@ -70,7 +69,7 @@ def joint_output_sizes(
     dilations: Sequence[int],
     padding: str,
 ) -> tuple[int | None, ...]:
-    """`walk(...).output` of each axis, of ops for which TensorFlow infers all of them or none."""
+    """`walk(...).output` of each axis, for ops of which TensorFlow infers all sizes or none."""
     if None in (*sizes, *window):
         return (None,) * len(sizes)
     axes = zip(sizes, window, strides, dilations, strict=True)
@@ -79,7 +78,7 @@ def joint_output_sizes(
 
 @dataclass(frozen=True, slots=True)
 class WindowAttrs:
-    """The attrs that conv and pool ops share, per spatial axis; `layout` is such as "NHWC"."""
+    """The attrs that conv and pool ops share, per spatial axis; `layout` is a string such as "NHWC"."""
 
     layout: str
     strides: tuple[int, ...]
@@ -96,12 +95,12 @@ class WindowAttrs:
 
     @property
     def channel_axis(self) -> int:
-        """Where the channels are."""
+        """The axis of the channels."""
         return self.layout.index("C")
 
     @property
     def spatial_axes(self) -> tuple[int, ...]:
-        """Where the spatial axes are, in order."""
+        """The spatial axes, in order."""
         return tuple(axis for axis, letter in enumerate(self.layout) if letter not in "NC")
 
     def spatial(self, values: Sequence[Any]) -> tuple[Any, ...]:
@@ -115,7 +114,7 @@ class WindowAttrs:
 
 
 def window_attrs(attrs: Mapping[str, Any], default_layout: str = "NHWC") -> WindowAttrs:
-    """Reads strides, dilations, padding, explicit_paddings and data_format, with TensorFlow's complaints about them."""
+    """Reads strides, dilations, padding, explicit_paddings and data_format; raises TensorFlow's errors about them."""
     layout = attrs.get("data_format", default_layout.encode()).decode()
     if layout not in LAYOUTS_2D + LAYOUTS_3D:
         raise InvalidArgumentError(f"Invalid data format: {layout}")

@@ -1,1 +1,1 @@
-"""Shape functions and gradients of the ops on numbers on a coarse grid."""
+"""Shape functions and gradients of the ops on quantised numbers."""

@@ -1,8 +1,4 @@
-"""Shapes of fake quantisation and its gradients.
-
-Flows in: the shape of the values and of the ranges' ends. Flows out: the values' shape, and for the gradient of a range
-that of its ends. Always holds: quantisation is elementwise; ends are scalars, or one per channel of the last axis.
-"""
+"""Shape functions of fake quantisation and its gradients; ranges are scalars, or one per channel of the last axis."""
 
 from __future__ import annotations
 
@@ -24,7 +20,7 @@ shape_fn("FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxArgsGradient")(unchanged
 
 @shape_fn("FakeQuantWithMinMaxVars")
 def with_scalars(c: ShapeContext) -> Sequence[Shape]:
-    """That of the values; the ends are scalars."""
+    """The values' shape; the ends of the range are scalars."""
     with_rank(c.inputs[1], 0)
     with_rank(c.inputs[2], 0)
     return (c.inputs[0],)
@@ -32,13 +28,13 @@ def with_scalars(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("FakeQuantWithMinMaxVarsPerChannel")
 def per_channel(c: ShapeContext) -> Sequence[Shape]:
-    """That of the values, whose last axis must agree with the ends."""
+    """The values' shape, whose last size must agree with the ends."""
     _channels(c.inputs[0], c.inputs[1], c.inputs[2])
     return (c.inputs[0],)
 
 
 def _channels(x: Shape, low: Shape, high: Shape) -> int | None:
-    """What the ends and the values tell of the number of channels."""
+    """The number of channels, from the ends and the values."""
     channels = merge_dims(with_rank(low, 1)[0], with_rank(high, 1)[0])
     x = with_rank_at_least(x, 1)
     return channels if x is None else merge_dims(x[-1], channels)
@@ -46,7 +42,7 @@ def _channels(x: Shape, low: Shape, high: Shape) -> int | None:
 
 @shape_fn("FakeQuantWithMinMaxVarsGradient")
 def gradient_with_scalars(c: ShapeContext) -> Sequence[Shape]:
-    """That of the values, and two scalars."""
+    """The values' shape, and two scalars."""
     with_rank(c.inputs[2], 0)
     with_rank(c.inputs[3], 0)
     return (merge(c.inputs[0], c.inputs[1]), (), ())
@@ -54,7 +50,7 @@ def gradient_with_scalars(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("FakeQuantWithMinMaxVarsPerChannelGradient")
 def gradient_per_channel(c: ShapeContext) -> Sequence[Shape]:
-    """That of the values, and one number per channel twice."""
+    """The values' shape, and two vectors of one number per channel."""
     x = merge(c.inputs[0], c.inputs[1])
     ends = (_channels(x, c.inputs[2], c.inputs[3]),)
     return (x, ends, ends)

@@ -1,8 +1,4 @@
-"""Shapes of quantisation.
-
-Flows in: the shape of the values, and of the ends of their range. Flows out: the values' shape; a range that is put out
-has the shape of the one that came in. Always holds: quantisation is elementwise.
-"""
+"""Shape functions of quantisation: the values' shape; an output range has the shape of the input range."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Gradients of ops that round values to a grid: straight through inside its range, to the bounds outside.
+"""Gradients of ops that round values to a grid: rounding counts as slope 1 (Bengio et al. 2013).
 
-Flows in: what flows back into the rounded values. Always holds: rounding itself is taken to have slope 1 (Bengio et al.
-2013).
+Values outside the range have no gradient; the bound that they were clipped to gets theirs.
 """
 
 from __future__ import annotations
@@ -18,27 +17,27 @@ if TYPE_CHECKING:
 
 @gradient("FakeQuantWithMinMaxArgs")
 def fake_quant(op: Forward, grad: Tensor) -> Gradients:
-    """By the op for it."""
+    """Calls the op that computes this gradient."""
     attrs = op.own_attrs("min", "max", "num_bits", "narrow_range")
     return (op.make("FakeQuantWithMinMaxArgsGradient", grad, op.inputs[0], **attrs),)
 
 
 @gradient("FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel")
 def fake_quant_vars(op: Forward, grad: Tensor) -> Gradients:
-    """By the op for it."""
+    """Calls the op that computes this gradient."""
     attrs = op.own_attrs("num_bits", "narrow_range")
     return op.make_all(f"{op.op}Gradient", grad, *op.inputs, **attrs)
 
 
 @gradient("QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3")
 def straight_through(op: Forward, grad: Tensor) -> Gradients:
-    """d x = g; nothing for the range."""
+    """d x = g; none for the range."""
     return grad, *[None] * (len(op.input_types) - 1)
 
 
 @gradient("QuantizeAndDequantizeV4")
 def inside_range(op: Forward, grad: Tensor) -> Gradients:
-    """g where x is in the range; where it is not, to the bound that it passed."""
+    """x gets g where it is inside the range; the bound that it was clipped to gets g elsewhere."""
     x, low, high = op.inputs
     axis = op.attrs["axis"]
     if axis != -1:
@@ -52,7 +51,7 @@ def inside_range(op: Forward, grad: Tensor) -> Gradients:
 
 
 def _to_bound(op: Forward, grad: Tensor, port: int) -> Tensor:
-    """Sums over all axes but that of the bounds."""
+    """The sum over all axes but that of the bounds."""
     axis, rank = op.attrs["axis"], op.make("Rank", grad)
     every = op.make("Range", 0, rank, 1)
     if axis != -1:

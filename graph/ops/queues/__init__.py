@@ -1,1 +1,1 @@
-"""Shape functions of the ops on what steps leave for each other: queues, barriers, accumulators, staging areas."""
+"""Shape functions of the ops on queues, barriers, accumulators, staging areas and mutexes."""

@@ -1,6 +1,6 @@
 """The ops of queues and what else makes nodes wait for each other.
 
-What a row says is explained in `record.py`.
+`graph/ops/record.py` explains the columns of a row.
 """
 
 from __future__ import annotations

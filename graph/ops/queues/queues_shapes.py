@@ -1,8 +1,7 @@
-"""Shapes of what steps leave for each other: queues, barriers, accumulators, staging areas.
+"""Shape functions of queues, barriers, accumulators and staging areas.
 
-Flows in: shapes of handles, keys and components. Flows out: shapes of handles; what is taken out of something has a
-shape that its handle does not tell here. Always holds: a handle is a scalar, in the first version of the ops a vector
-of two strings.
+A handle is a scalar; in the first version of the ops it is a vector of two strings. The shape of an element that is
+taken out is unknown, since only the resource knows it.
 """
 
 from __future__ import annotations
@@ -110,7 +109,7 @@ def insert_many(c: ShapeContext) -> Sequence[Shape]:
     "SparseAccumulatorApplyGradient",
 )
 def at_step(c: ShapeContext) -> Sequence[Shape]:
-    """No output; a step is one number."""
+    """No output; the step is a scalar."""
     with_rank(c.inputs[1], 0)
     return ()
 

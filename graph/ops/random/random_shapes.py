@@ -1,8 +1,4 @@
-"""Shapes of random tensors.
-
-Flows in: the value of the shape input where it is known, and its length. Flows out: that shape. Always holds: seeds,
-keys and counters have theirs, which are checked, and do not decide the result's.
-"""
+"""Shape functions of random ops: the shape that the first input holds; seeds, keys and counters are only checked."""
 
 from __future__ import annotations
 
@@ -26,7 +22,7 @@ from ...dtypes import Shape
     ),
 )
 def random(c: ShapeContext) -> Sequence[Shape]:
-    """The shape that the first input spells out, or as many unknown sizes as it is long."""
+    """The shape that the first input holds, or as many unknown sizes as that is long."""
     with_rank(c.inputs[0], 1)
     if c.op.endswith("V2"):  # shape, key, counter, algorithm
         merge(c.inputs[1], (1,))
@@ -47,21 +43,21 @@ shape_fn("StatelessRandomGetAlg")(scalar)
 
 @shape_fn("StatelessRandomGetKeyCounter")
 def key_counter(c: ShapeContext) -> Sequence[Shape]:
-    """One key, two counters."""
+    """A key [1] and a counter [2]."""
     merge(c.inputs[0], (2,))
     return ((1,), (2,))
 
 
 @shape_fn("StatelessRandomGetKeyCounterAlg")
 def key_counter_algorithm(c: ShapeContext) -> Sequence[Shape]:
-    """One key, two counters, one number."""
+    """A key [1], a counter [2] and a scalar."""
     merge(c.inputs[0], (2,))
     return ((1,), (2,), ())
 
 
 @shape_fn("RandomGamma", "RandomPoisson", "RandomPoissonV2")
 def per_parameter(c: ShapeContext) -> Sequence[Shape]:
-    """The shape that the first input spells out, and for each of its places that of the parameters."""
+    """The shape that the first input holds, followed by that of the parameters."""
     with_rank(c.inputs[0], 1)
     sizes, parameters = shape_from(c, 0), c.inputs[1]
     return (None if sizes is None or parameters is None else (*sizes, *parameters),)

@@ -1,7 +1,6 @@
-"""Gradients of reductions: what flows back is stretched along the reduced axes again, weighted.
+"""Gradients of reductions: the gradient is stretched along the reduced axes and weighted; axes get none.
 
-Flows in: what flows back into a sum, product or extremum over some axes. Flows out: what flows back into the input;
-axes get nothing. Always holds: elements that share an extremum share what flows back equally.
+Elements that equal an extremum share its gradient equally.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ if TYPE_CHECKING:
 
 @gradient("Sum")
 def total(op: Forward, grad: Tensor) -> Gradients:
-    """The same to every term."""
+    """Every term gets g."""
     return stretched(op, grad), None
 
 
 @gradient("Mean")
 def mean(op: Forward, grad: Tensor) -> Gradients:
-    """The same to every term, divided by their number."""
+    """Every term gets g divided by the number of terms."""
     return stretched(op, grad) / reduced_count(op, grad.dtype), None
 
 
 @gradient("Max", "Min")
 def extremum(op: Forward, grad: Tensor) -> Gradients:
-    """g / number of equals to each element that equals the extremum."""
+    """Each of the n elements that equal the extremum gets g / n."""
     x, axes = op.inputs
     reached = op.make("Equal", x, as_kept(op, op.outputs[0]))
     reached = op.make("Cast", reached, DstT=x.dtype)
@@ -53,10 +52,10 @@ def l2_loss(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("Prod")
 def product(op: Forward, grad: Tensor) -> Gradients:
-    """g times the product of all others, found without a division so that zeros are as good as any number.
+    """g times the product of all others, found without a division, so that zeros are handled exactly.
 
-    The others are those before and after along the first axis; what its products are multiplied with along the next
-    axis are again those before and after; and so on.
+    The others of an element are those before and after it along the first axis; the products along that axis are then
+    multiplied with those before and after along the next axis, and so on.
     """
     axes = known_axes(op, 1)
     if axes is None:
@@ -73,13 +72,13 @@ def product(op: Forward, grad: Tensor) -> Gradients:
 
 
 def _others(op: Forward, x: Tensor, axis: Tensor) -> Tensor:
-    """Products of all but each element along an axis."""
+    """For each element the product of all others along an axis."""
     before = op.make("Cumprod", x, axis, exclusive=True)
     return before * op.make("Cumprod", x, axis, exclusive=True, reverse=True)
 
 
 def _product_over_open_axes(op: Forward, grad: Tensor) -> Tensor:
-    """With the reduced axes brought to the end and made one."""
+    """As `product`, when the axes are unknown: they are moved to the end and flattened into one."""
     g, rank = op.g, rank_of(op, 0)
     axes = op.make("Cast", op.inputs[1], DstT=DataType.INT32)
     axes = op.make("Reshape", op.make("FloorMod", axes + rank, rank), g.constant([-1], DataType.INT32))

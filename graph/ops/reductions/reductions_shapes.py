@@ -1,7 +1,6 @@
-"""Shapes of reductions along axes, scans, segments, counts and histograms.
+"""Shape functions of reductions along axes, scans, segments, counts and histograms.
 
-Flows in: the tensor's shape and, where they are known, the axes, segment numbers or sizes. Flows out: what is left of
-the shape; unknown sizes where the deciding input is not known before the run.
+Sizes are unknown where they depend on values that are not known before the run.
 """
 
 from __future__ import annotations

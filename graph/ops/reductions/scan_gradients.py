@@ -1,4 +1,4 @@
-"""Gradients of scans: what flows back is scanned the other way round."""
+"""Gradients of scans: the gradient is scanned in the opposite direction."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ def _running(op: Forward, *, other_way: bool) -> dict[str, bool]:
 
 @gradient("Cumsum")
 def cumsum(op: Forward, grad: Tensor) -> Gradients:
-    """The running sum the other way."""
     return op.make("Cumsum", grad, op.inputs[1], **_running(op, other_way=True)), None
 
 
 @gradient("Cumprod")
 def cumprod(op: Forward, grad: Tensor) -> Gradients:
-    """The running sum of y g the other way, divided by x (0 where x is)."""
+    """The running sum of y g in the opposite direction, divided by x (0 where x is 0)."""
     x, axis = op.inputs
     y = conjugate(op, op.outputs[0])
     summed = op.make("Cumsum", y * grad, axis, **_running(op, other_way=True))
@@ -35,7 +34,10 @@ def cumprod(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("CumulativeLogsumexp")
 def cumulative_logsumexp(op: Forward, grad: Tensor) -> Gradients:
-    """d x_i = sum of g_j exp(x_i - y_j) over the j that i went into, positive and negative g apart, as logarithms."""
+    """d x_i = sum of g_j exp(x_i - y_j) over the j whose sums contain x_i.
+
+    Computed with logarithms, for positive and negative g separately.
+    """
     x, axis = op.inputs
     y = op.outputs[0]
     lowest = op.g.constant(np.finfo(np.float16 if x.dtype is DataType.HALF else np.float32).min, x.dtype)

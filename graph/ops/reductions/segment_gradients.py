@@ -1,7 +1,6 @@
-"""Gradients of sums, products and extrema of segments: elements brought together by number.
+"""Gradients of sums, products and extrema of segments: an element gets the gradient of its segment, weighted.
 
-Flows in: what flows back into the segments. Flows out: to every element what its segment got, weighted; nothing for
-numbers. Always holds: elements numbered negatively are in no segment and get 0.
+Elements with negative segment numbers are in no segment and get 0; the numbers get none.
 """
 
 from __future__ import annotations
@@ -17,19 +16,18 @@ if TYPE_CHECKING:
 
 
 def _of_segments(op: Forward, per_segment: Tensor) -> Tensor:
-    """What each element's segment has; for segments in order."""
+    """For each element the value of its segment; for sorted segments."""
     return op.make("GatherV2", per_segment, op.inputs[1], op.g.constant(0, DataType.INT32))
 
 
 @gradient("SegmentSum")
 def segment_sum(op: Forward, grad: Tensor) -> Gradients:
-    """The same to every element."""
     return _of_segments(op, grad), None
 
 
 @gradient("SegmentMean")
 def segment_mean(op: Forward, grad: Tensor) -> Gradients:
-    """The same to every element, divided by their number."""
+    """Each element gets the segment's gradient divided by the number of its elements."""
     count = op.make("Reshape", op.make("Size", op.inputs[1]), [1])
     shape = op.make("ConcatV2", [count, _ones(op, rank_of(op, 0) - 1)], 0)
     counts = op.make("SegmentSum", op.make("Fill", shape, number(op, 1, grad)), op.inputs[1])
@@ -42,7 +40,7 @@ def _ones(op: Forward, count: Tensor) -> Tensor:
 
 @gradient("SegmentMax", "SegmentMin")
 def segment_extremum(op: Forward, grad: Tensor) -> Gradients:
-    """To the elements that are the extremum, in equal parts."""
+    """The elements that equal the extremum share the gradient equally."""
     x, segments = op.inputs
     reached = op.make("Equal", x, _of_segments(op, op.outputs[0]))
     counts = op.make("SegmentSum", op.make("Cast", reached, DstT=grad.dtype), segments)
@@ -51,7 +49,7 @@ def segment_extremum(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("SegmentProd")
 def segment_prod(op: Forward, grad: Tensor) -> Gradients:
-    """g times the product of the others of the segment, zeros counted apart."""
+    """g times the product of the other elements of the segment; zeros are counted separately."""
     x, segments = op.inputs
     zero, one = number(op, 0, x), number(op, 1, x)
     is_zero = op.make("Equal", x, zero)
@@ -63,7 +61,7 @@ def segment_prod(op: Forward, grad: Tensor) -> Gradients:
 
 
 def _of_any_segments(op: Forward, per_segment: Tensor) -> tuple[Tensor, Tensor]:
-    """What each element's segment has, and whether it is in one; numbers may be of any rank and negative."""
+    """For each element the value of its segment, and whether it has one; numbers may be of any rank and negative."""
     segments = op.inputs[1]
     inside = op.make("GreaterEqual", segments, op.g.constant(0, segments.dtype))
     numbers = op.make("Maximum", segments, op.g.constant(0, segments.dtype))
@@ -81,13 +79,12 @@ def _spread(op: Forward, per_segment: Tensor) -> Tensor:
 
 @gradient("UnsortedSegmentSum")
 def unsorted_segment_sum(op: Forward, grad: Tensor) -> Gradients:
-    """The same to every element."""
     return _spread(op, grad), None, None
 
 
 @gradient("UnsortedSegmentMax", "UnsortedSegmentMin")
 def unsorted_segment_extremum(op: Forward, grad: Tensor) -> Gradients:
-    """To the elements that are the extremum, in equal parts."""
+    """The elements that equal the extremum share the gradient equally."""
     x, segments, count = op.inputs
     extremum, inside = _of_any_segments(op, op.outputs[0])
     reached = op.make("LogicalAnd", op.make("Equal", x, extremum), inside)
@@ -97,7 +94,7 @@ def unsorted_segment_extremum(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("UnsortedSegmentProd")
 def unsorted_segment_prod(op: Forward, grad: Tensor) -> Gradients:
-    """g times the product of the others of the segment, zeros counted apart."""
+    """g times the product of the other elements of the segment; zeros are counted separately."""
     x, segments, count = op.inputs
     zero, one = number(op, 0, x), number(op, 1, x)
     is_zero = op.make("Equal", x, zero)

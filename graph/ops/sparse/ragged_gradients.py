@@ -1,4 +1,4 @@
-"""Gradient of making a dense tensor of a ragged one: to each value what its place in the dense tensor got."""
+"""Gradient of RaggedTensorToTensor: each value gets the gradient at its place in the dense tensor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @gradient("RaggedTensorToTensor")
 def ragged_to_tensor(op: Forward, grad: Tensor) -> Gradients:
-    """To each value what its element got, found by filling in numbers of values; to the default the rest."""
+    """Values get the gradient at their places, found by running the op on value numbers; the default gets the rest."""
     shape, _, _, *partitions = op.inputs
     value_shape = shape_of(op, 1)
     count = op.make("StridedSlice", value_shape, [0], [1], [1], shrink_axis_mask=1)

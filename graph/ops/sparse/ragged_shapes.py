@@ -1,8 +1,4 @@
-"""Shape functions of ragged tensors.
-
-Flows in: shapes and, where known, the sizes asked for. Flows out: one shape per output. Always holds: how many values
-there are is known only in a run.
-"""
+"""Shape functions of ragged tensors; the number of values is known only in a run."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from ...dtypes import Shape
 
 @shape_fn("RaggedRange")
 def ragged_range(c: ShapeContext) -> Sequence[Shape]:
-    """One split more than there are ranges; scalars alone make one range."""
+    """One split more than there are ranges; three scalars make one range."""
     count: int | None = 1 if all(x == () for x in c.inputs) else None
     for x in c.inputs:
         if x is not None and len(x) > 1:
@@ -27,7 +23,7 @@ def ragged_range(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("RaggedTensorToTensor")
 def ragged_tensor_to_tensor(c: ShapeContext) -> Sequence[Shape]:
-    """The sizes asked for; the inner ones are those of the values."""
+    """The requested sizes; the inner ones are those of the values."""
     kinds, sizes = c.attrs["row_partition_types"], partly(c, 0)
     values = with_rank_at_least(c.inputs[1], 1)
     levels = len(kinds) - (kinds[:1] == (b"FIRST_DIM_SIZE",)) + 1

@@ -1,4 +1,4 @@
-"""Shape functions of operations on sets of rows, and of the edit distance."""
+"""Shape functions of set operations and the edit distance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...dtypes import Shape
 
 @shape_fn("DenseToDenseSetOperation")
 def dense_set_operation(c: ShapeContext) -> Sequence[Shape]:
-    """A sparse tensor of the rank of the inputs, whose leading sizes must agree."""
+    """A sparse tensor of the inputs' rank; their leading sizes must agree."""
     a, b = (with_rank_at_least(x, 2) for x in c.inputs)
     rank = len(a) if a is not None else None if b is None else len(b)
     if a is not None and b is not None:
@@ -22,7 +22,7 @@ def dense_set_operation(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("EditDistance")
 def edit_distance(c: ShapeContext) -> Sequence[Shape]:
-    """The larger of both shapes without the last axis, known where both shapes are."""
+    """The larger of both shapes without the last axis; unknown unless both are known."""
     for i, rank in enumerate((2, 1, 1, 2, 1, 1)):
         with_rank(c.inputs[i], rank)
     hypothesis, truth = integers(c, 2), integers(c, 5)

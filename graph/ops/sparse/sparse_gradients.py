@@ -1,8 +1,4 @@
-"""Gradients of ops on sparse tensors, given as indices, values and shape.
-
-Flows in: what flows back into values or dense results. Flows out: what flows back into values; nothing for indices and
-shapes.
-"""
+"""Gradients of ops on sparse tensors, given as indices, values and shape; indices and shapes get none."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ if TYPE_CHECKING:
 
 @gradient("SparseReorder")
 def reorder(op: Forward, _indices: None, grad: Tensor) -> Gradients:
-    """Back to where the values were, found by reordering their numbers."""
+    """The gradient of each value, found by reordering the values' numbers."""
     indices, values, shape = op.inputs
     numbers = op.make("Range", 0, op.make("Size", values), 1)
     _, order = op.make_all("SparseReorder", indices, numbers, shape)
@@ -28,11 +24,11 @@ def reorder(op: Forward, _indices: None, grad: Tensor) -> Gradients:
 
 @gradient("SparseToDense")
 def to_dense(op: Forward, grad: Tensor) -> Gradients:
-    """To each value what its element got, to the default the rest."""
+    """Each value gets the gradient of its element, the default gets the rest."""
     indices = op.inputs[0]
     gathered = op.make("GatherNd", grad, indices)
     remainder = _sum(op, grad) - _sum(op, gathered)
-    shape = shape_of(op, 2)  # one value may stand for all
+    shape = shape_of(op, 2)  # one value may serve for all
     stretched = op.make("BroadcastGradientArgs", shape, op.make("Shape", gathered))
     return None, None, op.make("Reshape", op.make("Sum", gathered, stretched), shape), remainder
 
@@ -43,7 +39,7 @@ def _sum(op: Forward, tensor: Tensor) -> Tensor:
 
 @gradient("SparseAdd")
 def add(op: Forward, _indices: None, grad: Tensor, _shape: None) -> Gradients:
-    """By the op for it."""
+    """Calls the op that computes this gradient."""
     a, b = op.inputs[0], op.inputs[3]
     to_a, to_b = op.make_all("SparseAddGrad", grad, a, b, op.outputs[0])
     return None, to_a, None, None, to_b, None, None
@@ -51,14 +47,14 @@ def add(op: Forward, _indices: None, grad: Tensor, _shape: None) -> Gradients:
 
 @gradient("SparseSlice")
 def cut(op: Forward, _indices: None, grad: Tensor, _shape: None) -> Gradients:
-    """By the op for it."""
+    """Calls the op that computes this gradient."""
     indices, _, _, start, _ = op.inputs
     return None, op.make("SparseSliceGrad", grad, indices, start, op.outputs[0]), None, None, None
 
 
 @gradient("SparseReduceSum")
 def reduce_sum(op: Forward, grad: Tensor) -> Gradients:
-    """To each value what its sum got: at its index with 0 for the axes that are gone."""
+    """Each value gets the gradient of its sum: at the value's index, with 0 for the reduced axes."""
     indices, _, shape, axes = op.inputs
     rank = op.make("Size", shape)
     named = op.make("Reshape", op.make("FloorMod", axes + rank, rank), [-1])
@@ -73,7 +69,7 @@ def reduce_sum(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("SparseFillEmptyRows", takes_none=True)
 def fill_empty_rows(op: Forward, _indices: None, grad: Tensor | None, _empty: None, _map: None) -> Gradients:
-    """By the op for it."""
+    """Calls the op that computes this gradient."""
     if grad is None:
         return [None] * 4
     to_values, to_default = op.make_all("SparseFillEmptyRowsGrad", op.outputs[3], grad)
@@ -81,7 +77,7 @@ def fill_empty_rows(op: Forward, _indices: None, grad: Tensor | None, _empty: No
 
 
 def _dense_at(op: Forward) -> tuple[Tensor, Tensor]:
-    """The elements of the dense input that the values meet, which may be stretched, and their places in it."""
+    """The elements of the dense input, which may broadcast, at the places of the values; and these places."""
     indices, _, shape, dense = op.inputs
     own = op.make("Shape", dense, out_type=DataType.INT64)
     missing = op.make("Size", shape) - op.make("Size", own)
@@ -95,7 +91,7 @@ def _dense_at(op: Forward) -> tuple[Tensor, Tensor]:
 
 @gradient("SparseDenseCwiseMul")
 def times_dense(op: Forward, grad: Tensor) -> Gradients:
-    """As of Mul, at the places of the values."""
+    """As Mul, at the places of the values."""
     values = op.inputs[1]
     met, places = _dense_at(op)
     shape = op.make("Shape", op.inputs[3], out_type=DataType.INT64)
@@ -104,7 +100,7 @@ def times_dense(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("SparseDenseCwiseDiv")
 def over_dense(op: Forward, grad: Tensor) -> Gradients:
-    """As of RealDiv, at the places of the values."""
+    """As RealDiv, at the places of the values."""
     values = op.inputs[1]
     met, places = _dense_at(op)
     shape = op.make("Shape", op.inputs[3], out_type=DataType.INT64)
@@ -113,7 +109,7 @@ def over_dense(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("SparseTensorDenseMatMul")
 def sparse_dense_product(op: Forward, grad: Tensor) -> Gradients:
-    """Of a sparse a: values a[i, j] get sum over k of g[i, k] conj(b[j, k]), b gets a^H g."""
+    """The value a[i, j] gets the sum over k of g[i, k] conj(b[j, k]), b gets a^H g."""
     indices, values, shape, b = op.inputs
     a_adjoint, b_adjoint = op.attrs["adjoint_a"], op.attrs["adjoint_b"]
     db = op.make("SparseTensorDenseMatMul", indices, values, shape, grad, adjoint_a=not a_adjoint)
@@ -132,7 +128,7 @@ def sparse_dense_product(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("SparseSoftmax")
 def sparse_softmax(op: Forward, grad: Tensor) -> Gradients:
-    """As of Softmax, the sums taken over the values that are there."""
+    """As Softmax, with sums over the values that are present."""
     indices, _, shape = op.inputs
     p = op.outputs[0]
     sums = op.make("SparseReduceSum", indices, grad * p, shape, op.g.constant([-1], DataType.INT32))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     "SparseSegmentSqrtNWithNumSegments",
 )
 def sparse_segment(op: Forward, grad: Tensor) -> Gradients:
-    """By the op for it."""
+    """Calls the op that computes this gradient."""
     kind = op.op.removesuffix("WithNumSegments")
     rows = element(op, shape_of(op, 0), 0)
     return op.make(f"{kind}Grad", grad, op.inputs[1], op.inputs[2], rows), *[None] * (len(op.input_types) - 1)

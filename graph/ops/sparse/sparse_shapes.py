@@ -1,7 +1,6 @@
 """Shape functions of the ops on sparse tensors and on sparse segments.
 
-Flows in: the shapes of index tuples, values and shape vectors; where known, the sizes in those vectors. Flows out: one
-shape per output. Always holds: how many elements a sparse result has is not known before the run.
+The number of elements of a sparse result is usually unknown before the run.
 """
 
 from __future__ import annotations
@@ -54,14 +53,14 @@ def sparse_dense_product(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("SparseSoftmax")
 def new_values(c: ShapeContext) -> Sequence[Shape]:
-    """As many values as there were."""
+    """As many values as the input has."""
     with_rank(c.inputs[0], 2)
     return (with_rank(c.inputs[1], 1),)
 
 
 @shape_fn("SparseReorder")
 def sparse_reorder(c: ShapeContext) -> Sequence[Shape]:
-    """As many tuples and values as there were."""
+    """As many index tuples and values as the input has."""
     return (with_rank(c.inputs[0], 2), with_rank(c.inputs[1], 1))
 
 
@@ -74,7 +73,7 @@ def sparse_add(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("SparseReshape")
 def sparse_reshape(c: ShapeContext) -> Sequence[Shape]:
-    """As many tuples as there were, as long as the new shape."""
+    """As many index tuples as the input has, as long as the new shape."""
     rank = length(c, 2)
     return ((with_rank(c.inputs[0], 2)[0], rank), (rank,))
 
@@ -122,7 +121,7 @@ def sparse_split(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("SparseFillEmptyRows")
 def sparse_fill_empty_rows(c: ShapeContext) -> Sequence[Shape]:
-    """An unknown number of elements; a flag for each row; a place for each old element."""
+    """An unknown number of elements; a flag for each row; a position for each old element."""
     rows, rank = with_rank(c.inputs[0], 2)
     sizes = shape_from(c, 2)
     rank = merge_dims(rank, length(c, 2))
@@ -145,7 +144,7 @@ def _segments(c: ShapeContext, rows: int | None) -> Sequence[Shape]:
 
 @shape_fn("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN")
 def sparse_segment(c: ShapeContext) -> Sequence[Shape]:
-    """One row for each segment, whose number the run decides."""
+    """One row for each segment; their number is known only in the run."""
     return _segments(c, None)
 
 
@@ -158,6 +157,6 @@ def sparse_segment(c: ShapeContext) -> Sequence[Shape]:
     "SparseSegmentSqrtNGrad",
 )
 def sparse_segment_sized(c: ShapeContext) -> Sequence[Shape]:
-    """As many rows as asked for."""
+    """The requested number of rows."""
     with_rank(c.inputs[3], 0)
     return _segments(c, integer(c, 3))

@@ -1,7 +1,6 @@
 """Shape functions of the ops on strings.
 
-Flows in: shapes. Flows out: one shape per output. Always holds: an op that works on each string keeps the shape; tokens
-are counted only when the op runs.
+An op on each string keeps the shape; the number of tokens is known only in the run.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ shape_fn(
 
 @shape_fn("StringJoin")
 def string_join(c: ShapeContext) -> Sequence[Shape]:
-    """What all inputs that are no scalars know together; an input of unknown rank may be a scalar."""
+    """The merged shape of all inputs that are not scalars; an input of unknown rank may be a scalar."""
     shaped = [x for x in c.inputs if x is None or len(x)]
     known: Shape = None
     for x in shaped:
@@ -54,7 +53,7 @@ def string_join(c: ShapeContext) -> Sequence[Shape]:
 def substr(c: ShapeContext) -> Sequence[Shape]:
     """Strings and positions broadcast."""
     position, count = c.inputs[1], c.inputs[2]
-    if position and position != count:  # what only one of them knows counts as a difference
+    if position and position != count:  # a size that only one of them knows counts as a difference
         known = "?" if count is None else shape_text(count)
         raise InvalidArgumentError(f"pos and len shapes must match: {shape_text(position)} vs. {known}")
     return (broadcast(c.inputs[0], merge(position, count)),)
@@ -70,7 +69,6 @@ def string_split(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("RegexReplace")
 def regex_replace(c: ShapeContext) -> Sequence[Shape]:
-    """The shape of the strings."""
     with_rank(c.inputs[1], 0)
     with_rank(c.inputs[2], 0)
     return (c.inputs[0],)
@@ -78,7 +76,6 @@ def regex_replace(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("RegexFullMatch")
 def regex_full_match(c: ShapeContext) -> Sequence[Shape]:
-    """The shape of the strings."""
     with_rank(c.inputs[1], 0)
     return (c.inputs[0],)
 
@@ -128,7 +125,7 @@ def decode_raw(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("DecodePaddedRaw")
 def decode_padded_raw(c: ShapeContext) -> Sequence[Shape]:
-    """The shape of the strings with as many elements each as fit into the fixed length."""
+    """The shape of the strings, with the number of elements that fit the fixed length as a new size."""
     source, size = c.inputs[0], integer(c, 1)
     width = item_size(c.output_types[0])
     if size is not None and size % width:
@@ -163,7 +160,6 @@ def string_format(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("ParseTensor")
 def parse_tensor(c: ShapeContext) -> Sequence[Shape]:
-    """Unknown before the run."""
     with_rank(c.inputs[0], 0)
     return (None,)
 
@@ -177,7 +173,7 @@ def unicode_decode(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("UnicodeEncode")
 def unicode_encode(c: ShapeContext) -> Sequence[Shape]:
-    """One string less than there are splits."""
+    """One string fewer than there are splits."""
     with_rank(c.inputs[0], 1)
     (splits,) = with_rank(c.inputs[1], 1)
     return ((None if splits is None else splits - 1,),)

@@ -1,8 +1,4 @@
-"""Shapes of look-up tables: of handles, of numbers of entries, of what is put in.
-
-Flows in: shapes of handles, keys and values. Flows out: shapes; what is found in a table has a shape that its handle
-does not tell here. Always holds: handles are scalars.
-"""
+"""Shape functions of look-up tables. Handles are scalars; the shape of values that are looked up is unknown."""
 
 from __future__ import annotations
 
@@ -23,13 +19,11 @@ from ...dtypes import Shape
     "AnonymousMutableDenseHashTable",
 )
 def table(c: ShapeContext) -> Sequence[Shape]:
-    """A handle."""
     return scalar(c)
 
 
 @shape_fn("LookupTableSizeV2")
 def size(c: ShapeContext) -> Sequence[Shape]:
-    """A number, from a handle."""
     with_rank(c.inputs[0], 0)
     return scalar(c)
 

@@ -1,8 +1,7 @@
-"""Shapes of optimiser steps.
+"""Shape functions of optimiser steps.
 
-Flows in: shapes of the variable, its slots, scalars and the gradient. Flows out: the variable's shape from a
-reference op, nothing from a resource op. Always holds: variable, slots and a dense gradient have one shape;
-hyperparameters are scalars.
+Variable, slots and a dense gradient have one shape, hyperparameters are scalars. A reference op gives the variable's
+shape, a resource op has no output.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _DENSE = {
 
 
 def _merged(c: ShapeContext, letters: str, kinds: str) -> Shape:
-    """What the inputs marked with one of `wanted` tell of their one shape; the other scalars are checked."""
+    """The merged shape of the inputs whose letter is in `kinds`; inputs marked `s` are checked to be scalars."""
     shape: Shape = None
     for letter, shape_of_input in zip(letters, c.inputs, strict=True):
         if letter in kinds:

@@ -1,7 +1,4 @@
-"""Gradients of what is read from variables: a handle gets what flows back into the variable's value.
-
-Flows in: what flows back. Flows out: rows or dense tensors for handles; nothing for indices.
-"""
+"""Gradients of reading variables: the handle gets the gradient of the variable's value."""
 
 from __future__ import annotations
 
@@ -17,7 +14,6 @@ if TYPE_CHECKING:
 
 @gradient("ResourceGather")
 def resource_gather(op: Forward, grad: Tensor) -> Gradients:
-    """g is rows of the gradient of the variable."""
     shape = op.make("VariableShape", op.inputs[0])
     if not op.attrs["batch_dims"]:
         return row_slices(op, grad, op.inputs[1], shape), None
@@ -27,12 +23,11 @@ def resource_gather(op: Forward, grad: Tensor) -> Gradients:
 
 @gradient("ResourceGatherNd")
 def resource_gather_nd(op: Forward, grad: Tensor) -> Gradients:
-    """Scattered back, what meets added up."""
+    """The gradient scattered to the indices; where an index occurs twice its gradients are added."""
     shape = op.make("VariableShape", op.inputs[0], out_type=op.input_types[1])
     return op.make("ScatterNd", op.inputs[1], grad, shape), None
 
 
 @gradient("ReadVariableOp")
 def read(_op: Forward, grad: Tensor) -> Gradients:
-    """The handle gets what flows back into the value."""
     return (grad,)

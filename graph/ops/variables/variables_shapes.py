@@ -1,8 +1,7 @@
-"""Shapes of variables, of what is read from them, and of updates.
+"""Shape functions of variables, of reading them, and of updates.
 
-Flows in: declared shapes, shapes of references and updates. Flows out: shapes of references; a resource variable's
-value has a shape that its handle does not tell here. Always holds: an update that keeps the shape merges what both
-sides tell.
+A reference has the shape of its variable; the value behind a resource handle has a shape that the handle does not give
+here.
 """
 
 from __future__ import annotations
@@ -42,20 +41,20 @@ def destroy_temporary_variable(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("Variable")
 def first_variable(c: ShapeContext) -> Sequence[Shape]:
-    """The declared shape; a scalar one meant "unknown" when this op was made."""
+    """The declared shape; a scalar one meant "unknown" when this op was introduced."""
     shape: Shape = c.attrs["shape"]
     return (shape or None,)
 
 
 @shape_fn("Assign")
 def assign(c: ShapeContext) -> Sequence[Shape]:
-    """What both sides tell, or the new value's shape where it is not compared."""
+    """The merged shape of variable and value, or the value's where the op does not compare them."""
     return (merge(c.inputs[0], c.inputs[1]) if c.attrs["validate_shape"] else c.inputs[1],)
 
 
 @shape_fn("AssignAdd", "AssignSub")
 def assign_update(c: ShapeContext) -> Sequence[Shape]:
-    """What variable and update tell of their one shape."""
+    """The merged shape of variable and update."""
     return (merge(c.inputs[0], c.inputs[1]),)
 
 
@@ -94,7 +93,7 @@ def scatter_nd(c: ShapeContext) -> Sequence[Shape]:
 
 @shape_fn("ResourceGather")
 def resource_gather(c: ShapeContext) -> Sequence[Shape]:
-    """Unknown: one row per index, but how long a row is only the variable knows."""
+    """Unknown: one row per index, but only the variable knows the length of a row."""
     with_rank(c.inputs[0], 0)
     return (None,)
 
