@@ -1,7 +1,6 @@
 """Calls of deferred kernels without an executor.
 
-Flows in: what a kernel tells its call. Flows out: `outcome`, which is None while the call waits. Always holds: a call
-ends once, and a step that is cancelled hears nothing any more.
+It is asserted that a kernel ends a call once, and not after the call's step was cancelled.
 
     step = FakeStep()                 call = step.call()
     start(call, *inputs)              call.outcome: None | ("done", outputs) | ("failed", error)
@@ -45,7 +44,7 @@ class FakeStep:
 
 
 class FakeCall:
-    """See the module."""
+    """A call of a fake step; `outcome` is None until a kernel ends the call."""
 
     def __init__(self, step: FakeStep) -> None:
         self.step: object = step
@@ -54,25 +53,25 @@ class FakeCall:
         self.outcome: tuple[str, Any] | None = None
 
     def done(self, *outputs: Any) -> None:
-        """The outputs are there."""
+        """Ends the call with outputs."""
         self._end("done", outputs)
 
     def fail(self, error: PartitaError) -> None:
-        """The node has failed."""
+        """Ends the call with an error."""
         self._end("failed", error)
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
-        """Has `callback` called when the step is cancelled."""
+        """Calls `callback` when the step is cancelled."""
         self.callbacks.append(callback)
 
     def _end(self, how: str, what: Any) -> None:
         assert self.outcome is None, "a call ends once"
-        assert not self._step.is_over, "nobody hears what is said to a step that has ended"
+        assert not self._step.is_over, "a call must not end after its step"
         self.outcome = how, what
 
     @property
     def outputs(self) -> tuple[Any, ...]:
-        """What the call was given; raises what it failed with."""
+        """The outputs of the call; raises the error that it failed with."""
         assert self.outcome is not None, "the call is still waiting"
         how, what = self.outcome
         if how == "failed":
@@ -81,7 +80,7 @@ class FakeCall:
 
 
 def start(op: str, *inputs: Any, state: DeviceState, step: FakeStep | None = None, **attrs: Any) -> FakeCall:
-    """Starts one node of its own step, or of `step`."""
+    """Starts one node, in a step of its own unless `step` is given."""
     assert is_deferred(op), f"{op} is not a deferred op"
     factory = find_kernel(op)
     assert factory is not None

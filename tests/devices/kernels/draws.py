@@ -1,6 +1,6 @@
 """Generators of arrays for kernel tests: every element type that a family of ops takes, and shapes that broadcast.
 
-Flows out: hypothesis strategies of arrays. Always holds: elements are finite and moderate unless a test asks otherwise.
+Elements are finite and moderate unless a test asks otherwise.
 """
 
 from __future__ import annotations

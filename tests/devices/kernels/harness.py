@@ -1,8 +1,7 @@
 """Runs one kernel, or one shape function, the way an executor would, without a graph.
 
-Flows in: an op name, its inputs (a list for an argument that repeats) and those attrs that the inputs do not decide.
-Flows out: what the kernel returns, or the inferred shapes. Always holds: every returned value has exactly the element
-type that the op declares, which `run` checks on behalf of all kernel tests.
+They take an op name, its inputs (a list for an argument that repeats) and those attrs that the inputs do not decide.
+`run` checks for all kernel tests that every returned value has exactly the element type that the op declares.
 
     run("Sum", x, np.array([0]), keep_dims=True)      shapes("Sum", (None, 3), np.array([0]), T=DataType.FLOAT)
 """
@@ -33,9 +32,9 @@ def _type_of(value: Any) -> DataType:
     return from_numpy(array)
 
 
-def _infer(arg: ArgDef, given: Any, attrs: dict[str, Any]) -> None:
-    """Notes in `attrs` what input `given` says about the attrs that decide the type and number of `arg`."""
-    items = list(given) if isinstance(given, (list, tuple)) else [given]
+def _infer(arg: ArgDef, value: Any, attrs: dict[str, Any]) -> None:
+    """Sets the attrs that decide the type and number of `arg`, as `value` determines them."""
+    items = list(value) if isinstance(value, (list, tuple)) else [value]
     if arg.number_attr:
         attrs.setdefault(arg.number_attr, len(items))
     if arg.type_attr and items:
@@ -72,11 +71,11 @@ def _with_defaults(signature: OpSignature, attrs: dict[str, Any]) -> dict[str, A
 def construct(
     op: str, *inputs: Any, state: DeviceState | None = None, name: str = "node", **attrs: Any
 ) -> Construction:
-    """What the factory of `op` would be told about a node with these inputs; type attrs are read off the inputs."""
+    """The `Construction` for the factory of `op` with these inputs; type attrs are read off the inputs."""
     signature = lookup_op(op)
     known = _complete(signature, attrs)
-    for arg, given in zip(signature.input_args, inputs, strict=True):
-        _infer(arg, given, known)
+    for arg, value in zip(signature.input_args, inputs, strict=True):
+        _infer(arg, value, known)
     known = _with_defaults(signature, known)
     return Construction(
         name=name,
@@ -92,8 +91,8 @@ def construct(
 def flatten(inputs: Sequence[Any]) -> list[Any]:
     """The inputs as a kernel gets them: repeated arguments spread out."""
     flat: list[Any] = []
-    for given in inputs:
-        flat += given if isinstance(given, (list, tuple)) else [given]
+    for value in inputs:
+        flat += value if isinstance(value, (list, tuple)) else [value]
     return flat
 
 
@@ -132,14 +131,14 @@ def shapes(op: str, *inputs: Any, **attrs: Any) -> list[Shape]:
     """
     signature = lookup_op(op)
     known = _complete(signature, attrs)
-    for arg, given in zip(signature.input_args, inputs, strict=True):
-        items = given if isinstance(given, list) else [given]
+    for arg, value in zip(signature.input_args, inputs, strict=True):
+        items = value if isinstance(value, list) else [value]
         typical = [item if isinstance(item, (np.ndarray, np.generic)) else np.float32(0) for item in items]
         _infer(arg, typical, known)
     known = _with_defaults(signature, known)
     flat: list[Any] = []
-    for given in inputs:
-        flat += given if isinstance(given, list) else [given]
+    for value in inputs:
+        flat += value if isinstance(value, list) else [value]
     arrays: dict[int, Array] = {
         i: np.asarray(item) for i, item in enumerate(flat) if isinstance(item, (np.ndarray, np.generic))
     }
@@ -165,10 +164,10 @@ def check_shapes(op: str, *inputs: Any, **attrs: Any) -> Any:
     node = construct(op, *inputs, **attrs)
     results = (result,) if len(node.output_types) == 1 else result
     type_attrs = {k: v for k, v in node.attrs.items() if k not in attrs}
-    told = [[np.asarray(x) for x in g] if isinstance(g, (list, tuple)) else np.asarray(g) for g in inputs]
-    bare = [[x.shape for x in g] if isinstance(g, list) else g.shape for g in told]
-    for given in (told, bare):
-        inferred = shapes(op, *given, **(type_attrs | attrs))
+    values = [[np.asarray(x) for x in g] if isinstance(g, (list, tuple)) else np.asarray(g) for g in inputs]
+    bare = [[x.shape for x in g] if isinstance(g, list) else g.shape for g in values]
+    for known in (values, bare):
+        inferred = shapes(op, *known, **(type_attrs | attrs))
         assert len(inferred) == len(results)
         for shape, value in zip(inferred, results, strict=True):
             actual = np.shape(value)

@@ -1,8 +1,4 @@
-"""One queue on a device of its own, as tests talk to it.
-
-Flows in: the kind of queue and its attrs; elements. Flows out: calls, which may be waiting. Always holds: every call is
-of a step of its own unless it is told another.
-"""
+"""A queue on a device of its own, for tests. Every call is in a step of its own unless a step is given."""
 
 from __future__ import annotations
 

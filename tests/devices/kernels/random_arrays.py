@@ -1,7 +1,7 @@
-"""Random arrays for the tests of array kernels.
+"""Hypothesis strategies of arrays for the tests of array kernels.
 
-Flows out: hypothesis strategies. Always holds: arrays are small, cover every element type that numpy holds exactly, and
-may be empty or have no axes; strings are object arrays of bytes.
+Arrays are small, may be empty or have no axes, and cover every element type that numpy represents exactly; strings are
+object arrays of bytes.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ def filled(shape: Sequence[int], dtype: Any, seed: int) -> Array:
     """An array of that shape with few different elements, so that equal ones occur."""
     numbers = np.random.default_rng(seed).integers(0, 7, tuple(shape))
     if dtype is object:
-        made = np.empty(tuple(shape), object)
-        made.reshape(-1)[:] = [b"\0" * (n % 3) + b"x" * n for n in numbers.reshape(-1).tolist()]
-        return made
+        result = np.empty(tuple(shape), object)
+        result.reshape(-1)[:] = [b"\0" * (n % 3) + b"x" * n for n in numbers.reshape(-1).tolist()]
+        return result
     return np.asarray(numbers).astype(dtype)
 
 

@@ -1,4 +1,4 @@
-"""TensorFlow's answers where there is next to nothing to work on, or where an argument is out of the ordinary."""
+"""TensorFlow's answers for empty inputs and unusual arguments."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ ANSWERS: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], Any]] = {
 
 @pytest.mark.parametrize(("op", "inputs", "attrs", "expected"), ANSWERS.values(), ids=ANSWERS.keys())
 def test_values_at_the_edges(op: str, inputs: tuple[Any, ...], attrs: dict[str, Any], expected: Any) -> None:
-    found = run(op, *inputs, **attrs)
+    actual = run(op, *inputs, **attrs)
     if expected is not None:
-        assert same(np.asarray(found), expected)
+        assert same(np.asarray(actual), expected)
 
 
 REFUSED: list[tuple[str, tuple[Any, ...], dict[str, Any], str]] = [

@@ -39,16 +39,16 @@ def test_diagonals_that_are_written_are_read_back(case: tuple[Array, Array], ali
     rows, columns = np.int32(x.shape[-2]), np.int32(x.shape[-1])
     distance = np.arange(x.shape[-1]) - np.arange(x.shape[-2])[:, None]
     outside = (distance < k[0]) | (distance > k[1])
-    made = check_shapes("MatrixDiagV3", diagonals, k, rows, columns, one, align=align)
-    assert same(made, np.where(outside, one, x))
+    actual = check_shapes("MatrixDiagV3", diagonals, k, rows, columns, one, align=align)
+    assert same(actual, np.where(outside, one, x))
 
 
 @given(bands())
 def test_band_part_keeps_a_band(case: tuple[Array, Array]) -> None:
     x, k = case
     below, above = -min(int(k[0]), 0), max(int(k[1]), 0)
-    made = check_shapes("MatrixBandPart", x, np.int64(below), np.int64(above))
-    assert same(made, np.triu(np.tril(x, above), -below))
+    actual = check_shapes("MatrixBandPart", x, np.int64(below), np.int64(above))
+    assert same(actual, np.triu(np.tril(x, above), -below))
     assert same(run("MatrixBandPart", x, np.int64(-1), np.int64(-1)), x)
     assert same(run("MatrixBandPart", x, np.int64(-1), np.int64(0)), np.tril(x))
 

@@ -38,11 +38,11 @@ def test_batch_dims_gather_in_each_batch_entry(data: st.DataObject) -> None:
     axis = data.draw(st.integers(len(batch), x.ndim - 1))
     wanted = data.draw(shapes_of(0, 2))
     indices = np.random.default_rng(0).integers(0, x.shape[axis], (*batch, *wanted))
-    made = check_shapes("GatherV2", x, indices, np.int32(axis), batch_dims=len(batch))
+    actual = check_shapes("GatherV2", x, indices, np.int32(axis), batch_dims=len(batch))
     for place in np.ndindex(*batch):
-        assert same(made[place], x[place].take(indices[place], axis=axis - len(batch)))
+        assert same(actual[place], x[place].take(indices[place], axis=axis - len(batch)))
     if wanted:
-        assert same(run("GatherV2", x, indices, np.int32(axis), batch_dims=-len(wanted)), made)
+        assert same(run("GatherV2", x, indices, np.int32(axis), batch_dims=-len(wanted)), actual)
 
 
 @pytest.mark.parametrize(
@@ -72,10 +72,10 @@ def test_gathering_outside_is_refused(inputs: Any, attrs: dict[str, Any], messag
 @given(arrays(least=1, smallest=1), st.data())
 def test_gather_nd_picks_what_the_tuples_name(x: Array, data: st.DataObject) -> None:
     indices = data.draw(index_tuples(x))
-    made = check_shapes("GatherNd", x, indices)
-    assert made.shape == (*indices.shape[:-1], *x.shape[indices.shape[-1] :])
+    actual = check_shapes("GatherNd", x, indices)
+    assert actual.shape == (*indices.shape[:-1], *x.shape[indices.shape[-1] :])
     for place in np.ndindex(*indices.shape[:-1]):
-        assert same(made[(*place, ...)], x[(*indices[place], ...)])
+        assert same(actual[(*place, ...)], x[(*indices[place], ...)])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -132,8 +132,8 @@ def test_one_hot_rows_have_one_value_where_the_index_says(shape: Any, depth: int
         return
     indices = np.random.default_rng(1).integers(-1, 6, shape)
     on, off = filled((2,), dtype, 4)[0, ...], filled((2,), dtype, 7)[1, ...]
-    made = check_shapes("OneHot", indices, np.int32(depth), on, off, axis=axis)
-    rows = np.moveaxis(made, axis, -1)
+    actual = check_shapes("OneHot", indices, np.int32(depth), on, off, axis=axis)
+    rows = np.moveaxis(actual, axis, -1)
     for place in np.ndindex(*shape):
         expected = [on.item() if i == indices[place] else off.item() for i in range(depth)]
         assert rows[place].tolist() == expected

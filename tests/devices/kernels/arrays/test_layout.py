@@ -54,9 +54,9 @@ def test_layouts_agree_on_the_order_of_the_depth() -> None:
 
 def test_square_blocks_are_the_general_ones() -> None:
     pads = np.array([[1, 1], [2, 2]], np.int32)
-    made = check_shapes("SpaceToBatch", IMAGE, pads, block_size=2)
-    assert same(made, run("SpaceToBatchND", IMAGE, ints(2, 2), pads))
-    assert same(check_shapes("BatchToSpace", made, pads, block_size=2), IMAGE)
+    actual = check_shapes("SpaceToBatch", IMAGE, pads, block_size=2)
+    assert same(actual, run("SpaceToBatchND", IMAGE, ints(2, 2), pads))
+    assert same(check_shapes("BatchToSpace", actual, pads, block_size=2), IMAGE)
 
 
 @pytest.mark.parametrize(
@@ -86,13 +86,13 @@ def test_what_does_not_fit_is_refused_in_these_words(call: Any, attrs: dict[str,
 def test_patches_are_the_windows_of_the_image(size: int, stride: int, rate: int, padding: str) -> None:
     x = filled((2, 6, 5, 2), np.float32, 1)
     attrs = {"ksizes": [1, size, 2, 1], "strides": [1, stride, 1, 1], "rates": [1, rate, 1, 1]}
-    made = check_shapes("ExtractImagePatches", x, padding=padding, **attrs)
+    actual = check_shapes("ExtractImagePatches", x, padding=padding, **attrs)
     if padding == "VALID":
-        for row, column in np.ndindex(*made.shape[1:3]):
+        for row, column in np.ndindex(*actual.shape[1:3]):
             window = x[:, row * stride : row * stride + (size - 1) * rate + 1 : rate, column : column + 2]
-            assert same(made[:, row, column], window.reshape(2, -1))
+            assert same(actual[:, row, column], window.reshape(2, -1))
     else:
-        assert made.shape[1:3] == (-(-6 // stride), 5)
+        assert actual.shape[1:3] == (-(-6 // stride), 5)
 
 
 def test_shapes_leave_open_what_values_decide() -> None:

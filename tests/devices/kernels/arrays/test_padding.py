@@ -28,14 +28,14 @@ def test_the_middle_of_a_padded_array_is_the_input_and_the_rest_is_the_value(x: 
     pads = data.draw(widths(x.ndim))
     value = filled((), object if x.dtype == object else x.dtype, 3)
     inside = tuple(slice(b, b + n) for (b, _), n in zip(pads.tolist(), x.shape, strict=True))
-    for made, filler in (
+    for actual, filler in (
         (check_shapes("Pad", x, pads), b"" if x.dtype == object else 0),
         (check_shapes("PadV2", x, pads.astype(np.int64), value), value.item()),
     ):
-        assert same(made[inside] if x.ndim else made, x)
-        outside = np.ones(made.shape, np.bool_)
+        assert same(actual[inside] if x.ndim else actual, x)
+        outside = np.ones(actual.shape, np.bool_)
         outside[inside] = False
-        assert (made[outside] == filler).all()
+        assert (actual[outside] == filler).all()
 
 
 @pytest.mark.parametrize("mode", ["REFLECT", "SYMMETRIC"])
@@ -45,11 +45,11 @@ def test_mirror_padding_is_numpys_and_its_gradient_is_the_transposed_map(
 ) -> None:
     most = [size - (mode == "REFLECT") for size in x.shape]
     pads = np.array([[data.draw(st.integers(0, m)) for _ in "ab"] for m in most], np.int32).reshape(x.ndim, 2)
-    made = check_shapes("MirrorPad", x, pads, mode=mode)
-    assert same(made, np.pad(x, pads.tolist(), mode=mode.lower()) if x.ndim else x)  # type: ignore[call-overload]  # a mode from a variable
-    dy = filled(made.shape, np.float64, 1)
+    actual = check_shapes("MirrorPad", x, pads, mode=mode)
+    assert same(actual, np.pad(x, pads.tolist(), mode=mode.lower()) if x.ndim else x)  # type: ignore[call-overload]  # a mode from a variable
+    dy = filled(actual.shape, np.float64, 1)
     back = check_shapes("MirrorPadGrad", dy, pads, mode=mode)
-    assert np.vdot(dy, made.astype(np.float64)) == np.vdot(back, x.astype(np.float64))
+    assert np.vdot(dy, actual.astype(np.float64)) == np.vdot(back, x.astype(np.float64))
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ def test_stitching_a_partition_gives_the_input_back(x: Array, data: st.DataObjec
 
 
 def test_stitching_lets_the_last_win_and_fills_gaps_with_zeros() -> None:
-    made = run("DynamicStitch", [ints(0, 3), np.int32(0)], [X, X[1]])
-    assert made.tolist() == [[3, 4, 5], [0, 0, 0], [0, 0, 0], [3, 4, 5]]
+    actual = run("DynamicStitch", [ints(0, 3), np.int32(0)], [X, X[1]])
+    assert actual.tolist() == [[3, 4, 5], [0, 0, 0], [0, 0, 0], [3, 4, 5]]
     assert run("DynamicStitch", [ints(1)], [texts(b"a")]).tolist() == [b"", b"a"]
 
 

@@ -38,6 +38,6 @@ def test_reversing_whole_sequences_is_reversing_the_axis(x: Array, data: st.Data
     attrs: dict[str, Any] = {"batch_dim": batch, "seq_dim": seq}
     whole = np.full(x.shape[batch], x.shape[seq], np.int64)
     assert same(check_shapes("ReverseSequence", x, whole, **attrs), np.flip(x, seq))
-    some = np.array([data.draw(st.integers(0, x.shape[seq])) for _ in range(x.shape[batch])], np.int32)
-    twice = run("ReverseSequence", run("ReverseSequence", x, some, **attrs), some, **attrs)
+    lengths = np.array([data.draw(st.integers(0, x.shape[seq])) for _ in range(x.shape[batch])], np.int32)
+    twice = run("ReverseSequence", run("ReverseSequence", x, lengths, **attrs), lengths, **attrs)
     assert same(twice, x)

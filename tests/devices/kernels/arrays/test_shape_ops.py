@@ -31,11 +31,11 @@ def test_shape_size_and_rank_describe_the_array(x: Array, out: DataType) -> None
 def test_reshape_keeps_the_elements_in_order(x: Array, random: Any) -> None:
     sizes = list(x.shape)
     random.shuffle(sizes)
-    made = check_shapes("Reshape", x, ints(*sizes, 1))
-    assert same(made.reshape(-1), x.reshape(-1))
+    actual = check_shapes("Reshape", x, ints(*sizes, 1))
+    assert same(actual.reshape(-1), x.reshape(-1))
     if x.size:
         assert same(check_shapes("Reshape", x, np.array([-1], np.int64)), x.reshape(-1))
-    assert same(run("Reshape", made, ints(*x.shape)), x)
+    assert same(run("Reshape", actual, ints(*x.shape)), x)
 
 
 @pytest.mark.parametrize(
@@ -131,9 +131,9 @@ def test_tile_agrees_with_numpy(x: Array, data: st.DataObject) -> None:
 
 @given(shapes_of(most=3), arrays(least=0, most=0))
 def test_fill_is_broadcasting_a_scalar(shape: tuple[int, ...], value: Array) -> None:
-    made = check_shapes("Fill", ints(*shape), value)
-    assert same(made, check_shapes("BroadcastTo", value, ints(*shape)))
-    assert made.shape == shape
+    actual = check_shapes("Fill", ints(*shape), value)
+    assert same(actual, check_shapes("BroadcastTo", value, ints(*shape)))
+    assert actual.shape == shape
 
 
 @given(shapes_of(most=3), shapes_of(most=3))
@@ -159,18 +159,18 @@ def test_a_range_of_integers_is_pythons(start: int, limit: int, delta: int, dtyp
 
 
 def test_a_range_of_floats_counts_in_its_own_type() -> None:
-    made = check_shapes("Range", np.float64(0.1), np.float64(100), np.float64(0.1))
-    assert made.size == 999
-    assert same(made, 0.1 + np.arange(999) * 0.1)
+    actual = check_shapes("Range", np.float64(0.1), np.float64(100), np.float64(0.1))
+    assert actual.size == 999
+    assert same(actual, 0.1 + np.arange(999) * 0.1)
     assert run("Range", np.int64(2**62), np.int64(-(2**62)), np.int64(-(2**61))).size == 4
     assert check_shapes("Range", *np.array([0, 3, 1], ml_dtypes.bfloat16)).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_linspace_hits_both_ends(dtype: Any) -> None:
-    made = check_shapes("LinSpace", dtype(0.1), dtype(7.3), np.int32(101))
-    assert made[0] == dtype(0.1)
-    assert made[-1] == dtype(7.3)
+    actual = check_shapes("LinSpace", dtype(0.1), dtype(7.3), np.int32(101))
+    assert actual[0] == dtype(0.1)
+    assert actual[-1] == dtype(7.3)
     assert check_shapes("LinSpace", dtype(0.1), dtype(7.3), np.int32(1)).tolist() == [dtype(0.1)]
     with pytest.raises(InvalidArgumentError, match="Requires num > 0: 0"):
         run("LinSpace", dtype(0), dtype(1), np.int32(0))

@@ -64,12 +64,12 @@ def test_a_strided_slice_is_numpys_and_its_gradient_and_update_hit_the_same_plac
     case: tuple[Array, list[Any], dict[str, Any], tuple[Any, ...]],
 ) -> None:
     x, lists, masks, index = case
-    taken = check_shapes("StridedSlice", x, *lists, **masks)
+    cut = check_shapes("StridedSlice", x, *lists, **masks)
     whole = (*index, ...) if ... not in index else index
-    assert same(taken, x[whole])
-    spread = check_shapes("StridedSliceGrad", ints(*x.shape), *lists, np.asarray(taken), **masks)
-    assert same(run("StridedSlice", spread, *lists, **masks), taken)
-    updated = check_shapes("TensorStridedSliceUpdate", x, *lists, np.asarray(taken), **masks)
+    assert same(cut, x[whole])
+    spread = check_shapes("StridedSliceGrad", ints(*x.shape), *lists, np.asarray(cut), **masks)
+    assert same(run("StridedSlice", spread, *lists, **masks), cut)
+    updated = check_shapes("TensorStridedSliceUpdate", x, *lists, np.asarray(cut), **masks)
     assert same(updated, x)
 
 

@@ -137,8 +137,8 @@ def test_good_numbers_pass(dtype: np.dtype[Any]) -> None:
 def test_buckets_count_the_boundaries_not_above(values: list[float], boundaries: list[float]) -> None:
     """A value on a boundary belongs to the upper bucket."""
     edges = sorted(boundaries)
-    found = check_shapes("Bucketize", np.array(values, np.float32), boundaries=edges)
-    assert found.tolist() == [sum(edge <= value for edge in edges) for value in values]
+    actual = check_shapes("Bucketize", np.array(values, np.float32), boundaries=edges)
+    assert actual.tolist() == [sum(edge <= value for edge in edges) for value in values]
 
 
 def test_boundaries_are_sorted() -> None:

@@ -30,9 +30,9 @@ A = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 def texts(*items: str) -> Array:
     """A vector of strings."""
-    found = np.empty(len(items), object)
-    found[:] = [item.encode() for item in items]
-    return found
+    result = np.empty(len(items), object)
+    result[:] = [item.encode() for item in items]
+    return result
 
 
 def text(item: Path | str) -> Array:

@@ -29,16 +29,16 @@ def test_a_flat_image_stays_flat(name: str, height: int, width: int, antialias: 
     scale = np.array([height / 4, width / 5], np.float32)
     size = np.array([height, width], np.int32)
     flat = np.full((1, 4, 5, 1), 3, np.uint8)
-    found = check_shapes("ScaleAndTranslate", flat, size, scale, ZERO, kernel_type=name, antialias=antialias)
-    np.testing.assert_allclose(found, 3, rtol=1e-5)
+    actual = check_shapes("ScaleAndTranslate", flat, size, scale, ZERO, kernel_type=name, antialias=antialias)
+    np.testing.assert_allclose(actual, 3, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", INTERPOLATING)
 def test_an_unchanged_place_keeps_its_value(name: str) -> None:
     """Kernels that are zero at the other cells' centres give the image back."""
     x = image(4, 5)
-    found = run("ScaleAndTranslate", x, np.array([4, 5], np.int32), ONE, ZERO, kernel_type=name)
-    np.testing.assert_allclose(found, x, atol=1e-6)
+    actual = run("ScaleAndTranslate", x, np.array([4, 5], np.int32), ONE, ZERO, kernel_type=name)
+    np.testing.assert_allclose(actual, x, atol=1e-6)
 
 
 def test_a_translation_by_whole_cells_moves_the_image() -> None:

@@ -28,11 +28,11 @@ def test_a_product_is_near_the_true_one_and_of_the_type(
 ) -> None:
     """Every sum errs by at most one rounding of the sum of magnitudes a step."""
     a, b = drawn((rows, depth), seed, dtype), drawn((depth, columns), seed + 1, dtype)
-    found = Half(dtype).product(a, b)
+    actual = Half(dtype).product(a, b)
     bound = (np.abs(a) @ np.abs(b)) * (depth + 2) * STEP[dtype] + 1e-6
-    assert found.shape == (rows, columns)
-    assert (np.abs(found - a.astype(np.float64) @ b) <= bound).all()
-    assert (found.astype(dtype).astype(np.float32) == found).all()
+    assert actual.shape == (rows, columns)
+    assert (np.abs(actual - a.astype(np.float64) @ b) <= bound).all()
+    assert (actual.astype(dtype).astype(np.float32) == actual).all()
 
 
 def test_single_columns_add_products_as_they_are_and_whole_registers_round_them_first() -> None:

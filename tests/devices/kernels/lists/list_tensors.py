@@ -23,20 +23,20 @@ ROWS = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 def rows_list() -> Array:
     """The list of the rows of ROWS."""
-    made: Array = run("TensorListFromTensor", ROWS, PAIR)
-    return made
+    items: Array = run("TensorListFromTensor", ROWS, PAIR)
+    return items
 
 
 def empty(shape: Array = PAIR, limit: int = -1) -> Array:
-    made: Array = run("EmptyTensorList", shape, np.int32(limit), element_dtype=FLOAT)
-    return made
+    items: Array = run("EmptyTensorList", shape, np.int32(limit), element_dtype=FLOAT)
+    return items
 
 
 def reserved(size: int, shape: Any = PAIR) -> Array:  # Any: a vector, or numpy's scalar -1
-    made: Array = run("TensorListReserve", shape, np.int32(size), element_dtype=FLOAT)
-    return made
+    items: Array = run("TensorListReserve", shape, np.int32(size), element_dtype=FLOAT)
+    return items
 
 
 def stacked(value: Array, shape: Any = UNKNOWN) -> Array:  # Any: as in `reserved`
-    made: Array = run("TensorListStack", value, shape, element_dtype=FLOAT)
-    return made
+    rows: Array = run("TensorListStack", value, shape, element_dtype=FLOAT)
+    return rows

@@ -12,16 +12,16 @@ from tests.devices.kernels.lists.list_tensors import FLOAT, INT32, ROWS
 
 def test_optionals_give_back_what_they_are_made_of() -> None:
     """In number, type and shape as promised."""
-    made = run("OptionalFromValue", [np.float32(1), ROWS])
-    assert run("OptionalHasValue", made)
+    optional = run("OptionalFromValue", [np.float32(1), ROWS])
+    assert run("OptionalHasValue", optional)
     assert not run("OptionalHasValue", run("OptionalNone"))
-    values = run("OptionalGetValue", made, output_types=[FLOAT, FLOAT], output_shapes=[(), (None, 2)])
+    values = run("OptionalGetValue", optional, output_types=[FLOAT, FLOAT], output_shapes=[(), (None, 2)])
     np.testing.assert_array_equal(values[1], ROWS)
     for value, types, shapes, message in (
         (run("OptionalNone"), [FLOAT], [()], "does not have a value"),
-        (made, [FLOAT], [()], "has 2 components, expected 1"),
-        (made, [INT32, FLOAT], [(), None], "expected type for component 0. Expected: int32. Actual: float"),
-        (made, [FLOAT, FLOAT], [(), (2,)], r"expected shape for component 1. Expected: \[2\]. Actual: \[3,2\]"),
+        (optional, [FLOAT], [()], "has 2 components, expected 1"),
+        (optional, [INT32, FLOAT], [(), None], "expected type for component 0. Expected: int32. Actual: float"),
+        (optional, [FLOAT, FLOAT], [(), (2,)], r"expected shape for component 1. Expected: \[2\]. Actual: \[3,2\]"),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             run("OptionalGetValue", value, output_types=types, output_shapes=shapes)

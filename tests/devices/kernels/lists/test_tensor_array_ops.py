@@ -57,9 +57,9 @@ def test_what_is_split_is_concatenated(lengths: list[int]) -> None:
     """Parts of any lengths, none too."""
     handle, rows = array(len(lengths)), np.arange(2.0 * sum(lengths), dtype=np.float32).reshape(-1, 2)
     run("TensorArraySplitV3", handle, rows, np.array(lengths, np.int64), FLOW)
-    joined, found = run("TensorArrayConcatV3", handle, FLOW, dtype=FLOAT)
+    joined, actual_lengths = run("TensorArrayConcatV3", handle, FLOW, dtype=FLOAT)
     np.testing.assert_array_equal(joined, rows)
-    assert found.tolist() == lengths
+    assert actual_lengths.tolist() == lengths
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(-5, 5)), max_size=6), st.integers(0, 2))

@@ -58,9 +58,9 @@ def test_lists_never_change(steps: list[str]) -> None:
 def test_elements_never_set_are_zeros_of_the_known_shape() -> None:
     """Which the list, the op or the other elements tell."""
     np.testing.assert_array_equal(stacked(reserved(2)), np.zeros((2, 2)))
-    some = run("TensorListSetItem", reserved(2, UNKNOWN), np.int32(1), ROWS[1])
-    np.testing.assert_array_equal(stacked(some), [[0, 0], ROWS[1]])
-    for value, shape in ((some, UNKNOWN), (reserved(2), UNKNOWN), (reserved(2, UNKNOWN), PAIR)):
+    partly_set = run("TensorListSetItem", reserved(2, UNKNOWN), np.int32(1), ROWS[1])
+    np.testing.assert_array_equal(stacked(partly_set), [[0, 0], ROWS[1]])
+    for value, shape in ((partly_set, UNKNOWN), (reserved(2), UNKNOWN), (reserved(2, UNKNOWN), PAIR)):
         item = run("TensorListGetItem", value, np.int32(0), shape, element_dtype=FLOAT)
         np.testing.assert_array_equal(item, [0, 0])
     with pytest.raises(InvalidArgumentError, match="not fully defined: <unknown> and no list element is set"):

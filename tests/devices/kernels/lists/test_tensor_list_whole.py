@@ -15,9 +15,9 @@ def test_what_is_split_is_concatenated(lengths: list[int]) -> None:
     """By parts of any lengths; and what is taken apart is stacked."""
     rows = np.arange(2.0 * sum(lengths), dtype=np.float32).reshape(-1, 2)
     parts = run("TensorListSplit", rows, np.array([-1, 2], np.int32), np.array(lengths, np.int64))
-    joined, found = run("TensorListConcatV2", parts, UNKNOWN, np.zeros(0, np.int64), element_dtype=FLOAT)
+    joined, actual_lengths = run("TensorListConcatV2", parts, UNKNOWN, np.zeros(0, np.int64), element_dtype=FLOAT)
     np.testing.assert_array_equal(joined, rows)
-    assert found.tolist() == lengths
+    assert actual_lengths.tolist() == lengths
     np.testing.assert_array_equal(stacked(run("TensorListFromTensor", rows, PAIR)), rows)
 
 

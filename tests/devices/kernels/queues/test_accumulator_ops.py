@@ -1,4 +1,4 @@
-"""Accumulators give the mean, or the sum, of gradients that are not stale, to whoever waited first for enough."""
+"""Accumulators give the mean, or the sum, of gradients that are not stale, to waiting calls in their order."""
 
 from __future__ import annotations
 
@@ -108,9 +108,9 @@ def test_slices_add_up_as_tensors_do(gradients: list[dict[int, int]]) -> None:
         accumulator.apply_slices(0, sorted(gradient), [gradient[i] for i in sorted(gradient)], (6,))
         np.add.at(total, sorted(gradient), [gradient[i] for i in sorted(gradient)])
     indices, values, _ = accumulator.take(len(gradients)).outputs
-    found = np.zeros(6)
-    found[indices] = values
-    assert found.tolist() == total.tolist()
+    actual = np.zeros(6)
+    actual[indices] = values
+    assert actual.tolist() == total.tolist()
 
 
 def test_what_does_not_fit_is_refused_and_changes_nothing() -> None:

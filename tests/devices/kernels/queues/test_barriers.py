@@ -22,9 +22,9 @@ TYPES = (FLOAT, INT32)
 
 def texts(names: str) -> Array:
     """A vector with one string per letter."""
-    found = np.empty(len(names), object)
-    found[:] = [name.encode() for name in names]
-    return found
+    result = np.empty(len(names), object)
+    result[:] = [name.encode() for name in names]
+    return result
 
 
 class Barred:
@@ -75,11 +75,11 @@ def test_elements_leave_in_the_order_of_their_keys_once_they_are_complete() -> N
 @given(st.permutations("abcde"), st.permutations("abcde"))
 def test_components_may_come_in_any_order(first: list[str], second: list[str]) -> None:
     barrier = Barred()
-    taken = barrier.take(5)
+    batch = barrier.take(5)
     for a, b in zip(first, second, strict=True):
         barrier.insert(0, a, [ord(a)])
         barrier.insert(1, b, [[ord(b)] * 2])
-    _, keys, numbers, pairs = taken.outputs
+    _, keys, numbers, pairs = batch.outputs
     assert sorted(keys.tolist()) == [b"a", b"b", b"c", b"d", b"e"]
     assert [key[0] for key in keys.tolist()] == numbers.tolist() == pairs[:, 0].tolist()
 

@@ -1,4 +1,4 @@
-"""Whatever producers, consumers, those who close and those who give up do, in any order, a queue does as its model."""
+"""A queue behaves as its model under any interleaving of enqueues, dequeues, closes and cancellations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.devices.kernels.queued import FLOAT, floats, scalars
 
 
 class Model:
-    """A first-in-first-out queue as a list of what is to be done, played from the start each time one asks."""
+    """A first-in-first-out queue as lists of waiting calls, advanced until nothing moves after every call."""
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
@@ -26,7 +26,7 @@ class Model:
         self.ends: dict[int, Any] = {}
 
     def settle(self) -> None:
-        """Plays until nothing moves."""
+        """Advances the waiting calls until nothing moves."""
         while self._put() or self._take():
             pass
 
@@ -75,7 +75,7 @@ class Model:
 
 
 class Interleavings(RuleBasedStateMachine):
-    """Producers, consumers and those who close or give up, in any order."""
+    """Enqueues, dequeues, closes and cancellations, in any order."""
 
     def __init__(self) -> None:
         super().__init__()

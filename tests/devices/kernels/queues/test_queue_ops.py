@@ -1,4 +1,4 @@
-"""Queues give out what was put in, in the order of their kind, and serve those who wait in the order they came."""
+"""Queues give elements out in the order of their kind, and serve waiting calls in the order in which they came."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Staging areas hand tensors on in their order, within their limits; a mutex has one lock at a time."""
+"""Staging areas give tensors out in their order, within their limits; a mutex has one lock at a time."""
 
 from __future__ import annotations
 

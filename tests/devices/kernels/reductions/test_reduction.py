@@ -139,9 +139,9 @@ def test_the_first_extreme_is_found(op: str, x: Array, data: st.DataObject) -> N
     if axis is None:
         return
     index_type = data.draw(st.sampled_from([DataType.INT32, DataType.INT64]))
-    found = check_shapes(op, x, np.int32(axis), output_type=index_type)
+    actual = check_shapes(op, x, np.int32(axis), output_type=index_type)
     reference = np.argmax if op == "ArgMax" else np.argmin
-    np.testing.assert_array_equal(found, reference(x.astype(np.float64), axis))
+    np.testing.assert_array_equal(actual, reference(x.astype(np.float64), axis))
 
 
 def test_arg_extremes_pass_over_nan() -> None:

@@ -29,9 +29,9 @@ def parts_of(dense: Array) -> Parts:
 def dense_of(parts: Parts) -> Array:
     """The dense array that a sparse tensor stands for."""
     indices, values, shape = parts
-    made = np.zeros(shape.tolist(), values.dtype)
-    made[tuple(indices.T)] = values
-    return made
+    result = np.zeros(shape.tolist(), values.dtype)
+    result[tuple(indices.T)] = values
+    return result
 
 
 def matrices(rank: int = 2) -> st.SearchStrategy[Array]:

@@ -53,13 +53,13 @@ def test_rows_are_cut_or_filled(rows: list[list[int]], height: int, width: int, 
     kinds = ["ROW_SPLITS"] if by_splits else ["FIRST_DIM_SIZE", "VALUE_ROWIDS"]
     kinds_attr = [kind.encode() for kind in kinds]
     shape = np.array([height, width], np.int64)
-    found = check_shapes(
+    actual = check_shapes(
         "RaggedTensorToTensor", shape, values, np.int32(7), partitions, row_partition_types=tuple(kinds_attr)
     )
     height = len(rows) if height < 0 else height
     width = max(lengths, default=0) if width < 0 else width
     padded = [(row + [7] * width)[:width] for row in rows] + [[7] * width] * height
-    assert found.tolist() == padded[:height]
+    assert actual.tolist() == padded[:height]
 
 
 def test_nested_rows() -> None:

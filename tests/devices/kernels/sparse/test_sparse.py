@@ -32,26 +32,26 @@ def test_a_sparse_product_is_the_dense_product(dense: Array, columns: int, adjoi
     left = dense.T if adjoint_a else dense
     right = filled((left.shape[1], columns), np.float64, 1)
     b = np.ascontiguousarray(right.T) if adjoint_b else right
-    made = check_shapes("SparseTensorDenseMatMul", *parts_of(dense), b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
-    assert np.array_equal(made, left @ right)
+    actual = check_shapes("SparseTensorDenseMatMul", *parts_of(dense), b, adjoint_a=adjoint_a, adjoint_b=adjoint_b)
+    assert np.array_equal(actual, left @ right)
 
 
 @given(matrices(), st.integers(0, 99))
 def test_a_sparse_sum_is_the_dense_sum(dense: Array, seed: int) -> None:
     other = np.maximum(filled(dense.shape, np.float64, seed) - 4, 0)
-    made = check_shapes("SparseAdd", *parts_of(dense), *parts_of(other), np.float64(0))
-    assert np.array_equal(dense_of(made), dense + other)
+    actual = check_shapes("SparseAdd", *parts_of(dense), *parts_of(other), np.float64(0))
+    assert np.array_equal(dense_of(actual), dense + other)
 
 
 @given(matrices(3), st.lists(st.integers(0, 2), unique=True), st.booleans())
 def test_a_sum_along_axes_is_the_dense_one(dense: Array, axes: list[int], keep: bool) -> None:
-    made = check_shapes("SparseReduceSum", *parts_of(dense), ints(*axes), keep_dims=keep)
-    assert np.array_equal(made, dense.sum(axis=tuple(axes), keepdims=keep))
+    actual = check_shapes("SparseReduceSum", *parts_of(dense), ints(*axes), keep_dims=keep)
+    assert np.array_equal(actual, dense.sum(axis=tuple(axes), keepdims=keep))
 
 
 def test_softmax_shares_among_what_is_there() -> None:
-    made = check_shapes("SparseSoftmax", INDICES, VALUES, SHAPE)
-    assert np.allclose(made, [1, 1 / (1 + np.e), np.e / (1 + np.e)])
+    actual = check_shapes("SparseSoftmax", INDICES, VALUES, SHAPE)
+    assert np.allclose(actual, [1, 1 / (1 + np.e), np.e / (1 + np.e)])
 
 
 @pytest.mark.parametrize(

@@ -57,5 +57,5 @@ def test_splitting_cuts_the_dense_tensor(dense: Array, count: int) -> None:
     if count > dense.shape[1]:
         return
     pieces = check_shapes("SparseSplit", np.int64(1), *parts_of(dense), num_split=count)
-    made = [dense_of((pieces[i], pieces[count + i], pieces[2 * count + i])) for i in range(count)]
-    assert np.array_equal(np.concatenate(made, 1), dense)
+    parts = [dense_of((pieces[i], pieces[count + i], pieces[2 * count + i])) for i in range(count)]
+    assert np.array_equal(np.concatenate(parts, 1), dense)

@@ -24,9 +24,9 @@ def decode(
     records: list[bytes], types: tuple[DataType, ...], defaults: list[Array] | None = None, **attrs: Any
 ) -> list[list[Any]]:
     """The columns of the records; no defaults unless given."""
-    made = [NONE[dtype] for dtype in types] if defaults is None else defaults
-    found = check_shapes("DecodeCSV", strings(records, (len(records),)), made, OUT_TYPE=types, **attrs)
-    return [column.tolist() for column in (found if isinstance(found, tuple) else (found,))]
+    defaults_of_columns = [NONE[dtype] for dtype in types] if defaults is None else defaults
+    columns = check_shapes("DecodeCSV", strings(records, (len(records),)), defaults_of_columns, OUT_TYPE=types, **attrs)
+    return [column.tolist() for column in (columns if isinstance(columns, tuple) else (columns,))]
 
 
 @given(st.lists(st.tuples(*[st.text('ab",;\n ', min_size=1, max_size=5)] * 2), min_size=1, max_size=4))

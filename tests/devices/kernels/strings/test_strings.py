@@ -23,8 +23,8 @@ characters = st.lists(st.text(max_size=5), max_size=4).map(lambda values: texts(
 
 @given(vectors, st.binary(max_size=2))
 def test_joining_puts_the_separator_between_and_scalars_everywhere(x: Array, separator: bytes) -> None:
-    made = check_shapes("StringJoin", [x, scalar(b"!"), x], separator=separator)
-    assert made.tolist() == [separator.join((v, b"!", v)) for v in x.tolist()]
+    actual = check_shapes("StringJoin", [x, scalar(b"!"), x], separator=separator)
+    assert actual.tolist() == [separator.join((v, b"!", v)) for v in x.tolist()]
     one = check_shapes("ReduceJoin", x, ints(0), separator=separator)
     assert one.item() == separator.join(x.tolist())
 
@@ -46,8 +46,8 @@ def test_characters_are_cut_and_counted_as_python_does(x: Array, first: int, cou
     if all(-len(v) <= first <= len(v) for v in strings):
         starts = [first + len(v) if first < 0 else first for v in strings]
         expected = [v[s : s + count].encode() for v, s in zip(strings, starts, strict=True)]
-        made = check_shapes("Substr", x, np.int32(first), np.int32(count), unit="UTF8_CHAR")
-        assert made.tolist() == expected
+        actual = check_shapes("Substr", x, np.int32(first), np.int32(count), unit="UTF8_CHAR")
+        assert actual.tolist() == expected
 
 
 def test_a_position_outside_is_refused() -> None:

@@ -34,9 +34,9 @@ def ints(*items: int) -> Array:
 
 def texts(*items: str) -> Array:
     """A vector of strings."""
-    found = np.empty(len(items), object)
-    found[:] = [item.encode() for item in items]
-    return found
+    result = np.empty(len(items), object)
+    result[:] = [item.encode() for item in items]
+    return result
 
 
 def text(item: object) -> Array:
@@ -113,8 +113,8 @@ def test_values_may_be_tensors() -> None:
     table = Session("MutableHashTableOfTensorsV2", INT64, FLOAT, value_shape=(2,))
     rows = np.array([[1, 2], [3, 4]], np.float32)
     table("LookupTableInsertV2", ints(1, 2), rows)
-    found = table("LookupTableFindV2", ints(2, 9).reshape(1, 2), np.array([-1, -2], np.float32))
-    assert found.tolist() == [[[3, 4], [-1, -2]]]
+    actual = table("LookupTableFindV2", ints(2, 9).reshape(1, 2), np.array([-1, -2], np.float32))
+    assert actual.tolist() == [[[3, 4], [-1, -2]]]
     each = table("LookupTableFindV2", ints(2, 9), np.array([[5, 6], [7, 8]], np.float32))
     assert each.tolist() == [[3, 4], [7, 8]]
     assert table.export() == ([1, 2], rows.tolist())
@@ -268,15 +268,15 @@ def test_tables_of_one_name_are_one() -> None:
     """If they are of one type; nodes without a name have a table each."""
     state = DeviceState(seed=0)
 
-    def made(name: str, **attrs: Any) -> Array:
+    def table_handle(name: str, **attrs: Any) -> Array:
         types = {"key_dtype": STRING, "value_dtype": INT64} | attrs
         return run("HashTableV2", state=state, name=name, **types)  # type: ignore[no-any-return]  # a kernel's result
 
-    assert made("x", shared_name="t").item().key == made("y", shared_name="t").item().key
-    assert made("t", use_node_name_sharing=True).item().key == made("y", shared_name="t").item().key
-    assert made("x").item().key != made("y").item().key != made("y", shared_name="y").item().key
+    assert table_handle("x", shared_name="t").item().key == table_handle("y", shared_name="t").item().key
+    assert table_handle("t", use_node_name_sharing=True).item().key == table_handle("y", shared_name="t").item().key
+    assert table_handle("x").item().key != table_handle("y").item().key != table_handle("y", shared_name="y").item().key
     with pytest.raises(InvalidArgumentError, match="Conflicting key/value dtypes string->float with string-int64 for"):
-        made("z", shared_name="t", value_dtype=FLOAT)
+        table_handle("z", shared_name="t", value_dtype=FLOAT)
 
 
 def test_handles_of_other_things_are_refused() -> None:

@@ -18,9 +18,9 @@ VALUE = np.array([1, 2], np.float32)
 
 def text(value: str) -> Array:
     """A scalar string."""
-    found = np.empty((), object)
-    found[()] = value.encode()
-    return found
+    result = np.empty((), object)
+    result[()] = value.encode()
+    return result
 
 
 def test_a_handle_leads_to_its_tensor_until_that_is_deleted() -> None:

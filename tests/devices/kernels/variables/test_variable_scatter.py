@@ -40,9 +40,9 @@ def test_scatter_combines_in_order(name: str, rows: list[tuple[int, int]]) -> No
     variable, state = reference(np.array(start, np.float32)), DeviceState()
     run(f"Scatter{name}", variable, indices, updates)
     np.testing.assert_array_equal(variable.read(), np.array(expected, np.float32))
-    made = handle(state, np.array(start, np.float32))
-    run(f"ResourceScatter{name}", made, indices, updates, state=state)
-    read = run("ReadVariableOp", made, state=state, dtype=DataType.FLOAT)
+    resource = handle(state, np.array(start, np.float32))
+    run(f"ResourceScatter{name}", resource, indices, updates, state=state)
+    read = run("ReadVariableOp", resource, state=state, dtype=DataType.FLOAT)
     np.testing.assert_array_equal(read, variable.read())
     if name != "Mul":
         run(f"ScatterNd{name}", reference(np.array(start, np.float32)), indices[:, None], updates)
@@ -70,8 +70,8 @@ def test_gather_reads_rows(batch_dims: int, seed: int) -> None:
     """As numpy's take along the axis after the batches."""
     rng = np.random.default_rng(seed)
     values, state = rng.random((2, 3, 2)).astype(np.float32), DeviceState()
-    made = handle(state, values)
+    variable = handle(state, values)
     indices = rng.integers(0, values.shape[batch_dims], (2, 4)).astype(np.int32)
-    got = run("ResourceGather", made, indices, state=state, dtype=DataType.FLOAT, batch_dims=batch_dims)
+    actual = run("ResourceGather", variable, indices, state=state, dtype=DataType.FLOAT, batch_dims=batch_dims)
     expected = np.stack([v[i] for v, i in zip(values, indices, strict=True)]) if batch_dims else values[indices]
-    np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(actual, expected)

@@ -96,29 +96,29 @@ def test_assignment_keeps_the_shape_unless_told_otherwise() -> None:
 def test_resource_updates_check_shape_and_type() -> None:
     """By TensorFlow's messages."""
     state = DeviceState()
-    made = handle(state, np.ones(3, np.float32))
+    variable = handle(state, np.ones(3, np.float32))
     with pytest.raises(
         InvalidArgumentError, match=r"shape \[3\] using a Tensor with shape \[2\], shapes must be equal"
     ):
-        run("AssignAddVariableOp", made, np.ones(2, np.float32), state=state)
+        run("AssignAddVariableOp", variable, np.ones(2, np.float32), state=state)
     with pytest.raises(InvalidArgumentError, match=r"read variable with wrong dtype\. Expected int32 got float"):
-        run("ReadVariableOp", made, state=state, dtype=DataType.INT32)
+        run("ReadVariableOp", variable, state=state, dtype=DataType.INT32)
     with pytest.raises(InvalidArgumentError, match=r"assign variable with wrong dtype\. Expected float got int32"):
-        run("AssignVariableOp", made, np.array([1], np.int32), state=state)
+        run("AssignVariableOp", variable, np.array([1], np.int32), state=state)
     with pytest.raises(InvalidArgumentError, match=r"wrong shape. Expected \[3\] got \[2\]"):
-        run("AssignVariableOp", made, np.ones(2, np.float32), state=state, validate_shape=True)
+        run("AssignVariableOp", variable, np.ones(2, np.float32), state=state, validate_shape=True)
 
 
 def test_a_destroyed_variable_is_gone() -> None:
     """Destroying it twice is an error only for those who ask."""
     state = DeviceState()
-    made = handle(state, np.ones(3, np.float32))
-    run("DestroyResourceOp", made, state=state)
-    run("DestroyResourceOp", made, state=state)
+    variable = handle(state, np.ones(3, np.float32))
+    run("DestroyResourceOp", variable, state=state)
+    run("DestroyResourceOp", variable, state=state)
     with pytest.raises(NotFoundError):
-        run("DestroyResourceOp", made, state=state, ignore_lookup_error=False)
+        run("DestroyResourceOp", variable, state=state, ignore_lookup_error=False)
     with pytest.raises(NotFoundError, match="Resource localhost/v/N10tensorflow3VarE does not exist"):
-        run("VariableShape", made, state=state)
+        run("VariableShape", variable, state=state)
 
 
 def test_a_handle_of_another_device_is_refused() -> None:

@@ -14,7 +14,7 @@ def reference(value: np.ndarray | None = None, shape: tuple[int, ...] | None = N
 
 
 def handle(state: DeviceState, value: np.ndarray | None = None, name: str = "v") -> np.ndarray:
-    made: Array = run("VarHandleOp", state=state, dtype=DataType.FLOAT, shape=None, shared_name=name)
+    variable: Array = run("VarHandleOp", state=state, dtype=DataType.FLOAT, shape=None, shared_name=name)
     if value is not None:
-        run("AssignVariableOp", made, value, state=state)
-    return made
+        run("AssignVariableOp", variable, value, state=state)
+    return variable

@@ -81,7 +81,7 @@ LAYOUT = {
 BOUNDS = [0, 1, 0], [2, 3, 0], [1, 1, 2]
 
 
-def some(values: Operation | list[Tensor], *ports: int) -> list[Tensor]:
+def chosen(values: Operation | list[Tensor], *ports: int) -> list[Tensor]:
     """Some of several outputs: nothing flows back into the others."""
     return [values[port] for port in ports]
 
@@ -94,14 +94,14 @@ def updated(op: str) -> Example:
 
 CUTS = {
     "pack": example(lambda b, x, y: b.op("Pack", [x, y, x], axis=1), normal(2, 3), normal(2, 3, seed=1)),
-    "unpack": example(lambda b, x: some(b.op("Unpack", x, num=3, axis=-1), 0, 2), normal(2, 3)),
+    "unpack": example(lambda b, x: chosen(b.op("Unpack", x, num=3, axis=-1), 0, 2), normal(2, 3)),
     "concat": example(lambda b, x, y: b.op("Concat", known(b, 1), [x, y]), normal(2, 3), normal(2, 1)),
     "concat v2": example(lambda b, x, y: b.op("ConcatV2", [x, y, y], known(b, -1)), normal(2, 3), normal(2, 1)),
     "concat later": example(lambda b, x, y: b.op("ConcatV2", [x, y], later(b, -1)), normal(2, 3), normal(2, 1)),
-    "split": example(lambda b, x: some(b.op("Split", known(b, 1), x, num_split=3), 0, 2), normal(2, 6)),
+    "split": example(lambda b, x: chosen(b.op("Split", known(b, 1), x, num_split=3), 0, 2), normal(2, 6)),
     "split in one": example(lambda b, x: b.op("Split", known(b, 1), x, num_split=1), normal(2, 6)),
     "split v": example(
-        lambda b, x: some(b.op("SplitV", x, known(b, [1, -1, 2]), known(b, 1), num_split=3), 1, 2), normal(2, 6)
+        lambda b, x: chosen(b.op("SplitV", x, known(b, [1, -1, 2]), known(b, 1), num_split=3), 1, 2), normal(2, 6)
     ),
     "slice": example(lambda b, x: b.op("Slice", x, known(b, [0, 1]), known(b, [-1, 2])), normal(2, 4)),
     "strided slice": example(
@@ -159,7 +159,8 @@ LOOK_UPS = {
 
 GROUPS = {
     "partition": example(
-        lambda b, x: some(b.op("DynamicPartition", x, known(b, [1, 0, 1, 2, 0]), num_partitions=3), 0, 1), normal(5, 2)
+        lambda b, x: chosen(b.op("DynamicPartition", x, known(b, [1, 0, 1, 2, 0]), num_partitions=3), 0, 1),
+        normal(5, 2),
     ),
     "stitch": example(
         lambda b, x, y: b.op("DynamicStitch", [known(b, [3, 0]), known(b, [1, 2])], [x, y]),

@@ -17,8 +17,8 @@ FOUR = [(a, b) for a in BOTH for b in BOTH]
 
 def regular(*shape: int, complex_: bool = False) -> Array:
     """Square matrices far from singular ones."""
-    found = complex_normal(*shape) if complex_ else normal(*shape)
-    return np.asarray(found + 3 * np.eye(shape[-1]))
+    matrices = complex_normal(*shape) if complex_ else normal(*shape)
+    return np.asarray(matrices + 3 * np.eye(shape[-1]))
 
 
 def positive(x: Tensor, b: GraphBuilder) -> Tensor:
@@ -81,8 +81,8 @@ async def test_eigenvalues_of_symmetric_matrices(compute_v: bool) -> None:
     """With and without vectors."""
 
     def build(b: GraphBuilder, x: Tensor) -> list[Tensor]:
-        found = b.op("SelfAdjointEigV2", positive(x, b), compute_v=compute_v)
-        return [found[0], b.op("Square", found[1])[0]] if compute_v else [found[0]]
+        outputs = b.op("SelfAdjointEigV2", positive(x, b), compute_v=compute_v)
+        return [outputs[0], b.op("Square", outputs[1])[0]] if compute_v else [outputs[0]]
 
     await check(build, normal(2, 3, 3), rtol=1e-3, atol=1e-5)
 
@@ -92,8 +92,8 @@ async def test_eigenvalues(compute_v: bool) -> None:
     """Of any matrix; of the vectors, which are scaled to length 1, what no phase changes."""
 
     def build(b: GraphBuilder, x: Tensor) -> list[Tensor]:
-        found = b.op("Eig", x, compute_v=compute_v, Tout="complex128")
-        return [found[0], b.op("ComplexAbs", found[1], Tout="float64")[0]] if compute_v else [found[0]]
+        outputs = b.op("Eig", x, compute_v=compute_v, Tout="complex128")
+        return [outputs[0], b.op("ComplexAbs", outputs[1], Tout="float64")[0]] if compute_v else [outputs[0]]
 
     await check(build, regular(3, 3, complex_=True) + np.diag([0.0, 3.0, 6.0]), rtol=1e-3, atol=1e-5)
     await check(build, regular(3, 3) + np.diag([0.0, 3.0, 6.0]), rtol=1e-3, atol=1e-5)

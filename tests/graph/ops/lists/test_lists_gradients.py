@@ -25,9 +25,9 @@ async def gradient(build: Callable[[GraphBuilder, Tensor], Tensor]) -> tuple[Arr
     y = build(builder, builder.placeholder("x", DataType.DOUBLE, X.shape))
     builder.constant(WEIGHTS, name="weights")
     graph = builder.graph()
-    (found,) = gradients(graph, [y.name], ["x:0"], ["weights:0"])
-    assert found is not None
-    value, back = await fetched(graph.to_graph_def(), [y.name, found], {"x:0": X})
+    (gradient_name,) = gradients(graph, [y.name], ["x:0"], ["weights:0"])
+    assert gradient_name is not None
+    value, back = await fetched(graph.to_graph_def(), [y.name, gradient_name], {"x:0": X})
     return value, back
 
 

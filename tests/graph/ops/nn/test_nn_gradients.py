@@ -115,11 +115,11 @@ POOL_GRADIENTS = {
 def batch_norm(op: str, x: Array, *, training: bool, layout: str = "NHWC", twice: bool = True) -> Example:
     """A batch norm of float32 images; given statistics get no gradient."""
     channels = x.shape[layout.index("C")]
-    given = np.zeros(0) if training else between(1, 2, channels)
+    statistic = np.zeros(0) if training else between(1, 2, channels)
     types = {} if op == "FusedBatchNorm" else {"U": "float32"}
 
     def build(b: GraphBuilder, x: Tensor, scale: Tensor, offset: Tensor) -> Tensor:
-        statistics = b.constant(single(given)), b.constant(single(given))
+        statistics = b.constant(single(statistic)), b.constant(single(statistic))
         attrs = {"is_training": training, "data_format": layout, "epsilon": 0.1, **types}
         return b.op(op, x, scale, offset, *statistics, attrs=attrs)[0]
 
