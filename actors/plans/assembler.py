@@ -8,16 +8,17 @@ graphs) are made in bulk, column by column; the others one by one.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ...graph.arrays import Flags, Numbers
+from ...graph.arrays import Flags, Numbers, first_seen
 from ...graph.dtypes import is_ref
 from . import instructions as form
 from .binding import is_shared
 from .deferred import End
 from .draft import Draft
+from .numbering import NodeNumber, SlotNumber
 from .roles import Role
 
 if TYPE_CHECKING:
@@ -35,7 +36,12 @@ class Assembler:
     """
 
     def __init__(
-        self, draft: Draft, slots: list[int], binder: Binder, outgoing: Messages, run_when_dead: Collection[str] = ()
+        self,
+        draft: Draft,
+        slots: list[SlotNumber],
+        binder: Binder,
+        outgoing: Messages,
+        run_when_dead: Collection[str] = (),
     ) -> None:
         """`run_when_dead` are the frames of loops that run even when nothing alive goes in."""
         self._message = np.full(draft.columns.num_nodes, -1, np.int64)
@@ -45,8 +51,7 @@ class Assembler:
         self.slots = slots
         self.binder = binder
         self._run_when_dead = run_when_dead
-        launches = np.flatnonzero(draft.codes == Role.LAUNCH).tolist()
-        self._launch_number = {node: number for number, node in enumerate(launches)}
+        self._launch_number = {node: number for number, node in enumerate(draft.nodes(Role.LAUNCH).tolist())}
 
     def assemble(self, program: Numbers) -> list[Instruction]:
         """The instructions of the nodes of `program`, in its order."""
@@ -54,12 +59,13 @@ class Assembler:
         bulk = self._bulk(program[simple])
         if simple.all():
             return bulk
-        made: list[Instruction] = [(form.identity, 0, 0, 0)] * len(program)
+        instructions: list[Instruction] = [(form.identity, 0, 0, 0)] * len(program)
         for position, instruction in zip(np.flatnonzero(simple).tolist(), bulk, strict=True):
-            made[position] = instruction
-        for position in np.flatnonzero(~simple).tolist():
-            made[position] = self._single(int(program[position]))
-        return made
+            instructions[position] = instruction
+        others = np.flatnonzero(~simple)
+        for position, node in zip(others.tolist(), program[others].tolist(), strict=True):
+            instructions[position] = self._single(cast("NodeNumber", node))
+        return instructions
 
     def _simple(self) -> Flags:
         """Which of all nodes can be made in bulk."""
@@ -67,7 +73,7 @@ class Assembler:
         outputs = np.diff(columns.first_value)
         inputs = np.diff(columns.input_starts)
         computes = (draft.codes == Role.COMPUTE) & (outputs == 1) & (inputs >= 1) & (inputs <= 2)
-        simple: Flags = (computes | (draft.codes == Role.SEND)) & ~draft.may_die
+        simple: Flags = (computes | (draft.codes == Role.SEND)) & ~draft.may_be_dead
         if draft.may_refer is not None:
             simple[columns.data.dst[draft.may_refer[columns.data_value]]] = False
         simple[self.outgoing.last[self.outgoing.sizes > 1]] = False
@@ -78,39 +84,39 @@ class Assembler:
         draft, columns = self.draft, self.draft.columns
         if not len(nodes):
             return []
-        slots = np.array([*self.slots, 0], np.int64)  # the first value of a last node without outputs does not exist
-        starts = columns.input_starts
-        taken = np.append(slots[draft.source[columns.data_value]], 0)
-        first, sends = taken[starts[nodes]], draft.codes[nodes] == Role.SEND
+        # `for n in nodes: kernel(n), slots[inputs[n][0]], slots[inputs[n][1]] or 0, slots[first_value[n]]`, a column at
+        # a time. The 0s at the ends are for nodes without outputs, or without a second input, behind which no row is.
+        slots = np.array([*self.slots, 0], np.int64)
+        input_slots = np.append(slots[draft.source[columns.data_value]], 0)
+        starts, is_send = columns.input_starts, draft.codes[nodes] == Role.SEND
+        first = input_slots[starts[nodes]]
         has_two = starts[nodes + 1] - starts[nodes] == 2
-        second = np.where(sends, form.SEND_SLOT, np.where(has_two, taken[starts[nodes] + 1], 0))
-        stored = np.where(sends, 0, slots[columns.first_value[nodes]])
-        return list(zip(self._kernels(nodes), first.tolist(), second.tolist(), stored.tolist(), strict=True))
+        second = np.where(is_send, form.SEND_SLOT, np.where(has_two, input_slots[starts[nodes] + 1], 0))
+        stored = np.where(is_send, 0, slots[columns.first_value[nodes]])
+        kernels = self._kernels(nodes, is_send)
+        return list(zip(kernels, first.tolist(), second.tolist(), stored.tolist(), strict=True))
 
-    def _kernels(self, nodes: Numbers) -> list[Kernel]:
+    def _kernels(self, nodes: Numbers, is_send: Flags) -> list[Kernel]:
         """The kernels of nodes that are made in bulk, looked up once per kind where nodes of a kind share them."""
-        columns, sends = self.draft.columns, self.draft.codes[nodes] == Role.SEND
-        kind = columns.kind[nodes]
+        columns, kind = self.draft.columns, self.draft.columns.kind[nodes]
         shared = np.array([is_shared(p) for p in columns.kinds], bool)[kind]
-        first = np.zeros(len(nodes), bool)
-        first[np.unique(kind, return_index=True)[1]] = True
-        messages = self._message[nodes[sends]]
-        # By kind a kernel, or nothing where no node needs it; then those of the sends.
-        table: list[Any] = [None] * len(columns.kinds)
-        table += map(form.send_to, map(self.outgoing.keys.__getitem__, messages.tolist()))
-        own: list[tuple[int, Kernel]] = []
-        for at in np.flatnonzero(~sends & (first | ~shared)).tolist():
+        is_first = np.zeros(len(nodes), bool)  # of its kind
+        is_first[first_seen(kind).first] = True
+        # `for n in nodes: kernels.append(binder.kernel(n))` would ask the binder for nodes that have the same kernel.
+        kernel_of_kind = np.full(len(columns.kinds), None, object)
+        own: dict[int, Kernel] = {}
+        for at in np.flatnonzero(~is_send & (is_first | ~shared)).tolist():
             node = int(nodes[at])
-            table[kind[at]] = kernel = self.binder.kernel(columns.names[node], columns.properties[node])
-            own.append((at, kernel))
-        place = kind.copy()
-        place[sends] = len(columns.kinds) + np.arange(len(messages))
-        kernels: list[Kernel] = list(map(table.__getitem__, place.tolist()))
-        for at, kernel in own:
+            own[at] = kernel_of_kind[kind[at]] = self.binder.kernel(columns.names[node], columns.properties[node])
+        kernels: list[Kernel] = kernel_of_kind[kind].tolist()
+        for at, kernel in own.items():
             kernels[at] = kernel
+        sends = np.flatnonzero(is_send)
+        for at, message in zip(sends.tolist(), self._message[nodes[sends]].tolist(), strict=True):
+            kernels[at] = form.send_to(self.outgoing.keys[message])
         return kernels
 
-    def _single(self, node: int) -> Instruction:
+    def _single(self, node: NodeNumber) -> Instruction:
         """The instruction of any node."""
         draft = self.draft
         role = draft.roles[node]
@@ -126,45 +132,43 @@ class Assembler:
         if role is Role.DEFERRED:
             return form.identity, 0, 0, 0  # a loop in a local loop, which has a place for it
         if role is Role.RECV:
-            inputs = [self.slots[draft.arrivals[node]]]
+            inputs = [self.slots[draft.arrival[node]]]
         elif role is Role.RETVAL:
             outputs = [self.slots[draft.result(node)]]
-        token = self.token(node)
-        if role is Role.SWITCH and not (control or token or any(self._marks(node))):
+        flag = self.flag(node)
+        if role is Role.SWITCH and not (control or flag or any(self._marks(node))):
             return form.switch_to(inputs, outputs)
-        if role is Role.CONST and 1 <= len(control) <= 2 and not token:
+        if role is Role.CONST and 1 <= len(control) <= 2 and not flag:
             return form.if_alive(form.always(self._constant(node)), control, outputs[0])
-        if draft.may_die[node] and (control or len(outputs) != 1 or not 1 <= len(inputs) <= 2 or token):
+        if draft.may_be_dead[node] and (control or len(outputs) != 1 or not 1 <= len(inputs) <= 2 or flag):
             step = self._step(node, role, inputs, outputs)
-            return form.guarded(step, [*inputs, *control], outputs, token)
+            return form.guarded(step, [*inputs, *control], outputs, flag)
         kernel = self._kernel(node, role)
-        if draft.may_die[node] and kernel is not None:
+        if draft.may_be_dead[node] and kernel is not None:
             return form.if_alive(kernel, inputs, outputs[0])
         if kernel is None:
             return form.whole(self._step(node, role, inputs, outputs), inputs, outputs)
         return form.plain(kernel, inputs, outputs)
 
-    def _launch(self, node: int, inputs: list[int], control: list[int]) -> Instruction:
+    def _launch(self, node: NodeNumber, inputs: list[SlotNumber], control: list[SlotNumber]) -> Instruction:
         end = self.draft.columns.properties[node]
         assert isinstance(end, End)  # launches have no other properties
         number, convert = self._launch_number[node], self._dereferenced(node, form.all_inputs)
-        if self.draft.may_die[node] and end.deferred.frame not in self._run_when_dead:
+        if self.draft.may_be_dead[node] and end.deferred.frame not in self._run_when_dead:
             return form.launch_either(number, inputs, control, convert)
         return form.launch(number, inputs, convert)
 
-    def starter(self, node: int, properties: NodeProperties) -> Start:
+    def starter(self, node: NodeNumber, properties: NodeProperties) -> Start:
         """What starts a deferred kernel: `node` is its launch, `properties` are its own."""
         return self.binder.kernel(self.draft.columns.names[node], properties)
 
-    def token(self, node: int) -> int:
-        """The slot that says whether the node is dead, 0 when an output does or nobody needs to know."""
+    def flag(self, node: NodeNumber) -> SlotNumber:
+        """The slot of a node's deadness flag; 0 when an output is the flag or nobody looks at it."""
         draft = self.draft
-        if not draft.may_die[node] or draft.roles[node] is Role.RETVAL:
-            return 0
-        witness = draft.witness(node)
-        return self.slots[witness] if witness in draft.tokens else 0
+        own = None if draft.roles[node] is Role.RETVAL else draft.own_value.get(node)
+        return form.NO_SLOT if own is None else self.slots[own]
 
-    def _send(self, node: int, control: list[int]) -> Instruction:
+    def _send(self, node: NodeNumber, control: list[SlotNumber]) -> Instruction:
         """Sends a message; a tensor of it is dead if the input of its send is, or something that this waits for."""
         draft, message = self.draft, int(self._message[node])
         starts = self.outgoing.starts
@@ -172,25 +176,25 @@ class Assembler:
         values = [self.slots[draft.inputs[send][0]] for send in nodes]
         if len(nodes) == 1:
             convert = self._passed_on(node)
-            either = draft.may_die[node]
+            either = draft.may_be_dead[node]
             return form.send_either(key, values[0], control, convert) if either else form.send(key, values[0], convert)
-        if not draft.may_die[nodes].any():
+        if not draft.may_be_dead[nodes].any():
             return form.send_bundle(key, values)
         watched = [[self.slots[v] for v in draft.watched.get(send, ())] for send in nodes]
         return form.send_bundle_either(key, values, watched)
 
-    def _step(self, node: int, role: Role, inputs: list[int], outputs: list[int]) -> form.Step:
+    def _step(self, node: NodeNumber, role: Role, inputs: list[SlotNumber], outputs: list[SlotNumber]) -> form.Step:
         """What a node does when it is alive."""
         if role is Role.CONST:
             return form.store(self._constant(node), outputs[0])
         kernel = self._kernel(node, role)
         return form.nothing if kernel is None else form.step_of(kernel, inputs, outputs)
 
-    def _constant(self, node: int) -> Any:
+    def _constant(self, node: NodeNumber) -> Any:
         columns = self.draft.columns
         return self.binder.constant(columns.names[node], columns.properties[node])
 
-    def _kernel(self, node: int, role: Role) -> Kernel | None:
+    def _kernel(self, node: NodeNumber, role: Role) -> Kernel | None:
         """The kernel of a node, with variables read for it; None for nodes that compute nothing."""
         columns = self.draft.columns
         if role in (Role.CONST, Role.NOTHING, Role.TRIGGER):
@@ -203,21 +207,21 @@ class Assembler:
             return self._dereferenced(node, form.switch_n(len(columns.properties[node].output_types)))
         return self._passed_on(node)
 
-    def _passed_on(self, node: int) -> Kernel:
+    def _passed_on(self, node: NodeNumber) -> Kernel:
         """The kernel of a node that passes its input on: a variable too, which has to be initialised."""
         return form.passed_on if any(self._marks(node)) else form.identity
 
-    def _read(self, node: int) -> Kernel:
+    def _read(self, node: NodeNumber) -> Kernel:
         """The kernel of a node that passes one input on: it reads a variable where an array is asked for."""
         marked = any(self._marks(node))
         return form.dereferencing(form.identity, [True]) if marked else form.identity
 
-    def _dereferenced(self, node: int, kernel: Kernel) -> Kernel:
+    def _dereferenced(self, node: NodeNumber, kernel: Kernel) -> Kernel:
         """`kernel`, with the references that it does not ask for read first."""
         marks = self._marks(node)
         return form.dereferencing(kernel, marks) if any(marks) else kernel
 
-    def _marks(self, node: int) -> list[bool]:
+    def _marks(self, node: NodeNumber) -> list[bool]:
         """Which inputs of a node get a reference and ask for an array."""
         columns, flags = self.draft.columns, self.draft.may_refer
         if flags is None:

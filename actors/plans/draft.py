@@ -1,17 +1,26 @@
-"""A partition half way to a plan: what each node is, what may be dead, which values share a slot, what needs doing.
+"""A partition half way to a plan: the role of each node, which values share a slot, which nodes need an instruction.
 
-Flows in: columns, roles. Flows out: a `Draft`, read by the slot allocator and by the assembler. Always holds: a node
-that `emits` gets exactly one instruction; a value that no instruction makes is in its slot before it is read.
+Of y = -x + 1, where x is fed, the draft is:
 
-Besides the outputs of nodes there are two more kinds of values, numbered after them where tensors may be dead or
-variables are passed by reference: the token of a node (dead iff the node is; of a fetch: what it read), and what
-arrives for a receive that may itself be dead.
+    node          0 _arg_x   1 one    2 neg      3 y        4 _retval_y
+    role          ARG        CONST    COMPUTE    COMPUTE    RETVAL
+    emits         no         no       yes        yes        no
+    values        1          2        3          4
+
+A node that `emits` gets one instruction. Every other value is in its slot before it is read: arguments, constants and
+messages are put there, and the output of an Identity is the value of its input (its `source`).
+
+Most values are outputs of nodes. After them are numbered, for those nodes that need one:
+
+- a deadness flag: a value that is dead iff the node is. It is for the nodes that wait for this one by a control edge.
+- what a fetch has read, where a `_Retval` reads a variable
+- what a receive gets from its message, where the receive itself may be dead
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -19,163 +28,198 @@ import numpy as np
 from ...graph.arrays import Flags, Numbers
 from ...graph.dtypes import REF_OFFSET
 from .columns import Columns, Rows
-from .liveness import Mortality, mortality
+from .deadness import may_be_dead
+from .numbering import NodeNumber, ValueNumber
 from .roles import Role, roles_of
 
 _ALWAYS_EMITS = (Role.COMPUTE, Role.SEND, Role.SWITCH, Role.SWITCH_N, Role.MERGE, Role.DEFERRED, Role.LAUNCH)
 _DIES_WITH_ITS_OUTPUT = (Role.COMPUTE, Role.ALIAS, Role.CONST, Role.MERGE, Role.DEFERRED, Role.ARRIVAL)
 
 
-@dataclass
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Draft:
-    """See the module.
+    """One level of a partition.
 
-    `source[v]` is the value whose slot `v` shares: itself, except behind identities. `is_reference[v]` says whether its
-    type is that of a reference, `may_refer[v]` whether there may be a variable in its slot: what passes a tensor on
-    passes the variable on, which is read by the node that computes with it, as if the two shared their memory.
+    `is_reference` says by output whether its type is that of a reference; None if no type is. With `every_node` each
+    node emits, as traces want it.
     """
 
     columns: Columns
     roles: list[Role]
-    mortal: Mortality | None
+    may_be_dead: Flags
     is_reference: Flags | None
-    receives_may_be_references: bool = False
-    every_node: bool = False
-    may_refer: Flags | None = field(init=False)
-    aliased: Flags = field(init=False)
-    source: Numbers = field(init=False)
-    emits: Flags = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.codes = np.array(self.roles, np.int64)
-        count = self.columns.num_nodes
-        self.may_die: Flags = np.frombuffer(self.mortal.nodes, bool) if self.mortal else np.zeros(count, bool)
-        self.may_refer = self._may_refer()
-        self.aliased = self._aliased()
-        self.source = self._sources()
-        self.emits = self._emits()
-
-    @property
-    def num_values(self) -> int:
-        """Outputs, tokens and arrivals together, the unused number 0 included."""
-        extra = self.mortal is not None or self.is_reference is not None
-        return self.columns.num_values + (2 * self.columns.num_nodes if extra else 0)
+    receives_may_be_references: bool
+    every_node: bool
 
     @cached_property
-    def arrivals(self) -> Numbers:
-        """Per node the value that what is received for it is stored in: an output, or one of its own if it emits."""
-        count = self.columns.num_nodes
-        apart = self.columns.num_values + count + np.arange(count)
-        arrivals: Numbers = np.where(self.emits, apart, self.columns.first_value[:-1])
-        return arrivals
+    def codes(self) -> Numbers:
+        """`roles` as an array."""
+        return np.array(self.roles, np.int64)
 
-    def witness(self, node: int) -> int:
-        """A value that is dead iff `node`, which may be, is dead."""
-        has_outputs = self.first[node] < self.first[node + 1]
-        if has_outputs and self.roles[node] in _DIES_WITH_ITS_OUTPUT:
-            return int(self.source[self.first[node]])
-        return self.columns.num_values + node
-
-    def result(self, node: int) -> int:
-        """The value that a fetch node hands out."""
-        return self.columns.num_values + node if self.emits[node] else self.inputs[node][0]
+    def nodes(self, *roles: Role) -> Numbers:
+        """The nodes of any of these roles, in ascending order."""
+        return np.flatnonzero(np.isin(self.codes, roles) if len(roles) > 1 else self.codes == roles[0])
 
     @cached_property
-    def first(self) -> list[int]:
+    def first(self) -> list[ValueNumber]:
         """`columns.first_value` as a list."""
-        first: list[int] = self.columns.first_value.tolist()
+        first: list[ValueNumber] = self.columns.first_value.tolist()
         return first
 
     @cached_property
-    def inputs(self) -> Rows:
-        """Per node: the values it reads, by port, identities seen through."""
-        plain = self.columns.inputs
-        return Rows(plain.starts, self.source[self.columns.data_value].tolist()) if self.aliased.any() else plain
-
-    @cached_property
-    def watched(self) -> dict[int, list[int]]:
-        """Per node with control inputs that may be dead: their witnesses."""
-        found: dict[int, list[int]] = {}
-        if self.mortal is None:
-            return found
+    def aliased(self) -> Flags:
+        """By node: whether all it does is that its output shares the slot of its input, dead or alive."""
         columns = self.columns
-        for source, node in zip(columns.control.src.tolist(), columns.control.dst.tolist(), strict=True):
-            if self.may_die[source] and self.roles[source] is not Role.SEND:
-                found.setdefault(node, []).append(self.witness(source))
-        return found
-
-    @cached_property
-    def tokens(self) -> set[int]:
-        """The tokens that somebody reads."""
-        return {v for witnesses in self.watched.values() for v in witnesses if v >= self.columns.num_values}
-
-    def first_input(self, nodes: Numbers) -> Numbers:
-        """The value on input 0 of each of `nodes`, identities not seen through."""
-        return self.columns.data_value[np.searchsorted(self.columns.data.dst, nodes)]
-
-    def _aliased(self) -> Flags:
-        """Which nodes need nothing but that their output shares the slot of their input, dead or alive."""
         aliased: Flags = self.codes == Role.ALIAS
-        if self.mortal is not None:
-            columns = self.columns
-            by_control = self.may_die[columns.control.src] & (self.codes[columns.control.src] != Role.SEND)
-            aliased[columns.control.dst[by_control]] = False
+        # An Identity that may die by a control edge has to look for it.
+        aliased[columns.control.dst[self._may_die_by_control]] = False
         if self.every_node:
             aliased[:] = False
-        elif self.is_reference is not None:
+        elif self.is_reference is not None:  # nor does one that turns a reference into a tensor only pass it on
             nodes = np.flatnonzero(aliased)
-            outputs = self.columns.first_value[nodes]
+            outputs = columns.first_value[nodes]
             aliased[nodes] = self.is_reference[self.first_input(nodes)] == self.is_reference[outputs]
         return aliased
 
-    def _may_refer(self) -> Flags | None:
-        """See the class; None where no value refers to a variable."""
+    @cached_property
+    def emits(self) -> Flags:
+        """By node: whether it needs an instruction."""
+        codes = self.codes
+        emits: Flags = np.isin(codes, _ALWAYS_EMITS) | ((codes == Role.ALIAS) & ~self.aliased)
+        emits |= self.may_be_dead & np.isin(codes, (Role.CONST, Role.NOTHING, Role.RECV))
+        if self.every_node:
+            emits |= np.isin(codes, (Role.CONST, Role.NOTHING, Role.TRIGGER))
+        if self.is_reference is not None:
+            results = self.nodes(Role.RETVAL)
+            emits[results] = self.is_reference[self.first_input(results)]
+        return emits
+
+    @cached_property
+    def may_refer(self) -> Flags | None:
+        """By output: whether there may be a variable in its slot; None where no value refers to one.
+
+        Nodes that pass a tensor on pass a variable on, whatever their type says. The node that computes with it reads
+        it, as if the two shared their memory.
+        """
         if self.is_reference is None:
             return None
-        found = self.is_reference.copy()
+        may_refer = self.is_reference.copy()
         if self.receives_may_be_references:
-            found[self.columns.first_value[np.flatnonzero(self.codes == Role.RECV)]] = True
-        nodes = np.flatnonzero(self.codes == Role.ALIAS)
+            may_refer[self.columns.first_value[self.nodes(Role.RECV)]] = True
+        # `for n in identities: may_refer[output(n)] = may_refer[input(n)]`, all at once: a round for each further
+        # identity in the longest row of them, which is short, instead of a turn for every identity.
+        nodes = self.nodes(Role.ALIAS)
         outputs, inputs = self.columns.first_value[nodes], self.first_input(nodes)
-        while not np.array_equal(found[outputs], passed := found[inputs]):
-            found[outputs] = passed
-        return found
+        while not np.array_equal(may_refer[outputs], passed := may_refer[inputs]):
+            may_refer[outputs] = passed
+        return may_refer
 
-    def _sources(self) -> Numbers:
+    @cached_property
+    def source(self) -> Numbers:
+        """By value: the value whose slot it shares, which is itself except behind identities."""
         source = np.arange(self.num_values)
         nodes = np.flatnonzero(self.aliased)
         source[self.columns.first_value[nodes]] = self.first_input(nodes)
+        # `while source[v] != v: v = source[v]` for every value: each round doubles the steps that are taken at once.
         while True:
             further = source[source]
             if np.array_equal(further, source):
                 return source
             source = further
 
-    def _emits(self) -> Flags:
-        codes = self.codes
-        emits: Flags = np.isin(codes, _ALWAYS_EMITS) | ((codes == Role.ALIAS) & ~self.aliased)
-        emits |= self.may_die & np.isin(codes, (Role.CONST, Role.NOTHING, Role.RECV))
-        if self.every_node:
-            emits |= np.isin(codes, (Role.CONST, Role.NOTHING, Role.TRIGGER))
-        if self.is_reference is not None:
-            results = np.flatnonzero(codes == Role.RETVAL)
-            emits[results] = self.is_reference[self.first_input(results)]
-        return emits
+    @property
+    def num_values(self) -> int:
+        """One more than the largest number of a value."""
+        return self.columns.num_values + len(self.own_value) + len(self._receives_apart)
+
+    @cached_property
+    def inputs(self) -> Rows:
+        """By node: the values that it reads, by port, identities seen through."""
+        plain = self.columns.inputs
+        return Rows(plain.starts, self.source[self.columns.data_value].tolist()) if self.aliased.any() else plain
+
+    def first_input(self, nodes: Numbers) -> Numbers:
+        """The value on input 0 of each of `nodes`, identities not seen through."""
+        return self.columns.data_value[np.searchsorted(self.columns.data.dst, nodes)]
+
+    @cached_property
+    def own_value(self) -> dict[NodeNumber, ValueNumber]:
+        """Values beyond the outputs, by node: a deadness flag, or what a fetch has read; in ascending order."""
+        src = self.columns.control.src
+        flagged = {n for n in set(src[self._may_die_by_control].tolist()) if not self._output_is_flag(n)}
+        read = self.nodes(Role.RETVAL)
+        nodes = sorted(flagged.union(read[self.emits[read]].tolist()))
+        return {node: ValueNumber(number) for number, node in enumerate(nodes, self.columns.num_values)}
+
+    @cached_property
+    def arrival(self) -> Numbers:
+        """By node: the value that a receive gets from its message; 0 for other nodes."""
+        receives, apart = self.nodes(Role.RECV), self._receives_apart
+        arrival = np.zeros(self.columns.num_nodes, np.int64)
+        arrival[receives] = self.columns.first_value[receives]
+        arrival[apart] = np.arange(self.num_values - len(apart), self.num_values)
+        return arrival
+
+    @cached_property
+    def watched(self) -> dict[NodeNumber, list[ValueNumber]]:
+        """The deadness flags that a node has to look at, of the nodes that it waits for by control edges."""
+        watched: dict[NodeNumber, list[ValueNumber]] = {}
+        edges = np.flatnonzero(self._may_die_by_control)
+        control = self.columns.control
+        for source, node in zip(control.src[edges].tolist(), control.dst[edges].tolist(), strict=True):
+            watched.setdefault(node, []).append(self.deadness_flag(source))
+        return watched
+
+    def deadness_flag(self, node: NodeNumber) -> ValueNumber:
+        """The value that is dead iff a node is, for a node that may be dead and that others wait for."""
+        if self._output_is_flag(node):
+            return ValueNumber(int(self.source[self.first[node]]))
+        return self.own_value[node]
+
+    def result(self, node: NodeNumber) -> ValueNumber:
+        """The value that a `_Retval` returns."""
+        return self.own_value[node] if self.emits[node] else ValueNumber(self.inputs[node][0])
+
+    @cached_property
+    def _may_die_by_control(self) -> Flags:
+        """By control edge: whether its destination is dead in the steps in which its source is, and there are any."""
+        src = self.columns.control.src
+        flags: Flags = self.may_be_dead[src] & (self.codes[src] != Role.SEND)
+        return flags
+
+    def _output_is_flag(self, node: NodeNumber) -> bool:
+        """Whether output 0 of a node is dead iff the node is."""
+        return self.first[node] < self.first[node + 1] and self.roles[node] in _DIES_WITH_ITS_OUTPUT
+
+    @cached_property
+    def _receives_apart(self) -> Numbers:
+        """The receives that may be dead: an instruction takes the value from where the message put it."""
+        receives = self.nodes(Role.RECV)
+        return receives[self.emits[receives]]
 
 
 def draft_of(
     columns: Columns,
-    brings_death: Collection[Role] = (),
     *,
+    dead_sources: Collection[Role] = (),
     receives_may_be_references: bool = False,
     every_node: bool = False,
 ) -> Draft:
-    """The draft of a level; `brings_death` as in `mortality`."""
+    """The draft of a level; `dead_sources` as in `may_be_dead`."""
     role_of_kind = roles_of(columns.kinds)
     roles = list(map(role_of_kind.__getitem__, columns.kind.tolist()))
-    is_reference = None
-    if receives_may_be_references or any(t > REF_OFFSET for p in columns.kinds for t in p.output_types):
-        flags = [False] + [t > REF_OFFSET for p in columns.properties for t in p.output_types]
-        is_reference = np.array(flags, bool)
-    mortal = mortality(columns, roles, brings_death)
-    return Draft(columns, roles, mortal, is_reference, receives_may_be_references, every_node)
+    refers = receives_may_be_references or any(t > REF_OFFSET for p in columns.kinds for t in p.output_types)
+    return Draft(
+        columns=columns,
+        roles=roles,
+        may_be_dead=may_be_dead(columns, roles, dead_sources),
+        is_reference=_is_reference(columns) if refers else None,
+        receives_may_be_references=receives_may_be_references,
+        every_node=every_node,
+    )
+
+
+def _is_reference(columns: Columns) -> Flags:
+    """By output: whether its type is that of a reference."""
+    of_outputs: Sequence[bool] = [t > REF_OFFSET for p in columns.properties for t in p.output_types]
+    return np.array([False, *of_outputs], bool)  # numbers of outputs start at 1

@@ -26,16 +26,18 @@ import numpy as np
 from ...devices.kernels.registry import Kernel
 from ...devices.state import Variable
 from ...errors import InvalidArgumentError
+from .numbering import SlotNumber
 
 # What a slot holds is decided by the graph at run time: a tensor of any type, a Variable, or DEAD.
 Slots = list[Any]
 Step = Callable[[Slots], object]
 Instruction = tuple[Kernel, int, int, int]
 
-SEND_SLOT: Final = 1
-TRACE_SLOT: Final = 2
-PART_SLOT: Final = 3
-FIRST_FREE_SLOT: Final = 4
+NO_SLOT: Final = SlotNumber(0)
+SEND_SLOT: Final = SlotNumber(1)
+TRACE_SLOT: Final = SlotNumber(2)
+PART_SLOT: Final = SlotNumber(3)
+FIRST_FREE_SLOT: Final = SlotNumber(4)
 
 
 class _Dead:
@@ -196,12 +198,12 @@ def send(key: str, value: int, convert: Kernel = identity) -> Instruction:
     return lambda tensor, send: send(key, convert(tensor)), value, SEND_SLOT, 0
 
 
-def guarded(step: Step, watched: Sequence[int], outputs: Sequence[int], token: int) -> Instruction:
+def guarded(step: Step, watched: Sequence[int], outputs: Sequence[int], flag: int) -> Instruction:
     """Runs `step` unless one of the `watched` slots is dead: then all `outputs` are dead.
 
-    `token` is 0 or a slot that says whether the node itself is dead, for those that wait for it by a control edge.
+    `flag` is 0, or the slot of a deadness flag, for nodes that wait for this one by a control edge.
     """
-    ins, outs = tuple(watched), (*outputs, token) if token else tuple(outputs)
+    ins, outs = tuple(watched), (*outputs, flag) if flag else tuple(outputs)
 
     def run_if_alive(slots: Slots) -> object:
         for i in ins:
@@ -210,8 +212,8 @@ def guarded(step: Step, watched: Sequence[int], outputs: Sequence[int], token: i
                     slots[o] = DEAD
                 return DEAD
         step(slots)
-        if token:
-            slots[token] = None
+        if flag:
+            slots[flag] = None
         return None
 
     return whole(run_if_alive, ins, outs)

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from ...errors import InternalError
+from ...graph.arrays import ready_order
 from .instructions import FIRST_FREE_SLOT, Instruction, slots_read, slots_written
 from .plan import DistributedLoop, Inner, LocalLoop, Plan, Segment, Stretch
 from .printer import instructions_of, plan_text
@@ -47,7 +48,7 @@ def _unlocked(plan: Plan) -> Iterator[tuple[int, ...]]:
 
 def _before(plan: Plan) -> list[int]:
     """By segment, as bits: those that have ended when it begins. Raises for waits that nobody ends."""
-    counted = Counter(after for segments in _unlocked(plan) for after in segments)
+    counted: Counter[int] = Counter(after for segments in _unlocked(plan) for after in segments)
     for number, segment in enumerate(plan.segments):
         if segment.waits != counted[number]:
             found = f"segment {number} waits for {segment.waits}, {counted[number]} unlock it"
@@ -56,17 +57,15 @@ def _before(plan: Plan) -> list[int]:
             raise _broken(plan, "segment 0 alone waits for nothing", f"segment {number} waits for {segment.waits}")
         if len(segment.origins) != sum(map(len, segment.chunks)):
             raise _broken(plan, "an instruction has a node", f"segment {number} has other numbers of them")
-    left = Counter(after for segment in plan.segments for after in segment.unlocks)
-    ready = [number for number in range(len(plan.segments)) if not left[number]]
-    before = [int(number > 0) for number in range(len(plan.segments))]  # 0 is posted before anybody waits for a message
-    for number in ready:
+    count = len(plan.segments)
+    num_before: Counter[int] = Counter(after for segment in plan.segments for after in segment.unlocks)
+    order = ready_order([segment.unlocks for segment in plan.segments], map(num_before.__getitem__, range(count)))
+    if len(order) < count:
+        raise _broken(plan, "segments do not wait for each other in a circle", f"{len(order)} of them can run")
+    before = [int(number > 0) for number in range(count)]  # 0 is posted before anybody waits for a message
+    for number in order:
         for after in plan.segments[number].unlocks:
             before[after] |= before[number] | 1 << number
-            left[after] -= 1
-            if not left[after]:
-                ready.append(after)
-    if len(ready) < len(plan.segments):
-        raise _broken(plan, "segments do not wait for each other in a circle", f"{len(ready)} of them can run")
     return before
 
 
@@ -77,7 +76,7 @@ def _check_messages(plan: Plan) -> None:
             raise _broken(plan, "a send or launch has one instruction", f"{plan.names[node]!r} has {origins[node]}")
     for keys in (plan.sends.keys, [arrival.key for arrival in plan.arrivals]):
         twice = next((key for key, count in Counter(keys).items() if count > 1), None)
-        if twice is not None and not plan.doubtful:  # a graph may come with transfers of its own, right or wrong
+        if twice is not None and not plan.unchecked:  # a graph may come with transfers of its own, right or wrong
             raise _broken(plan, "a key is sent once and received once", f"{twice!r} is there several times")
 
 
@@ -115,7 +114,7 @@ def _arrived(plan: Plan) -> dict[int, tuple[int, ...]]:
     for arrival in plan.arrivals:
         found.update(dict.fromkeys(range(arrival.slot, arrival.slot + arrival.size), arrival.segments))
     for deferred in plan.deferred:
-        found.update(dict.fromkeys((*deferred.outputs, deferred.token), deferred.segments))
+        found.update(dict.fromkeys((*deferred.outputs, deferred.flag), deferred.segments))
     return found
 
 

@@ -1,18 +1,19 @@
 """Where the values of a draft live: slots for all of them, and the constants that are there from the beginning.
 
-Flows in: a draft, the position in the program of every node that has an instruction. Flows out: a slot per value, a
-template of slots. Always holds: what `slots.py` says; fetched values and those that somebody names stay until the end.
+Values behind identities share the slot of their source. Values that are fetched, or that the caller wants to read when
+the program has ended, keep their slot to the end. The rest is decided in `slots`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...graph.arrays import Flags, Numbers
+from ...graph.arrays import Numbers
 from .draft import Draft
+from .numbering import SlotNumber
 from .roles import Role
 from .slots import Lifetimes, allocate, lifetimes
 
@@ -20,50 +21,53 @@ if TYPE_CHECKING:
     from .assembler import Assembler
 
 
-def slots_of(
-    draft: Draft, position: Numbers, segment_at: Numbers, rank: Numbers | None = None, kept: Iterable[int] = ()
-) -> tuple[list[int], int]:
-    """The slot of every value, identities included, and the number of slots.
+class Program(NamedTuple):
+    """The nodes that need an instruction, in the order in which they run, and the segment at each position.
 
-    `position` is -1 for nodes without an instruction; values with a rank are neighbours in its order; `kept` are values
-    that must be there when the program has ended, besides those that are fetched.
+    `position` is by node: where the program computes it, which for all sends of a message is the same; -1 for nodes
+    without an instruction.
     """
-    columns = draft.columns
+
+    nodes: Numbers
+    segment_at: Numbers
+    position: Numbers
+
+
+class SlotTable(NamedTuple):
+    """The slot of every value, those behind identities included, and the number of slots."""
+
+    of_value: list[SlotNumber]
+    num_slots: int
+
+
+def slots_of(draft: Draft, program: Program, *, rank: Numbers | None = None, kept: Iterable[int] = ()) -> SlotTable:
+    """Slots for the values of a draft.
+
+    `rank` is by value: those with a rank are neighbours, in its order. `kept` are values that must be there when the
+    program has ended, besides those that are fetched.
+    """
+    columns, position = draft.columns, program.position
     made = np.full(draft.num_values, -1, np.int64)
     made[1 : columns.num_values] = np.repeat(position, np.diff(columns.first_value))
-    if draft.num_values > columns.num_values:
-        made[columns.num_values : columns.num_values + columns.num_nodes] = position
-    used, at = draft.source[columns.data_value], position[columns.data.dst]
-    read = at >= 0
-    watched, watched_at = _control_uses(draft, position)
-    lives = lifetimes(made, np.concatenate([used[read], watched]), np.concatenate([at[read], watched_at]), segment_at)
-    results = [draft.result(node) for node in np.flatnonzero(draft.codes == Role.RETVAL).tolist()]
-    lives.pinned[[0, *results, *kept]] = True
+    made[list(draft.own_value.values())] = position[list(draft.own_value)]
+    used, at = _uses(draft, position)
+    lives = lifetimes(made, used, at, program.segment_at)
+    lives.pinned[[0, *map(draft.result, draft.nodes(Role.RETVAL).tolist()), *kept]] = True
+    own = np.flatnonzero(draft.source == np.arange(draft.num_values))  # not behind identities
     rank = np.zeros(draft.num_values, np.int64) if rank is None else rank
-    placed = np.flatnonzero(_has_slot(draft, results))
-    compact = Lifetimes(lives.made[placed], lives.last_use[placed], lives.pinned[placed])
-    found, num_slots = allocate(compact, rank[placed])
+    allocated, num_slots = allocate(Lifetimes(lives.made[own], lives.last_use[own], lives.pinned[own]), rank[own])
     slots = np.zeros(draft.num_values, np.int64)
-    slots[placed] = found
-    return slots[draft.source].tolist(), num_slots
+    slots[own] = allocated
+    return SlotTable(slots[draft.source].tolist(), num_slots)
 
 
-def _has_slot(draft: Draft, results: list[int]) -> Flags:
-    """Which values live in a slot of their own: not those behind identities, and of the extra ones those in use."""
-    has_slot: Flags = draft.source == np.arange(draft.num_values)
-    has_slot[draft.columns.num_values :] = False
-    has_slot[results] = True
-    if draft.num_values > draft.columns.num_values:
-        has_slot[list(draft.tokens)] = True
-        has_slot[draft.arrivals[np.flatnonzero((draft.codes == Role.RECV) & draft.emits)]] = True
-    return has_slot
-
-
-def _control_uses(draft: Draft, position: Numbers) -> tuple[Numbers, Numbers]:
-    """Which witnesses are read at which positions."""
-    pairs = [(v, position[node]) for node, witnesses in draft.watched.items() for v in witnesses if position[node] >= 0]
-    uses = np.array(pairs, np.int64).reshape(-1, 2)
-    return uses[:, 0], uses[:, 1]
+def _uses(draft: Draft, position: Numbers) -> tuple[Numbers, Numbers]:
+    """Which values are read, at which positions of the program: inputs, and the deadness flags of control inputs."""
+    used, at = draft.source[draft.columns.data_value], position[draft.columns.data.dst]
+    watched = [(flag, position[node]) for node, flags in draft.watched.items() for flag in flags]
+    flags, flags_at = np.array(watched, np.int64).reshape(-1, 2).T
+    used, at = np.concatenate([used, flags]), np.concatenate([at, flags_at])
+    return used[at >= 0], at[at >= 0]
 
 
 def template_of(draft: Draft, assembler: Assembler, num_slots: int) -> list[Any]:  # Any: tensors of any type

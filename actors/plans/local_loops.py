@@ -23,8 +23,9 @@ from ...graph.arrays import Numbers
 from .assembler import Assembler
 from .columns import Columns, Edges, Nodes, ordered_columns
 from .draft import Draft, draft_of
-from .layout import slots_of, template_of
+from .layout import Program, slots_of, template_of
 from .levels import Deferred, Loop
+from .numbering import NodeNumber
 from .plan import Inner, LocalLoop, Plan, Segment, Stretch
 from .roles import Role, roles_of
 from .tracing import timed_instruction
@@ -154,8 +155,8 @@ class _Compiler:
         position = np.full(columns.num_nodes, -1, np.int64)
         position[self.program] = np.arange(len(self.program))
         predicate = int(self.draft.source[columns.first_value[condition]])
-        every_time = np.zeros(len(self.program), np.int64)
-        self.slots, self.num_slots = slots_of(self.draft, position, every_time, kept=[predicate])
+        in_one_segment = Program(self.program, np.zeros(len(self.program), np.int64), position)
+        self.slots, self.num_slots = slots_of(self.draft, in_one_segment, kept=[predicate])
         self.predicate = self.slots[predicate]
         self.assembler = Assembler(self.draft, self.slots, binder, NO_MESSAGES)
 
@@ -166,28 +167,24 @@ class _Compiler:
         for node, instruction in zip(self.program.tolist(), instructions, strict=True):
             self._add(stretches[self.is_body[node]], node, instruction)
         draft, columns = self.draft, self.columns
-        slot_of = {columns.properties[n].attrs["index"]: self.slots[draft.first[n]] for n in self._nodes(Role.ARG)}
-        results = {columns.properties[n].attrs["index"]: self.slots[draft.result(n)] for n in self._nodes(Role.RETVAL)}
+        arguments, returns = draft.nodes(Role.ARG).tolist(), draft.nodes(Role.RETVAL).tolist()
+        slot_of = {columns.properties[node].attrs["index"]: self.slots[draft.first[node]] for node in arguments}
+        results = {columns.properties[node].attrs["index"]: self.slots[draft.result(node)] for node in returns}
         entering = self.loop.num_variables + self.loop.num_invariants
         leaving = self.loop.num_variables + self.loop.num_exits
         template = template_of(draft, self.assembler, self.num_slots)
-        plan = Plan(self.assembler.binder.device, template, (), (), (), (), columns.names, columns.properties)
         return LocalLoop(
-            plan,
-            tuple(stretches[False]),
-            tuple(stretches[True]),
-            self.predicate,
-            tuple(slot_of[index] for index in range(entering)),
-            tuple(slot_of[index] for index in range(entering, entering + self.loop.num_counted)),
-            tuple(results[index] for index in range(self.loop.num_variables)),
-            tuple(results[index] for index in range(self.loop.num_variables, leaving)),
+            plan=Plan(self.assembler.binder.device, template, columns.names, columns.properties),
+            condition=tuple(stretches[False]),
+            body=tuple(stretches[True]),
+            predicate=self.predicate,
+            arguments=tuple(slot_of[index] for index in range(entering)),
+            counted=tuple(slot_of[index] for index in range(entering, entering + self.loop.num_counted)),
+            next_values=tuple(results[index] for index in range(self.loop.num_variables)),
+            exits=tuple(results[index] for index in range(self.loop.num_variables, leaving)),
         )
 
-    def _nodes(self, role: Role) -> list[int]:
-        nodes: list[int] = np.flatnonzero(self.draft.codes == role).tolist()
-        return nodes
-
-    def _add(self, stretches: list[Stretch], node: int, instruction: Instruction) -> None:
+    def _add(self, stretches: list[Stretch], node: NodeNumber, instruction: Instruction) -> None:
         """Adds an instruction to the last stretch, or an inner loop as one of its own."""
         kind = self.columns.properties[node]
         if isinstance(kind, Deferred):
@@ -197,7 +194,7 @@ class _Compiler:
             inputs = tuple(slots[value] for value in draft.inputs[node])
             outputs = tuple(slots[draft.first[node] : draft.first[node + 1]])
             control = tuple(slots[value] for value in draft.watched.get(node, ()))
-            stretches.append(Inner(loop, inputs, outputs, (*inputs, *control) if draft.may_die[node] else ()))
+            stretches.append(Inner(loop, inputs, outputs, (*inputs, *control) if draft.may_be_dead[node] else ()))
             return
         if self.draft.every_node:
             instruction = timed_instruction(instruction, self.columns.names[node], kind)

@@ -7,12 +7,13 @@ long is cut further (`running.learning`), which changes when the event loop gets
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import accumulate, chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...errors import PartitaError, of_kernel
 from ...graph.dtypes import DataType
+from .numbering import NodeNumber, SegmentNumber, SlotNumber
 from .transfers import NO_MESSAGES, Messages
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class Argument:
     """Feed number `index` goes to `slot`; 0 when nobody reads it."""
 
     index: int
-    slot: int
+    slot: SlotNumber
     dtype: DataType
 
 
@@ -37,7 +38,7 @@ class Result:
     """What `slot` holds at the end of the step is fetch number `index`."""
 
     index: int
-    slot: int
+    slot: SlotNumber
     dtype: DataType
 
 
@@ -48,17 +49,17 @@ class Arrival(NamedTuple):
     """
 
     key: str
-    slot: int
+    slot: SlotNumber
     size: int
-    segments: tuple[int, ...]
+    segments: tuple[SegmentNumber, ...]
 
 
 class Expected(NamedTuple):
     """What must arrive in `slot`, of a sender that was not compiled together with its receive, node number `node`."""
 
-    slot: int
+    slot: SlotNumber
     dtype: DataType
-    node: int
+    node: NodeNumber
 
 
 @dataclass(slots=True)
@@ -72,9 +73,9 @@ class Segment:
     """
 
     chunks: tuple[Chunk, ...]
-    origins: list[int]
+    origins: list[NodeNumber]
     waits: int = 0
-    unlocks: tuple[int, ...] = ()
+    unlocks: tuple[SegmentNumber, ...] = ()
     slow: frozenset[int] = frozenset()
     reusing: frozenset[int] = frozenset()
     slow_once: frozenset[int] = frozenset()
@@ -95,16 +96,17 @@ class Plan:
 
     device: str
     template: Slots
-    arguments: tuple[Argument, ...]
-    results: tuple[Result, ...]
-    arrivals: tuple[Arrival, ...]
-    segments: tuple[Segment, ...]
     names: list[str] = field(repr=False)
     properties: list[NodeProperties] = field(repr=False)
+    _: KW_ONLY
+    arguments: tuple[Argument, ...] = ()
+    results: tuple[Result, ...] = ()
+    arrivals: tuple[Arrival, ...] = ()
+    segments: tuple[Segment, ...] = ()
     keeps_inputs: bool = False
     """whether a node may keep what it is given after the step (variables do), so that feeds must be copied"""
     deferred: tuple[DeferredNode, ...] = ()
-    doubtful: Mapping[int, tuple[Expected, ...]] = field(default_factory=dict)
+    unchecked: Mapping[int, tuple[Expected, ...]] = field(default_factory=dict)
     """by number of the arrival: what to check before it is believed"""
     sends: Messages = NO_MESSAGES
     repeats: bool = False
@@ -138,15 +140,15 @@ class Plan:
 class DeferredNode:
     """One deferred node of a plan: what it does, where its outputs go, and the segments that wait for them.
 
-    `work` is a loop, or the kernel that starts what the node waits for. `token` is 0 or a slot that says whether the
-    node is dead; `node` is the node's number in the plan.
+    `work` is a loop, or the kernel that starts what the node waits for. `flag` is 0 or
+    the slot of its deadness flag.
     """
 
     work: Start | LocalLoop | DistributedLoop
-    outputs: tuple[int, ...]
-    token: int
-    segments: tuple[int, ...]
-    node: int
+    outputs: tuple[SlotNumber, ...]
+    flag: SlotNumber
+    segments: tuple[SegmentNumber, ...]
+    node: NodeNumber
 
 
 class Inner(NamedTuple):

@@ -41,8 +41,8 @@ def plan_text(plan: Plan) -> str:
 
 def _plan_lines(plan: Plan) -> Iterator[str]:
     yield from map(_INDENT.__add__, _begin_lines(plan))
-    keys = dict(zip(plan.sends.last.tolist(), plan.sends.keys, strict=True))
-    launches = {deferred.node: number for number, deferred in enumerate(plan.deferred)}
+    keys: dict[int, str] = dict(zip(plan.sends.last.tolist(), plan.sends.keys, strict=True))
+    launches: dict[int, int] = {deferred.node: number for number, deferred in enumerate(plan.deferred)}
     for number, segment in enumerate(plan.segments):
         needs = ", ".join(_needs(plan, number))
         yield f"segment {number}, {f'after {needs}' if needs else 'at once'}"
@@ -52,7 +52,7 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
     for result in plan.results:
         yield f"result {result.index} ({dtype_name(result.dtype)}) = s{result.slot}"
     for number, deferred in enumerate(plan.deferred):
-        outputs = _slots([*deferred.outputs, *([deferred.token] if deferred.token else [])])
+        outputs = _slots([*deferred.outputs, *([deferred.flag] if deferred.flag else [])])
         yield f"call {number}, {plan.names[deferred.node]}{f' -> {outputs}' if outputs else ''}"
         yield from map(_INDENT.__add__, _work_lines(plan, deferred.node, deferred.work))
 

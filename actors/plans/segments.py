@@ -1,172 +1,231 @@
 """Segments: nodes of a partition that wait for the same messages, and so can run in one go.
 
-Flows in: columns, which nodes receive, which need an instruction; later, which receives come in one message. Flows
-out: the segment of every instruction, and what each segment waits for: messages and other segments. Always holds:
-segment 0 waits for nothing and runs first; a node is in a segment only if everything the segment waits for is needed by
-the node, so waiting for all of it at once cannot make a deadlock; every message is waited for; segments that a segment
-follows have smaller numbers.
+    recv a -> f -> g      f, g            segment 1, after message a
+    recv b -> h           h               segment 2, after message b
+    g, h -> k             k               segment 3, after segments 1 and 2
+    x -> m                m               segment 0, at once
 
-The exact grouping (equal sets of awaited messages) would cost a set of messages per node. Instead a node that depends
-on one segment joins it, and a node that depends on several gets the segment of that combination, less those that
-another one implies. What implies what is known exactly among the latest few hundred, and that is enough: the grouping
-may split what could be one segment, never the reverse.
+Segment 0 waits for nothing and runs first. A node is in a segment only if it needs everything that the segment waits
+for, so that to wait for all of it at once cannot make a deadlock. Every message is waited for by some segment, even if
+nobody needs it. A segment waits only for segments with smaller numbers.
+
+To group by equal sets of awaited messages would cost a set of messages per node. Instead a node that depends on one
+group joins it, and a node that depends on several gets the group of that combination, without those that another one
+implies: k above need not wait for messages a and b. What implies what is known among the latest few hundred groups. So
+nodes that could be in one segment may be in two; nodes that wait for different messages are never in one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, cast, final
 
 import numpy as np
 
 from ...graph.arrays import Flags, Numbers
 from .columns import Columns
+from .numbering import NodeNumber, SegmentNumber
 
-_WINDOW = 512  # how far back implications are remembered, in segments
+_WINDOW = 512  # how far back implications are remembered, in groups
 _MASK = (1 << _WINDOW) - 1
-_NOTHING: frozenset[int] = frozenset()
 
-# What a node waits for: a segment as its number (0 for nothing), or a message as the complement of the node that
-# receives it; of several such nodes, of the one that stands for the message.
-Need = int
+
+@final  # so that `type(...) is`, which is faster than isinstance, narrows both ways
+class Incoming:
+    """A message to wait for. `node` receives it; of several nodes whose tensors it carries, the first.
+
+    `first_group` is the number of the first group that waits for it, 0 if none does.
+    """
+
+    __slots__ = ("first_group", "node")
+
+    def __init__(self, node: NodeNumber) -> None:
+        self.node = node
+        self.first_group = 0
+
+
+@final
+class Group:
+    """Nodes that wait for the same: a segment of that number.
+
+    `needs` are the messages and groups that it waits for itself. Bit `k` of `implied` says that it comes after group
+    `number - 1 - k`.
+    """
+
+    __slots__ = ("implied", "needs", "number")
+
+    def __init__(self, number: SegmentNumber, needs: frozenset[Need], implied: int) -> None:
+        self.number = number
+        self.needs = needs
+        self.implied = implied
+
+
+Need: TypeAlias = Incoming | Group
+"""what a node waits for: a message, or what a group has waited for; the latter for nothing at all, if it is group 0"""
 
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The segment of each node, and per segment what it waits for."""
+    """The segment of each node that needs an instruction, and all groups by segment number."""
 
     segment_of: Numbers
-    needs: list[frozenset[Need]]
+    groups: list[Group]
 
-    def receives(self, segment: int) -> list[int]:
-        """The receiving nodes that a segment waits for itself."""
-        return sorted([~need for need in self.needs[segment] if need < 0])
+    def receives(self, segment: int) -> list[NodeNumber]:
+        """The messages that a segment waits for itself, as the nodes that stand for them."""
+        return sorted(need.node for need in self.groups[segment].needs if isinstance(need, Incoming))
 
-    def follows(self, segment: int) -> list[int]:
+    def follows(self, segment: int) -> list[SegmentNumber]:
         """The segments that a segment waits for."""
-        return sorted([need for need in self.needs[segment] if need >= 0])
+        return sorted(need.number for need in self.groups[segment].needs if isinstance(need, Group))
 
-    def merged(self, message_of: Sequence[int]) -> Grouping:
+    def merged(self, message_of: Sequence[NodeNumber]) -> Grouping:
         """The grouping when receive `r` comes with the message that node `message_of[r]` stands for.
 
         Segments become one when they then wait for the same. Right if all that is sent in one message is sent by one
         segment: its nodes need the same messages, so no message comes to wait for itself.
         """
-        made = _Combinations()
-        number = [0] * len(self.needs)
-        for segment, needs in enumerate(self.needs[1:], 1):
-            number[segment] = made.segment([number[n] if n >= 0 else ~message_of[~n] for n in needs])
-        return Grouping(np.array(number, np.int64)[self.segment_of], made.needs)
+        combinations = _Combinations()
+        incoming: dict[NodeNumber, Incoming] = {}
+        now = [combinations.groups[0]]  # by old number
+        for group in self.groups[1:]:
+            needs: list[Need] = []
+            for need in group.needs:
+                if isinstance(need, Group):
+                    needs.append(now[need.number])
+                else:
+                    node = message_of[need.node]
+                    needs.append(incoming.get(node) or incoming.setdefault(node, Incoming(node)))
+            now.append(combinations.group_after(needs))
+        number = np.array([group.number for group in now], np.int64)
+        return Grouping(number[self.segment_of], combinations.groups)
 
 
 class _Combinations:
-    """Segments made so far. Bit `k` of `implied[s]` says that segment `s` comes after segment `s - 1 - k`."""
+    """The groups so far, one for each combination of needs that came up."""
 
     def __init__(self) -> None:
-        self.needs = [_NOTHING]
-        self.implied = [0]
-        self.first_to_await: dict[Need, int] = {}
-        self._numbers: dict[frozenset[Need], int] = {}
+        self.start = Group(SegmentNumber(0), frozenset(), 0)
+        self.groups = [self.start]
+        self._group_of: dict[frozenset[Need], Group] = {}
 
     def join_two(self, a: Need, b: Need) -> Need:
         """`join` of two, by far the most common case."""
-        if a == b or not b:
+        start = self.start
+        if a is b or b is start:
             return a
-        if not a or (b > 0 and self._implies(b, a)):
+        if a is start or (type(b) is Group and _implies(b, a)):
             return b
-        return a if a > 0 and self._implies(a, b) else self.combine(frozenset((a, b)))
+        return a if type(a) is Group and _implies(a, b) else self.group_of(frozenset((a, b)))
 
     def join(self, wanted: Iterable[Need]) -> Need:
-        """The one thing to wait for in order to have waited for all that is wanted."""
+        """The single need that stands for all of `wanted`: one of them that implies the others, or their group."""
         needs = set(wanted)
-        needs.discard(0)
+        needs.discard(self.start)
         if len(needs) > 1:
             needs -= self._implied_among(needs)
         if len(needs) > 1:
-            return self.combine(frozenset(needs))
-        return needs.pop() if needs else 0
+            return self.group_of(frozenset(needs))
+        return needs.pop() if needs else self.start
 
-    def segment(self, wanted: Iterable[Need]) -> int:
-        """The segment to be in in order to have waited for all that is wanted."""
+    def group_after(self, wanted: Iterable[Need]) -> Group:
+        """The group of nodes that need all of `wanted`."""
         need = self.join(wanted)
-        return self.combine(frozenset((need,))) if need < 0 else need
+        return need if isinstance(need, Group) else self.group_of(frozenset((need,)))
 
-    def _implied_among(self, needs: set[Need]) -> set[Need]:
-        """Those of `needs` that a segment among them implies.
-
-        One pass over the segments, upwards: a node may wait for any number of things. Bit `k` of `open_to` says that
-        something of segment `at - 1 - k` is among the needs and not yet implied.
-        """
-        segments = sorted([need for need in needs if need > 0])
-        found: set[Need] = set()
-        placed: dict[int, list[Need]] = {segment: [segment] for segment in segments}
-        for need in needs:
-            if need < 0 and need in self.first_to_await:
-                placed.setdefault(self.first_to_await[need], []).append(need)
-        open_to, at, wanted = 0, 0, set(segments)
-        for place in sorted(placed):
-            open_to = (open_to << (place - at)) & _MASK if place - at <= _WINDOW else 0
-            if place in wanted:
-                found |= needs & self.needs[place]
-                hits = open_to & self.implied[place]
-                open_to ^= hits
-                while hits:
-                    k = hits.bit_length() - 1
-                    found.update(placed[place - 1 - k])
-                    hits ^= 1 << k
-            open_to, at = open_to << 1 | 1, place + 1
-        return found
-
-    def _implies(self, segment: int, need: Need) -> bool:
-        """Whether it is known that what waited for `segment` has also waited for `need`."""
-        if need < 0:
-            if need in self.needs[segment]:
-                return True
-            need = self.first_to_await.get(need, segment)
-        return 0 < segment - need <= _WINDOW and bool(self.implied[segment] >> (segment - need - 1) & 1)
-
-    def combine(self, needs: frozenset[Need]) -> int:
-        """The segment that waits for exactly `needs`."""
-        found = self._numbers.get(needs)
-        if found is None:
-            found = self._numbers[needs] = len(self.implied)
+    def group_of(self, needs: frozenset[Need]) -> Group:
+        """The group that waits for exactly `needs`."""
+        group = self._group_of.get(needs)
+        if group is None:
+            number = cast("SegmentNumber", len(self.groups))  # free of cost, unlike a call of SegmentNumber
             implied = 0
             for need in needs:
-                if need < 0:
-                    self.first_to_await.setdefault(need, found)
-                elif found - need <= _WINDOW:
-                    implied |= (self.implied[need] << 1 | 1) << (found - need - 1)
-            self.implied.append(implied & _MASK)
-            self.needs.append(needs)
-        return found
+                if type(need) is Group:
+                    back = number - need.number
+                    if back <= _WINDOW:
+                        implied |= (need.implied << 1 | 1) << (back - 1)
+                elif not need.first_group:
+                    need.first_group = number
+            group = self._group_of[needs] = Group(number, needs, implied & _MASK)
+            self.groups.append(group)
+        return group
+
+    def _implied_among(self, needs: set[Need]) -> set[Need]:
+        """Those of `needs` that a group among them implies.
+
+        To ask `_implies` for each pair would take time in the square of their number, and a node may wait for thousands
+        of things. This is one pass over the groups among them, upwards. Bit `k` of `pending` says that group
+        `at - 1 - k`, or a message that it is the first to wait for, is among the needs and not yet implied.
+        """
+        groups = {need.number for need in needs if isinstance(need, Group)}
+        standing_at: dict[int, list[Need]] = {}  # the needs by group number, a message at the first that waits for it
+        for need in needs:
+            number = need.number if isinstance(need, Group) else need.first_group
+            if number:
+                standing_at.setdefault(number, []).append(need)
+        implied: set[Need] = set()
+        pending, at = 0, 0
+        for number in sorted(standing_at):
+            pending = (pending << (number - at)) & _MASK if number - at <= _WINDOW else 0
+            if number in groups:
+                group = self.groups[number]
+                implied |= needs & group.needs
+                hits = pending & group.implied
+                pending ^= hits
+                while hits:
+                    k = hits.bit_length() - 1
+                    implied.update(standing_at[number - 1 - k])
+                    hits ^= 1 << k
+            pending, at = pending << 1 | 1, number + 1
+        return implied
+
+
+def _implies(group: Group, need: Need) -> bool:
+    """Whether it is known that nodes of a group have also waited for `need`."""
+    if type(need) is Group:
+        back = group.number - need.number
+    elif need in group.needs:
+        return True
+    else:
+        back = group.number - (need.first_group or group.number)
+    return 0 < back <= _WINDOW and bool(group.implied >> (back - 1) & 1)
 
 
 def group(columns: Columns, is_receive: Flags, emits: Flags) -> Grouping:
-    """Groups the nodes of a partition, each receive a message of its own.
-
-    `segment_of` means something for nodes that `emits` marks.
-    """
+    """Groups the nodes of a partition, each receive a message of its own. Only nodes that emit get a right segment."""
+    count = columns.num_nodes
+    combinations = _Combinations()
     if not is_receive.any():
-        return Grouping(np.zeros(columns.num_nodes, np.int64), [_NOTHING])
+        return Grouping(np.zeros(count, np.int64), combinations.groups)
     starts, producers = columns.producers()
     last = _last_of_one(starts, producers, emits, ~is_receive)
-    receives = np.flatnonzero(is_receive)
-    need_of = np.zeros(columns.num_nodes, np.int64)  # complements of receives are gone from it when a node emits
-    need_of[receives] = ~receives
-    waits = ((np.diff(starts) > 0) & (last < 0)) | (is_receive & emits)
-    needs = need_of.tolist()
-    made = _combine(needs, np.flatnonzero(waits), starts, producers.tolist(), is_receive, emits)
-    for need in (~receives).tolist():
-        if need not in made.first_to_await:
-            made.combine(frozenset((need,)))
-    need_of = np.array(needs, np.int64)
-    return Grouping(np.maximum(np.where(last < 0, need_of, need_of[last]), 0), made.needs)
+    need_of: list[Need] = [combinations.start] * count
+    receives = cast("list[NodeNumber]", np.flatnonzero(is_receive).tolist())
+    messages = list(map(Incoming, receives))
+    for node, message in zip(receives, messages, strict=True):
+        need_of[node] = message
+    waits = np.flatnonzero(((np.diff(starts) > 0) & (last < 0)) | (is_receive & emits))
+    rows = zip(
+        waits.tolist(),
+        starts[waits].tolist(),
+        starts[waits + 1].tolist(),
+        is_receive[waits].tolist(),
+        emits[waits].tolist(),
+        strict=True,
+    )
+    _fill_needs(need_of, rows, producers.tolist(), combinations)
+    for message in messages:
+        if not message.first_group:
+            combinations.group_of(frozenset((message,)))
+    number = np.array([need.number if type(need) is Group else 0 for need in need_of], np.int64)
+    return Grouping(np.where(last < 0, number, number[last]), combinations.groups)
 
 
 def _last_of_one(starts: Numbers, producers: Numbers, emits: Flags, eligible: Flags) -> Numbers:
-    """Of eligible nodes that come after one instruction and before nothing, as most sends do: that one; of others -1.
+    """By node: for eligible ones that come after one instruction and before nothing, that instruction's node; else -1.
 
-    They are in its segment, without further ado.
+    Most sends are such nodes. They are in the segment of what they send, without a turn of the loop in `_fill_needs`.
     """
     count = len(emits)
     is_last = eligible & (np.diff(starts) == 1) & (np.bincount(producers, minlength=count) == 0)
@@ -176,22 +235,27 @@ def _last_of_one(starts: Numbers, producers: Numbers, emits: Flags, eligible: Fl
     return last
 
 
-def _combine(
-    need_of: list[Need], nodes: Numbers, starts: Numbers, producers: list[int], is_receive: Flags, emits: Flags
-) -> _Combinations:
-    """Fills in what each of `nodes` waits for, given the receives; returns the segments that this makes."""
-    made = _Combinations()
-    columns = (nodes, starts[nodes], starts[nodes + 1], is_receive[nodes], emits[nodes])
-    for node, start, end, receives, emitting in zip(*(column.tolist() for column in columns), strict=True):
+def _fill_needs(
+    need_of: list[Need],
+    rows: Iterable[tuple[int, int, int, bool, bool]],
+    producers: Sequence[int],
+    combinations: _Combinations,
+) -> None:
+    """Fills in, by node, what it waits for; receives are filled in already.
+
+    `rows` are node, begin and end of its producers, whether it receives, whether it emits, in topological order. Each
+    needs those before it, so that this is a loop over nodes; it is kept small, as nothing else in a set-up costs more.
+    """
+    join, join_two = combinations.join, combinations.join_two
+    for node, start, end, receives, emits in rows:
         if receives:
-            need = made.join([~node, *[need_of[producer] for producer in producers[start:end]]])
+            need = join([need_of[node], *[need_of[producer] for producer in producers[start:end]]])
         elif end - start == 1:
             need = need_of[producers[start]]
         elif end - start == 2:
-            need = made.join_two(need_of[producers[start]], need_of[producers[start + 1]])
+            need = join_two(need_of[producers[start]], need_of[producers[start + 1]])
         else:
-            need = made.join([need_of[producer] for producer in producers[start:end]])
-        if need < 0 and emitting:
-            need = made.combine(frozenset((need,)))
+            need = join([need_of[producer] for producer in producers[start:end]])
+        if emits and type(need) is Incoming:
+            need = combinations.group_of(frozenset((need,)))
         need_of[node] = need
-    return made

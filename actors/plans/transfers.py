@@ -1,30 +1,34 @@
 """Transfers between the partitions of a graph: what is sent in one message, and what every partition waits for.
 
-Flows in: the drafts of all partitions. Flows out: per partition its segments and the messages it sends and receives.
-Always holds: both ends of a message have its tensors in the same order, and it goes by the key of the first; a tensor
-read from a variable travels alone, so that it is read exactly where its send stands; sends with a long kernel between
-them are not in one message, so that what is ready early leaves early.
+What one segment sends to one device can travel as one message, a bundle, as a segment that sends one of its tensors
+sends them all: one look-up, one callback and one wake-up instead of one each.
 
-What one segment sends to one device can travel as one message, a bundle, since a segment that sends one of its tensors
-sends them all: one look-up, one callback and one wake-up instead of one each. Then segments that wait for the same
-bundle can become one, and what these send in turn can be bundled further. So partitions are grouped one by one first,
-then bundled and merged in rounds over all of them, as long as a round saves enough to pay for itself: it does where
-many tensors are ready at once, and not where nodes are placed at random.
+    CPU:0, segment 0: send a, send b      ->      CPU:1, message 0 (a, b)
+    CPU:1, segment 1 after a, segment 2 after b      become      segment 1 after message 0
+
+Then segments that wait for the same bundle become one, and what these send in turn can be bundled further. So
+partitions are grouped one by one first, then bundled and merged in rounds over all of them, as long as a round saves
+enough messages: it does where many tensors are ready at once, and not where nodes are placed at random.
+
+Both ends of a message have its tensors in the same order, and its key is that of the first. A tensor read from a
+variable travels alone, so that it is read exactly where its send stands. Sends with a long kernel between them are not
+in one message, so that what is ready early leaves early.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from ...graph.arrays import Flags, Numbers
+from ...graph.arrays import Flags, Numbers, owners
 from ...graph.dtypes import base_type
 from ...rendezvous.key import ROOT_FRAME
 from .draft import Draft
 from .keys import numbered_stems
+from .numbering import NodeNumber
 from .roles import Role, role_of
 from .segments import Grouping, group
 
@@ -39,7 +43,7 @@ _WORTHWHILE = 1 / 32  # of all messages, what a round must save
 
 @dataclass(frozen=True, slots=True)
 class Messages:
-    """The messages at one end: message k goes by `keys[k]` and has the tensors of `nodes[starts[k]:starts[k + 1]]`."""
+    """The messages at one end: message k has key `keys[k]` and the tensors of `nodes[starts[k]:starts[k + 1]]`."""
 
     keys: list[str]
     starts: Numbers
@@ -47,14 +51,19 @@ class Messages:
 
     @property
     def sizes(self) -> Numbers:
-        """The number of tensors of each message."""
+        """By message: the number of its tensors."""
         return np.diff(self.starts)
 
     @property
+    def first(self) -> Numbers:
+        """By message: the node of its first tensor, which stands for the message where it is waited for."""
+        return self.nodes[self.starts[:-1]]
+
+    @property
     def last(self) -> Numbers:
-        """The last node of each message."""
-        found: Numbers = np.maximum.reduceat(self.nodes, self.starts[:-1]) if len(self.nodes) else self.nodes
-        return found
+        """By message: the last of its nodes in the order in which they run, which sends it."""
+        last: Numbers = np.maximum.reduceat(self.nodes, self.starts[:-1]) if len(self.nodes) else self.nodes
+        return last
 
 
 NO_MESSAGES = Messages([], np.zeros(1, np.int64), np.zeros(0, np.int64))
@@ -62,15 +71,15 @@ NO_MESSAGES = Messages([], np.zeros(1, np.int64), np.zeros(0, np.int64))
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The segments of a partition, and its messages; what comes in is awaited by the first node of each message.
+    """What a partition has of the transfers: its segments, and the messages it sends and receives.
 
-    `doubtful` are the receives whose sends are elsewhere, or of another type: only the run shows what they get.
+    `unchecked` are the receives whose sends are elsewhere, or of another type: only the run shows what they get.
     """
 
     grouping: Grouping
     outgoing: Messages
     incoming: Messages
-    doubtful: frozenset[int] = frozenset()
+    unchecked: frozenset[NodeNumber] = frozenset()
 
 
 def shares_of(graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool, framed: bool = False) -> list[Share]:
@@ -81,132 +90,151 @@ def shares_of(graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool
     if not drafts:
         return []
     groupings = [group(d.columns, np.isin(d.codes, (Role.RECV, Role.ARRIVAL)), d.emits) for d in drafts]
-    ends = _Ends(graphs, drafts, framed)
-    message_of = np.arange(len(ends.keys))
+    transfers = _Transfers(graphs, drafts, framed=framed)
+    message_of = np.arange(len(transfers.keys))
     while bundled and len(message_of):
-        further = ends.bundles(groupings, message_of)
+        further = transfers.bundled(groupings, message_of)
         before, after = _count(message_of), _count(further)
         if before - after <= before * _WORTHWHILE:
             break
         message_of = further
-        groupings = [g.merged(first) for g, first in zip(groupings, ends.first_of_each(message_of), strict=True)]
-    return ends.shares(groupings, message_of)
+        groupings = [g.merged(first) for g, first in zip(groupings, transfers.first_nodes(message_of), strict=True)]
+    return transfers.shares(groupings, message_of)
 
 
 def _count(message_of: Numbers) -> int:
-    """The number of messages: each goes by the number of one of its transfers."""
+    """The number of messages: each has the number of its first transfer."""
     return int(np.count_nonzero(message_of == np.arange(len(message_of))))
 
 
-class _Ends:
-    """All sends, then all receives, of all partitions: `part` and `node` by end, and the number of the transfer.
+class _Ends(NamedTuple):
+    """All sends, or all receives, of all partitions: the number of the partition, the node in it, the transfer."""
 
-    Ends that have not exactly one counterpart are transfers by themselves.
+    part: Numbers
+    node: Numbers
+    transfer: Numbers
+
+
+class _Transfers:
+    """All transfers between some partitions. `message_of` says by transfer the first one that its message carries.
+
+    `sender` and `receiver` are by transfer: positions in `sends` and `receives`, -1 for none. A send or receive that
+    has not exactly one counterpart is unpaired: a transfer by itself.
     """
 
-    def __init__(self, graphs: Sequence[Graph], drafts: Sequence[Draft], framed: bool) -> None:
+    def __init__(self, graphs: Sequence[Graph], drafts: Sequence[Draft], *, framed: bool) -> None:
         self.drafts = drafts
-        found = [[np.flatnonzero(d.codes == role) for d in drafts] for role in (Role.SEND, Role.RECV)]
-        ids = [np.array(d.columns.ids, np.int64) for d in drafts]
-        self.num_sends = sum(map(len, found[0]))
-        self.part = np.concatenate([np.repeat(np.arange(len(drafts)), list(map(len, nodes))) for nodes in found])
-        self.node = np.concatenate([column for nodes in found for column in nodes])
-        at = [(g, i[column]) for nodes in found for g, i, column in zip(graphs, ids, nodes, strict=True)]
-        numbers, keys = numbered_stems(at)
+        sends, receives = ([draft.nodes(role) for draft in drafts] for role in (Role.SEND, Role.RECV))
+        ids = [np.array(draft.columns.ids, np.int64) for draft in drafts]
+        by_id = [(g, i[nodes]) for ends in (sends, receives) for g, i, nodes in zip(graphs, ids, ends, strict=True)]
+        numbers, keys = numbered_stems(by_id)
         if not framed:
             keys = [stem + ROOT_FRAME for stem in keys]
-        sends, receives = numbers[: self.num_sends], numbers[self.num_sends :]
-        paired = (np.bincount(sends, minlength=len(keys)) == 1) & (np.bincount(receives, minlength=len(keys)) == 1)
-        lonely = np.flatnonzero(~paired[numbers])
-        self.keys = [*keys, *(keys[number] for number in numbers[lonely].tolist())]
-        self.number = numbers.copy()
-        self.number[lonely] = np.arange(len(lonely)) + len(keys)
-        self.send = np.full(len(self.keys), -1, np.int64)
-        self.send[self.number[: self.num_sends]] = np.arange(self.num_sends)
-        self.receive = np.full(len(self.keys), -1, np.int64)
-        self.receive[self.number[self.num_sends :]] = np.arange(self.num_sends, len(self.node))
-        self.block = self._blocks()
+        num_sends = sum(map(len, sends))
+        sent, received = numbers[:num_sends], numbers[num_sends:]
+        paired = (np.bincount(sent, minlength=len(keys)) == 1) & (np.bincount(received, minlength=len(keys)) == 1)
+        unpaired = np.flatnonzero(~paired[numbers])
+        self.keys = [*keys, *(keys[number] for number in numbers[unpaired].tolist())]
+        numbers = numbers.copy()
+        numbers[unpaired] = np.arange(len(keys), len(self.keys))
+        self.sends = _ends(sends, numbers[:num_sends])
+        self.receives = _ends(receives, numbers[num_sends:])
+        self.sender = _positions(self.sends.transfer, len(self.keys))
+        self.receiver = _positions(self.receives.transfer, len(self.keys))
+        self._block = self._per_end(self.sends, [_blocks(draft) for draft in drafts])
 
-    def _blocks(self) -> Numbers:
-        """Per send: a number that is equal for those of a partition that may travel together."""
-        blocks = [_blocks(d) for d in self.drafts]
-        starts = np.cumsum([0, *map(len, blocks)])
-        block: Numbers = np.concatenate(blocks)[(starts[self.part] + self.node)[: self.num_sends]]
-        return block
-
-    def bundles(self, groupings: Sequence[Grouping], message_of: Numbers) -> Numbers:
-        """The message of each transfer, a number, when what segments send to one partition goes together."""
-        both = np.flatnonzero((self.send >= 0) & (self.receive >= 0))
-        sends = self.send[both]
-        starts = np.cumsum([0, *(len(g.segment_of) for g in groupings)])
-        segment = np.concatenate([g.segment_of for g in groupings])[starts[self.part[sends]] + self.node[sends]]
-        facts = np.stack([self.part[sends], segment, self.block[sends], self.part[self.receive[both]]])
+    def bundled(self, groupings: Sequence[Grouping], message_of: Numbers) -> Numbers:
+        """`message_of`, when what a segment sends to a partition is one message."""
+        both = np.flatnonzero((self.sender >= 0) & (self.receiver >= 0))
+        sender = self.sender[both]
+        segment = self._per_end(self.sends, [grouping.segment_of for grouping in groupings])[sender]
+        target = self.receives.part[self.receiver[both]]
         bundled: Numbers = message_of.copy()
-        bundled[both] = both[_first_alike(facts)]
+        bundled[both] = both[_first_alike(self.sends.part[sender], segment, self._block[sender], target)]
         return bundled
 
-    def first_of_each(self, message_of: Numbers) -> list[list[int]]:
-        """Per partition, by node: the first node of the message that is received with that node's."""
-        received = np.flatnonzero(self.receive >= 0)
-        first = self.node[self.receive[message_of[received]]]
-        found = [np.arange(d.columns.num_nodes) for d in self.drafts]
-        ends = self.receive[received]
-        for part, column in enumerate(found):
-            here = self.part[ends] == part
-            column[self.node[ends[here]]] = first[here]
-        return [column.tolist() for column in found]
+    def first_nodes(self, message_of: Numbers) -> list[list[NodeNumber]]:
+        """By partition, by node: for a receive the one that gets the first tensor of its message, else the node."""
+        receives = self.receives
+        first = receives.node[self.receiver[message_of[receives.transfer]]]
+        first_nodes: list[list[NodeNumber]] = []
+        for part, draft in enumerate(self.drafts):
+            nodes = np.arange(draft.columns.num_nodes)
+            of_part = receives.part == part
+            nodes[receives.node[of_part]] = first[of_part]
+            first_nodes.append(cast("list[NodeNumber]", nodes.tolist()))
+        return first_nodes
 
     def shares(self, groupings: Sequence[Grouping], message_of: Numbers) -> list[Share]:
         """What every partition sends and receives."""
-        sends = np.arange(len(self.node)) < self.num_sends
-        doubtful = self._doubtful()
+        unchecked = self._unchecked()
         return [
             Share(
                 grouping,
-                self._messages(message_of, here & sends),
-                self._messages(message_of, here & ~sends),
-                frozenset(self.node[here & doubtful].tolist()),
+                self._messages(self.sends, part, message_of),
+                self._messages(self.receives, part, message_of),
+                frozenset(self.receives.node[unchecked & (self.receives.part == part)].tolist()),
             )
             for part, grouping in enumerate(groupings)
-            for here in [self.part == part]
         ]
 
-    def _doubtful(self) -> Flags:
-        """Which ends are receives without a send of the same type."""
-        dtypes = np.concatenate(
-            [np.array(list(map(_dtype, d.columns.kinds)), np.int64)[d.columns.kind] for d in self.drafts]
-        )
-        starts = np.cumsum([0, *(d.columns.num_nodes for d in self.drafts)])
-        dtype = dtypes[starts[self.part] + self.node]
-        sender = self.send[self.number]
-        doubtful: Flags = (sender < 0) | (dtype[sender] != dtype)
-        doubtful[: self.num_sends] = False
-        return doubtful
+    def _unchecked(self) -> Flags:
+        """By receive: whether it has no send of the same type."""
+        dtypes = [
+            np.array(list(map(_dtype, draft.columns.kinds)), np.int64)[draft.columns.kind] for draft in self.drafts
+        ]
+        expected = self._per_end(self.receives, dtypes)
+        sender = self.sender[self.receives.transfer]
+        sent = np.append(self._per_end(self.sends, dtypes), -1)[sender]  # -1, no type, for receives without a send
+        unchecked: Flags = sent != expected
+        return unchecked
 
-    def _messages(self, message_of: Numbers, chosen: Flags) -> Messages:
-        """The messages at the chosen ends, tensors in the order of their numbers."""
-        ends = np.flatnonzero(chosen)
-        message = message_of[self.number[ends]]
-        order = np.lexsort((self.number[ends], message))
-        ends, message = ends[order], message[order]
+    def _per_end(self, ends: _Ends, columns: Sequence[Numbers]) -> Numbers:
+        """`[columns[part][node] for part, node, _ in zip(*ends)]`, with one look-up in the columns put end to end."""
+        starts = np.cumsum([0, *map(len, columns)])
+        return np.concatenate(columns)[starts[ends.part] + ends.node]
+
+    def _messages(self, ends: _Ends, part: int, message_of: Numbers) -> Messages:
+        """The messages of a partition, by number; the tensors of each by number of their transfers."""
+        of_part = np.flatnonzero(ends.part == part)
+        transfer = ends.transfer[of_part]
+        message = message_of[transfer]
+        order = np.lexsort((transfer, message))
+        message = message[order]
         starts = np.flatnonzero(np.diff(message, prepend=-1))
         keys = list(map(self.keys.__getitem__, message[starts].tolist()))
-        return Messages(keys, np.append(starts, len(ends)), self.node[ends])
+        return Messages(keys, np.append(starts, len(message)), ends.node[of_part[order]])
+
+
+def _ends(nodes: Sequence[Numbers], transfer: Numbers) -> _Ends:
+    """The ends at `nodes`, which are by partition."""
+    return _Ends(owners(np.array(list(map(len, nodes)), np.int64)), np.concatenate(nodes), transfer)
+
+
+def _positions(transfer: Numbers, count: int) -> Numbers:
+    """By transfer: at which end it is, -1 for none."""
+    positions = np.full(count, -1, np.int64)
+    positions[transfer] = np.arange(len(transfer))
+    return positions
 
 
 def _dtype(kind: NodeProperties) -> int:
-    """The type of the tensor that a transfer of this kind hands over; 0 for other nodes."""
+    """The type of the tensor that a transfer of this kind carries; 0 for other nodes."""
     role = role_of(kind.op_def.name)
     if role is Role.SEND:
         return base_type(kind.input_types[0])
     return base_type(kind.output_types[0]) if role is Role.RECV else 0
 
 
-def _first_alike(facts: Numbers) -> Numbers:
-    """Per column of `facts`: the first column that equals it."""
-    order = np.lexsort(facts)  # stable: of equal columns the first comes first
-    facts = facts[:, order]
-    begins = np.append(True, (facts[:, 1:] != facts[:, :-1]).any(axis=0))[: len(order)]
+def _first_alike(*columns: Numbers) -> Numbers:
+    """By row: the first row that is equal in all columns.
+
+    `first = [seen.setdefault(row, number) for number, row in enumerate(zip(*columns))]`, which would make a tuple and
+    hash it for every row. Sorted rows that are equal are neighbours, and as the sort is stable the first comes first.
+    """
+    order = np.lexsort(columns)
+    table = np.stack(columns)[:, order]
+    begins = np.append(True, (table[:, 1:] != table[:, :-1]).any(axis=0))[: len(order)]
     first = np.empty(len(order), np.int64)
     first[order] = order[begins][np.cumsum(begins) - 1]
     return first
@@ -218,13 +246,13 @@ def is_long(record: OpRecord) -> bool:
 
 
 def _blocks(draft: Draft) -> Numbers:
-    """Per node: a number that is equal for sends that may travel together."""
+    """By node: a number that is equal for sends that may travel together."""
     takes_long = np.array([is_long(p.op_def.record) for p in draft.columns.kinds], bool)
-    instruction = np.cumsum(draft.emits)
-    long_before = np.cumsum(takes_long[draft.columns.kind])
+    # A new block begins after every long kernel, and after every _BLOCK instructions.
+    instruction, long_before = np.cumsum(draft.emits), np.cumsum(takes_long[draft.columns.kind])
     block: Numbers = instruction // _BLOCK + long_before * (len(instruction) // _BLOCK + 1)
     if draft.is_reference is not None:
-        sends = np.flatnonzero(draft.codes == Role.SEND)
+        sends = draft.nodes(Role.SEND)
         alone = sends[draft.is_reference[draft.first_input(sends)]]
-        block[alone] = -1 - alone
+        block[alone] = block.max(initial=0) + 1 + np.arange(len(alone))
     return block

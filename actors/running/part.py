@@ -107,7 +107,7 @@ class Part:
         else:
             self.actor.post_first(RunSegment(self, 0))
         receive, arrived = self.step.rendezvous.recv_callback, self._arrived
-        if plan.doubtful:
+        if plan.unchecked:
             for number, arrival in enumerate(plan.arrivals):
                 receive(arrival.key + frame, partial(self._check_arrived, number, arrival))
             return
@@ -154,13 +154,13 @@ class Part:
         node = self.plan.deferred[number]
         self.arrive(number, (DEAD,) * len(node.outputs), DEAD)
 
-    def arrive(self, number: int, outputs: Sequence[Any], token: object = None) -> None:
-        """Stores the outputs of a deferred node; `token` is DEAD for a dead one."""
+    def arrive(self, number: int, outputs: Sequence[Any], flag: object = None) -> None:
+        """Stores the outputs of a deferred node; `flag` is DEAD for a dead one."""
         node = self.plan.deferred[number]
         for slot, value in zip(node.outputs, outputs, strict=True):
             self.slots[slot] = value
-        if node.token:
-            self.slots[node.token] = token
+        if node.flag:
+            self.slots[node.flag] = flag
         self._release(node.segments)
 
     def _arrived(self, arrival: Arrival, received: Outcome) -> None:
@@ -179,7 +179,7 @@ class Part:
         """Checks types first: the sender was not compiled with this plan and may send another type."""
         plan = self.plan
         if isinstance(received, Received) and not received.is_dead:
-            for slot, dtype, node in plan.doubtful.get(number, ()):
+            for slot, dtype, node in plan.unchecked.get(number, ()):
                 value = received.value if arrival.size == 1 else received.value[slot - arrival.slot]
                 try:
                     check_received(value, dtype)

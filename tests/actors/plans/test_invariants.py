@@ -9,7 +9,7 @@ import pytest
 
 from partita.actors.plans.binding import Binder
 from partita.actors.plans.compiler import compile_plans
-from partita.actors.plans.instructions import plain
+from partita.actors.plans.instructions import FIRST_FREE_SLOT, plain
 from partita.actors.plans.invariants import check_plan
 from partita.actors.plans.plan import Plan
 from partita.devices import cut
@@ -60,7 +60,7 @@ def test_a_segment_waits_for_as_much_as_wakes_it(plan: Plan) -> None:
 
 def test_a_result_is_in_a_slot_that_somebody_fills(plan: Plan) -> None:
     """Else the fetch would be None."""
-    wrong = replace(plan, results=(replace(plan.results[0], slot=4),))
+    wrong = replace(plan, results=(replace(plan.results[0], slot=FIRST_FREE_SLOT),))
     assert broken(wrong) == "plan, rule 'a result is in a slot that is filled': result 0 is not"
 
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.actors.plans.columns import Columns, ControlEdges, Edges
-from partita.actors.plans.segments import _Combinations, group
+from partita.actors.plans.numbering import NodeNumber
+from partita.actors.plans.segments import Group, Incoming, Need, _Combinations, _implies, group
 from partita.actors.plans.slots import allocate, lifetimes
 
 NO_EDGES = np.zeros(0, np.int64)
@@ -97,7 +98,7 @@ def test_a_segment_waits_for_nothing_that_one_of_its_nodes_does_not_need(
     for node, before in enumerate(producers):
         needed.append(set().union(*[needed[p] for p in before]) | ({node} if receives[node] else set()))
     awaited: list[set[int]] = []  # per segment: the receives it waits for, itself or through others
-    for segment in range(len(grouping.needs)):
+    for segment in range(len(grouping.groups)):
         follows = grouping.follows(segment)
         assert all(earlier < segment for earlier in follows)
         awaited.append(set(grouping.receives(segment)).union(*[awaited[earlier] for earlier in follows]))
@@ -115,7 +116,7 @@ def test_a_segment_follows_the_segments_that_its_nodes_need(
     producers, receives, emits = dag
     grouping = group(_columns(producers), np.array(receives), np.array(emits))
     after: list[set[int]] = []
-    for segment in range(len(grouping.needs)):
+    for segment in range(len(grouping.groups)):
         follows = grouping.follows(segment)
         after.append({0, segment}.union(*[after[earlier] for earlier in follows]))
     emitting_before: list[set[int]] = []
@@ -134,15 +135,18 @@ def test_a_segment_follows_the_segments_that_its_nodes_need(
 def test_what_other_needs_imply_is_not_waited_for(picks: list[set[int]], wanted: set[int], apart: int) -> None:
     """All pairs compared give the same as the one pass over them; even numbers are messages, odd ones segments."""
 
-    def need(number: int) -> int:
-        return ~(number // 2) if number % 2 == 0 else (number // 2 % len(made.needs))
+    messages = [Incoming(NodeNumber(node)) for node in range(100)]
+    combinations = _Combinations()
 
-    made = _Combinations()
+    def need(number: int) -> Need:
+        groups = combinations.groups
+        return messages[number // 2] if number % 2 == 0 else groups[number // 2 % len(groups)]
+
     for pick in picks:
-        made.join(map(need, pick))
-        for filler in range(apart // 2):
-            made.combine(frozenset((~(100 + filler + apart * len(made.needs)),)))
-    needs = {need(number) for number in wanted} - {0}
-    segments = [need for need in needs if need > 0]
-    implied = {n for n in needs for segment in segments if n != segment and made._implies(segment, n)}
-    assert made._implied_among(needs) == implied
+        combinations.join(map(need, pick))
+        for _filler in range(apart // 2):
+            combinations.group_of(frozenset((Incoming(NodeNumber(100)),)))
+    needs = {need(number) for number in wanted} - {combinations.start}
+    groups = [need for need in needs if isinstance(need, Group)]
+    implied = {n for n in needs for group in groups if n is not group and _implies(group, n)}
+    assert combinations._implied_among(needs) == implied

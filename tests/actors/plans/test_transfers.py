@@ -75,7 +75,7 @@ def test_a_segment_waits_for_exactly_the_messages_that_each_of_its_nodes_needs(
     crowd = Crowd(graph_def, bundled=bundled)
     for draft, share in zip(crowd.drafts, crowd.shares, strict=True):
         awaited: list[set[int]] = []  # per segment: messages by their first node, awaited by itself or through others
-        for segment in range(len(share.grouping.needs)):
+        for segment in range(len(share.grouping.groups)):
             follows = share.grouping.follows(segment)
             assert all(earlier < segment for earlier in follows)
             awaited.append(set(share.grouping.receives(segment)).union(*[awaited[earlier] for earlier in follows]))
@@ -95,7 +95,7 @@ def test_a_segment_waits_for_exactly_the_messages_that_each_of_its_nodes_needs(
 def test_segments_never_wait_for_each_other_in_a_circle(graph_def: GraphDef) -> None:
     """Segments that have all they wait for run, again and again, until none is left."""
     shares = Crowd(graph_def).shares
-    waiting = {(p, segment) for p, share in enumerate(shares) for segment in range(len(share.grouping.needs))}
+    waiting = {(p, segment) for p, share in enumerate(shares) for segment in range(len(share.grouping.groups))}
     ran: set[tuple[int, int]] = set()
     there: set[tuple[int, int]] = set()  # messages, by partition and first node
     place = {}
@@ -131,7 +131,7 @@ def fan(width: int) -> GraphDef:
 def test_what_is_ready_at_once_crosses_in_one_message_there_and_back() -> None:
     shares = Crowd(fan(20)).shares
     assert [share.outgoing.sizes.tolist() for share in shares] == [[20], [20]]
-    assert [len(share.grouping.needs) for share in shares] == [2, 2]  # nothing first, then all that the message allows
+    assert [len(share.grouping.groups) for share in shares] == [2, 2]  # nothing first, then all that the message allows
     apart = Crowd(fan(20), bundled=False).shares
     assert [share.outgoing.sizes.tolist() for share in apart] == [[1] * 20] * 2
 

@@ -1,0 +1,198 @@
+"""The plan of one level of a partition, when its draft and its share in the transfers are known.
+
+The program is the nodes that need an instruction, segment by segment. Each value gets a slot, each node of the program
+an instruction, and what comes in and goes out is listed with the slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...graph.arrays import owners
+from ...graph.dtypes import DataType, base_type, is_ref
+from .assembler import Assembler
+from .columns import Columns
+from .deferred import End
+from .draft import Draft
+from .layout import Program, SlotTable, slots_of, template_of
+from .numbering import NodeNumber, SegmentNumber, SlotNumber
+from .plan import Argument, Arrival, Chunk, DeferredNode, DistributedLoop, Expected, LocalLoop, Plan, Result, Segment
+from .roles import Role
+from .segments import Group, Grouping
+from .transfers import Messages, Share
+
+if TYPE_CHECKING:
+    from .binding import Binder
+    from .instructions import Instruction
+
+_new_arrival: Callable[[Iterable[object]], Arrival] = partial(tuple.__new__, Arrival)  # a third of the price of a call
+CHUNK = 64  # instructions between two looks at the clock, until a chunk turns out to be slow
+
+Loops = dict[str, LocalLoop | DistributedLoop]
+"""the compiled loops of a partition, by frame"""
+
+Segments = tuple[SegmentNumber, ...]
+
+
+class _Waiting(NamedTuple):
+    """The segments that wait for a message, by the node that stands for it, and those that wait for a segment."""
+
+    for_message: list[Segments]
+    for_segment: list[Segments]
+
+
+def plan_of(draft: Draft, binder: Binder, share: Share, loops: Loops) -> Plan:
+    """The plan; `loops` has those of the level."""
+    program = _program(draft, share)
+    slots = _slots(draft, share, program)
+    # Loops with other devices run even if nothing alive goes in: the others wait for their messages.
+    run_when_dead = {frame for frame, loop in loops.items() if isinstance(loop, DistributedLoop)}
+    assembler = Assembler(draft, slots.of_value, binder, share.outgoing, run_when_dead)
+    instructions = assembler.assemble(program.nodes)
+    waiting = _waiting(share.grouping, draft.columns.num_nodes)
+    segments = _segments(program, share.grouping, waiting.for_segment, instructions)
+    _set_apart(draft, segments)
+    return Plan(
+        device=binder.device,
+        template=template_of(draft, assembler, slots.num_slots),
+        arguments=tuple(_arguments(draft, slots)),
+        results=tuple(_results(draft, slots)),
+        arrivals=_arrivals(draft, share.incoming, slots, waiting.for_message),
+        segments=segments,
+        names=draft.columns.names,
+        properties=draft.columns.properties,
+        keeps_inputs=keeps_inputs(draft.columns),
+        deferred=tuple(_deferred(draft, assembler, loops, waiting.for_message)),
+        outputs=tuple(_outputs(draft, slots)) if draft.every_node else (),
+        unchecked=_unchecked(draft, share, slots) if share.unchecked else {},
+        sends=share.outgoing,
+    )
+
+
+def keeps_inputs(columns: Columns) -> bool:
+    """Whether any node has a resource or a reference, where what is fed may be stored."""
+    return any(t is DataType.RESOURCE or is_ref(t) for p in columns.kinds for t in (*p.input_types, *p.output_types))
+
+
+def _program(draft: Draft, share: Share) -> Program:
+    """The program. Of the sends of a message only the last one has an instruction, which sends all tensors."""
+    outgoing = share.outgoing
+    emits = draft.emits.copy()
+    emits[outgoing.nodes] = False
+    emits[outgoing.last] = True
+    nodes = np.flatnonzero(emits)
+    segment_at = share.grouping.segment_of[nodes]
+    if len(share.grouping.groups) > 1:
+        by_segment = np.argsort(segment_at, kind="stable")
+        nodes, segment_at = nodes[by_segment], segment_at[by_segment]
+    position = np.full(draft.columns.num_nodes, -1, np.int64)
+    position[nodes] = np.arange(len(nodes))
+    position[outgoing.nodes] = np.repeat(position[outgoing.last], outgoing.sizes)
+    return Program(nodes, segment_at, position)
+
+
+def _slots(draft: Draft, share: Share, program: Program) -> SlotTable:
+    """The slots. Those of the tensors of an incoming message are neighbours, so that it is stored as one slice."""
+    rank = np.zeros(draft.num_values, np.int64)
+    rank[draft.arrival[share.incoming.nodes]] = np.arange(1, len(share.incoming.nodes) + 1)
+    return slots_of(draft, program, rank=rank)
+
+
+def _outputs(draft: Draft, slots: SlotTable) -> Iterator[tuple[SlotNumber, ...]]:
+    return (tuple(slots.of_value[start:end]) for start, end in pairwise(draft.first))
+
+
+def _arguments(draft: Draft, slots: SlotTable) -> Iterator[Argument]:
+    for node in draft.nodes(Role.ARG).tolist():
+        properties, slot = draft.columns.properties[node], slots.of_value[draft.first[node]]
+        yield Argument(properties.attrs["index"], slot, base_type(properties.output_types[0]))
+
+
+def _results(draft: Draft, slots: SlotTable) -> Iterator[Result]:
+    for node in draft.nodes(Role.RETVAL).tolist():
+        properties, slot = draft.columns.properties[node], slots.of_value[draft.result(node)]
+        yield Result(properties.attrs["index"], slot, base_type(properties.input_types[0]))
+
+
+def _waiting(grouping: Grouping, num_nodes: int) -> _Waiting:
+    """Turns around what segments wait for: who waits for each message and for each segment."""
+    nobody: Segments = ()
+    waiting = _Waiting([nobody] * num_nodes, [nobody] * len(grouping.groups))
+    for group in grouping.groups:
+        only = (group.number,)
+        for need in group.needs:
+            if type(need) is Group:
+                before = waiting.for_segment[need.number]
+                waiting.for_segment[need.number] = before + only if before else only
+            else:
+                before = waiting.for_message[need.node]
+                waiting.for_message[need.node] = before + only if before else only
+    return waiting
+
+
+def _arrivals(draft: Draft, incoming: Messages, slots: SlotTable, waiting: list[Segments]) -> tuple[Arrival, ...]:
+    first = incoming.first
+    stored = map(slots.of_value.__getitem__, draft.arrival[first].tolist())
+    sizes, unlocked = incoming.sizes.tolist(), map(waiting.__getitem__, first.tolist())
+    return tuple(map(_new_arrival, zip(incoming.keys, stored, sizes, unlocked, strict=True)))
+
+
+def _unchecked(draft: Draft, share: Share, slots: SlotTable) -> dict[int, tuple[Expected, ...]]:
+    """What is expected of arrivals that only the run shows, by number of the arrival."""
+    unchecked: dict[int, list[Expected]] = {}
+    nodes, message = share.incoming.nodes.tolist(), owners(share.incoming.sizes).tolist()
+    for number, node in zip(message, nodes, strict=True):
+        if node in share.unchecked:
+            dtype = base_type(draft.columns.properties[node].output_types[0])
+            unchecked.setdefault(number, []).append(Expected(slots.of_value[draft.arrival[node]], dtype, node))
+    return {number: tuple(expected) for number, expected in unchecked.items()}
+
+
+def _segments(
+    program: Program, grouping: Grouping, unlocks: Sequence[Segments], instructions: list[Instruction]
+) -> tuple[Segment, ...]:
+    """Cuts the program into segments and chunks and says who waits for whom."""
+    starts = np.searchsorted(program.segment_at, np.arange(len(grouping.groups) + 1)).tolist()
+    origins: list[NodeNumber] = program.nodes.tolist()
+    return tuple(
+        [
+            Segment(_chunks(instructions, start, end), origins[start:end], len(group.needs), after)
+            for (start, end), group, after in zip(pairwise(starts), grouping.groups, unlocks, strict=True)
+        ]
+    )
+
+
+def _chunks(instructions: list[Instruction], start: int, end: int) -> tuple[Chunk, ...]:
+    if end - start <= CHUNK:
+        return (instructions[start:end],) if start < end else ()
+    return tuple([instructions[i : min(i + CHUNK, end)] for i in range(start, end, CHUNK)])
+
+
+def _set_apart(draft: Draft, segments: tuple[Segment, ...]) -> None:
+    """Has kernels that wait for files run in worker threads from the first step on."""
+    waits_for_files = [properties.op_def.record.waits_for_files for properties in draft.columns.kinds]
+    if any(waits_for_files):
+        kind = draft.columns.kind.tolist()
+        for segment in segments:
+            segment.set_apart([at for at, node in enumerate(segment.origins) if waits_for_files[kind[node]]])
+
+
+def _deferred(draft: Draft, assembler: Assembler, loops: Loops, waiting: Sequence[Segments]) -> Iterator[DeferredNode]:
+    """The deferred nodes, in the order of their launches."""
+    for node in draft.nodes(Role.LAUNCH).tolist():
+        arrival, end = NodeNumber(node + 1), draft.columns.properties[node]
+        assert isinstance(end, End)  # launches have no other properties
+        work = loops[end.deferred.frame] if end.deferred.frame else assembler.starter(node, end.deferred.node)
+        outputs = assembler.slots[draft.first[arrival] : draft.first[arrival + 1]]
+        yield DeferredNode(
+            work=work,
+            outputs=tuple(outputs),
+            flag=assembler.flag(arrival),
+            segments=waiting[arrival],
+            node=node,
+        )
