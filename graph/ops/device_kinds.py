@@ -13,12 +13,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ..dtypes import DataType
 
 _NAME = re.compile("[A-Z][A-Z0-9_]*")
 _LOWEST_PRIORITY = 50  # of all types to which TensorFlow 2.21 gives no priority
+
+
+class KernelTable(StrEnum):
+    """The tables of facts about TensorFlow 2.21's kernels, which `kernel_facts` reads."""
+
+    CPU = "CPU"
+    GPU = "GPU"
+
+    @property
+    def counts_default_kernels(self) -> bool:
+        """Whether a default kernel counts for an op of whose kernels only some are known.
+
+        On CPUs such an op nearly always has a kernel of its own too, which goes first and is not known.
+        """
+        return self is not KernelTable.CPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +45,16 @@ class DeviceKind:
     of a higher `priority`. A kind without `own_memory` computes in host memory.
 
     Strings and resource handles are in host memory on every kind. A node with a kernel also has some arguments there:
-    for ops in `host_args` those it names, for other ops those of TensorFlow 2.21's kernels of `kernels_of`, "CPU" or
-    "GPU". A node without a kernel has the ports whose type is in `host_types` there.
+    for ops in `host_args` those it names, for other ops those in the `KernelTable` that `kernels_of` names. A node
+    without a kernel has the ports whose type is in `host_types` there.
 
-    Raises InvalidArgumentError for a name that is not in upper case and for another `kernels_of`.
+    Raises InvalidArgumentError for a name that is not in upper case and for a `kernels_of` that is no table.
     """
 
     name: str
     priority: int = _LOWEST_PRIORITY
     own_memory: bool = True
-    kernels_of: str = "GPU"
+    kernels_of: str = KernelTable.GPU
     host_types: frozenset[DataType] = frozenset({DataType.INT32})
     host_args: Mapping[str, frozenset[str]] = field(default_factory=dict, hash=False)
 
@@ -46,10 +62,16 @@ class DeviceKind:
         """Checks the name and `kernels_of`."""
         if _NAME.fullmatch(self.name) is None:
             raise InvalidArgumentError(f"kind {self.name!r}: the name of a kind has only capitals, digits and _")
-        if self.kernels_of not in ("CPU", "GPU"):
+        if self.kernels_of not in tuple(KernelTable):
+            known = " and ".join(KernelTable)
             raise InvalidArgumentError(
-                f"kind {self.name!r}: kernels_of = {self.kernels_of!r}; only the kernels of CPU and GPU are known"
+                f"kind {self.name!r}: kernels_of = {self.kernels_of!r}; only the kernels of {known} are known"
             )
+
+    @property
+    def kernel_table(self) -> KernelTable:
+        """The table of facts about kernels that the kind follows."""
+        return KernelTable(self.kernels_of)
 
 
 _UNREGISTERED = DeviceKind("ACCELERATOR")
@@ -84,7 +106,7 @@ def prioritized_types(device_types: Iterable[str]) -> list[str]:
     return sorted(set(device_types), key=lambda name: (-device_kind(name).priority, name))
 
 
-CPU = DeviceKind("CPU", priority=70, own_memory=False, kernels_of="CPU")
+CPU = DeviceKind("CPU", priority=70, own_memory=False, kernels_of=KernelTable.CPU)
 GPU = DeviceKind("GPU", priority=210)
 # TensorFlow gives SYCL a priority; nothing else is known about it.
 for _known in (CPU, GPU, DeviceKind("SYCL", priority=200)):

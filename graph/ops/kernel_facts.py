@@ -21,7 +21,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from .device_kinds import CPU, device_kind, kind_names
+from .device_kinds import KernelTable, device_kind, kind_names
 
 _LABEL_ATTR = "_kernel"
 
@@ -62,7 +62,7 @@ def _data() -> tuple[frozenset[str], dict[str, dict[str, list[Any]]]]:
 
 
 @cache
-def _entries(op: str, kernels_of: str) -> tuple[_Entry, ...]:
+def _entries(op: str, table: KernelTable) -> tuple[_Entry, ...]:
     complete, kernels = _data()
     return tuple(
         _Entry(
@@ -70,8 +70,8 @@ def _entries(op: str, kernels_of: str) -> tuple[_Entry, ...]:
             label,
             KernelFacts(frozenset(host)),
         )
-        for is_default, _, label, constraints, host in kernels[kernels_of].get(op, ())
-        if not (is_default and kernels_of == CPU.name and op not in complete)
+        for is_default, _, label, constraints, host in kernels[table].get(op, ())
+        if not is_default or table.counts_default_kernels or op in complete
     )
 
 
@@ -84,7 +84,7 @@ def find_kernel(op: str, attrs: Mapping[str, Any], device_type: str) -> KernelFa
     label = attrs[_LABEL_ATTR].decode() if _LABEL_ATTR in attrs else ""
     if op in kind.host_args:
         return KernelFacts(kind.host_args[op])
-    for entry in _entries(op, kind.kernels_of):
+    for entry in _entries(op, kind.kernel_table):
         if entry.matches(attrs, label):
             return entry.facts
     return None if op in _data()[0] else _ASSUMED
@@ -94,7 +94,7 @@ def host_arguments(op: str) -> dict[str, frozenset[str]]:
     """All arguments that some kernel of the op has in host memory, by name of the kind of device."""
     host_args = {}
     for name in kind_names():
-        entries = _entries(op, device_kind(name).kernels_of)
+        entries = _entries(op, device_kind(name).kernel_table)
         if entries or op not in _data()[0]:
             host_args[name] = frozenset(arg for entry in entries for arg in entry.facts.host_args)
     return host_args
@@ -108,7 +108,7 @@ def types_with_kernel(op: str, attr: str, device_type: str) -> frozenset[int] | 
     if op not in _data()[0]:
         return None
     types: set[int] = set()
-    for entry in _entries(op, device_kind(device_type).kernels_of):
+    for entry in _entries(op, device_kind(device_type).kernel_table):
         values = dict(entry.constraints).get(attr)
         if values is None:
             return None
@@ -118,10 +118,10 @@ def types_with_kernel(op: str, attr: str, device_type: str) -> frozenset[int] | 
 
 def deciding_attrs(op: str, device_type: str) -> tuple[str, ...]:
     """Names of the attrs that `find_kernel` reads for this op, sorted. Equal values of them give equal kernels."""
-    return _deciding_attrs(op, device_kind(device_type).kernels_of)
+    return _deciding_attrs(op, device_kind(device_type).kernel_table)
 
 
 @cache
-def _deciding_attrs(op: str, kernels_of: str) -> tuple[str, ...]:
-    constrained = {name for entry in _entries(op, kernels_of) for name, _ in entry.constraints}
+def _deciding_attrs(op: str, table: KernelTable) -> tuple[str, ...]:
+    constrained = {name for entry in _entries(op, table) for name, _ in entry.constraints}
     return tuple(sorted(constrained | {_LABEL_ATTR}))

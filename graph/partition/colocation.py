@@ -1,8 +1,12 @@
-"""Moving control-flow nodes to where their data is, before a graph is cut.
+"""Colocation of control flow: before a graph is cut, control-flow nodes move to the device of their data.
 
-Flows in: a placed graph. Flows out: a graph with the same ids in which Switch and Exit sit with their data input,
-Enter (of a value) and NextIteration with their first data consumer, so that only data that has to move does. Always
-holds: nodes are visited depth first from the source, so a chain of Switch nodes ends up where its first one reads.
+These nodes compute nothing, so wherever the placer put them, no tensor should cross to another device on their account:
+
+    Switch, Exit                               move to the producer of their data input
+    Enter (not of a reference), NextIteration  move to their first data consumer
+
+Nodes are visited depth first from the source: a chain of Switch nodes ends up on the device of the tensor that the
+first one reads.
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ _WITH_CONSUMER = frozenset({NodeClass.ENTER, NodeClass.NEXT_ITERATION})
 
 
 def _depth_first(graph: Graph) -> Iterator[Node]:
-    """Nodes reachable from the source before their descendants; of several children the last one first."""
+    """Nodes reachable from the source, each when it is first reached; of several consumers the last edge's first."""
+    # Not `ready_order`: a node moves to where those visited before it have moved, so this has to be TensorFlow's order.
     seen = bytearray(graph.num_node_ids)
     stack = [SOURCE_ID]
     while stack:
@@ -29,12 +34,12 @@ def _depth_first(graph: Graph) -> Iterator[Node]:
             continue
         seen[node_id] = 1
         yield Node(graph, node_id)
-        children = (graph.edge_ends(edge)[2] for edge in graph.out_edge_ids(node_id))
-        stack.extend(child for child in children if not seen[child])
+        consumers = (graph.edge_ends(edge)[2] for edge in graph.out_edge_ids(node_id))
+        stack.extend(consumer for consumer in consumers if not seen[consumer])
 
 
-def _better_device(node: Node) -> str | None:
-    """The device of the node's data input or first data consumer, whichever its class asks for."""
+def _device_of_data(node: Node) -> str | None:
+    """The device that a control-flow node moves to; None for nodes that stay."""
     if node.node_class in _WITH_PRODUCER:
         return next((edge.src.assigned_device for edge in node.in_edges() if edge.dst_input == 0), None)
     if node.node_class in _WITH_CONSUMER and not (node.node_class is NodeClass.ENTER and is_ref(node.output_types[0])):
@@ -43,14 +48,13 @@ def _better_device(node: Node) -> str | None:
 
 
 def colocate_control_flow(graph: Graph) -> Graph:
-    """`graph` itself when it has no control flow, else a clone of it with such nodes moved."""
-    if not (_WITH_PRODUCER | _WITH_CONSUMER) & {
-        kind.op_def.record.node_class for kind in graph.distinct_properties()[0]
-    }:
+    """A clone of `graph`, with the same ids, in which control-flow nodes are moved; `graph` itself if it has none."""
+    classes = {kind.op_def.record.node_class for kind in graph.distinct_properties()[0]}
+    if classes.isdisjoint(_WITH_PRODUCER | _WITH_CONSUMER):
         return graph
     moved = graph.clone()
     for node in _depth_first(moved):
-        device = _better_device(node)
+        device = _device_of_data(node)
         if device is not None:
             node.assigned_device = device
     return moved

@@ -1,4 +1,4 @@
-"""The edges that a cut goes through, and which of them share a transfer."""
+"""The edges that need a transfer, and which of them share one."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..columns import EdgeArrays, Ids
 CutPositions = NewType("CutPositions", Numbers)
 """positions of cut edges, in the order of `CutEdges`"""
 PairNumbers = NewType("PairNumbers", Numbers)
-"""numbers of pairs, in the order in which consumers ask for them"""
+"""numbers of pairs (send and receive), in the order of their first edges"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutEdges:
-    """Cut edges by consumer: data inputs by port, then control inputs. All columns are equally long.
+    """Cut edges by ascending consumer: its data inputs by port, then its control inputs. One row per edge.
 
-    `location` is that of the consumer. `from_host`, `to_host`: the memory at both ends; `shared_host`: the memory as
-    far as sharing goes; `is_ref`: whether the source port is a reference; `local`: both ends in one location; `dtype`:
-    element type that the consumer reads.
+    `location`: of the consumer. `from_host`, `to_host`: whether the tensor is in host memory at the producer and at the
+    consumer. `shared_host`: `to_host`, or the consumer's device has no other memory. `is_ref`: whether the source port
+    is a reference. `local`: both ends are in one location. `dtype`: element type that the consumer reads.
     """
 
     edges: EdgeArrays
@@ -40,9 +40,9 @@ class CutEdges:
         An edge shares the pair of an earlier one that carries the same output to the same location into the same
         memory; an edge of a reference has a pair of its own.
         """
-        # first_seen([(src, src_output, location, shared_host), ...]), with each tuple packed into one integer, as
-        # numpy compares integers a hundred times as fast: every part is below the factor that the ones before it are
-        # multiplied by. References have negative keys, of which no two are the same.
+        # first_seen([(src, src_output, location, shared_host), ...]). Each tuple is packed into one integer, because
+        # numpy sorts integers about a hundred times faster than rows: every field is smaller than the factor that the
+        # fields before it are multiplied by. References get distinct negative keys.
         edges = self.edges
         ports = np.int64(edges.src_output.max(initial=0) + 2)  # -1, of control edges, and on
         locations = np.int64(self.location.max(initial=0) + 1)

@@ -1,4 +1,4 @@
-"""The properties of all nodes of a cut, as a column: nodes of one kind share one object."""
+"""The properties of all nodes of a cut as a column of integers: nodes of one kind share one `NodeProperties`."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..ops.properties import NodeProperties
 class KindColumn:
     """`kinds[of[n]]` are the properties of node number `n`; `of` is -1 where a node was removed.
 
-    Numbers are the ids of a graph and, past them, those of nodes that are made for its cut.
+    Numbers are the ids of the graph that is cut, followed by those of generated nodes.
     """
 
     def __init__(self, graph: Graph) -> None:
-        """The properties of the nodes of `graph`; a transfer of an earlier partitioning has some of its own."""
+        """The kinds of the nodes of `graph`; every transfer of an earlier partitioning is a kind of its own."""
         kinds, of = graph.distinct_properties()
         self.kinds: list[NodeProperties] = list(kinds)
         self.of: Numbers = of.copy()
@@ -29,7 +29,7 @@ class KindColumn:
         return self.kinds[int(self.of[number])]
 
     def replace(self, number: int, properties: NodeProperties) -> None:
-        """Gives one node properties of its own."""
+        """Replaces the properties of one node; others of its kind keep theirs."""
         self.of[number] = len(self.kinds)
         self.kinds.append(properties)
 

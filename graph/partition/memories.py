@@ -1,4 +1,4 @@
-"""In which memory the tensors of a placed graph lie, asked for a hundred thousand ports at a time."""
+"""The memory, host or device, of the tensors of a placed graph, looked up for many ports at a time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Memories:
     """The memory of every port, by kind of node and kind of device."""
 
     def __init__(self, kinds: KindColumn, devices: Ids, device_names: Sequence[str]) -> None:
-        """`devices` by node id is an index into `device_names`; InternalError for a name that is malformed."""
+        """`devices` has, by node id, an index into `device_names`. InternalError for a malformed name."""
         self._kinds = kinds
         self._devices = devices
         self._types = [_device_type(name) for name in device_names]
         self.host_only: Flags = np.array([not device_kind(name).own_memory for name in self._types])[devices]
-        """by node id, whether its device computes in the memory of the host"""
+        """by node id, whether its device has no memory but the host's"""
 
     def inputs_on_host(self, node: Ids, port: Ids) -> Flags:
         """Whether input `port[k]` of node `node[k]` is in host memory, for all k; control ports are not."""
@@ -38,8 +38,8 @@ class Memories:
     def _on_host(self, node: Ids, port: Ids, *, outputs: bool) -> Flags:
         if not len(node):
             return np.zeros(0, np.bool_)
-        # [memory_types(kind of n, device of n)[outputs][p] for n, p in zip(node, port)], but asked once per pair of a
-        # kind of node and a kind of device: some hundred questions for a graph of any size.
+        # [memory_types(kind of n, device of n)[outputs][p] for n, p in zip(node, port)], with one call per distinct
+        # (kind of node, device): some hundred calls for a graph of any size.
         code = self._kinds.of[node] * len(self._types) + self._devices[node]
         codes, index = np.unique(code, return_inverse=True)
         facts = []
@@ -48,7 +48,7 @@ class Memories:
         return PortTable(facts).at(index.reshape(-1), port).astype(np.bool_)
 
     def changes(self, edges: EdgeArrays, among: Flags) -> Flags:
-        """Which data edges among some join host to device memory of one device, and so need a transfer."""
+        """Which data edges of those in `among` connect host and device memory of one device, and need a transfer."""
         same_device = self._devices[edges.src] == self._devices[edges.dst]
         candidates = among & (edges.dst_input != CONTROL_SLOT) & ~self.host_only[edges.src] & same_device
         at: Numbers = np.flatnonzero(candidates)

@@ -1,7 +1,6 @@
-"""What a partitioning may be told, with the defaults of a session on local devices.
+"""Options of partitioning; the defaults are those of a session on local devices.
 
-Flows in: callables on nodes, name prefixes, device names and edges. Flows out: `PartitionOptions`, read by the walk.
-Always holds: options hold no state of their own except the default name counter, which belongs to one options object.
+Each `PartitionOptions` has a name counter of its own unless it is given one, so using it twice continues the numbers.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from ..dtypes import DataType
 from ..node import Edge, Node
 
 START_TIME = "_start_time"  # attr: when a node starts, in microseconds
-LOCAL_INCARNATION = 1  # what a session on local devices writes for every device
+LOCAL_INCARNATION = 1  # of every device of a session on local devices
 
 
 def assigned_device(node: Node) -> str:
@@ -22,7 +21,7 @@ def assigned_device(node: Node) -> str:
 
 
 def name_counter(start: int = 0, separator: str = "/_") -> Callable[[str], str]:
-    """A source of names `prefix/_N`, one counter for all prefixes."""
+    """A function from a prefix to the name `prefix/_N`, where N goes on from call to call whatever the prefix is."""
     next_number = start
 
     def new_name(prefix: str) -> str:
@@ -43,12 +42,14 @@ def local_incarnation(device: str) -> int:
 class PartitionOptions:
     """How to cut a graph.
 
-    `node_to_loc` names the partition of a node; `new_name` makes a name from a prefix; `get_incarnation` gives the
-    incarnation of a device name (0: unknown); `should_cast` gives the element type an edge is sent as, None for no
-    casts (for a control edge the type of the empty tensor that stands for it). `control_flow_added` says that an
-    earlier partitioning has added the control loops. With `need_to_record_start_times` every node gets `_start_time`
-    from `start_times` (node name -> microseconds), those of control loops `start_time_of_loop_nodes`; with
-    `scheduling_for_recvs` transfers get start times from their ends.
+    `node_to_loc` gives the partition of a node, `new_name` a fresh name with a prefix, `get_incarnation` the
+    incarnation of a device (0: unknown). `should_cast` gives the element type that an edge is sent as; for a control
+    edge it is that of the empty tensor which is sent instead. Without `should_cast` nothing is cast.
+    `control_flow_added`: an earlier partitioning has moved the control flow and added control loops.
+
+    With `need_to_record_start_times` every node gets the attr `_start_time`, in microseconds, from `start_times` by
+    name; nodes of control loops get `start_time_of_loop_nodes`. With `scheduling_for_recvs` sends and receives get the
+    start times of the nodes at their ends.
     """
 
     node_to_loc: Callable[[Node], str] = assigned_device

@@ -1,8 +1,10 @@
-"""The transfers a cut needs, in columns: which nodes each is made of, and how they are joined.
+"""Pairs of a send and a receive, in columns: the nodes that are generated for each, and the edges between them.
 
-Flows in: all cut edges in the order consumers ask for them. Flows out: generated nodes and the edges that join them.
-The nodes of a pair are, in the order their names are drawn: for a control edge an empty constant, for a changed element
-type a cast, send, recv, and behind the recv a cast back or, for a control edge, an identity.
+The nodes of a pair, in the order in which their names are drawn:
+
+    control edge            empty constant -> send ~ recv -> identity
+    tensor                                    send ~ recv
+    tensor sent as another type       cast -> send ~ recv -> cast back
 
 A pair is a row of `PairNodes`, and its nodes have consecutive numbers. Two pairs whose first number is 10, one for a
 tensor and one for a control edge:
@@ -17,8 +19,8 @@ tensor and one for a control edge:
     arrival [11 15]
     counts  [2 4]
 
-A node that a pair does not have gets the number of the next that it has (there is no cast above), and `arrival`, what
-consumers read, is the recv itself where nothing stands behind it.
+A node that a pair does not have has the number of the next node: here `cast` is always that of the send. `arrival` is
+the node that consumers read: cast back, identity, or else the recv itself.
 """
 
 from __future__ import annotations
@@ -39,12 +41,12 @@ from ..ops.properties import NodeProperties, properties_of
 from .cut_edges import CutEdges, CutPositions, PairNumbers
 
 NodeNumbers = NewType("NodeNumbers", Numbers)
-"""ids of the graph that is cut and, past them, numbers of generated nodes"""
+"""ids of the graph that is cut, followed by the numbers of generated nodes"""
 _NUM_TYPES = 1 + max(dtype for dtype in DataType if not is_ref(dtype))
 
 
 class PairNodes(NamedTuple):
-    """The nodes of each pair, and `counts`, how many it has; see the example above."""
+    """The number of each node of each pair, and `counts`, how many nodes it has, as in the example above."""
 
     const: NodeNumbers
     cast: NodeNumbers
@@ -55,8 +57,9 @@ class PairNodes(NamedTuple):
 
 
 def number_nodes(control: Flags, casts: Flags, begin: int) -> PairNodes:
-    """Numbers the nodes of pairs from `begin` on; `control`: of control edges, `casts`: those that change type."""
-    # The loop: every pair begins where the one before it ends, and a node that it has pushes the next ones on by one.
+    """Numbers the nodes of pairs from `begin` on. By pair: `control`, for a control edge; `casts`, of another type."""
+    # The loop goes through the pairs with a running number: each takes the next one for every node that it has, and
+    # where it does not have a node the number is read without being advanced.
     has_end = casts | control
     counts = control.astype(np.int64) + casts + 2 + has_end
     const = begin + np.cumsum(counts) - counts
@@ -64,13 +67,12 @@ def number_nodes(control: Flags, casts: Flags, begin: int) -> PairNodes:
     send = cast_in + casts
     recv = send + 1
     arrival = recv + has_end
-    numbers = NodeNumbers  # what the columns hold
-    return PairNodes(numbers(const), numbers(cast_in), numbers(send), numbers(recv), numbers(arrival), counts)
+    return PairNodes(*map(NodeNumbers, (const, cast_in, send, recv, arrival)), counts)
 
 
 @cache
 def empty_constant() -> NodeProperties:
-    """The tensor that stands for a control edge between parts."""
+    """The constant whose value is sent for a control edge between partitions."""
     return properties_of("Const", {"dtype": DataType.FLOAT, "value": np.zeros(0, np.float32)})
 
 
@@ -94,10 +96,10 @@ def _recv(dtype: int, on_host: bool) -> NodeProperties:
 
 
 class Pairs:
-    """One row a pair: its first edge, the element type it is sent as, and its nodes."""
+    """One row per pair: its first edge, the element type that is sent, and its nodes."""
 
     def __init__(self, edges: CutEdges, first: CutPositions, sent: Numbers, begin: int) -> None:
-        """`sent` is the element type per pair, `begin` the number of the first generated node."""
+        """`sent` has the element type by pair, `begin` is the number of the first generated node."""
         self.edges = edges
         self.first = first
         self._sent = sent
@@ -110,7 +112,7 @@ class Pairs:
         self._pair_of_node = owners(self.nodes.counts)
 
     def sides(self) -> tuple[Ids, Ids]:
-        """Per generated node: the original node it stands beside, and the consumer that made it necessary."""
+        """By generated node: the end of the edge that is in its partition, and the consumer it is generated for."""
         pair = self._pair_of_node
         number = self._begin + np.arange(len(pair))
         src, dst = self.edges.edges.src[self.first][pair], self.edges.edges.dst[self.first][pair]
@@ -121,8 +123,8 @@ class Pairs:
         nodes, cut = self.nodes, self.edges.edges
         src, output, _, _ = self._ends
         zeros, control = np.zeros(len(src), np.int64), np.full(len(src), CONTROL_SLOT)
-        # What a cast or else the send reads: the constant that stands for a control edge, or the output that is sent;
-        # and what the send reads: the cast, if there is one.
+        # `source` is the tensor to send: the output of the edge, or the constant of a control edge. `sent` is what the
+        # send reads: the cast of `source`, or `source` itself.
         source, source_port = np.where(self._control, nodes.const, src), np.where(self._control, 0, output)
         sent, sent_port = np.where(self._casts, nodes.cast, source), np.where(self._casts, 0, source_port)
         consumer_port = np.where(cut.src_output == CONTROL_SLOT, CONTROL_SLOT, 0)
@@ -138,15 +140,15 @@ class Pairs:
         )
 
     def names(self, graph: Graph, new_name: Callable[[str], str]) -> list[str]:
-        """Names of all generated nodes, by number: each has that of the source in front."""
+        """Names of all generated nodes, by number; each begins with the name of the producer."""
         sources = self._ends.src[self._pair_of_node].tolist()
-        prefixes = cast("list[str]", list(map(graph.names().__getitem__, sources)))  # live, or they had no edges
+        prefixes = cast("list[str]", list(map(graph.names().__getitem__, sources)))  # None only for removed nodes
         for number in (self.nodes.const[self._control] - self._begin).tolist():
             prefixes[number] += "/ctrl"
         return list(map(new_name, prefixes))
 
     def kinds(self) -> tuple[list[NodeProperties], Numbers]:
-        """The kinds of generated nodes, and by number which of them each has."""
+        """The distinct properties of generated nodes, and by number the index of each node's."""
         edges, sent, nodes = self.edges, self._sent, self.nodes
         from_host, to_host, read = edges.from_host[self.first], edges.to_host[self.first], edges.dtype[self.first]
         control, casts = self._control, self._casts
@@ -160,19 +162,19 @@ class Pairs:
         return kinds.kinds, kinds.kind_of
 
     def rows(self) -> Ids:
-        """By number of a generated node: the row of its transfer, -1 for nodes that transfer nothing."""
+        """By generated node: the row of its transfer, -1 for nodes other than send and recv."""
         rows = np.full(len(self._pair_of_node), -1, np.int32)
         rows[self.nodes.send - self._begin] = rows[self.nodes.recv - self._begin] = np.arange(len(self.first))
         return rows
 
     def transfers(self, graph: Graph, incarnations: Sequence[int]) -> TransferTable:
-        """The table of transfers, one row a pair; `incarnations` by interned device."""
+        """The table of transfers, one row per pair; `incarnations` by index of the device."""
         src, _, dst, _ = self._ends
         names, devices, device_names = graph.names(), graph.assigned_device_indices(), graph.device_names()
-        # One route per pair of devices, not per transfer: the texts that all its keys begin with are made once.
+        # One route for all transfers between two devices, since the beginning of a rendezvous key is made per route.
         both = devices[src].astype(np.int64) * len(device_names) + devices[dst]
-        ends, route_of = np.unique(both, return_inverse=True)
-        routes = (divmod(end, len(device_names)) for end in ends.tolist())
+        distinct, route_of = np.unique(both, return_inverse=True)
+        routes = (divmod(code, len(device_names)) for code in distinct.tolist())
         return TransferTable(
             edge=self.edges.edges.id[self.first].tolist(),
             src=cast("list[str]", list(map(names.__getitem__, src.tolist()))),
@@ -184,7 +186,7 @@ class Pairs:
 
 
 class _Kinds:
-    """Kinds of generated nodes, filled in column by column."""
+    """Properties of generated nodes, filled in for one column of `PairNodes` after another."""
 
     def __init__(self, count: int, begin: int) -> None:
         self._begin = begin
@@ -194,9 +196,9 @@ class _Kinds:
     def put(
         self, numbers: NodeNumbers, chosen: Flags | None, make: Callable[..., NodeProperties], *facts: Numbers | Flags
     ) -> None:
-        """Gives the chosen ones of nodes `numbers` (None: all) the properties that `make` makes of their facts."""
-        # for n, *row in zip(numbers, *facts): kind_of[n] = make(*row), but made once for equal rows, which are a few
-        # element types and two memories: a row is packed into one integer, and the distinct ones are made.
+        """Gives each chosen node of `numbers` (None: all) the properties `make(*its facts)`."""
+        # for n, *row in zip(numbers, *facts): kind_of[n] = make(*row). There are few distinct rows (element types,
+        # memories), so each row is packed into one integer and `make` is called once per distinct one.
         code = np.zeros(len(numbers), np.int64)
         for fact in facts:
             code = code * _NUM_TYPES + fact

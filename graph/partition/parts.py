@@ -1,8 +1,7 @@
-"""The parts of a cut graph, and the graphs they become.
+"""Building the graph of each location from the nodes and edges of a cut.
 
-Flows in: the whole graph, the location of each node, generated nodes and new edges. Flows out: one graph per
-location. Always holds: a node is known by its id in the whole graph, or by a number past them when it was generated;
-within a part a generated node comes right after the node whose input made it necessary.
+Nodes are identified by number: those of the whole graph by their ids, generated nodes by the numbers after them. In a
+partition nodes come by ascending id, and a generated node right after the consumer that it was generated for.
 """
 
 from __future__ import annotations
@@ -22,10 +21,11 @@ from ..ops.properties import NodeProperties
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """All nodes of all parts by number: names, kind, index of device and location, and the sort key in a part.
+    """All nodes of all partitions, a row each by number.
 
-    `kind_of` is an index into `kinds`; `row` is the row of `details` that a node has, -1 for none; `locations` is -1
-    for source, sink and removed nodes, which are in no part.
+    `kind_of`: index into `kinds`. `row`: row of `details`, -1 for none. `devices`: index of the assigned device in the
+    whole graph. `locations`: index of the location; -1 for source, sink and removed nodes, which are in no partition.
+    `keys`: nodes of one partition are sorted by it.
     """
 
     names: list[str | None]
@@ -40,20 +40,21 @@ class Members:
 
 def assemble(whole: Graph, locations: list[str], members: Members, edges: EdgeEnds) -> dict[str, Graph]:
     """The graph of every location that has a node; the ends of `edges` are numbers of members."""
-    order = np.lexsort((members.keys, members.locations))  # all parts one after the other, as they will be
+    # Nodes sorted by location, then by key, so each partition is one range; location -1, in no partition, comes first.
+    order = np.lexsort((members.keys, members.locations))
     removed = np.count_nonzero(members.locations < 0)
     position = inverse(order) - removed
     order = order[removed:]
     starts = starts_of(members.locations[order], len(locations)).tolist()
     edges = EdgeEnds(position[edges.src], edges.src_output, position[edges.dst], edges.dst_input)
     edges = edges.at(by_consumer(edges.dst, edges.dst_input))
-    # Sorted by consumer, the edges of a part follow each other as its nodes do.
+    # Sorted by consumer, the edges of a partition are one range too.
     edge_starts = np.searchsorted(edges.dst, starts).tolist()
     parts = {}
     for i, location in enumerate(locations):
         chosen = order[starts[i] : starts[i + 1]]
         if len(chosen):
-            first = starts[i] - (SINK_ID + 1)  # of this part, whose nodes come after its source and sink
+            first = starts[i] - (SINK_ID + 1)  # ids begin after the source and sink of the partition
             src, src_output, dst, dst_input = edges.at(np.s_[edge_starts[i] : edge_starts[i + 1]])
             parts[location] = _part(whole, members, chosen, EdgeEnds(src - first, src_output, dst - first, dst_input))
     return parts

@@ -24,9 +24,10 @@ def partitions_text(
     only: Callable[[str], bool] = lambda _name: True,
     shown: Collection[str] | None = None,
 ) -> str:
-    """The text of every partition under the name of its location, in the order given.
+    """The text of every partition under its location, in the order of `partitions`.
 
-    `only` is as in `graph_text`; `shown` are the locations whose text is wanted, all of them unless given.
+    `only` selects nodes by name as in `graph_text`; `shown` selects locations, all of them by default. The other
+    partitions are still needed to name the node at the other end of a transfer.
     """
     peers = _peers(partitions)
     blocks = []

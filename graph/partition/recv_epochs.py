@@ -1,16 +1,16 @@
-"""Receive scheduling: a receive waits until its partition has come within a few epochs of the time it is needed.
+"""Receive scheduling: a receive is held back until shortly before its tensor is needed.
 
-Flows in: partition graphs whose nodes all carry `_start_time`, in microseconds. Flows out: the same graphs with a
-ControlTrigger per epoch and control edges from triggers to receives. Always holds: triggers form no cycle with what is
-there, since each follows only nodes that start before its epoch, in an order that is topological.
-
-Without it every receive of a step is posted at once and the buffers of those that are needed late are held all along.
-The span of a partition is cut into at most a hundred epochs. A trigger fires when the last node before its epoch is
-done; a receive that starts in epoch e is let go by the trigger of epoch e - 6.
+Otherwise every receive of a step is posted when the step begins, and the buffers of tensors that are needed late are
+occupied all the time. The span of a partition is divided into at most a hundred epochs of equal length. Each epoch gets
+a ControlTrigger, which waits for the last node that starts before the epoch. A receive that starts in epoch e waits for
+the trigger of epoch e - 6.
 
     node order  a  b     c  d        e        (by start time, made consistent with the edges)
                       ^        ^
                  synch_1   synch_2 ...    synch_k --control--> every _Recv that starts in epoch k + 6
+
+The new edges close no cycle: a trigger waits for a node that comes earlier in a topological order than the receives
+that wait for the trigger.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ...errors import InvalidArgumentError, NotFoundError
 from ..protos import AttrValue, GraphDef, NodeDef
@@ -30,29 +31,37 @@ PREFETCH_EPOCHS = 6
 
 @dataclass(order=True, slots=True)
 class _Ready:
-    """A node that may run; only its time counts in the heap, so the heap's own order breaks ties."""
+    """A node that may run. Only `time` is compared: among equal times the order of a binary heap decides."""
 
     time: int
     node: int = field(compare=False)
 
 
-def topological_order(graph: GraphDef) -> list[tuple[int, int]]:
-    """Nodes as (index, start time in microseconds), earliest first among those whose producers have been popped.
+class Start(NamedTuple):
+    """When a node, given by its index in the GraphDef, starts in microseconds."""
 
-    A node that would start before a producer has ended starts one microsecond after it. An edge from NextIteration to
-    Merge does not count; nodes that never become ready, those of a cycle, are left out. Raises NotFoundError for a
-    missing `_start_time`, InvalidArgumentError for an input that the graph lacks.
+    node: int
+    time: int
+
+
+def topological_order(graph: GraphDef) -> list[Start]:
+    """Starts in topological order; of the nodes that are ready, the one with the earliest start time comes next.
+
+    A node whose start time is not after that of a producer starts one microsecond after the producer. Edges from
+    NextIteration to Merge do not count. Nodes of a cycle are left out. Raises NotFoundError for a missing
+    `_start_time`, InvalidArgumentError for an input that the graph lacks.
     """
+    # Not `ready_order`: the times that decide which node comes next are corrected along the way.
     index_of = {node.name: index for index, node in enumerate(graph.node)}
     time = [start_time(node) for node in graph.node]
     consumers: list[list[int]] = [[] for _ in graph.node]
-    needed = []
+    num_waited_for = []
     for index, node in enumerate(graph.node):
         sources = [_producer(index_of, node, name) for name in node.input]
         for source in sources:
             consumers[source].append(index)
         back = sum(graph.node[s].op == "NextIteration" for s in sources) if node.op == "Merge" else 0
-        needed.append(len(sources) - back)
+        num_waited_for.append(len(sources) - back)
     heap: list[_Ready] = []
     for index, node in enumerate(graph.node):
         if not node.input:
@@ -60,11 +69,11 @@ def topological_order(graph: GraphDef) -> list[tuple[int, int]]:
     order = []
     while heap:
         ready = heapq.heappop(heap)
-        order.append((ready.node, ready.time))
+        order.append(Start(ready.node, ready.time))
         for consumer in consumers[ready.node]:
             time[consumer] = max(time[consumer], ready.time + 1)
-            needed[consumer] -= 1
-            if not needed[consumer]:
+            num_waited_for[consumer] -= 1
+            if not num_waited_for[consumer]:
                 heapq.heappush(heap, _Ready(time[consumer], consumer))
     return order
 
@@ -75,38 +84,36 @@ def add_control_edges(partitions: Mapping[str, GraphDef], options: PartitionOpti
     Names are drawn from `options.new_name`, partition after partition. Raises as `topological_order`, with nothing
     changed.
     """
-    orders = [topological_order(graph) for graph in partitions.values()]  # all of them before the first change
+    # All orders before the first change, since computing an order may raise.
+    orders = [topological_order(graph) for graph in partitions.values()]
     for graph, order in zip(partitions.values(), orders, strict=True):
         if order:
             _schedule(graph, order, options)
     return partitions
 
 
-def _schedule(graph: GraphDef, order: list[tuple[int, int]], options: PartitionOptions) -> None:
-    resolution = order[-1][1] // MAX_EPOCHS + 1
-    receives = [(graph.node[index], time) for index, time in order if graph.node[index].op == "_Recv"]
-    triggers = _add_triggers(graph, order, resolution, options)
-    for receive, time in receives:
-        epoch = time // resolution
-        if epoch >= PREFETCH_EPOCHS:
-            receive.input.append(f"^{triggers[epoch - PREFETCH_EPOCHS]}")
+def _schedule(graph: GraphDef, order: list[Start], options: PartitionOptions) -> None:
+    epoch_us = order[-1].time // MAX_EPOCHS + 1
+    triggers = _add_triggers(graph, order, epoch_us, options)
+    for start in order:
+        epoch = start.time // epoch_us
+        if graph.node[start.node].op == "_Recv" and epoch >= PREFETCH_EPOCHS:
+            graph.node[start.node].input.append(f"^{triggers[epoch - PREFETCH_EPOCHS]}")
 
 
-def _add_triggers(
-    graph: GraphDef, order: list[tuple[int, int]], resolution: int, options: PartitionOptions
-) -> list[str]:
-    """Names of the triggers, one an epoch; each follows the last node in `order` that starts before its epoch."""
+def _add_triggers(graph: GraphDef, order: list[Start], epoch_us: int, options: PartitionOptions) -> list[str]:
+    """Names of the triggers by epoch; each waits for the last node in `order` that starts before its epoch."""
     device = graph.node[0].device
     names: list[str] = []
-    before = 0
-    while len(names) < MAX_EPOCHS and before < len(order):
-        begin = len(names) * resolution
-        if begin > order[before][1]:
-            before += 1
+    num_before = 0  # nodes that start before the epoch whose trigger is next
+    while len(names) < MAX_EPOCHS and num_before < len(order):
+        begin = len(names) * epoch_us
+        if begin > order[num_before].time:
+            num_before += 1
             continue
         name = options.new_name(f"synch_{len(names)}")
-        after = [f"^{graph.node[order[before - 1][0]].name}"] if before else []
-        trigger = graph.node.add(name=name, op="ControlTrigger", device=device, input=after)
+        last_before = [f"^{graph.node[order[num_before - 1].node].name}"] if num_before else []
+        trigger = graph.node.add(name=name, op="ControlTrigger", device=device, input=last_before)
         trigger.attr[START_TIME].CopyFrom(AttrValue(i=begin))
         names.append(name)
     return names
@@ -121,7 +128,7 @@ def _producer(index_of: Mapping[str, int], node: NodeDef, name: str) -> int:
 
 
 def start_time(node: NodeDef) -> int:
-    """When a node starts, in microseconds; NotFoundError if it does not say."""
+    """The `_start_time` of a node in microseconds; NotFoundError when it has none."""
     if START_TIME not in node.attr:
         raise NotFoundError(f"No attr named '{START_TIME}' in NodeDef: {{{{node {node.name}}}}}", node=node.name)
     return int(node.attr[START_TIME].i)

@@ -1,7 +1,7 @@
-"""Start times of the nodes of a cut: of its own nodes as the options say, of transfers from their two ends.
+"""Start times, in microseconds, of all nodes of a cut: those of the graph and those of its pairs.
 
-A send leaves when the node starts that makes the tensor. A receive starts with the earliest of the consumers that share
-it, and so does what is behind it.
+The nodes of a pair on the sending side start when the producer of the tensor starts; those on the receiving side when
+the earliest of the consumers starts that share the pair.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from .pairs import Pairs
 
 
 class StartTimes:
-    """Reads the start times of one graph, and writes those of its cut."""
+    """The start times of one graph and of its cut."""
 
     def __init__(self, graph: Graph, options: PartitionOptions, num_given: int) -> None:
-        """Nodes with ids from `num_given` on are those of control loops."""
+        """`num_given` is the number of ids before control loops were added: higher ids are nodes of control loops."""
         self._graph = graph
         self._options = options
         self._num_given = num_given
 
     def write(self, kinds: KindColumn, transfers: TransferTable, pairs: Pairs, pair_of: PairNumbers) -> None:
-        """Writes what the options ask for; NotFoundError for a node whose start time nobody knows."""
+        """Writes `_start_time` where the options ask for it; NotFoundError for a node without a known start time."""
         if self._options.need_to_record_start_times:
             for node in self._graph.op_nodes():
                 if START_TIME not in node.attrs:
                     kinds.replace(node.id, _started_at(kinds[node.id], self._of(node.id)))
         edges, nodes, scheduled = pairs.edges, pairs.nodes, self._options.scheduling_for_recvs
-        # A receive of a reference has a start time whether or not times are asked for: 0, as TensorFlow writes it.
+        # Without scheduling TensorFlow still writes a start time, 0, into receives of references.
         arrives = self._arrivals(pairs, pair_of) if scheduled else np.zeros(len(pairs.first), np.int64)
         for pair in np.flatnonzero(edges.is_ref[pairs.first] | scheduled).tolist():
             leaves = self._of(int(edges.edges.src[pairs.first[pair]])) if scheduled else None
