@@ -67,7 +67,8 @@ def number_nodes(control: Flags, casts: Flags, begin: int) -> PairNodes:
     send = cast_in + casts
     recv = send + 1
     arrival = recv + has_end
-    return PairNodes(*map(NodeNumbers, (const, cast_in, send, recv, arrival)), counts)
+    const, cast_in, send, recv, arrival = map(NodeNumbers, (const, cast_in, send, recv, arrival))
+    return PairNodes(const, cast_in, send, recv, arrival, counts)
 
 
 @cache
