@@ -19,8 +19,11 @@ from .protos import GraphDef, LazyGraphDef, LazyNodeDef
 def requested_inputs(graph: Columns, node_id: int) -> list[str]:
     """The input strings of the NodeDef that a node was made from, or those that its edges determine."""
     strings = graph.given_inputs(node_id)
-    if strings is not None:
-        return list(strings)
+    return connected_inputs(graph, node_id) if strings is None else list(strings)
+
+
+def connected_inputs(graph: Columns, node_id: int) -> list[str]:
+    """The input strings that the edges of a node determine: data inputs by port, then control inputs."""
     ends = [graph.edge_ends(e) for e in graph.in_edge_ids(node_id)]
     data = sorted((end for end in ends if end[3] != CONTROL_SLOT), key=lambda end: end[3])
     control = [end for end in ends if end[3] == CONTROL_SLOT and end[0] != SOURCE_ID]

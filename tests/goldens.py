@@ -33,8 +33,11 @@ _new_texts: dict[Path, dict[_Place, str]] = defaultdict(dict)
 
 
 def assert_text(actual: object, expected: str) -> None:
-    """Compares `str(actual)` with a text that stands indented in the test, between two lines of quotes."""
-    text = str(actual)
+    """Compares `str(actual)` with a text that stands indented in the test, between two lines of quotes.
+
+    A newline at the end does not count.
+    """
+    text = str(actual).removesuffix("\n")
     if _IS_WRITING and text != _plain(expected):
         file, place = _caller()
         if _new_texts[file].setdefault(place, text) != text:

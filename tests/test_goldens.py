@@ -6,7 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from tests import goldens
 from tests.goldens import assert_file, assert_text, with_texts
+
+
+@pytest.fixture(autouse=True)
+def _comparing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These tests are not rewritten."""
+    monkeypatch.setattr(goldens, "_IS_WRITING", False)
 
 
 def test_a_text_is_compared_without_its_indentation() -> None:

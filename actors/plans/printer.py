@@ -16,7 +16,7 @@ Of y = (-x + 1) * -x, of which CPU:1 adds one, this is what CPU:0 does (keys are
 `s5` is slot 5. Segment 0 comes first, the others in any order once what they wait for is there; the instructions of one
 run as they are written. A send of several slots sends one message. A key that ends with ";" is a stem: a run adds the
 frame of the call or loop, and the iteration. Loops and other work of deferred nodes ("call 0") stand below, further in.
-The same plan has the same text, whatever has been learnt from its runs.
+A node that calls functions names them. The same plan has the same text, whatever has been learnt from its runs.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from typing import Any
 import numpy as np
 
 from ...graph.dtypes import dtype_name
+from ...graph.library.named import functions_in
+from .deferred import End
 from .instructions import Instruction, slots_read, slots_written
 from .plan import DistributedLoop, Inner, LocalLoop, Plan, Segment, Stretch
 
@@ -47,7 +49,10 @@ def _plan_lines(plan: Plan) -> Iterator[str]:
         needs = ", ".join(_needs(plan, number))
         yield f"segment {number}, {f'after {needs}' if needs else 'at once'}"
         for node, instruction in instructions_of(segment):
-            note = f"send {keys[node]}" if node in keys else f"call {launches[node]}" if node in launches else ""
+            if node in keys:
+                note = f"send {keys[node]}"
+            else:
+                note = f"call {launches[node]}" if node in launches else _functions(plan, node)
             yield _INDENT + _line(plan, node, instruction, note)
     for result in plan.results:
         yield f"result {result.index} ({dtype_name(result.dtype)}) = s{result.slot}"
@@ -100,7 +105,19 @@ def _work_lines(plan: Plan, node: int, work: object) -> Iterator[str]:
         yield from (f"output {number}, if alive, is s{slot}" for number, slot in work.exits)
         yield from _plan_lines(work.plan)
     else:
-        yield f"starts {plan.properties[node].op}"
+        functions = _functions(plan, node)
+        yield f"starts {plan.properties[node].op}{f', which {functions}' if functions else ''}"
+
+
+def _functions(plan: Plan, node: int) -> str:
+    """`calls F, G` for a node whose attrs name functions, "" for others."""
+    properties = plan.properties[node]
+    if isinstance(properties, End):
+        properties = properties.deferred.node
+    if properties.op_def.record.calls is None:
+        return ""
+    attrs = properties.attrs
+    return f"calls {', '.join(name for attr in sorted(attrs) for name in functions_in(attrs.message(attr)))}"
 
 
 def _results(plan: Plan, first: int, count: int) -> str:

@@ -2,19 +2,19 @@
 
     raw -> lowered -> placed -> pruned -> partitioned -> plan
 
-The stages are those of `partita run` with the same flags, without the optimiser. No kernel runs.
+The stages are those of `partita run` with the same flags, without the optimiser. No kernel runs. Functions are compiled
+for plans, which depend on how long they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from ...actors.plans.binding import Binder
-from ...actors.plans.compiler import compile_plans
 from ...actors.plans.levels import Unfoldable
+from ...actors.sessions.graph_manager import GraphManager
 from ...devices import Cluster
-from ...devices.state import DeviceState
+from ...devices.pipeline import Partitioned
 from ...graph import Graph, lower_functional
 from ...graph.partition.printer import partitions_text
 from ...graph.printer import graph_text
@@ -69,7 +69,8 @@ def _text(loaded: Loaded, stage: str, device: str | None, pattern: str | None, s
         )
     if stage == "partitioned":
         return partitions_text(parts, only=fits, shown=list(parts) if device is None else [device])
-    return "\n\n".join(text for name, text in _plans(parts).items() if device in (None, name))
+    plans = _plans(Partitioned(loaded.pipeline, parts), placed.graph)
+    return "\n\n".join(text for name, text in plans.items() if device in (None, name))
 
 
 def _on(graph: Graph, device: str | None, fits: Callable[[str], bool]) -> Callable[[str], bool]:
@@ -78,13 +79,15 @@ def _on(graph: Graph, device: str | None, fits: Callable[[str], bool]) -> Callab
     return lambda name: name in names and fits(name)
 
 
-def _plans(parts: Mapping[str, Graph]) -> dict[str, str]:
-    """The text of every plan, by device."""
+def _plans(partitioned: Partitioned, graph: Graph) -> dict[str, str]:
+    """The text of the plan of every part, compiled as a worker does; `graph` has the functions that parts may call."""
+    worker = GraphManager(partitioned.pipeline.cluster)
+    worker.bind_functions(graph, soft=partitioned.pipeline.allow_soft_placement)
     try:
-        plans = compile_plans([(part, Binder(name, DeviceState(seed=0))) for name, part in parts.items()])
+        work = worker.work(worker.add(partitioned, from_elsewhere=False))
     except Unfoldable as error:
         raise ConfigurationError(f"--stage plan: the graph is interpreted, there is no plan of it: {error}") from error
-    return {name: str(plan) for name, plan in zip(parts, plans, strict=True)}
+    return {name: str(plan) for name, (plan, _) in zip(partitioned.graphs, work, strict=True)}
 
 
 def _full_name(device: str, cluster: Cluster) -> str:

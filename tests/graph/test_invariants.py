@@ -75,7 +75,7 @@ def _skipping_a_port(graph: Graph) -> None:
     graph.add_edge(graph.node(_id(graph, "x")), 0, add, 1)
 
 
-def test_every_rule_is_told_when_it_is_broken() -> None:
+def test_every_rule_is_reported_when_it_is_broken() -> None:
     assert_all_are_broken(
         "graph/invariants.py",
         {

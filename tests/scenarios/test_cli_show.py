@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from partita.graph.builder import GraphBuilder
+from tests.function_defs import func_attr, function_of
+from tests.goldens import assert_text
 from tests.scenarios.command_line import CPU, CommandLine, assert_one_clear_line
 
 STAGES = ["raw", "lowered", "placed", "pruned", "partitioned", "plan"]
@@ -35,6 +38,36 @@ def test_nodes_are_chosen_by_name_and_device(partita: CommandLine, graph: Path) 
     assert text[1].startswith("y: float = ")
     placed = partita.done("show", graph, "--stage", "placed", "--devices", "cpu:2", "--device", "cpu:1").splitlines()
     assert all(line.endswith("@CPU:1") for line in placed[1:])
+
+
+def test_a_plan_names_the_functions_that_it_calls(partita: CommandLine, tmp_path: Path) -> None:
+    """A short function is one instruction of its caller; a loop that is not lowered starts as a deferred node."""
+    b = GraphBuilder()
+    for name, op, other in (("Squared", "Mul", "x:0"), ("Below", "Less", 100.0)):
+        body = GraphBuilder()
+        body.op(op, body.placeholder("x", "float32"), other, name="y")
+        b.function(function_of(name, body.graph_def(), ["x:0"], ["y:0"]))
+    x = b.placeholder("x", "float32", ())
+    call = b.op("PartitionedCall", [x], name="call", Tout=["float32"], f=func_attr("Squared"))
+    b.op("While", [call[0]], name="loop", T=["float32"], cond=func_attr("Below"), body=func_attr("Squared"))
+    path = tmp_path / "calls.pb"
+    path.write_bytes(b.graph_def().SerializeToString())
+    text = partita.done("show", path, "--stage", "plan", "--feed", "x", "--fetch", "loop", "--devices", "cpu:1")
+    assert_text(
+        text,
+        """
+        plan of /job:localhost/replica:0/task:0/device:CPU:0
+          slots 8
+          argument 0 (float) -> s5
+        segment 0, at once
+          s7 = PartitionedCall(s5)    # call: calls Squared
+          While(s7)    # loop: call 0
+        segment 1, after call 0
+        result 0 (float) = s6
+        call 0, loop -> s6
+          starts While, which calls Squared, Below
+        """,
+    )
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def _moved() -> None:
     check_placed(graph, settled, DeviceSet(DEVICES), soft=False)
 
 
-def test_every_rule_is_told_when_it_is_broken() -> None:
+def test_every_rule_is_reported_when_it_is_broken() -> None:
     assert_all_are_broken(
         "devices/placement/invariants.py",
         {

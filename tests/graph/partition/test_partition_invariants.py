@@ -110,7 +110,7 @@ def _of_another_type(parts: Parts) -> None:
     table._made.clear()  # what has been read of it so far
 
 
-def test_every_rule_is_told_when_it_is_broken() -> None:
+def test_every_rule_is_reported_when_it_is_broken() -> None:
     assert_all_are_broken(
         "graph/partition/invariants.py",
         {

@@ -62,7 +62,7 @@ def _leaving_no_loop(graph: Graph) -> None:
     graph.add_edge(graph.node(graph.num_node_ids - 1), 0, graph.add_node("after", "Neg", {"T": "float32"}), 0)
 
 
-def test_every_rule_is_told_when_it_is_broken() -> None:
+def test_every_rule_is_reported_when_it_is_broken() -> None:
     assert_all_are_broken(
         "graph/passes/lowered_invariants.py",
         {

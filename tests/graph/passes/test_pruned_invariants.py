@@ -58,7 +58,7 @@ def _renamed(graph: Graph, name: str, new_name: str) -> None:
     graph._by_name = None
 
 
-def test_every_rule_is_told_when_it_is_broken() -> None:
+def test_every_rule_is_reported_when_it_is_broken() -> None:
     assert_all_are_broken(
         "graph/passes/pruned_invariants.py",
         {
