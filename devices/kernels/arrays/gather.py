@@ -92,15 +92,15 @@ def _batched(params: Array, indices: Array, axis: int, batch_dims: int) -> Array
                 f"params.shape[{i}]: {params.shape[i]} should be equal to indices.shape[{i}]: {indices.shape[i]}"
             )
     outer, middle, inner = params.shape[:batch], params.shape[batch:axis], params.shape[axis + 1 :]
-    wanted = indices.shape[batch:]
+    index_shape = indices.shape[batch:]
     count, deep = int(np.prod(outer, dtype=np.int64)), int(np.prod(middle, dtype=np.int64))
-    if 0 in (*outer, *middle, *wanted, *inner):
-        return np.empty((*outer, *middle, *wanted, *inner), params.dtype)
+    if 0 in (*outer, *middle, *index_shape, *inner):
+        return np.empty((*outer, *middle, *index_shape, *inner), params.dtype)
     check_indices(indices, params.shape[axis])
     flat = params.reshape(count, deep, params.shape[axis], -1)
     rows = np.arange(count)[:, None, None]
     picked = flat[rows, np.arange(deep)[:, None], indices.reshape(count, 1, -1)]
-    return picked.reshape(*outer, *middle, *wanted, *inner)
+    return picked.reshape(*outer, *middle, *index_shape, *inner)
 
 
 def flat_places(indices: Array, sizes: tuple[int, ...]) -> Array:

@@ -42,13 +42,13 @@ def reshape(x: Array, sizes: Array) -> Array:
     """The elements in order under new sizes, one of which may be -1."""
     if sizes.ndim > 1:
         raise InvalidArgumentError(f"sizes input must be 1-D, not {shape_text(sizes.shape)}")
-    wanted = sizes.tolist() if sizes.ndim else [sizes.item()]
-    if wanted and min(wanted) < -1:  # numpy takes any negative size for an unknown one
-        reshaped(x.shape, wanted)
+    requested = sizes.tolist() if sizes.ndim else [sizes.item()]
+    if requested and min(requested) < -1:  # numpy takes any negative size for an unknown one
+        reshaped(x.shape, requested)
     try:
-        return x.reshape(wanted)
+        return x.reshape(requested)
     except ValueError:
-        return x.reshape(reshaped(x.shape, wanted))
+        return x.reshape(reshaped(x.shape, requested))
 
 
 simple("Reshape", reshape)
@@ -73,19 +73,19 @@ simple("ExpandDims", expand_dims)
 
 def broadcast_to(x: Array, sizes: Array) -> Array:
     """A read-only view of the input stretched to the requested sizes."""
-    wanted = tuple(sizes_of(sizes))
+    target = tuple(sizes_of(sizes))
     try:
-        return np.broadcast_to(x, wanted)
+        return np.broadcast_to(x, target)
     except ValueError:
         source = shape_text(x.shape)
-    if x.ndim > len(wanted):
+    if x.ndim > len(target):
         raise InvalidArgumentError(
-            f"Rank of input ({x.ndim}) must be no greater than rank of output shape ({len(wanted)})."
+            f"Rank of input ({x.ndim}) must be no greater than rank of output shape ({len(target)})."
         )
-    padded = (1,) * (len(wanted) - x.ndim) + x.shape
-    if any(s != w and 1 not in (s, w) for s, w in zip(padded, wanted, strict=True)):
-        raise InvalidArgumentError(f"Incompatible shapes: {source} vs. {shape_text(wanted)}")
-    raise InvalidArgumentError(f"Unable to broadcast tensor of shape {source} to tensor of shape {shape_text(wanted)}")
+    padded = (1,) * (len(target) - x.ndim) + x.shape
+    if any(s != w and 1 not in (s, w) for s, w in zip(padded, target, strict=True)):
+        raise InvalidArgumentError(f"Incompatible shapes: {source} vs. {shape_text(target)}")
+    raise InvalidArgumentError(f"Unable to broadcast tensor of shape {source} to tensor of shape {shape_text(target)}")
 
 
 simple("BroadcastTo", broadcast_to)

@@ -23,7 +23,7 @@ def solve_tridiagonal(node: Construction) -> Kernel:
         raise UnimplementedError("TridiagonalSolve with perturb_singular is not supported; set it to false")
     solve_bands, dtype = scipy_linalg("solve_banded"), numpy_dtype(node.output_types[0])
 
-    def one(diagonals: Array, rhs: Array) -> Any:
+    def solve_matrix(diagonals: Array, rhs: Array) -> Any:
         bands = np.array(diagonals)
         bands[0, 1:], bands[2, :-1] = diagonals[0, :-1], diagonals[2, 1:]  # the positions that LAPACK expects
         bands[0, 0] = bands[2, -1] = 0
@@ -42,7 +42,7 @@ def solve_tridiagonal(node: Construction) -> Kernel:
                 f"Expected the same number of left-hand sides and right-hand sides, got {size} and {rhs.shape[-2]}."
             )
         result = np.empty(rhs.shape, dtype)
-        return by_matrix(one, result, diagonals, rhs) if result.size else result
+        return by_matrix(solve_matrix, result, diagonals, rhs) if result.size else result
 
     return solved
 

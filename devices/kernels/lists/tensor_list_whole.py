@@ -92,16 +92,16 @@ def tensor_list_gather(node: Construction) -> Kernel:
     def gather(value: Array, indices: Array, asked: Array) -> Array:
         items = list_of(value, dtype)
         shape = merged(shape_of(asked), items.shape)
-        wanted = indices.reshape(-1).tolist()
-        if not wanted and not is_complete(shape):
+        numbers = indices.reshape(-1).tolist()
+        if not numbers and not is_complete(shape):
             raise InvalidArgumentError(
                 f"Tried to gather 0-elements from a list with non-fully-defined shape: {shape_text(shape)}"
             )
-        for index in wanted:
+        for index in numbers:
             if not 0 <= index < items.length:
                 raise InvalidArgumentError(f"Trying to gather element {index} in a list with {items.length} elements.")
         doing = "gather uninitialized tensors from a list with"
-        return _stacked([items.storage[index] for index in wanted], shape, dtype, doing)
+        return _stacked([items.storage[index] for index in numbers], shape, dtype, doing)
 
     return gather
 

@@ -107,13 +107,13 @@ class Barrier:
             total = len(self.ready)
             if wait_for_incomplete or not fewer_if_closed:
                 total += len(self.incomplete)
-            wanted = min(count, total) if fewer_if_closed else count
-            if total < wanted or (fewer_if_closed and not wanted):
+            needed = min(count, total) if fewer_if_closed else count
+            if total < needed or (fewer_if_closed and not needed):
                 raise OutOfRangeError(
                     f"Barrier '{self.name}' is closed and has insufficient elements "
-                    f"(requested {wanted}, total size {total})"
+                    f"(requested {needed}, total size {total})"
                 )
-            count = wanted
+            count = needed
         self.ready.dequeue_many(call, count, fewer_if_closed=fewer_if_closed)
 
     def close(self, *, cancel_pending: bool) -> None:
@@ -199,8 +199,8 @@ def take_many(node: Construction) -> Start:
         resource = barrier_of(handle)
         expected = resource.ready.form.types
         if types != expected:
-            have, wanted = (signature(node.input_types, outputs) for outputs in (types, expected))
-            raise InvalidArgumentError(f"Signature mismatch, have: {have} expected: {wanted}")
+            have, needed = (signature(node.input_types, outputs) for outputs in (types, expected))
+            raise InvalidArgumentError(f"Signature mismatch, have: {have} expected: {needed}")
         require(bool(count >= 0), f"num_elements must be >= 0, but is {count}")
         resource.take_many(call, int(count), fewer_if_closed=fewer, wait_for_incomplete=wait)
 

@@ -160,8 +160,8 @@ def _checked_queue_of(node: Construction) -> Callable[[Handle], Queue]:
         queue = find(value)
         types = queue.form.types
         if outputs != types if outputs else tuple(inputs) != types:
-            wanted = (node.input_types, types) if outputs else ((handle, *types), ())
-            have, expected = signature(node.input_types, outputs), signature(*wanted)
+            own_types = (node.input_types, types) if outputs else ((handle, *types), ())
+            have, expected = signature(node.input_types, outputs), signature(*own_types)
             raise InvalidArgumentError(f"Signature mismatch, have: {have} expected: {expected}")
         return queue
 

@@ -89,8 +89,8 @@ def _area_of(node: Construction) -> Callable[[], Area]:
     key: ResourceKey = (container, _AREA_TYPE, name)
 
     def area() -> Area:
-        area_of_node: Area = state.resource(key, lambda: Area(int(attrs["capacity"]), int(attrs["memory_limit"])))
-        return area_of_node
+        shared: Area = state.resource(key, lambda: Area(int(attrs["capacity"]), int(attrs["memory_limit"])))
+        return shared
 
     return area
 

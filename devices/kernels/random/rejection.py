@@ -42,14 +42,14 @@ class _Lanes:
         return self._next(philox.normal_from, lanes)
 
     def _next(self, draw: _Draw, lanes: Array) -> Array:
-        drawn, left = self._drawn[draw], self._left[draw]
-        empty = lanes[left[lanes] == 0]
+        drawn, unused = self._drawn[draw], self._left[draw]
+        empty = lanes[unused[lanes] == 0]
         if empty.size:
             drawn[empty] = draw(philox.blocks(self._place, self._block[empty]), _DOUBLE)
             self._block[empty] += np.uint64(1)
-            left[empty] = 2
-        left[lanes] -= 1
-        return drawn[lanes, left[lanes]]
+            unused[empty] = 2
+        unused[lanes] -= 1
+        return drawn[lanes, unused[lanes]]
 
 
 Sampler = Callable[[_Lanes, Array], Array]
@@ -65,17 +65,17 @@ def _gamma(lanes: _Lanes, alpha: Array) -> Array:
     is_small = alpha < 1.0
     d = alpha + np.where(is_small, 2.0 / 3.0, -1.0 / 3.0)
     c = 1.0 / 3.0 / np.sqrt(d)
-    left = np.flatnonzero(~is_exponential)
-    while left.size:
-        x = lanes.normal(left)
-        v = 1.0 + c[left] * x
-        left_now, x, v = left[v > 0], x[v > 0], v[v > 0] ** 3
-        u = lanes.uniform(left_now)
+    pending = np.flatnonzero(~is_exponential)
+    while pending.size:
+        x = lanes.normal(pending)
+        v = 1.0 + c[pending] * x
+        pending_now, x, v = pending[v > 0], x[v > 0], v[v > 0] ** 3
+        u = lanes.uniform(pending_now)
         accepted = (u < 1.0 - 0.0331 * (x * x) * (x * x)) | (
-            np.log(u) < 0.5 * x * x + d[left_now] * (1.0 - v + np.log(v))
+            np.log(u) < 0.5 * x * x + d[pending_now] * (1.0 - v + np.log(v))
         )
-        result[left_now[accepted]] = d[left_now[accepted]] * v[accepted]
-        left = np.setdiff1d(left, left_now[accepted], assume_unique=True)
+        result[pending_now[accepted]] = d[pending_now[accepted]] * v[accepted]
+        pending = np.setdiff1d(pending, pending_now[accepted], assume_unique=True)
     small = np.flatnonzero(is_small)
     result[small] *= lanes.uniform(small) ** (1.0 / alpha[small])
     return result
@@ -90,35 +90,35 @@ def _poisson(lanes: _Lanes, rate: Array) -> Array:
     return result
 
 
-def _count_out(lanes: _Lanes, rate: Array, left: Array, result: Array) -> None:
+def _count_out(lanes: _Lanes, rate: Array, pending: Array, result: Array) -> None:
     """The number of uniform numbers whose product stays above exp(-rate) (Knuth)."""
     product, count = np.ones(len(rate)), np.zeros(len(rate))
-    while left.size:
-        product[left] *= lanes.uniform(left)
-        is_done = product[left] <= np.exp(-rate[left])
-        result[left[is_done]] = count[left[is_done]]
-        left = left[~is_done]
-        count[left] += 1
+    while pending.size:
+        product[pending] *= lanes.uniform(pending)
+        is_done = product[pending] <= np.exp(-rate[pending])
+        result[pending[is_done]] = count[pending[is_done]]
+        pending = pending[~is_done]
+        count[pending] += 1
 
 
-def _transform_and_reject(lanes: _Lanes, rate: Array, left: Array, result: Array) -> None:
+def _transform_and_reject(lanes: _Lanes, rate: Array, pending: Array, result: Array) -> None:
     """Transformed rejection with squeeze (Hörmann 1993, PTRS)."""
     b = 0.931 + 2.53 * np.sqrt(rate)
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
-    while left.size:
-        u = lanes.uniform(left) - 0.5
-        v = lanes.uniform(left)
+    while pending.size:
+        u = lanes.uniform(pending) - 0.5
+        v = lanes.uniform(pending)
         u_shifted = 0.5 - np.abs(u)
-        k = np.floor((2.0 * a[left] / u_shifted + b[left]) * u + rate[left] + 0.43)
-        is_inside = (u_shifted >= 0.07) & (v <= 0.9277 - 3.6224 / (b[left] - 2.0))
+        k = np.floor((2.0 * a[pending] / u_shifted + b[pending]) * u + rate[pending] + 0.43)
+        is_inside = (u_shifted >= 0.07) & (v <= 0.9277 - 3.6224 / (b[pending] - 2.0))
         is_out = (k < 0) | ((u_shifted < 0.013) & (v > u_shifted))
-        s = np.log(v * inverse_alpha[left] / (a[left] / (u_shifted * u_shifted) + b[left]))
+        s = np.log(v * inverse_alpha[pending] / (a[pending] / (u_shifted * u_shifted) + b[pending]))
         log_factorial = scipy_special("gammaln")(np.where(is_out, 0.0, k) + 1.0)
-        t = -rate[left] + k * np.log(rate[left]) - log_factorial
+        t = -rate[pending] + k * np.log(rate[pending]) - log_factorial
         is_done = is_inside | (~is_out & (s <= t))
-        result[left[is_done]] = k[is_done]
-        left = left[~is_done]
+        result[pending[is_done]] = k[is_done]
+        pending = pending[~is_done]
 
 
 def _sampled(node: Construction, sampler: Sampler) -> Kernel:

@@ -96,15 +96,15 @@ def ragged_tensor_to_tensor(node: Construction) -> Kernel:
     flat_first = kinds[:1] == (b"FIRST_DIM_SIZE",)
 
     def sizes_of(shape: Array, rank: int, lengths: list[list[int]], inner: tuple[int, ...]) -> list[int]:
-        wanted = [-1] * rank if np.ndim(shape) == 0 else shape.tolist()
-        if len(wanted) != rank:
-            text = ",".join("?" if size < 0 else str(size) for size in wanted)
+        requested = [-1] * rank if np.ndim(shape) == 0 else shape.tolist()
+        if len(requested) != rank:
+            text = ",".join("?" if size < 0 else str(size) for size in requested)
             raise InvalidArgumentError(
                 f"rt_input.shape and shape=[{text}] are incompatible: "
-                f"rt_input.rank = {rank} but shape.rank = {len(wanted)}"
+                f"rt_input.rank = {rank} but shape.rank = {len(requested)}"
             )
         natural = [len(lengths[0]), *(max(level, default=0) for level in lengths), *inner]
-        return [n if size < 0 else size for size, n in zip(wanted, natural, strict=True)]
+        return [n if size < 0 else size for size, n in zip(requested, natural, strict=True)]
 
     def run(shape: Array, values: Array, default: Array, *partitions: Array) -> Array:
         rows = int(partitions[0]) if flat_first else None
@@ -120,8 +120,8 @@ def ragged_tensor_to_tensor(node: Construction) -> Kernel:
         result = np.empty(sizes, values.dtype)
         result[...] = default
         places = _places(lengths, sizes[:depth])[: len(values)]
-        kept = places[:, 0] >= 0
-        result[tuple(places[kept].T)] = values[: len(places)][kept]
+        inside = places[:, 0] >= 0
+        result[tuple(places[inside].T)] = values[: len(places)][inside]
         return result
 
     return run

@@ -71,11 +71,11 @@ def sparse_add_grad(grad: Array, a_indices: Array, b_indices: Array, sum_indices
     places = flat_places(sum_indices, sizes)
 
     def back(indices: Array) -> Array:
-        wanted = flat_places(indices, sizes)
-        positions = np.searchsorted(places, wanted)
-        there = np.isin(wanted, places)
-        result = np.zeros(wanted.size, grad.dtype)
-        result[there] = grad[positions[there]]
+        targets = flat_places(indices, sizes)
+        positions = np.searchsorted(places, targets)
+        present = np.isin(targets, places)
+        result = np.zeros(targets.size, grad.dtype)
+        result[present] = grad[positions[present]]
         return result
 
     return back(a_indices), back(b_indices)
@@ -127,10 +127,10 @@ simple("SparseSlice", sparse_slice)
 
 def sparse_slice_grad(grad: Array, indices: Array, start: Array, out_indices: Array) -> Array:
     """For each element the gradient of its copy in the slice, or 0; both lists of tuples are in one order."""
-    kept = out_indices + start
-    sizes = _bounds(indices, kept)
+    kept_indices = out_indices + start
+    sizes = _bounds(indices, kept_indices)
     result = np.zeros(len(indices), grad.dtype)
-    result[np.isin(flat_places(indices, sizes), flat_places(kept, sizes))] = grad
+    result[np.isin(flat_places(indices, sizes), flat_places(kept_indices, sizes))] = grad
     return result
 
 

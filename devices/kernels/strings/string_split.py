@@ -57,12 +57,12 @@ def _words(most: int) -> Callable[[bytes], list[bytes]]:
 
     def split(value: bytes) -> list[bytes]:
         words: list[bytes] = []
-        rest = value.lstrip(_SPACE)
-        while rest and most not in (0, len(words)):
-            end = next((i for i, byte in enumerate(rest) if byte in _SPACE), len(rest))
-            words.append(rest[:end])
-            rest = rest[end:].lstrip(_SPACE)
-        return words + ([rest] if rest or len(words) == most else [])
+        remaining = value.lstrip(_SPACE)
+        while remaining and most not in (0, len(words)):
+            end = next((i for i, byte in enumerate(remaining) if byte in _SPACE), len(remaining))
+            words.append(remaining[:end])
+            remaining = remaining[end:].lstrip(_SPACE)
+        return words + ([remaining] if remaining or len(words) == most else [])
 
     return split
 

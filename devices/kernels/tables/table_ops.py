@@ -126,8 +126,8 @@ def _checked_table_of(node: Construction) -> Callable[[Array], Table]:
         table = find(handle)
         types = table.key_type, table.value_type
         if node_types != types[: len(node_types)]:
-            wanted = types[: len(inputs)], types if not inputs else types[1:] * len(outputs)
-            have, expected = _signature(inputs, outputs), _signature(*wanted)
+            own_types = types[: len(inputs)], types if not inputs else types[1:] * len(outputs)
+            have, expected = _signature(inputs, outputs), _signature(*own_types)
             raise InvalidArgumentError(f"Signature mismatch, have: {have} expected: {expected}")
         return table
 

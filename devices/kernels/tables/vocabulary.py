@@ -66,14 +66,14 @@ class Vocabulary:
 
     def _columns(self, path: str, number: int, line: bytes) -> list[bytes]:
         """The columns of a line, if any are used."""
-        wanted = max(self.key_column, self.value_column) + 1
-        if not wanted:
+        needed = max(self.key_column, self.value_column) + 1
+        if not needed:
             return []
         columns = line.split(self.delimiter)
         require(
-            len(columns) >= wanted,
+            len(columns) >= needed,
             f"Invalid number of columns in {path} line {number} ({line.decode('utf-8', 'replace')}) : "
-            f"expected at least {wanted} got {len(columns)}",
+            f"expected at least {needed} got {len(columns)}",
         )
         return columns
 

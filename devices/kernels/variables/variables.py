@@ -217,14 +217,14 @@ def var_is_initialized(node: Construction) -> Kernel:
 @kernel("ReadVariableOp")
 def read_variable(node: Construction) -> Kernel:
     """The resource variable's value; FailedPreconditionError before its first assignment."""
-    find, wanted = initialised_variable_of(node), node.output_types[0]
+    find, dtype = initialised_variable_of(node), node.output_types[0]
 
     def read(handle: Array) -> Array:
         variable = find(handle)
-        if variable.dtype != wanted:
+        if variable.dtype != dtype:
             raise InvalidArgumentError(
                 "Trying to read variable with wrong dtype. "
-                f"Expected {dtype_name(wanted)} got {dtype_name(variable.dtype)}"
+                f"Expected {dtype_name(dtype)} got {dtype_name(variable.dtype)}"
             )
         return variable.read()
 

@@ -83,7 +83,7 @@ def test_shapes_that_clash_are_reported(op: str) -> None:
 @pytest.mark.parametrize("op", GUARDED)
 @pytest.mark.parametrize("dtype", [*FLOAT_TYPES, *COMPLEX_TYPES])
 def test_a_guarding_zero_wins(op: str, dtype: np.dtype[Any]) -> None:
-    """Even over NaN and infinity."""
+    """The result is zero even if the other operand is NaN or infinite."""
     zero, wild = np.zeros(3, dtype), np.array([0, np.inf, np.nan]).astype(dtype)
     operands = (wild, zero) if GUARDED[op] else (zero, wild)
     np.testing.assert_array_equal(check_shapes(op, *operands), np.zeros(3))
@@ -91,13 +91,13 @@ def test_a_guarding_zero_wins(op: str, dtype: np.dtype[Any]) -> None:
 
 @given(st.integers(-5, 5), st.integers(0, 40))
 def test_integer_powers_wrap(base: int, exponent: int) -> None:
-    """As repeated multiplication does."""
+    """The result is that of repeated multiplication."""
     exact = (base**exponent + 2**31) % 2**32 - 2**31
     assert int(run("Pow", np.int32(base), np.int32(exponent))) == exact
 
 
 def test_integers_have_no_negative_powers() -> None:
-    """Not even 1."""
+    """Even 1 to the power of -1 is refused."""
     with pytest.raises(InvalidArgumentError, match="Integers to negative integer powers are not allowed"):
         run("Pow", np.array([1, 2], np.int64), np.array([2, -1], np.int64))
     assert run("Pow", np.zeros((0,), np.int32), np.array([-1], np.int32)).shape == (0,)
@@ -106,7 +106,7 @@ def test_integers_have_no_negative_powers() -> None:
 
 
 def test_a_known_zero_tells_nothing_of_an_unknown_size() -> None:
-    """As in TensorFlow; a known size above one does."""
+    """The result's size stays unknown, as in TensorFlow; a known size above one is the result's."""
     assert shapes("Add", (0,), (None,)) == [(None,)]
     assert shapes("Add", (2,), (None,)) == [(2,)]
 
@@ -186,14 +186,14 @@ def test_add_n_wants_one_shape() -> None:
 
 @given(st.integers(0, 99))
 def test_a_cross_product_is_perpendicular(seed: int) -> None:
-    """To both factors."""
+    """Its product with either factor is zero."""
     a, b = filled(np.dtype(np.float64), (4, 3), seed), filled(np.dtype(np.float64), (4, 3), seed + 1)
     product = check_shapes("Cross", a, b)
     np.testing.assert_allclose([(product * a).sum(-1), (product * b).sum(-1)], 0, atol=1e-12)
 
 
 def test_cross_wants_vectors_of_three() -> None:
-    """Of one shape."""
+    """Both operands must have one shape, whose last size is 3."""
     with pytest.raises(InvalidArgumentError, match="must be of same shape"):
         run("Cross", np.zeros((2, 3)), np.zeros(3))
     with pytest.raises(FailedPreconditionError, match="3-element vectors"):
@@ -211,7 +211,7 @@ def test_summing_over_gradient_axes_restores_each_shape(drawn: hnp.Broadcastable
 
 
 def test_gradient_axes_of_shapes_that_clash() -> None:
-    """Are an error."""
+    """Shapes that do not broadcast are an error."""
     with pytest.raises(InvalidArgumentError, match=r"Incompatible shapes: \[2\] vs\. \[3\]"):
         run("BroadcastGradientArgs", np.array([2]), np.array([3]))
 

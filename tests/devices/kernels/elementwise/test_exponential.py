@@ -15,7 +15,7 @@ BITS = [0x00B33687, 0x37E6FE14, 0x3DCD5483, 0x3F7FBE7F, 0x3F8D763E, 0x40077CEE, 
 
 
 def test_has_tensorflows_bits() -> None:
-    """Positive and negative, large and small."""
+    """For positive and negative, large and small numbers."""
     np.testing.assert_array_equal(exp_float32(np.array(NUMBERS, np.float32)).view(np.uint32), np.array(BITS, np.uint32))
 
 
@@ -27,7 +27,7 @@ def test_is_a_unit_off_at_most(x: Array) -> None:
 
 @given(arrays([np.dtype(np.float32)]))
 def test_a_number_alone_has_the_bits_it_has_among_others(x: Array) -> None:
-    """Whatever it is."""
+    """A scalar and the element of an array give the same bits."""
     with np.errstate(all="ignore"):
         among = exp_float32(x.reshape(-1))
         alone = np.array([exp_float32(one) for one in x.reshape(-1)], np.float32)

@@ -26,7 +26,7 @@ ONE_VARIABLE = [
 @pytest.mark.parametrize("op", [*ONE_VARIABLE, "Erfinv", "Ndtri"])
 @given(x=arrays([np.dtype(np.float32)], 0.05, 0.95))
 def test_single_precision_agrees_with_double(op: str, x: Array) -> None:
-    """And keeps its type and shape, on scalars too."""
+    """Type and shape are kept, for scalars too."""
     np.testing.assert_allclose(check_shapes(op, x), run(op, x.astype(np.float64)), rtol=3e-5, atol=1e-6)
     if x.size:
         run(op, x.reshape(-1)[0])
@@ -35,7 +35,7 @@ def test_single_precision_agrees_with_double(op: str, x: Array) -> None:
 @pytest.mark.parametrize("op", ["Erf", "Erfc", "Lgamma", "Digamma", "BesselI0e"])
 @pytest.mark.parametrize("dtype", HALF_TYPES)
 def test_half_types_go_through_single_precision(op: str, dtype: np.dtype[Any]) -> None:
-    """And are rounded once."""
+    """The float32 result is rounded once."""
     x = filled(dtype, (20,), 0, 0.1, 3)
     np.testing.assert_array_equal(run(op, x), run(op, x.astype(np.float32)).astype(dtype))
 
@@ -115,7 +115,7 @@ def test_values_at_the_edges(op: str, inputs: tuple[list[float], ...], expected:
 
 
 def test_erf_of_infinity_in_double_precision() -> None:
-    """Is NaN, as TensorFlow's kernel for doubles alone has it."""
+    """The result is NaN, as TensorFlow's kernel for doubles gives it."""
     np.testing.assert_array_equal(run("Erf", np.array([np.inf, 0, -np.inf])), [np.nan, 0, np.nan])
 
 
@@ -130,7 +130,7 @@ def test_shapes_of_several_variables() -> None:
 
 
 def test_incomplete_beta_functions_have_one_shape() -> None:
-    """Or scalars, which alone are stretched."""
+    """Only scalars are stretched."""
     two, three = np.full(2, 0.5), np.full(3, 0.5)
     assert run("Betainc", two, np.float64(1), np.float64(0.5)).shape == (2,)
     with pytest.raises(InvalidArgumentError, match=r"Shapes of a and x are inconsistent: \[2\] vs. \[3\]"):

@@ -54,7 +54,7 @@ def test_nothing_and_no_number() -> None:
 
 @given(arrays([np.dtype(np.float32)]))
 def test_a_number_alone_has_the_bits_it_has_among_others(x: Array) -> None:
-    """Whatever it is."""
+    """A scalar and the element of an array give the same bits."""
     among = np.asarray(tanh_float32(x.reshape(-1)))
     alone = np.array([tanh_float32(one) for one in x.reshape(-1)], np.float32)
     np.testing.assert_array_equal(alone.view(np.uint32)[~np.isnan(among)], among.view(np.uint32)[~np.isnan(among)])
@@ -62,7 +62,7 @@ def test_a_number_alone_has_the_bits_it_has_among_others(x: Array) -> None:
 
 
 def test_large_tensors_take_numpys_function() -> None:
-    """Where speed counts more than the last bit."""
+    """Large tensors may differ from TensorFlow in the last bit, and are faster."""
     x = np.linspace(-9, 9, 1 << 15, dtype=np.float32)
     np.testing.assert_array_equal(tanh_float32(x), np.tanh(x))
     np.testing.assert_allclose(tanh_float32(x[1:]), np.tanh(x[1:]), rtol=1e-6)

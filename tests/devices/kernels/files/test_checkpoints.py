@@ -51,7 +51,7 @@ def restore(prefix: Path, names: Sequence[str], dtypes: Sequence[DataType], part
 
 
 def test_tensors_come_back(tmp_path: Path) -> None:
-    """One alone, several together, and parts of one."""
+    """One tensor, several together, and parts of one come back as they were saved."""
     save(tmp_path / "new" / "x", {"a": A, "s": texts("u", "")})
     assert np.array_equal(restore(tmp_path / "new" / "x", ["a"], [DataType.FLOAT]), A)
     strings, part = restore(tmp_path / "new" / "x", ["s", "a"], [DataType.STRING, DataType.FLOAT], ["", "3 4 1,2:-"])
@@ -60,7 +60,7 @@ def test_tensors_come_back(tmp_path: Path) -> None:
 
 
 def test_quantised_tensors_keep_their_type(tmp_path: Path) -> None:
-    """Which numpy does not know."""
+    """Quantised types, which numpy lacks, come back as they were saved."""
     prefix = text(tmp_path / "x")
     run("SaveV2", prefix, texts("q"), texts(""), [np.array([3], np.uint8)], dtypes=[DataType.QUINT8])
     assert restore(tmp_path / "x", ["q"], [DataType.QUINT8]).tolist() == [3]
@@ -69,7 +69,7 @@ def test_quantised_tensors_keep_their_type(tmp_path: Path) -> None:
 
 
 def test_parts_from_several_devices_are_merged(tmp_path: Path) -> None:
-    """The way a sharded saver goes."""
+    """Shards are saved, merged and restored as a sharded saver does."""
     names = [run("ShardedFilename", text(tmp_path / "part"), np.int32(k), np.int32(2)) for k in range(2)]
     assert Path(names[1].item().decode()).name == "part-00001-of-00002"
     for k, name in enumerate(names):
@@ -122,7 +122,7 @@ def test_wrong_requests_are_refused(
     kind: type[PartitaError],
     message: str,
 ) -> None:
-    """With TensorFlow's codes and words."""
+    """The error has TensorFlow's code and words."""
     save(tmp_path / "x", {"a": A, "b": np.int32(7), "s": texts("u", "v")})
     with pytest.raises(kind) as caught:
         restore(tmp_path / "x", names, dtypes, parts)
@@ -130,7 +130,7 @@ def test_wrong_requests_are_refused(
 
 
 def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
-    """And leaves no file."""
+    """A refused save leaves no file."""
     (tmp_path / "file").touch()
     with pytest.raises(
         InvalidArgumentError, match="does not match the shape of the tensor to  save: 6 4 0,2:-, tensor"
@@ -148,7 +148,7 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And leaves what was saved before, alone."""
+    """A save that fails leaves the previous checkpoint and no other file."""
     save(tmp_path / "x", {"a": A})
 
     def full(files: FileSystem, file: int, data: memoryview) -> int:
@@ -163,7 +163,7 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_damage_is_told_with_file_and_tensors(tmp_path: Path) -> None:
-    """In TensorFlow's words first."""
+    """The message begins with TensorFlow's words."""
     save(tmp_path / "x", {"a": A, "b": A, "c": np.int32(7)})
     path = tmp_path / "x.data-00000-of-00001"
     path.write_bytes(path.read_bytes()[:60] + b"?" + path.read_bytes()[61:])
@@ -174,7 +174,7 @@ def test_damage_is_told_with_file_and_tensors(tmp_path: Path) -> None:
 
 
 def test_steps_that_save_one_prefix_at_once_mix_nothing(tmp_path: Path) -> None:
-    """Whoever restores meanwhile finds one of the versions, whole, and so does whoever comes after them."""
+    """A restore during or after the saves gets one version, complete."""
     save(tmp_path / "x", {"a": np.zeros(1), "b": np.zeros(1)})
 
     def save_some(first: int) -> None:
@@ -200,13 +200,13 @@ def test_steps_that_save_one_prefix_at_once_mix_nothing(tmp_path: Path) -> None:
 
 
 def test_file_names_have_at_least_five_digits() -> None:
-    """More where the number has more."""
+    """Larger numbers have more digits."""
     assert run("ShardedFilename", text("a/b"), np.int32(123456), np.int32(-1)).item() == b"a/b-123456-of--0001"
     assert run("ShardedFilespec", text("a/b"), np.int32(12)).item() == b"a/b-?????-of-00012"
 
 
 def test_shapes_are_those_of_the_parts() -> None:
-    """And unknown for whole tensors."""
+    """The shapes of whole tensors are unknown."""
     types = [DataType.FLOAT, DataType.INT32]
     known = shapes("RestoreV2", (), texts("a", "b"), texts("6 4 0,3:-", ""), dtypes=types)
     assert known == [(3, 4), None]
@@ -219,6 +219,6 @@ def test_shapes_are_those_of_the_parts() -> None:
 
 
 def test_kernels_that_wait_for_files_are_known() -> None:
-    """So that a session runs them in worker threads."""
+    """A session runs these kernels in worker threads."""
     assert record_of("RestoreV2").waits_for_files
     assert not record_of("MatMul").waits_for_files

@@ -24,7 +24,7 @@ def test_the_whole_image_as_box_is_the_image(height: int, width: int, seed: int)
 
 
 def test_samples_outside_the_image_are_extrapolated() -> None:
-    """By the value that the attr gives."""
+    """They have the value of the attr."""
     image, box = np.ones((1, 2, 2, 1), np.float32), np.array([[-3, -3, -2, -2]], np.float32)
     first, size = np.array([0], np.int32), np.array([2, 2], np.int32)
     got = run("CropAndResize", image, box, first, size, extrapolation_value=7.0)
@@ -32,7 +32,7 @@ def test_samples_outside_the_image_are_extrapolated() -> None:
 
 
 def test_crops_name_an_image_that_exists() -> None:
-    """And need a box of four numbers."""
+    """A box must have four numbers."""
     image, size = np.ones((1, 2, 2, 1), np.float32), np.array([1, 1], np.int32)
     with pytest.raises(OutOfRangeError, match="box_index has values outside"):
         run("CropAndResize", image, np.ones((1, 4), np.float32), np.array([1], np.int32), size)
@@ -98,6 +98,6 @@ def test_glimpses_past_the_edge_are_filled(offset: float) -> None:
 
 
 def test_sizes_that_are_tensors_stay_unknown() -> None:
-    """Until their values are known."""
+    """The shape is known once the values are."""
     assert shapes("CropAndResize", (1, 8, 8, 3), (5, 4), (None,), (2,)) == [(5, None, None, 3)]
     assert shapes("NonMaxSuppressionV3", (5, 4), (5,), (), (), ()) == [(None,)]

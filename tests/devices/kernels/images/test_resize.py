@@ -119,7 +119,7 @@ def test_fake_quant_lands_on_a_grid_that_holds_zero(
 
 
 def test_fake_quant_gradients_stop_outside_the_range() -> None:
-    """What is clamped tells the end it was clamped to."""
+    """The gradient of a clamped element goes to the end it was clamped to."""
     x, g = np.array([-9, 1, 9, 9], np.float32), np.array([1, 2, 3, 4], np.float32)
     passed, low, high = check_shapes("FakeQuantWithMinMaxVarsGradient", g, x, np.float32(-6), np.float32(6))
     np.testing.assert_array_equal(passed, [0, 2, 0, 0])
@@ -127,6 +127,6 @@ def test_fake_quant_gradients_stop_outside_the_range() -> None:
 
 
 def test_fake_quant_refuses_empty_ranges() -> None:
-    """When the node is built."""
+    """The error is raised when the kernel is made."""
     with pytest.raises(InvalidArgumentError, match="min has to be smaller than max, was: 1 >= 0"):
         run("FakeQuantWithMinMaxArgs", np.ones(2, np.float32), min=1.0, max=0.0)

@@ -1,4 +1,4 @@
-"""ScaleAndTranslate: what every kernel keeps, and what each refuses."""
+"""ScaleAndTranslate: properties of all filter kernels, and errors."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_translation_by_whole_cells_moves_the_image() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(change: dict[str, Any], message: str) -> None:
-    """In TensorFlow's words."""
+    """The error has TensorFlow's words."""
     given_ = {"images": image(2, 2), "size": np.array([2, 2], np.int32), "scale": ONE, "kernel_type": "box"} | change
     with pytest.raises(InvalidArgumentError, match=message):
         run(

@@ -59,7 +59,7 @@ def test_real_transforms_are_halves_of_complex_ones(
 
 
 def test_a_transform_is_not_longer_than_its_input() -> None:
-    """Nor the input of too small a rank, nor the lengths of another number."""
+    """Inputs of too small a rank, and a wrong number of lengths, are refused too."""
     length = np.array([8], np.int32)
     with pytest.raises(InvalidArgumentError, match="Input dimension 0 must have length of at least 8 but got: 5"):
         run("RFFT", np.ones(5, np.float32), length)

@@ -65,14 +65,14 @@ SYMMETRIC = np.array([[2, 1], [1, 3]], np.float32)
     ],
 )
 def test_bad_matrices_are_named(op: str, inputs: tuple[Array, ...], message: str) -> None:
-    """In TensorFlow's words."""
+    """The error has TensorFlow's words."""
     with pytest.raises(InvalidArgumentError) as error:
         run(op, *inputs)
     assert message in error.value.message
 
 
 def test_what_has_no_factor_is_nan() -> None:
-    """A matrix that is not positive definite, has no real square root, or a singular tridiagonal one."""
+    """A matrix that is not positive definite, one without real square root, a singular tridiagonal one."""
     assert np.isnan(np.tril(run("Cholesky", ZERO))[np.tril_indices(2)]).all()
     assert np.isnan(run("MatrixSquareRoot", np.diag(np.array([-1, 4], np.float32)))).all()
     assert np.isnan(run("TridiagonalSolve", np.zeros((3, 3)), np.ones((3, 1)))).all()
@@ -82,7 +82,7 @@ def test_what_has_no_factor_is_nan() -> None:
 
 
 def test_sizes_that_must_agree_tell_each_other() -> None:
-    """Unknown ones are taken from known ones; a clash is an error."""
+    """A known size gives an unknown one; different ones are an error."""
     assert shapes("MatrixInverse", (None, 3, None)) == [(None, 3, 3)]
     assert shapes("MatrixSolve", (None, 4, 4), (2, None, 5)) == [(2, 4, 5)]
     assert shapes("TridiagonalSolve", (3, None), (4, 1)) == [(4, 1)]

@@ -79,7 +79,7 @@ def test_operands_that_do_not_fit_are_named(op: str, x: tuple[int, ...], y: tupl
 
 
 def test_unknown_sizes_stay_unknown() -> None:
-    """What an operand does not tell is None, and one known rank tells the other's where stacks must be equal."""
+    """One known rank gives the other's if batches must be equal."""
     assert shapes("MatMul", None, (3, None)) == [(None, None)]
     assert shapes("BatchMatMul", None, (2, 3, 4)) == [(2, None, 4)]
     assert shapes("BatchMatMulV2", None, (2, 3, 4)) == [None]

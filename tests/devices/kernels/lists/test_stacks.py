@@ -14,7 +14,7 @@ from tests.devices.kernels.lists.list_tensors import FLOAT
 
 @given(st.lists(st.floats(width=32, allow_nan=False), max_size=5))
 def test_a_stack_gives_back_the_last_first(numbers: list[float]) -> None:
-    """And nothing when it is empty."""
+    """Popping from an empty stack is an error."""
     stack = run("StackV2", np.int32(len(numbers)), elem_type=FLOAT, stack_name="s")
     for number in numbers:
         assert run("StackPushV2", stack, np.float32(number)) == np.float32(number)

@@ -43,7 +43,7 @@ def size_of(handle: Array) -> int:
 
 @given(st.permutations(range(4)))
 def test_what_is_scattered_is_gathered(order: list[int]) -> None:
-    """In any order of places, and singly too."""
+    """In any order of indices, by gather and by single reads."""
     handle, rows = array(4, clear_after_read=False), np.arange(8, dtype=np.float32).reshape(4, 2)
     run("TensorArrayScatterV3", handle, np.array(order, np.int32), rows, FLOW)
     gathered = run("TensorArrayGatherV3", handle, np.array(order, np.int32), FLOW, dtype=FLOAT)
@@ -54,7 +54,7 @@ def test_what_is_scattered_is_gathered(order: list[int]) -> None:
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=4))
 def test_what_is_split_is_concatenated(lengths: list[int]) -> None:
-    """Parts of any lengths, none too."""
+    """Parts may have any lengths; there may be none."""
     handle, rows = array(len(lengths)), np.arange(2.0 * sum(lengths), dtype=np.float32).reshape(-1, 2)
     run("TensorArraySplitV3", handle, rows, np.array(lengths, np.int64), FLOW)
     joined, actual_lengths = run("TensorArrayConcatV3", handle, FLOW, dtype=FLOAT)
@@ -64,7 +64,7 @@ def test_what_is_split_is_concatenated(lengths: list[int]) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(-5, 5)), max_size=6), st.integers(0, 2))
 def test_gradients_of_one_source_add_up(writes: list[tuple[int, int]], other: int) -> None:
-    """Places never written to are zeros in the shape of the forward element; another source is another array."""
+    """Indices never written to are zeros of the forward element's shape; another source has another array."""
     forward = array(3)
     for place in range(3):
         write(forward, place)
@@ -79,7 +79,7 @@ def test_gradients_of_one_source_add_up(writes: list[tuple[int, int]], other: in
 
 
 def test_gradients_may_have_further_dimensions() -> None:
-    """In front of those of the forward array."""
+    """The additional dimensions precede those of the forward array."""
     forward = array(1)
     write(forward, 0)
     gradients, _ = run("TensorArrayGradWithShape", forward, FLOW, np.array([3], np.int32), source="g")
@@ -87,7 +87,7 @@ def test_gradients_may_have_further_dimensions() -> None:
 
 
 def test_a_place_is_written_once_and_read_once() -> None:
-    """More often only where the attrs, or a gradient array, allow that."""
+    """More often only if the attrs, or a gradient array, allow it."""
     handle = array()
     write(handle, 0)
     with pytest.raises(InvalidArgumentError, match="index 0 because it has already been written to"):
@@ -102,7 +102,7 @@ def test_a_place_is_written_once_and_read_once() -> None:
 
 
 def test_an_array_grows_only_where_it_may() -> None:
-    """And not any more once it has a gradient."""
+    """An array with a gradient array cannot grow."""
     fixed, growing = array(), array(dynamic_size=True)
     with pytest.raises(InvalidArgumentError, match="write to index 5 but array is not resizeable and size is: 2"):
         write(fixed, 5)
@@ -131,7 +131,7 @@ def test_elements_keep_to_the_declared_shape_and_type() -> None:
 
 
 def test_a_closed_array_is_of_no_more_use() -> None:
-    """Nor has it a gradient."""
+    """A closed array has no gradient array either."""
     handle = array()
     run("TensorArrayCloseV3", handle)
     for use in (lambda: write(handle, 0), lambda: read(handle, 0), lambda: size_of(handle)):

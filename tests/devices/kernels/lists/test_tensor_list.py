@@ -33,7 +33,7 @@ def tensors(value: Array) -> list[Any]:  # Any: numbers nested as deeply as the 
 
 @given(st.lists(st.sampled_from(["push", "pop", "set", "branch"]), max_size=12))
 def test_lists_never_change(steps: list[str]) -> None:
-    """Whatever is made from a list, it keeps its elements, as a Python list copied each time would."""
+    """Every list keeps its elements whatever is made from it, like a Python list that is copied each time."""
     value, model = empty(np.zeros(0, np.int32)), list[float]()
     seen: list[tuple[Array, list[float]]] = []
     for number, step in enumerate(steps):
@@ -56,7 +56,7 @@ def test_lists_never_change(steps: list[str]) -> None:
 
 
 def test_elements_never_set_are_zeros_of_the_known_shape() -> None:
-    """Which the list, the op or the other elements tell."""
+    """The shape comes from the list, the op or the other elements."""
     np.testing.assert_array_equal(stacked(reserved(2)), np.zeros((2, 2)))
     partly_set = run("TensorListSetItem", reserved(2, UNKNOWN), np.int32(1), ROWS[1])
     np.testing.assert_array_equal(stacked(partly_set), [[0, 0], ROWS[1]])
@@ -109,7 +109,7 @@ def test_lists_grow_and_shrink() -> None:
 
 
 def test_several_lists_are_pushed_to_at_once() -> None:
-    """Each gets its row."""
+    """Each list gets its row."""
     both = np.empty(2, object)
     both[:] = [empty()[()], empty()[()]]
     pushed = run("TensorListPushBackBatch", both, ROWS[:2])
@@ -117,7 +117,7 @@ def test_several_lists_are_pushed_to_at_once() -> None:
 
 
 def test_variants_add_up() -> None:
-    """Lists, lists of lists and optionals do, element by element; zeros are the neutral element."""
+    """Lists, lists of lists and optionals are added element by element; zeros are the neutral element."""
     nested = run("TensorListPushBack", empty(np.zeros(0, np.int32)), np.float32(1))
     inner = run("EmptyTensorList", np.zeros(0, np.int32), np.int32(-1), element_dtype=VARIANT)
     inner = run("TensorListPushBack", inner, nested, element_dtype=VARIANT)

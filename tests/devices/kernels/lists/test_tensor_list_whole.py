@@ -12,7 +12,7 @@ from tests.devices.kernels.lists.list_tensors import FLOAT, PAIR, ROWS, UNKNOWN,
 
 @given(st.lists(st.integers(0, 3), max_size=4))
 def test_what_is_split_is_concatenated(lengths: list[int]) -> None:
-    """By parts of any lengths; and what is taken apart is stacked."""
+    """Concatenating the parts, or stacking the rows, gives the tensor back."""
     rows = np.arange(2.0 * sum(lengths), dtype=np.float32).reshape(-1, 2)
     parts = run("TensorListSplit", rows, np.array([-1, 2], np.int32), np.array(lengths, np.int64))
     joined, actual_lengths = run("TensorListConcatV2", parts, UNKNOWN, np.zeros(0, np.int64), element_dtype=FLOAT)
@@ -23,7 +23,7 @@ def test_what_is_split_is_concatenated(lengths: list[int]) -> None:
 
 @given(st.permutations(range(3)))
 def test_what_is_scattered_is_gathered(order: list[int]) -> None:
-    """To a new list and into one that exists."""
+    """Elements are scattered to a new list and into an existing one."""
     places = np.array(order, np.int32)
     for value in (
         run("TensorListScatter", ROWS, places, PAIR),

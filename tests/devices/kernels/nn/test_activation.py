@@ -30,7 +30,7 @@ ARRAYS = hnp.arrays(
 @pytest.mark.parametrize("op", FORMULAS)
 @given(ARRAYS)
 def test_activation_is_its_formula(op: str, x: Array) -> None:
-    """For arrays of any rank, scalars and empty ones included."""
+    """For arrays of any rank, scalars and empty arrays included."""
     np.testing.assert_allclose(check_shapes(op, x), FORMULAS[op](x), rtol=1e-9, atol=1e-9)
 
 
@@ -48,7 +48,7 @@ def test_gradient_is_the_slope(op: str, x: Array) -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint64", "float16"])
 def test_clipping_activations_take_every_number_type(dtype: str) -> None:
-    """And give it back."""
+    """The result has the type of the input."""
     x = np.array([0, 1, 5, 7], dtype)
     np.testing.assert_array_equal(check_shapes("Relu6", x), np.array([0, 1, 5, 6], dtype))
     np.testing.assert_array_equal(check_shapes("ReluGrad", x, x), x)
@@ -60,7 +60,7 @@ def test_softplus_does_not_overflow() -> None:
 
 
 def test_gradients_refuse_unequal_shapes() -> None:
-    """By TensorFlow's message, which names the node."""
+    """The message is TensorFlow's and names the node."""
     with pytest.raises(InvalidArgumentError) as caught:
         run("ReluGrad", np.ones(3, np.float32), np.ones(2, np.float32), name="g")
     assert caught.value.message == (
@@ -69,7 +69,7 @@ def test_gradients_refuse_unequal_shapes() -> None:
 
 
 def test_either_operand_tells_the_shape() -> None:
-    """Of a gradient both inputs, of a bias addition the bias its channels."""
+    """Both inputs of a gradient; of a bias addition the bias gives the channels."""
     assert shapes("ReluGrad", (None, 3), (2, None)) == [(2, 3)]
     assert shapes("BiasAdd", (None, None), (3,)) == [(None, 3)]
     assert shapes("BiasAddGrad", None) == [(None,)]

@@ -92,7 +92,7 @@ def test_conv3d_is_the_direct_sum(case: Case) -> None:
 @settings(max_examples=30)
 @given(cases(depthwise=True))
 def test_depthwise_conv_is_the_direct_sum(case: Case) -> None:
-    """Each channel meets its own filters only."""
+    """Each channel is combined with its own filters only."""
     got = check_shapes("DepthwiseConv2dNative", case.x, case.w, **case.attrs)
     np.testing.assert_allclose(got, direct(case, depthwise=True), atol=1e-9)
 
@@ -172,7 +172,7 @@ def test_an_empty_batch_gives_an_empty_result() -> None:
 
 @pytest.mark.parametrize("window", [(0, 2, 4, 2), (2, 2, 4, 0)])
 def test_an_empty_filter_is_refused(window: tuple[int, int, int, int]) -> None:
-    """As TensorFlow does, whichever of its sizes is zero."""
+    """TensorFlow refuses a zero in any of its sizes."""
     with pytest.raises(InvalidArgumentError, match="filter must not have zero elements"):
         run("Conv2D", np.ones((1, 3, 3, 4)), np.ones(window), strides=[1, 1, 1, 1], padding="VALID")
 
@@ -227,7 +227,7 @@ def test_what_does_not_fit_is_named(
 
 
 def test_a_gradient_of_the_wrong_size_is_refused() -> None:
-    """What flows back must have the size that the convolution put out."""
+    """The gradient must have the size of the convolution's output."""
     with pytest.raises(
         InvalidArgumentError, match="Size of out_backprop doesn't match computed: actual = 3, computed = 2"
     ):
@@ -251,7 +251,7 @@ def test_unknown_sizes_stay_unknown() -> None:
 
 
 def test_the_inferred_batch_of_an_input_gradient_is_that_of_what_flows_back() -> None:
-    """Of Conv2D only; elsewhere it is what the sizes say."""
+    """In Conv2D it is the gradient's batch; in other ops it is the one in the sizes."""
     sizes = np.array([3, 7, 7, 2], np.int32)
     attrs: dict[str, Any] = {"strides": [1, 1, 1, 1], "padding": "SAME"}
     y = (None, 7, 7, 4)

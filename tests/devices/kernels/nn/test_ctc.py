@@ -36,7 +36,7 @@ def loss(scores: Array, labels: list[int], lengths: list[int] | None = None, **a
 
 @given(st.integers(1, 4), st.lists(st.integers(0, 1), min_size=1, max_size=3), st.integers(0, 99))
 def test_loss_is_that_of_all_paths(steps: int, labels: list[int], seed: int) -> None:
-    """Also where no path is left and it is infinite."""
+    """It is infinite if there is no path."""
     scores = np.random.default_rng(seed).normal(size=(steps, 3))
     if len(labels) > steps:
         with pytest.raises(InvalidArgumentError, match="Not enough time for target transition sequence"):
@@ -48,7 +48,7 @@ def test_loss_is_that_of_all_paths(steps: int, labels: list[int], seed: int) -> 
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=2), st.booleans(), st.integers(0, 99))
 def test_gradient_is_the_slope_of_the_loss(labels: list[int], merge: bool, seed: int) -> None:
-    """By central differences."""
+    """Compared with central differences."""
     scores = np.random.default_rng(seed).normal(size=(4, 3))
     gradient = loss(scores, labels, ctc_merge_repeated=merge)[1][:, 0]
     for place in np.ndindex(scores.shape):
@@ -59,7 +59,7 @@ def test_gradient_is_the_slope_of_the_loss(labels: list[int], merge: bool, seed:
 
 
 def test_steps_past_the_end_count_for_nothing() -> None:
-    """Neither in the loss nor in the gradient."""
+    """They change neither the loss nor the gradient."""
     scores = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
     short, whole = loss(scores[:3], [0, 1]), loss(scores, [0, 1], lengths=[3])
     np.testing.assert_array_equal(short[0], whole[0])
@@ -76,14 +76,14 @@ def test_steps_past_the_end_count_for_nothing() -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(labels: list[int], lengths: list[int], message: str) -> None:
-    """In TensorFlow's words."""
+    """The error has TensorFlow's words."""
     places = np.array([[0, i] for i in range(len(labels))], np.int64).reshape(-1, 2)
     with pytest.raises(InvalidArgumentError, match=message):
         run("CTCLoss", np.zeros((3, 1, 3)), places, np.array(labels, np.int32), np.array(lengths, np.int32))
 
 
 def test_greedy_decoding() -> None:
-    """Repetitions merge if asked for, blanks go, steps past the end are not seen."""
+    """Repetitions are merged if requested, blanks and steps past the end are left out."""
     classes = [[0, 0, 2, 0, 1], [2, 1, 1, 1, 1]]
     scores = np.eye(3, dtype=np.float32)[np.array(classes).T] * 2
     lengths = np.array([5, 3], np.int32)

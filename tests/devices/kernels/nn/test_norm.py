@@ -41,7 +41,7 @@ def test_training_normalises_each_channel(seed: int, layout: str) -> None:
 @given(st.integers(0, 99))
 @settings(max_examples=20)
 def test_inference_uses_what_it_is_given(seed: int) -> None:
-    """And passes the given mean and variance on."""
+    """The given mean and variance are also outputs."""
     x, mean = tensor(seed, 2, 3, 3, 4), tensor(seed + 1, 4)
     variance, scale, offset = np.abs(tensor(seed + 2, 4)) + 0.1, tensor(seed + 3, 4), tensor(seed + 4, 4)
     got = check_shapes("FusedBatchNormV3", x, scale, offset, mean, variance, is_training=False, epsilon=1e-3)
@@ -101,7 +101,7 @@ def test_half_tensors_keep_float_statistics(dtype: type[np.generic]) -> None:
 
 
 def test_an_empty_batch_has_no_mean() -> None:
-    """nan, as TensorFlow says."""
+    """The statistics are NaN, as in TensorFlow."""
     one = np.ones(2, np.float32)
     y, mean, *_ = check_shapes("FusedBatchNormV3", np.ones((0, 2, 2, 2), np.float32), one, one, NONE, NONE)
     assert y.shape == (0, 2, 2, 2)
@@ -161,6 +161,6 @@ def test_vectors_that_do_not_fit_are_named(
 
 
 def test_vectors_tell_the_channels() -> None:
-    """Of a tensor whose own shape does not."""
+    """They give the channels of a tensor of unknown shape."""
     got = shapes("FusedBatchNormV3", (2, 3, 4, None), (5,), None, None, None, is_training=True)
     assert got == [(2, 3, 4, 5), (5,), (5,), (5,), (5,), None]

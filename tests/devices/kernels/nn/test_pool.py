@@ -58,7 +58,7 @@ def pooled_like(case: Case, op: str, x: np.ndarray | None = None) -> np.ndarray:
 @settings(max_examples=40)
 @given(cases())
 def test_max_pool_is_the_maximum_of_the_real_cells(case: Case) -> None:
-    """Padding never wins, not even among negative numbers."""
+    """Padding is never the maximum, not even of negative numbers."""
     got = check_shapes("MaxPool", case.x, **case.attrs)
     for position, cells in case.windows():
         expected = np.max([case.x[everywhere(cell)] for cell in cells], axis=0)
@@ -68,7 +68,7 @@ def test_max_pool_is_the_maximum_of_the_real_cells(case: Case) -> None:
 @settings(max_examples=40)
 @given(cases())
 def test_average_pool_counts_real_cells_only(case: Case) -> None:
-    """The mean is over what the window covers, not over its size."""
+    """The mean is over the cells inside the image, not over the window's size."""
     got = check_shapes("AvgPool", case.x, **case.attrs)
     for position, cells in case.windows():
         expected = np.mean([case.x[everywhere(cell)] for cell in cells], axis=0)
@@ -78,7 +78,7 @@ def test_average_pool_counts_real_cells_only(case: Case) -> None:
 @settings(max_examples=40)
 @given(cases())
 def test_the_first_of_equal_maxima_gets_the_gradient(case: Case) -> None:
-    """In row-major order, as argmax says too."""
+    """The first is in row-major order, as in argmax."""
     pooled = pooled_like(case, "MaxPool")
     grad = np.random.default_rng(0).standard_normal(pooled.shape)
     expected, where = np.zeros(case.x.shape), np.zeros(pooled.shape, np.int64)
@@ -99,7 +99,7 @@ def test_the_first_of_equal_maxima_gets_the_gradient(case: Case) -> None:
 @settings(max_examples=30)
 @given(cases())
 def test_second_gradient_of_max_pool_is_adjoint_to_the_first(case: Case) -> None:
-    """<grad(y), z> == <y, grad of grad(z)>: one spreads what the other gathers."""
+    """<grad(y), z> == <y, grad of grad(z)>."""
     pooled = pooled_like(case, "MaxPool")
     rng = np.random.default_rng(0)
     y, z = rng.standard_normal(pooled.shape), rng.standard_normal(case.x.shape)
@@ -125,7 +125,7 @@ def test_average_pool_gradient_is_adjoint(spatial: int, data: st.DataObject) -> 
 @settings(max_examples=20)
 @given(cases(spatial=3))
 def test_three_dimensional_gradient_goes_to_every_maximum(case: Case) -> None:
-    """Unlike in two dimensions: TensorFlow compares cells with the maximum."""
+    """TensorFlow compares all cells with the maximum, unlike in two dimensions."""
     x = case.x.astype(np.float32)
     pooled = check_shapes("MaxPool3D", x, **case.attrs)
     got = check_shapes("MaxPool3DGrad", x, pooled, np.ones_like(pooled), **case.attrs)
@@ -157,7 +157,7 @@ def test_every_number_type_pools(dtype: str) -> None:
 
 
 def test_pooling_over_channels() -> None:
-    """A window over neighbouring channels, which it must tile."""
+    """A window over neighbouring channels must tile them."""
     x = np.arange(8, dtype=np.float32).reshape(1, 1, 2, 4)
     got = check_shapes("MaxPool", x, ksize=[1, 1, 1, 2], strides=[1, 1, 1, 2], padding="VALID")
     np.testing.assert_array_equal(got.ravel(), [1, 3, 5, 7])
@@ -179,14 +179,14 @@ def test_pooling_over_channels() -> None:
     ],
 )
 def test_windows_that_make_no_sense_are_refused(attrs: dict[str, Any], error: type[PartitaError], message: str) -> None:
-    """When the node is built, before any data flows."""
+    """The error is raised when the kernel is made, before any data arrives."""
     with pytest.raises(error) as caught:
         run("MaxPool", np.ones((2, 2, 2, 4), np.float32), **{"strides": [1, 1, 1, 1], "padding": "VALID"} | attrs)
     assert message in caught.value.message
 
 
 def test_gradients_of_the_wrong_shape_are_refused() -> None:
-    """Both the pooled tensor and what flows back must have the pooled shape."""
+    """Both the pooled tensor and the gradient must have the pooled shape."""
     attrs: dict[str, Any] = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
     x, wrong = np.ones((1, 4, 4, 1), np.float32), np.ones((1, 1, 1, 1), np.float32)
     with pytest.raises(InvalidArgumentError, match=r"Expected grad shape to be \[1,2,2,1\], but got \[1,1,1,1\]"):
@@ -194,7 +194,7 @@ def test_gradients_of_the_wrong_shape_are_refused() -> None:
 
 
 def test_unknown_sizes_stay_unknown() -> None:
-    """The window's strides act on what is known."""
+    """Strides are applied to the known sizes."""
     attrs: dict[str, Any] = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
     assert shapes("MaxPool", (None, 5, None, 3), **attrs) == [(None, 2, None, 3)]
     assert shapes("AvgPoolGrad", (4,), (1, 2, 2, 3), **attrs) == [(None, None, None, None)]

@@ -100,6 +100,6 @@ def test_scalars_have_no_rows() -> None:
 
 
 def test_labels_tell_what_logits_do_not() -> None:
-    """The number of rows, and for dense labels of classes."""
+    """Labels give the number of rows and, if dense, of classes."""
     assert shapes("SoftmaxCrossEntropyWithLogits", (None, 3), (2, None)) == [(2,), (2, 3)]
     assert shapes("SparseSoftmaxCrossEntropyWithLogits", (None, 3), np.array([1, 2], np.int32)) == [(2,), (2, 3)]

@@ -23,7 +23,7 @@ RANGES = st.tuples(st.floats(-9, 0, width=32), st.floats(0.5, 9, width=32))
 def test_quantised_floats_come_back_within_a_step(
     mode: str, dtype: DataType, ends: tuple[float, float], seed: int
 ) -> None:
-    """Where they lie in the range that is put out with them, which holds the range that was asked for."""
+    """If they lie in the output range, which contains the requested range."""
     low, high = map(np.float32, ends)
     low = np.float32(0) if mode == "SCALED" and numpy_dtype(dtype).kind == "u" else low
     x = np.random.default_rng(seed).uniform(low, high, 20).astype(np.float32)
@@ -55,7 +55,7 @@ def test_rounding_through_integers_lands_on_whole_steps(
 
 
 def test_each_slice_may_have_its_own_range() -> None:
-    """Along `axis`, measured slice by slice."""
+    """Along `axis`, compared slice by slice."""
     x = np.array([[1, 0.5], [100, 50]], np.float32)
     got = run("QuantizeAndDequantizeV2", x, np.float32(0), np.float32(0), num_bits=4, axis=0, range_given=False)
     alone = [
@@ -105,7 +105,7 @@ def test_wide_integers_have_the_digits_of_float32() -> None:
 
 
 def test_ties_of_zero_points_hang_on_float32() -> None:
-    """-1 / (2 / 255) is a tie in exact numbers, and just short of one in TensorFlow."""
+    """-1 / (2 / 255) is a tie in exact arithmetic, and slightly less in TensorFlow."""
     node = construct("Dequantize", np.uint8(0), np.float32(-1), np.float32(1), T=DataType.QUINT8, mode="MIN_FIRST")
     factory = lookup("Dequantize")
     assert factory is not None

@@ -43,7 +43,7 @@ def test_philox_gives_the_known_answers(
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**128 - 1), st.integers(0, 5), st.integers(1, 5))
 def test_any_part_of_the_stream_can_be_made_alone(key: int, counter: int, skip: int, count: int) -> None:
-    """Also where the counter wraps around."""
+    """Blocks drawn from the middle equal those of the whole stream, also where the counter wraps."""
     start = Position(key, counter)
     whole = philox.stream(start, skip + count)
     np.testing.assert_array_equal(philox.stream(start.skipped(skip), count), whole[skip:])
@@ -145,7 +145,7 @@ def test_a_seed_is_a_key_and_a_counter(seed: tuple[int, int], dtype: DataType) -
 
 @given(st.integers(0, 20), st.integers(1, 99))
 def test_shuffling_loses_no_row(count: int, seed: int) -> None:
-    """And repeats for its seed."""
+    """The shuffled rows are a permutation, the same for the same seed."""
     rows = np.arange(count * 2).reshape(count, 2)
     got = run("RandomShuffle", rows, seed=seed)
     np.testing.assert_array_equal(got[np.argsort(got[:, 0])], rows)
@@ -164,7 +164,7 @@ def test_shapes_that_are_none_are_refused(shape: list[int] | list[list[int]], me
 
 
 def test_seeds_keys_and_ranges_are_checked() -> None:
-    """Before anything is drawn."""
+    """The errors are raised before anything is drawn."""
     two = np.array([2], np.int32)
     with pytest.raises(InvalidArgumentError, match=r"seed must have shape \[2\], not \[1\]"):
         run("StatelessRandomUniform", two, np.array([1], np.int64), dtype=DataType.FLOAT)
@@ -176,14 +176,14 @@ def test_seeds_keys_and_ranges_are_checked() -> None:
 
 
 def test_the_shape_is_what_the_input_spells() -> None:
-    """Or as long as it is."""
+    """The inferred shape is the input's value or, if that is unknown, has its length."""
     assert shapes("RandomUniform", np.array([2, 3], np.int32), dtype=DataType.FLOAT) == [(2, 3)]
     assert shapes("RandomUniform", (2,), dtype=DataType.FLOAT) == [(None, None)]
     assert construct("RandomUniform", np.array([2], np.int32), dtype=DataType.FLOAT).output_types == (DataType.FLOAT,)
 
 
 def test_nothing_is_drawn_from_any_range() -> None:
-    """An empty shape never looks at the range or the algorithm."""
+    """For an empty shape the range and the algorithm are not checked."""
     none, seed = np.array([0], np.int32), np.array([1, 2], np.int64)
     key, counter = np.array([1], np.uint64), np.array([1, 2], np.uint64)
     assert run("StatelessRandomUniformInt", none, seed, np.int32(3), np.int32(3)).shape == (0,)
@@ -201,6 +201,6 @@ def test_nothing_is_drawn_from_any_range() -> None:
     ],
 )
 def test_seeds_and_keys_have_known_shapes(op: str, inputs: tuple[tuple[int, ...], ...], message: str) -> None:
-    """Before the run."""
+    """Wrong shapes are refused before the run."""
     with pytest.raises(InvalidArgumentError, match=message):
         shapes(op, *inputs, **({} if "Int" in op or "Get" in op else {"dtype": DataType.FLOAT}))

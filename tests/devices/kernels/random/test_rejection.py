@@ -22,7 +22,7 @@ POISSON = [[[0, 14, 8, 970], [0, 12, 13, 1005]], [[1, 7, 12, 1037], [2, 10, 10, 
 
 
 def test_gamma_numbers_are_tensorflows() -> None:
-    """Below 1, 1 itself, and above; the second run goes on in the stream."""
+    """For alpha below 1, 1, and above; the second run continues the stream."""
     state = DeviceState(0)
     for expected in GAMMA:
         drawn = run("RandomGamma", np.array([2]), ALPHAS, state=state, seed=5, seed2=7)
@@ -39,7 +39,7 @@ def test_poisson_numbers_are_tensorflows(dtype: DataType) -> None:
 
 
 def test_numbers_follow_their_distributions() -> None:
-    """By Kolmogorov and Smirnov's test, and for counts by mean and variance."""
+    """Checked by the Kolmogorov-Smirnov test, and for counts by mean and variance."""
     for alpha in (0.2, 1.0, 7.0):
         drawn = run("RandomGamma", np.array([2000]), np.float64(alpha), seed=3)
         assert stats.kstest(drawn, stats.gamma(alpha).cdf).pvalue > 1e-3
@@ -50,7 +50,7 @@ def test_numbers_follow_their_distributions() -> None:
 
 
 def test_rates_that_make_no_sense_give_nan() -> None:
-    """Negative and infinite ones; a rate of zero always gives zero."""
+    """Negative and infinite rates give NaN; a rate of zero gives zeros."""
     drawn = run("RandomPoissonV2", np.array([3]), np.array([-1.0, np.inf, 0.0]), seed=1, dtype=DataType.DOUBLE)
     assert np.isnan(drawn[:, :2]).all()
     assert (drawn[:, 2] == 0).all()
@@ -69,6 +69,6 @@ def test_every_place_gets_a_number_of_every_distribution() -> None:
 
 
 def test_without_seeds_the_device_decides() -> None:
-    """Equal for devices of the same seed."""
+    """Devices of the same seed draw the same numbers."""
     drawn = [run("RandomGamma", np.array([4]), np.float32(2.0), state=DeviceState(seed)) for seed in (1, 1, 2)]
     assert drawn[0].tolist() == drawn[1].tolist() != drawn[2].tolist()

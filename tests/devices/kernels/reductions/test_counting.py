@@ -34,7 +34,7 @@ def test_bincounts_count(values: list[int], dtype: np.dtype[Any], weighted: bool
 
 
 def test_bad_counts() -> None:
-    """Negative values or sizes, weights that do not fit, too many axes."""
+    """Negative values or sizes, wrong weights, and too many axes are errors."""
     nothing, ones = np.zeros(0), np.ones(3, np.int32)
     for inputs, message in [
         ((np.array([1, -1], np.int32), np.int32(3), nothing), "must be non-negative!"),
@@ -71,6 +71,6 @@ def test_a_histogram_loses_nothing(eighths: list[int], bins: int) -> None:
     ],
 )
 def test_bad_histograms(values: list[float], limits: list[int], bins: int, message: str) -> None:
-    """Each with its own message."""
+    """Each error has its own message."""
     with pytest.raises(InvalidArgumentError, match=message):
         run("HistogramFixedWidth", np.array(values, np.float32), np.array(limits, np.float32), np.int32(bins))

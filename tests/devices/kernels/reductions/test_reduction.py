@@ -75,7 +75,7 @@ def test_long_sums_keep_their_digits(op: str, dtype: np.dtype[Any]) -> None:
 
 
 def test_reductions_of_nothing_are_neutral() -> None:
-    """The extremes of nothing are infinite, its product is one."""
+    """The extremes of no elements are infinite, their product is one."""
     nothing, axis = np.zeros((0, 2), np.float32), np.array([0])
     assert run("Max", nothing, axis).tolist() == [-np.inf] * 2
     assert run("Min", nothing, axis).tolist() == [np.inf] * 2
@@ -85,7 +85,7 @@ def test_reductions_of_nothing_are_neutral() -> None:
 
 
 def test_nan_is_the_extreme() -> None:
-    """Of whatever contains one."""
+    """Max and Min of elements with a NaN are NaN."""
     x = np.array([[1, np.nan], [2, np.inf]], np.float32)
     np.testing.assert_array_equal(run("Max", x, np.array([1])), [np.nan, np.inf])
     np.testing.assert_array_equal(run("Min", x, np.array([0])), [1, np.nan])
@@ -100,7 +100,7 @@ def test_all_and_any(x: Array, data: st.DataObject) -> None:
 
 @given(arrays(NUMBERS))
 def test_the_norm_is_the_root_of_the_sum_of_squares(x: Array) -> None:
-    """Of absolute values for complex numbers; L2Loss is half its square."""
+    """Complex numbers count by their absolute values; L2Loss is half the square."""
     norm = np.asarray(check_shapes("EuclideanNorm", x, np.arange(x.ndim)))
     if x.dtype in FLOAT_TYPES or x.dtype in COMPLEX_TYPES:
         exact = np.linalg.norm(x.reshape(-1).astype(np.complex128))
@@ -112,7 +112,7 @@ def test_the_norm_is_the_root_of_the_sum_of_squares(x: Array) -> None:
 
 @pytest.mark.parametrize("op", ["Sum", "Mean", "Max", "All"])
 def test_bad_axes_are_reported(op: str) -> None:
-    """Out of range, or named twice."""
+    """Axes out of range or named twice are errors."""
     x: Array = np.ones((2, 3), np.bool_ if op == "All" else np.float32)
     with pytest.raises(InvalidArgumentError, match=r"Invalid reduction dimension \(2 for input with 2 dimension"):
         run(op, x, np.array([2]))
@@ -123,7 +123,7 @@ def test_bad_axes_are_reported(op: str) -> None:
 
 
 def test_what_is_inferred_from_less() -> None:
-    """Without the axes the rank is known only under keep_dims; without the rank nothing is."""
+    """Without the axes the rank is known only under keep_dims; without the rank it is unknown."""
     assert shapes("Sum", (2, 3), (1,)) == [None]
     assert shapes("Sum", (2, 3), (1,), keep_dims=True) == [(None, None)]
     assert shapes("Sum", None, np.array([0])) == [None]
@@ -134,7 +134,7 @@ def test_what_is_inferred_from_less() -> None:
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
 @given(x=arrays([*FLOAT_TYPES, *INTEGER_TYPES, np.dtype(np.bool_)]), data=st.data())
 def test_the_first_extreme_is_found(op: str, x: Array, data: st.DataObject) -> None:
-    """Along any axis, in either index type."""
+    """The index is numpy's along any axis, in either index type."""
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1)) if x.ndim and x.size else None
     if axis is None:
         return
@@ -145,14 +145,14 @@ def test_the_first_extreme_is_found(op: str, x: Array, data: st.DataObject) -> N
 
 
 def test_arg_extremes_pass_over_nan() -> None:
-    """As long as there is something else."""
+    """The index of a NaN is given only if all elements are NaN."""
     x = np.array([[np.nan, 3, 7], [np.nan] * 3], np.float32)
     assert run("ArgMax", x, np.int32(1)).tolist() == [2, 0]
     assert run("ArgMin", x, np.int32(1)).tolist() == [1, 0]
 
 
 def test_arg_extremes_need_something_to_choose_from() -> None:
-    """A non-empty axis that exists."""
+    """The axis must exist and have elements."""
     with pytest.raises(InvalidArgumentError, match=r"Reduction axis 1 is empty in shape \[2,0\]"):
         run("ArgMax", np.zeros((2, 0)), np.int32(1))
     with pytest.raises(InvalidArgumentError, match=r"Expected dimension in the range \[-2, 2\), but got 2"):
@@ -161,7 +161,7 @@ def test_arg_extremes_need_something_to_choose_from() -> None:
 
 
 def test_scalars_reduce_to_themselves() -> None:
-    """Over no axes."""
+    """A reduction over no axes changes nothing."""
     nothing = np.zeros(0, np.int32)
     for dtype in NUMBERS:
         assert run("Sum", filled(dtype, (), 3)[()], nothing) == filled(dtype, (), 3)[()]
@@ -176,7 +176,7 @@ def test_arg_extremes_take_one_axis_of_seven() -> None:
 
 
 def test_axes_come_as_a_vector_or_a_scalar() -> None:
-    """Before the run; a scan keeps its shape whatever it is."""
+    """Other ranks are refused before the run; a scan keeps its shape for any axis."""
     with pytest.raises(InvalidArgumentError, match="Shape must be at most rank 1 but is rank 2"):
         shapes("Sum", (2, 3), (1, 1))
     with pytest.raises(InvalidArgumentError, match="Dimensions must be equal, but are 3 and 2"):

@@ -31,7 +31,7 @@ def test_scans_are_running_totals(dtype: np.dtype[Any], seed: int, axis: int, ex
 
 @given(st.sampled_from(FLOAT_TYPES), st.integers(0, 99))
 def test_log_sum_exp_is_the_logarithm_of_the_scan_of_exponentials(dtype: np.dtype[Any], seed: int) -> None:
-    """Exclusive scans begin with the logarithm of nothing."""
+    """Exclusive scans begin with the logarithm of zero."""
     x = filled(dtype, (5,), seed)
     rtol = tolerance(dtype) * 4
     exact = np.log(np.cumsum(np.exp(x.astype(np.float64))))
@@ -40,7 +40,7 @@ def test_log_sum_exp_is_the_logarithm_of_the_scan_of_exponentials(dtype: np.dtyp
 
 
 def test_a_scan_wants_one_axis_that_exists() -> None:
-    """A scalar, in range."""
+    """The axis must be a scalar in range."""
     with pytest.raises(InvalidArgumentError, match=r"Expected scan axis in the range \[-1, 1\), but got 1"):
         run("Cumsum", np.ones(3), np.int32(1))
     with pytest.raises(InvalidArgumentError, match="axis must be a scalar"):

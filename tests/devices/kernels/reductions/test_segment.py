@@ -76,7 +76,7 @@ def test_segment_numbers_may_have_several_axes() -> None:
     ],
 )
 def test_bad_segment_numbers(ids: list[int] | list[list[int]], message: str) -> None:
-    """Each with its own message."""
+    """Each error has its own message."""
     with pytest.raises(InvalidArgumentError, match=message):
         run("SegmentSum", np.ones(3, np.float32), np.array(ids, np.int32))
 
@@ -90,6 +90,6 @@ def test_bad_segment_numbers(ids: list[int] | list[list[int]], message: str) -> 
     ],
 )
 def test_bad_unsorted_segments(ids: list[int], count: int, message: str) -> None:
-    """Each with its own message."""
+    """Each error has its own message."""
     with pytest.raises(InvalidArgumentError, match=message):
         run("UnsortedSegmentSum", np.ones(3), np.array(ids), np.int32(count))

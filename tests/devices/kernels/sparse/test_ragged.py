@@ -19,7 +19,7 @@ ROWS = st.lists(st.lists(NUMBERS, max_size=4), max_size=4)
 
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, STEPS), max_size=4))
 def test_ragged_ranges_are_ranges(bounds: list[tuple[int, int, int]]) -> None:
-    """One row per triple; no row is refused for running the wrong way."""
+    """One row per triple; a range in the wrong direction is empty."""
     starts, limits, steps = (
         np.array(column, np.int32) for column in (zip(*bounds, strict=True) if bounds else [()] * 3)
     )
@@ -45,7 +45,7 @@ def test_scalars_serve_all_ranges() -> None:
 
 @given(ROWS, st.integers(-1, 5), st.integers(-1, 5), st.booleans())
 def test_rows_are_cut_or_filled(rows: list[list[int]], height: int, width: int, by_splits: bool) -> None:
-    """By either kind of partition."""
+    """For both kinds of partition."""
     values = np.array([value for row in rows for value in row], np.int32)
     lengths = [len(row) for row in rows]
     splits, ids = np.cumsum([0, *lengths]), np.repeat(np.arange(len(rows)), lengths)
@@ -77,7 +77,7 @@ def test_nested_rows() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    """Splits that fall, and shapes of another rank."""
+    """Descending splits, and shapes of another rank."""
     attrs: dict[str, Any] = {"row_partition_types": (b"ROW_SPLITS",)}
     values, zero = np.arange(3), np.int64(0)
     with pytest.raises(InvalidArgumentError, match="Invalid row split size"):

@@ -23,7 +23,7 @@ def dense(rows: list[list[int]], width: int) -> Array:
 
 @given(st.lists(st.tuples(WORDS, WORDS), max_size=3), st.sampled_from(sorted(OPERATIONS)))
 def test_rows_are_sets(pairs: list[tuple[list[int], list[int]]], operation: str) -> None:
-    """Row by row the set that Python makes, in ascending order, as a sparse tensor."""
+    """Each row is the set that Python computes, in ascending order, as a sparse tensor."""
     a, b = dense([x for x, _ in pairs], 3), dense([y for _, y in pairs], 2)
     indices, values, shape = check_shapes("DenseToDenseSetOperation", a, b, set_operation=operation)
     expected = [sorted(OPERATIONS[operation](set(x.tolist()), set(y.tolist()))) for x, y in zip(a, b, strict=True)]
@@ -34,7 +34,7 @@ def test_rows_are_sets(pairs: list[tuple[list[int], list[int]]], operation: str)
 
 @given(WORDS, WORDS, WORDS)
 def test_distance_is_a_metric(a: list[int], b: list[int], c: list[int]) -> None:
-    """Zero for equals alone, symmetric, no longer than a detour, at most the longer length."""
+    """Zero only for equal sequences, symmetric, with the triangle inequality, at most the longer length."""
     assert (levenshtein(a, b) == 0) == (a == b)
     assert levenshtein(a, b) == levenshtein(b, a) <= max(len(a), len(b))
     assert levenshtein(a, c) <= levenshtein(a, b) + levenshtein(b, c)
@@ -58,7 +58,7 @@ def test_distance_of_sparse_sequences() -> None:
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    """Shapes, operations, and places outside of the declared shape."""
+    """Shapes, operations, and indices outside of the declared shape are checked."""
     a = np.zeros((2, 1), np.int64)
     with pytest.raises(InvalidArgumentError, match=r"Mismatched shapes \[2\] vs. \[1\]"):
         run("DenseToDenseSetOperation", a, a[:1], set_operation="union")

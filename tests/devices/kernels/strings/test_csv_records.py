@@ -31,7 +31,7 @@ def decode(
 
 @given(st.lists(st.tuples(*[st.text('ab",;\n ', min_size=1, max_size=5)] * 2), min_size=1, max_size=4))
 def test_decoding_undoes_writing(rows: list[tuple[str, str]]) -> None:
-    """Quotes, delimiters and line breaks inside fields."""
+    """Fields may contain quotes, delimiters and line breaks."""
     records = []
     for row in rows:
         out = io.StringIO()
@@ -41,7 +41,7 @@ def test_decoding_undoes_writing(rows: list[tuple[str, str]]) -> None:
 
 
 def test_empty_fields_take_the_default() -> None:
-    """Also fields of the text that stands for a missing value."""
+    """Fields with the text for a missing value too."""
     defaults = [np.array([7], np.int32), np.array([1.5], np.float32), strings([b"x"], (1,))]
     assert decode([b"1,,", b",2,NA"], (INT32, FLOAT, STRING), defaults, na_value="NA") == [[1, 7], [1.5, 2], [b"x"] * 2]
     assert decode([b"1;2;3"], (INT32, FLOAT), field_delim=";", select_cols=[0, 2]) == [[1], [3]]
@@ -63,7 +63,7 @@ def test_empty_fields_take_the_default() -> None:
     ],
 )
 def test_wrong_records_are_refused(record: bytes, message: str) -> None:
-    """In TensorFlow's words."""
+    """The error has TensorFlow's words."""
     with pytest.raises(InvalidArgumentError, match=message):
         decode([record], (INT32, STRING))
 

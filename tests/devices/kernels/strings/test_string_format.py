@@ -34,14 +34,14 @@ from tests.devices.kernels.random_arrays import arrays
     ],
 )
 def test_tensors_in_words(x: Array, summarize: int, text: bytes) -> None:
-    """Each case is TensorFlow's."""
+    """Each text is TensorFlow's."""
     assert (
         check_shapes("StringFormat", [np.asarray(x)], template="<%s>", summarize=summarize).item() == b"<" + text + b">"
     )
 
 
 def test_every_placeholder_takes_one_tensor() -> None:
-    """In turn; their numbers must agree."""
+    """In order; the numbers of placeholders and tensors must agree."""
     inputs = [np.array(True), np.array(2.5)]
     assert run("StringFormat", inputs, template="{} x {}", placeholder="{}").item() == b"1 x 2.5"
     with pytest.raises(InvalidArgumentError, match=r"num placeholders in template and num inputs must match: 2 vs\. 1"):
@@ -50,7 +50,7 @@ def test_every_placeholder_takes_one_tensor() -> None:
 
 @given(arrays())
 def test_parsing_undoes_serializing(x: Array) -> None:
-    """Type, shape and bits."""
+    """Type, shape and bits are kept."""
     again = run("ParseTensor", check_shapes("SerializeTensor", x), out_type=from_numpy(x))
     assert (again.dtype, again.shape) == (x.dtype, x.shape)
     assert again.tolist() == x.tolist() if x.dtype == object else again.tobytes() == x.tobytes()
@@ -66,7 +66,7 @@ def test_serialized_bytes_are_those_of_tensorflow() -> None:
 
 
 def test_what_is_no_tensor_of_the_type_is_refused() -> None:
-    """Garbage, and a tensor of another type."""
+    """Invalid bytes, and a tensor of another type."""
     with pytest.raises(InvalidArgumentError, match="Cannot parse tensor from proto"):
         run("ParseTensor", strings([b"xx"], ()), out_type=DataType.FLOAT)
     with pytest.raises(InvalidArgumentError, match=r"parsed tensor \(int32\) and dtype \(float\)"):

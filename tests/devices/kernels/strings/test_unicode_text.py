@@ -1,4 +1,4 @@
-"""Unicode kernels: round trips, Python's codecs, and what TensorFlow makes of ill-formed bytes."""
+"""Unicode kernels: round trips, Python's codecs, and TensorFlow's results for ill-formed bytes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_decoding_undoes_encoding(texts: list[str], encoding: str) -> None:
     ],
 )
 def test_each_ill_formed_part_is_replaced_once(value: bytes, points: list[int]) -> None:
-    """As by TensorFlow."""
+    """The results are TensorFlow's."""
     assert run("UnicodeDecode", strings([value], (1,)), input_encoding="UTF-8")[1].tolist() == points
 
 
@@ -69,7 +69,7 @@ def test_ill_formed_parts_may_be_left_out_or_refused() -> None:
     ],
 )
 def test_splits_must_divide_the_code_points(splits: list[int], message: str) -> None:
-    """In TensorFlow's words."""
+    """The error has TensorFlow's words."""
     with pytest.raises(InvalidArgumentError, match=message):
         run("UnicodeEncode", np.array([97, 98], np.int32), np.array(splits, np.int64), output_encoding="UTF-8")
 

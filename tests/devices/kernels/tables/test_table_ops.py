@@ -78,7 +78,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["Insert", "Remove", "Import"]), KEYS
 
 @given(STEPS, KEYS)
 def test_a_mutable_table_is_a_dictionary(steps: list[tuple[str, list[int]]], asked: list[int]) -> None:
-    """Whatever is done to it."""
+    """After any sequence of updates the table equals a Python dict."""
     table, expected = Session("MutableHashTableV2", INT64), dict[int, int]()
     for number, (step, keys) in enumerate(steps):
         values = [100 * number + at for at in range(len(keys))]
@@ -96,7 +96,7 @@ def test_a_mutable_table_is_a_dictionary(steps: list[tuple[str, list[int]]], ask
 
 
 def test_keys_of_any_shape_are_looked_up() -> None:
-    """With a default for all, or, in mutable tables, one per key."""
+    """The default is one for all or, in mutable tables, one per key."""
     table = Session("AnonymousMutableHashTable", INT64)
     table("LookupTableInsertV2", ints(1, 2).reshape(1, 2), ints(10, 20).reshape(1, 2))
     assert table.find(np.array(2)) == 20
@@ -109,7 +109,7 @@ def test_keys_of_any_shape_are_looked_up() -> None:
 
 
 def test_values_may_be_tensors() -> None:
-    """All of one shape."""
+    """All values have one shape."""
     table = Session("MutableHashTableOfTensorsV2", INT64, FLOAT, value_shape=(2,))
     rows = np.array([[1, 2], [3, 4]], np.float32)
     table("LookupTableInsertV2", ints(1, 2), rows)
@@ -192,7 +192,7 @@ def test_a_static_table_is_filled_once() -> None:
     ],
 )
 def test_what_a_table_cannot_do_is_refused(act: Callable[[], Any], kind: type[PartitaError], message: str) -> None:
-    """With TensorFlow's codes and words."""
+    """The error has TensorFlow's code and words."""
     with pytest.raises(kind) as caught:
         act()
     assert caught.value.message == message
@@ -208,7 +208,7 @@ def dense(empty: Any = 0, deleted: Any = -1, **attrs: Any) -> Session:
 
 
 def test_dense_tables_export_their_buckets() -> None:
-    """As many as their load wants; importing them gives the same table."""
+    """The load decides their number; importing them gives the same table."""
     table = dense(initial_num_buckets=4, max_load_factor=0.5)
     table("LookupTableInsertV2", ints(5, 6, 7), ints(50, 60, 70))
     table("LookupTableRemoveV2", ints(6, 8))
@@ -226,7 +226,7 @@ def test_dense_tables_export_their_buckets() -> None:
 
 
 def test_dense_tables_have_keys_that_cannot_be_used() -> None:
-    """And a failed insertion changes nothing."""
+    """An insertion of a reserved key fails and changes nothing."""
     table = dense()
     for bad, which in ((0, "empty_key"), (-1, "deleted_key")):
         with pytest.raises(InvalidArgumentError, match=f"Using the {which} as a table key is not allowed"):
@@ -237,7 +237,7 @@ def test_dense_tables_have_keys_that_cannot_be_used() -> None:
 
 
 def test_keys_of_dense_tables_may_be_vectors() -> None:
-    """Which are the last dimension of what is looked up."""
+    """The last dimension of the keys that are looked up is one key."""
     table = dense([0, 0], [-1, -1])
     table("LookupTableInsertV2", ints(1, 2, 3, 4).reshape(2, 2), ints(12, 34))
     assert table.find(ints(3, 4, 5, 6).reshape(2, 2)) == [34, -1]
@@ -258,14 +258,14 @@ def test_keys_of_dense_tables_may_be_vectors() -> None:
     ],
 )
 def test_senseless_dense_tables_are_refused(attrs: dict[str, Any], message: str) -> None:
-    """When they are made."""
+    """The error is raised when the table is made."""
     with pytest.raises(InvalidArgumentError) as caught:
         dense(**attrs)
     assert caught.value.message == message
 
 
 def test_tables_of_one_name_are_one() -> None:
-    """If they are of one type; nodes without a name have a table each."""
+    """Tables of one name must have one type; each node without a name has its own table."""
     state = DeviceState(seed=0)
 
     def table_handle(name: str, **attrs: Any) -> Array:
@@ -280,7 +280,7 @@ def test_tables_of_one_name_are_one() -> None:
 
 
 def test_handles_of_other_things_are_refused() -> None:
-    """A variable is no table, and a table that is gone is not found."""
+    """The handle of a variable is refused, that of a removed table is not found."""
     state = DeviceState(seed=0)
     variable = run("VarHandleOp", state=state, dtype=FLOAT, shape=())
     with pytest.raises(InvalidArgumentError, match="using the wrong type"):
@@ -294,7 +294,7 @@ def test_handles_of_other_things_are_refused() -> None:
 def from_file(
     folder: Path, content: str, key: int, value: int, types: tuple[DataType, DataType] = (STRING, INT64), **attrs: Any
 ) -> dict[Any, Any]:
-    """What a table holds that was filled from a file with that content."""
+    """The content of a table that was filled from a file with this content."""
     path = folder / "v.txt"
     path.write_bytes(content.encode())
     table = Session("HashTableV2", *types)
@@ -342,20 +342,20 @@ def test_files_have_an_entry_per_line(tmp_path: Path) -> None:
 def test_files_that_do_not_fit_are_refused(
     tmp_path: Path, content: str, key: int, value: int, attrs: dict[str, Any], kind: type[PartitaError], message: str
 ) -> None:
-    """With TensorFlow's codes and words."""
+    """The error has TensorFlow's code and words."""
     with pytest.raises(kind) as caught:
         from_file(tmp_path, content, key, value, **attrs)
     assert caught.value.message.startswith(message.format(tmp_path / "v.txt"))
 
 
 def test_missing_files_are_said() -> None:
-    """With the path."""
+    """The error has the path."""
     with pytest.raises(NotFoundError, match="no/such/file; No such file or directory"):
         Session()("InitializeTableFromTextFileV2", text("no/such/file"), key_index=-2, value_index=-1)
 
 
 def test_shapes_are_known_where_the_handle_tells() -> None:
-    """Handles and sizes are scalars; what is found is unknown."""
+    """Handles and sizes are scalars; the shape of values is unknown."""
     assert shapes("HashTableV2", key_dtype=STRING, value_dtype=INT64) == [()]
     assert shapes("LookupTableSizeV2", ()) == [()]
     assert shapes("LookupTableFindV2", (), (3,), ()) == [None]

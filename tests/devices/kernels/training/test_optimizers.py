@@ -1,4 +1,4 @@
-"""Optimiser steps equal their published formulas, written down here once more in float64 and by scalars."""
+"""Optimiser steps equal their published formulas, written a second time in this file in float64 for scalars."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def read(state: DeviceState, handles: list[np.ndarray]) -> list[np.ndarray]:
 @pytest.mark.parametrize("label", FORMULAS)
 @given(st.lists(st.tuples(NUMBER, NUMBER, st.floats(0.5, 3), st.floats(0.5, 3)), max_size=4))
 def test_a_step_is_the_published_formula(label: str, cases: list[tuple[float, float, float, float]]) -> None:
-    """For reference and resource variables alike, element by element."""
+    """Reference and resource variables are updated element by element."""
     formula, attrs = FORMULAS[label]
     name = label.split()[0]
     count = OPTIMIZERS[name].variables
@@ -152,7 +152,7 @@ def test_a_step_is_the_published_formula(label: str, cases: list[tuple[float, fl
 @pytest.mark.parametrize("name", ["Adagrad", "AdagradDA", "Momentum", "RMSProp", "Ftrl", "Adadelta"])
 @given(st.lists(st.integers(0, 3), max_size=5), st.integers(0, 99))
 def test_a_sparse_step_is_dense_steps_on_its_rows(name: str, indices: list[int], seed: int) -> None:
-    """One after the other where a row occurs twice; other rows stay."""
+    """A row that occurs twice takes two steps, in order; other rows stay."""
     rng = np.random.default_rng(seed)
     optimizer = OPTIMIZERS[name]
     values = [rng.random((4, 2)) + 0.5 for _ in range(optimizer.variables)]
@@ -182,7 +182,7 @@ def test_a_step_keeps_the_element_type(dtype: type[np.generic]) -> None:
 
 
 def test_half_types_are_rounded_after_each_operation() -> None:
-    """As TensorFlow does; a float32 step that is rounded once gives other numbers."""
+    """A float32 step that is rounded once gives other numbers than TensorFlow."""
     variable = Variable("v", DataType.BFLOAT16, np.ones(1, ml_dtypes.bfloat16))
     alpha, delta = np.asarray(0.1, ml_dtypes.bfloat16), np.full(1, 1.0078125, ml_dtypes.bfloat16)
     run("ApplyGradientDescent", variable, alpha, delta)
@@ -192,7 +192,7 @@ def test_half_types_are_rounded_after_each_operation() -> None:
 
 
 def test_what_does_not_fit_is_named_and_changes_nothing() -> None:
-    """Shapes, scalars, and slots that were never assigned."""
+    """Shapes, scalars, and slots that were never assigned are checked."""
     one, half = np.ones(3), np.asarray(0.5)
     variable, slot = Variable("v", DataType.DOUBLE, one), Variable("slot", DataType.DOUBLE)
     with pytest.raises(FailedPreconditionError, match="Attempting to use uninitialized value slot"):
@@ -217,7 +217,7 @@ def test_what_does_not_fit_is_named_and_changes_nothing() -> None:
 
 
 def test_variable_slots_and_gradient_tell_one_shape() -> None:
-    """Scalars are checked; a resource op puts out nothing."""
+    """Their shapes are merged, scalars are checked; a resource op has no output."""
     assert shapes("ApplyMomentum", (2, None), (None, 3), (), None, ()) == [(2, 3)]
     assert shapes("ResourceApplyGradientDescent", (), (), (2,), T=DataType.FLOAT) == []
     with pytest.raises(InvalidArgumentError, match="Shape must be rank 0 but is rank 1"):

@@ -1,4 +1,4 @@
-"""Tensors of the session are there for later steps, under handles as TensorFlow makes them, until they are deleted."""
+"""Session tensors can be read in later steps by their handles until they are deleted."""
 
 from __future__ import annotations
 

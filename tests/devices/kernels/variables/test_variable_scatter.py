@@ -49,14 +49,14 @@ def test_scatter_combines_in_order(name: str, rows: list[tuple[int, int]]) -> No
 
 
 def test_integer_division_rounds_to_zero() -> None:
-    """Unlike numpy's."""
+    """numpy's division would round down."""
     variable = Variable("v", DataType.INT32, np.array([-7, 7], np.int32))
     run("ScatterDiv", variable, np.array([0, 1], np.int32), np.array([2, -2], np.int32))
     np.testing.assert_array_equal(variable.read(), [-3, -3])
 
 
 def test_indices_outside_change_nothing() -> None:
-    """They are checked first."""
+    """All indices are checked before the first update."""
     variable = reference(np.ones(3, np.float32))
     with pytest.raises(InvalidArgumentError, match=r"indices\[1\] = 3 is not in \[0, 3\)"):
         run("ScatterAdd", variable, np.array([0, 3], np.int32), np.ones(2, np.float32))
@@ -67,7 +67,7 @@ def test_indices_outside_change_nothing() -> None:
 
 @given(st.integers(0, 1), st.integers(0, 99))
 def test_gather_reads_rows(batch_dims: int, seed: int) -> None:
-    """As numpy's take along the axis after the batches."""
+    """ResourceGather is numpy's take along the axis after the batch axes."""
     rng = np.random.default_rng(seed)
     values, state = rng.random((2, 3, 2)).astype(np.float32), DeviceState()
     variable = handle(state, values)

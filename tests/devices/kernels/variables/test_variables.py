@@ -1,4 +1,4 @@
-"""Variables keep what they are assigned, whoever read them keeps what was read, and unassigned ones cannot be read."""
+"""Variables keep what they are assigned, arrays that were read do not change, unassigned variables cannot be read."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_resource_variables_without_a_name_are_one() -> None:
 
 
 def test_an_unassigned_variable_cannot_be_read() -> None:
-    """By TensorFlow's messages, for both kinds."""
+    """Both kinds of variables give TensorFlow's messages."""
     with pytest.raises(FailedPreconditionError, match="Attempting to use uninitialized value v"):
         reference().read()
     assert not run("IsVariableInitialized", reference())
@@ -83,7 +83,7 @@ def test_updates_replace_the_array_that_readers_hold(steps: list[str]) -> None:
 
 
 def test_assignment_keeps_the_shape_unless_told_otherwise() -> None:
-    """The declared shape counts before the first value, the value's afterwards."""
+    """The declared shape counts before the first value, the value's shape afterwards."""
     variable = reference(shape=(2,))
     with pytest.raises(InvalidArgumentError, match=r"lhs shape= \[2\] rhs shape= \[3\]"):
         run("Assign", variable, np.ones(3, np.float32))
@@ -94,7 +94,7 @@ def test_assignment_keeps_the_shape_unless_told_otherwise() -> None:
 
 
 def test_resource_updates_check_shape_and_type() -> None:
-    """By TensorFlow's messages."""
+    """The messages are TensorFlow's."""
     state = DeviceState()
     variable = handle(state, np.ones(3, np.float32))
     with pytest.raises(
@@ -110,7 +110,7 @@ def test_resource_updates_check_shape_and_type() -> None:
 
 
 def test_a_destroyed_variable_is_gone() -> None:
-    """Destroying it twice is an error only for those who ask."""
+    """Destroying it twice is an error only without `ignore_lookup_error`."""
     state = DeviceState()
     variable = handle(state, np.ones(3, np.float32))
     run("DestroyResourceOp", variable, state=state)
@@ -132,7 +132,7 @@ def test_a_handle_of_another_device_is_refused() -> None:
 
 
 def test_counting_stops_at_the_limit() -> None:
-    """The old value comes out; at the limit nothing changes."""
+    """Counting gives the old value; at the limit it fails and nothing changes."""
     variable = Variable("n", DataType.INT32, np.asarray(np.int32(1)))
     assert run("CountUpTo", variable, limit=2) == 1
     with pytest.raises(OutOfRangeError, match="Reached limit of 2"):
@@ -152,7 +152,7 @@ def test_shapes_of_references_are_carried() -> None:
 
 
 def test_one_container_can_be_reset_alone() -> None:
-    """The others stay."""
+    """The variables of other containers stay."""
     state = DeviceState()
     state.resource(("other", "T", "a"), lambda: 1)
     state.resource(("localhost", "T", "a"), lambda: 2)

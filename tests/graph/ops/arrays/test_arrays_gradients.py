@@ -1,4 +1,4 @@
-"""Slopes through ops that move elements are what their gradients say: layout, patches, cuts, look-ups, partitions."""
+"""Gradients of array ops (layout, patches, slices, gathers, partitions) are the slopes of the values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.graph.gradients.numeric import Example, complex_normal, distinct, exa
 
 
 def later(b: GraphBuilder, value: object) -> Tensor:
-    """A value that is not known before the run."""
+    """A value that is unknown before the run."""
     return b.op("Cast", known(b, value, "float64"), DstT="int32")[0]
 
 
@@ -193,5 +193,5 @@ EXAMPLES = PATCHES | LAYOUT | CUTS | LOOK_UPS | GROUPS
 @pytest.mark.parametrize("open_shapes", [False, True])
 @pytest.mark.parametrize("name", EXAMPLES)
 async def test_elements_flow_back_to_where_they_came_from(name: str, open_shapes: bool) -> None:
-    """Whether shapes are known before the run or not."""
+    """With known shapes and with shapes that are unknown before the run."""
     await EXAMPLES[name].check(open_shapes=open_shapes)

@@ -65,7 +65,7 @@ async def test_ops_that_compute_gradients(op: str) -> None:
 
 
 async def test_relu6_is_flat_above_six() -> None:
-    """Outside of 0 and 6 nothing flows back."""
+    """The gradient is 0 outside of [0, 6]."""
     await check(lambda b, x: b.op("Relu6", x), np.array([-1.0, 0.5, 3.0, 5.5, 7.0]), twice=True)
 
 
@@ -94,7 +94,7 @@ TWO = {
 @pytest.mark.parametrize("open_shapes", [False, True])
 @pytest.mark.parametrize("op", TWO)
 async def test_functions_of_two_numbers(op: str, open_shapes: bool) -> None:
-    """What was stretched is summed again, whether shapes are known before the run or not."""
+    """The gradient of a stretched input is summed, with known and with unknown shapes."""
     twice = op != "FloorMod"
     await check(lambda b, x, y: b.op(op, x, y), *TWO[op], twice=twice, open_shapes=open_shapes, rtol=2e-5, atol=1e-6)
 
@@ -113,13 +113,13 @@ async def test_incomplete_gamma(op: str) -> None:
 
 @pytest.mark.parametrize("op", ["Zeta", "Polygamma"])
 async def test_only_the_second_argument_flows_back(op: str) -> None:
-    """Orders get nothing."""
+    """Orders have no gradient."""
     order = np.array([[2.0], [3.0]])
     await check(lambda b, x, y: b.op(op, x, y), order, between(1.5, 2, 4), flat=[0], rtol=1e-4)
 
 
 async def test_betainc_flows_back_to_its_upper_end() -> None:
-    """Shape parameters get nothing."""
+    """Shape parameters have no gradient."""
     xs = between(1, 2, 4), between(1, 2, 4, seed=1), between(0.2, 0.8, 4)
     await check(lambda b, *args: b.op("Betainc", *args), *xs, flat=[0, 1], rtol=1e-4)
 
@@ -138,14 +138,14 @@ async def test_complex_numbers_from_parts(open_shapes: bool) -> None:
 
 
 async def test_clip_by_value() -> None:
-    """To value or bound, whichever came out."""
+    """The value or the bound that was chosen gets the gradient."""
     xs = np.array([[-2.0, 0.1, 0.4], [1.5, -0.3, 0.9]]), np.array(-0.5), np.array(0.6)
     await check(lambda b, *args: b.op("ClipByValue", *args), *xs)
 
 
 @pytest.mark.parametrize("op", ["Floor", "Ceil", "Rint", "Round"])
 async def test_steps_are_flat(op: str) -> None:
-    """Nothing flows back through steps."""
+    """Step functions have no gradient."""
     await check(lambda b, x: (b.op(op, x), b.op("Neg", x)), normal(4), atol=1e-4)
     await check(lambda b, x: b.op(op, x), normal(4), flat=[0])
 
@@ -156,13 +156,13 @@ async def test_sign_gives_zeros() -> None:
 
 
 async def test_next_after() -> None:
-    """The neighbour moves with its number."""
+    """The neighbour of x has the gradient of x."""
     await check(lambda b, x, y: b.op("NextAfter", x, y), normal(3, 4), normal(4))
 
 
 @pytest.mark.parametrize(("open_shapes", "then"), [(False, (3, 4)), (True, (3, 1)), (False, ())])
 async def test_select(open_shapes: bool, then: tuple[int, ...]) -> None:
-    """To whichever was taken; SelectV2 stretches."""
+    """The chosen input gets the gradient; SelectV2 stretches."""
     condition = np.array([True, False, True, True])
     build = lambda b, x, y: b.op("SelectV2", b.constant(condition), x, y)  # noqa: E731 - read once, in the next line
     await check(build, normal(*then), normal(3, 4), open_shapes=open_shapes, twice=True)

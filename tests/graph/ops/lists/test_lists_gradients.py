@@ -1,4 +1,4 @@
-"""Gradients through tensor arrays and lists: what is written, pushed or split comes back to where it was taken from."""
+"""Gradients of tensor arrays and lists: each element gets the gradient of its copies."""
 
 from __future__ import annotations
 

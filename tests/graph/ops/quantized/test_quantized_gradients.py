@@ -1,4 +1,4 @@
-"""What flows back through ops that round to a grid."""
+"""Gradients of ops that round to a grid."""
 
 from __future__ import annotations
 

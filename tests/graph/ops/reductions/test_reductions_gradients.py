@@ -34,7 +34,7 @@ async def test_reductions(op: str, axes: list[int] | int, keep_dims: bool) -> No
 
 
 async def test_axes_may_be_computed() -> None:
-    """Axes that are fed flow back as well, and product and extremum find them."""
+    """Gradients are right for axes that are fed, those of products and extrema too."""
 
     def build(b: GraphBuilder, x: Tensor) -> list[Operation]:
         axes = b.op("Range", b.constant(0), b.op("Rank", x), b.constant(2))
@@ -45,7 +45,7 @@ async def test_axes_may_be_computed() -> None:
 
 
 async def test_products_with_zeros() -> None:
-    """No division: zeros are as good as any number."""
+    """There is no division, so zeros are handled exactly."""
     x = np.array([[0.0, 2.0, 3.0], [0.0, 0.0, 1.0], [1.0, 2.0, 3.0]])
     await check(lambda b, x: b.op("Prod", x, b.constant(1)), x, twice=False)
     await check(lambda b, x: b.op("Prod", x, b.constant([0, 1])), x)
@@ -111,5 +111,5 @@ SEGMENTED = {
 @pytest.mark.parametrize("open_shapes", BOTH)
 @pytest.mark.parametrize("name", SEGMENTED)
 async def test_segments(name: str, open_shapes: bool) -> None:
-    """Whether shapes are known before the run or not."""
+    """With known shapes and with shapes that are unknown before the run."""
     await SEGMENTED[name].check(open_shapes=open_shapes)

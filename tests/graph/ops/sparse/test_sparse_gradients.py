@@ -137,5 +137,5 @@ PICKED = {
 @pytest.mark.parametrize("open_shapes", BOTH)
 @pytest.mark.parametrize("name", SPARSE | PICKED)
 async def test_values_flow_back_to_where_they_came_from(name: str, open_shapes: bool) -> None:
-    """Whether shapes are known before the run or not."""
+    """With known shapes and with shapes that are unknown before the run."""
     await (SPARSE | PICKED)[name].check(open_shapes=open_shapes)
