@@ -1,4 +1,4 @@
-"""Who runs a graph: one actor per device, meeting only at the rendezvous, behind the sessions that users open.
+"""Sessions run graphs: each device has an actor, and actors exchange tensors at a rendezvous only.
 
 async with open_session(graph_def, "cpu:4") as session:
     (loss,) = await session.run("loss:0", {"x:0": batch})
@@ -12,7 +12,8 @@ async with open_cluster_session(graph_def, "cluster.toml") as session:      a wo
 async with open_saved_model("model", devices="cpu:4") as model:
     scores = (await model.run({"x": batch}))["scores"]
 
-Names are imported when they are first used: whoever only compiles plans needs no sessions, and no trio.
+The rooms: `plans` compiles the partition of a device to a plan, `running` has the actors that run plans, `sessions` has
+what users open. Names are imported when they are first used, because compiling plans needs neither sessions nor trio.
 """
 
 from __future__ import annotations

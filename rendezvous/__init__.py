@@ -1,13 +1,13 @@
-"""Where tensors meet: producers send under a key, consumers receive under it, in either order.
+"""The rendezvous: producers send tensors under a key, consumers receive them under it, in either order.
 
-key.py          the name of one transfer, and its wire form
-rendezvous.py   the protocol, its states drawn
-local.py        the table of one process
-traced.py       any rendezvous, with a record of what happened: what a traced step meets at
-worker.py       a rendezvous as the worker of one task sees it
-incarnations.py what becomes of a tensor that a past life of a device was to send
+    key.py            `Key`: the name of one transfer, and its text
+    rendezvous.py     `Rendezvous`, the protocol, with a drawing of its states
+    local.py          `LocalRendezvous`, for one process
+    traced.py         `TracedRendezvous`, which also records its transfers; traced steps use it
+    worker.py         `WorkerRendezvous`, which checks the sender's incarnation when a worker receives from another task
+    incarnations.py   what that check refuses, and its error
 
-Names are imported when they are first used: whoever only spells keys needs no trio.
+Names are imported when they are first used, because trio is not needed to write keys.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""Rendezvous keys: the name under which one tensor of one edge, frame and iteration crosses between two devices.
+"""Rendezvous keys: the name under which one tensor of one edge, frame and iteration is sent between two devices.
 
-Flows in: the parts of a key, or its wire form `src_device;incarnation;dst_device;edge_name;frame_id:iter_id` with the
-incarnation as 16 lower-case hex digits. Flows out: a `Key`. Always holds: the wire form is the identity, to the letter
-(`/cpu:0` and `/device:CPU:0` are two different ends), so a `Key` equals, and hashes like, its own string, and the two
-find each other in a table; `Key.parse(str(key)) == key`.
+The text of a key is `src_device;incarnation;dst_device;edge_name;frame_id:iter_id`, the incarnation in 16 lower-case
+hex digits. The text is the identity of a key, letter by letter: `/cpu:0` and `/device:CPU:0` are different devices here. A
+`Key` equals its text and has the same hash, so either finds the other in a dict; `Key.parse(str(key)) == key`.
 
-Hot loops use texts and never parse one. A stem is a key without its frame part: what a compiled plan knows of a
-transfer. A frame is the rest: what a run knows. The two, added, are the key:
+Hot loops use texts and do not parse them. A plan knows the stem of a key, which is all but the frame; a run adds the
+frame:
 
     >>> stem("/cpu:0", 1, "/cpu:1", "edge_3_x") + frame_text(7, 2)
     '/cpu:0;0000000000000001;/cpu:1;edge_3_x;7:2'
@@ -21,7 +20,7 @@ from hashlib import blake2b
 
 from ..errors import InvalidArgumentError
 
-# The graph floor owns device names, and the two floors never see each other: only the syntax is checked here.
+# Device names belong to graph/, which rendezvous/ does not import; only their syntax is checked here.
 _NUMBER = r"(?:\*|[0-9]+)"
 _WORD = r"(?:\*|[A-Za-z][A-Za-z0-9_]*)"
 _DEVICE = (
@@ -33,18 +32,18 @@ _FRAME = re.compile(r"([0-9]+):([0-9]+)")
 _INCARNATION_END = 1 << 64
 
 ROOT_FRAME = "0:0"
-"""the frame of everything outside of loops and calls"""
+"""the frame of all nodes outside of loops and calls"""
 
 
 def stem(src_device: str, src_incarnation: int, dst_device: str, edge_name: str) -> str:
-    """A key up to its frame; the parts are not checked, see `Key`."""
+    """A key without its frame; unlike in `Key` the parts are not checked."""
     return f"{src_device};{src_incarnation:016x};{dst_device};{edge_name};"
 
 
 def stems(routes: Sequence[tuple[str, int, str]], tensors: Iterable[tuple[int, str]]) -> list[str]:
-    """The stems of many tensors, each given as the index of its route and its name.
+    """The stems of many tensors, given as (index of the route, name); twice as fast as `stem` for each.
 
-    A route is a device, its incarnation and the device it sends to. As `stem`, at half the price.
+    A route is (source device, its incarnation, destination device).
     """
     begins = [
         f"{src_device};{src_incarnation:016x};{dst_device};" for src_device, src_incarnation, dst_device in routes
@@ -53,7 +52,7 @@ def stems(routes: Sequence[tuple[str, int, str]], tensors: Iterable[tuple[int, s
 
 
 def frame_text(frame_id: int | str, iter_id: int) -> str:
-    """The frame of one iteration. A name may stand for the number where both ends take it for one."""
+    """The frame part of a key. Both ends must write `frame_id` in the same way: as a number or as a name."""
     return f"{frame_id}:{iter_id}"
 
 
@@ -63,21 +62,21 @@ def instance_number(instance: str) -> int:
 
 
 def edge_of(key: str) -> str:
-    """The name of the tensor that travels under a key. The key is one that parses."""
+    """The name of the tensor that is sent under a key, which must be valid."""
     return key.split(";", 4)[3]
 
 
 def source(key: str) -> tuple[str, int]:
-    """The device that sends under a key, and the incarnation that is meant. The key is one that parses."""
+    """The source device of a key and its incarnation in the key, which must be valid."""
     src_device, incarnation, _rest = key.split(";", 2)
     return src_device, int(incarnation, 16)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Key:
-    """The identity of one transfer; the incarnation names one life of the source device, so a restart makes other keys.
+    """The name of one transfer. It has the incarnation of the source device, so keys differ after a restart.
 
-    `frame_id` and `iter_id` are 0 at the root frame. Raises InvalidArgumentError for parts that do not spell a key.
+    `frame_id` and `iter_id` are 0 at the root frame. Raises InvalidArgumentError for parts that make no valid text.
     """
 
     src_device: str
@@ -89,20 +88,19 @@ class Key:
     wire: str = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Builds the wire form and refuses parts that it could not carry."""
+
         wire = self.stem + frame_text(self.frame_id, self.iter_id)
         in_range = 0 <= self.src_incarnation < _INCARNATION_END and self.frame_id >= 0 and self.iter_id >= 0
         if not in_range or _WIRE.fullmatch(wire) is None:
             raise _invalid(wire)
-        object.__setattr__(self, "wire", wire)  # the class is frozen for everybody else
+        object.__setattr__(self, "wire", wire)  # the class is frozen
 
     @classmethod
     def parse(cls, text: str) -> Key:
-        """The key that `text` spells, kept to the letter: `str(Key.parse(text)) == text`.
+        """The key with this text: `str(Key.parse(text)) == text`, letter by letter.
 
-        Valid are exactly five parts, two device names (an empty one too), a hexadecimal incarnation, an edge name and a
-        last part. What the last part says is not checked: where it is not `frame:iteration` both ids read 0.
-        Raises InvalidArgumentError.
+        A text has five parts: a device name, which may be empty, a hexadecimal incarnation, another device name, an
+        edge name and a last part. If the last part is not `frame:iteration`, both ids are 0. Raises InvalidArgumentError.
         """
         match = _WIRE.fullmatch(text)
         if match is None:
@@ -116,7 +114,7 @@ class Key:
 
     @property
     def stem(self) -> str:
-        """The key up to its frame; with another frame added it is the key of another iteration."""
+        """The key without its frame."""
         return stem(self.src_device, self.src_incarnation, self.dst_device, self.edge_name)
 
     def __str__(self) -> str:
@@ -132,5 +130,5 @@ class Key:
 
 
 def _invalid(text: str) -> InvalidArgumentError:
-    """The error of the field for a key that does not parse; its two blanks are part of the text."""
+    """TensorFlow's error for a malformed key; the two blanks are in its text."""
     return InvalidArgumentError(f"Invalid  rendezvous key: {text}")

@@ -1,8 +1,6 @@
-"""What a rendezvous is: the one place where the devices of a step hand tensors to each other.
+"""The protocol of a rendezvous: the devices of a step send tensors to each other under keys.
 
-Flows in: values under keys from producers, requests for keys from consumers, in any order. Flows out: each value, once.
-
-One key goes through these states; a queue holds values or waiters, never both:
+A key goes through these states; its queue holds values or waiters, not both:
 
         send            send               recv                recv
     ,----------.    ,-----------.      ,-----------.       ,-----------.
@@ -13,11 +11,11 @@ One key goes through these states; a queue holds values or waiters, never both:
      recv takes the last value           send or cancel takes the last waiter
 
   any state -- abort(error) or close() --> ENDED: waiters get the error, values are dropped, every later call gets the
-  error of the first abort. There is no way back: a new step takes a new rendezvous.
+  error of the first abort. This is final: each step has a new rendezvous.
 
-Always holds: values under one key arrive in the order they were sent, each exactly once or, after an abort, never; a
-cancelled receive takes nothing; when every receive has been served, cancelled or aborted nothing is left in the table.
-A dead tensor travels like any other, with its flag up. Everything happens on one thread, that of the event loop.
+Values under one key are received in the order in which they were sent, each once, or not at all after an abort. A
+cancelled receive takes no value. A dead tensor is sent like any other, with `is_dead`. All calls are made on the thread
+of the event loop. `tests/rendezvous/test_conformance.py` holds every implementation to this.
 """
 
 from __future__ import annotations
@@ -30,9 +28,9 @@ from ..errors import PartitaError
 
 
 class Received(NamedTuple):
-    """One message: a tensor and whether it is dead; the value of a dead one means nothing and may be None."""
+    """One message: a tensor and whether it is dead; the value of a dead tensor has no meaning and may be None."""
 
-    value: Any  # a tensor of any element type, or a variable: what travels is the affair of the two ends
+    value: Any  # a tensor of any element type, or a variable: the rendezvous does not look at it
     is_dead: bool
 
 
@@ -41,16 +39,16 @@ Callback = Callable[[Outcome], None]
 
 
 class Waiter(Protocol):
-    """A receive that may still be waiting."""
+    """The handle of a receive."""
 
     def cancel(self) -> bool:
-        """Withdraws the receive: its callback will not be called. False when it was over before."""
+        """Cancels the receive: its callback will not be called. False if the receive was over before."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What a rendezvous has done so far; `sends == receives + queued + dropped` at any moment."""
+    """Counts of a rendezvous; `sends == receives + queued + dropped` at any moment."""
 
     sends: int
     """messages accepted"""
@@ -65,45 +63,45 @@ class Statistics:
     dropped: int
     """messages discarded by an abort"""
     cancelled: int
-    """receives withdrawn by their caller"""
+    """receives cancelled by their caller"""
     aborted: bool
-    """whether it has ended, by an abort or a close"""
+    """whether it has ended, by `abort` or `close`"""
 
 
 class Rendezvous(Protocol):
-    """The protocol. A key is anything hashable: a `Key`, or, in hot loops, the same key as a precomputed string."""
+    """The protocol. A key may be any hashable object: a `Key`, or in hot loops its text, made once."""
 
     def send(self, key: Hashable, value: Any, is_dead: bool = False) -> None:  # Any: see `Received.value`
-        """Hands over a message and never blocks; a waiting callback runs before this returns.
+        """Sends a message and never blocks; a waiting callback runs before this returns.
 
-        Raises the error of the first abort once there was one.
+        After an abort it raises the error of the first abort.
         """
         ...
 
     async def recv(self, key: Hashable) -> Received:
-        """Waits for the next message under `key`; a checkpoint even when it is there. Raises the error of the abort."""
+        """Waits for the next message under `key`; always a checkpoint. Raises the error of the abort."""
         ...
 
     def recv_callback(self, key: Hashable, callback: Callback) -> Waiter:
-        """Calls `callback` once with the next message under `key` or with the error of the abort.
+        """Calls `callback` once, with the next message under `key` or with the error of the abort.
 
-        When the message is there, or the rendezvous has ended, the callback runs before this returns. It may send,
-        receive and abort itself, and must not raise: an exception would surface in the sender.
+        If there is a message, or the rendezvous has ended, the callback runs before this returns. The callback may
+        send, receive and abort. It must not raise: the exception would reach the sender.
         """
         ...
 
     def abort(self, error: PartitaError) -> None:
-        """Ends the rendezvous: waiters get `error`, queued messages are dropped. Later aborts change nothing."""
+        """Ends the rendezvous: waiters get `error`, queued messages are dropped. Later aborts have no effect."""
         ...
 
     def close(self) -> None:
-        """Ends the rendezvous with a CancelledError; harmless when it has ended already."""
+        """Aborts the rendezvous with a CancelledError."""
         ...
 
     def waiting(self) -> list[str]:
-        """The keys that somebody waits for; after the end those that somebody waited for then."""
+        """The keys of receives without a message; after the end, those that had none then."""
         ...
 
     def statistics(self) -> Statistics:
-        """A snapshot of the counters."""
+        """The counts at this moment."""
         ...

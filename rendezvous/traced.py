@@ -1,7 +1,6 @@
-"""A rendezvous that remembers what happened in it, for tests, debugging and step traces.
+"""A rendezvous that records its events, for step traces, tests and debugging.
 
-Flows in: any rendezvous. Flows out: the same rendezvous, and `events`, in the order things happened. Always holds: an
-event is recorded before what it causes, so a "send" stands before the "received" of the callback that it woke.
+An event is recorded before its effects: a "send" stands before the "received" of the callback that it runs.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ EventKind = Literal["send", "refused", "recv", "received", "failed", "cancelled"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One thing that happened.
+    """One event of a rendezvous.
 
-    send / refused          a message was handed over / could not be, because the rendezvous had ended
-    recv                    somebody asked; each ends in exactly one of
+    send                            a message was sent; "refused" follows if the rendezvous had ended
+    recv                            a receive began; it ends with exactly one of
     received / failed / cancelled
-    abort / close           the rendezvous was told to end
+    abort / close                   `abort` or `close` was called
     """
 
     kind: EventKind
@@ -34,14 +33,14 @@ class Event:
     code: str = ""
     """status code of the error, for refused, failed and abort"""
     time_ns: int = field(default=0, compare=False)
-    """when, on the clock of `perf_counter_ns`; no part of what happened"""
+    """time on the clock of `perf_counter_ns`; events are compared without it"""
     num_bytes: int = field(default=0, compare=False)
     """size of the tensor, for send and received"""
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """A message that was received: when it was asked for, when it was there, and how many bytes it had."""
+    """A received message: when its receive began and ended, on the clock of `perf_counter_ns`, and its size."""
 
     key: str
     asked_ns: int
@@ -50,20 +49,20 @@ class Transfer:
 
 
 def _size(value: object) -> int:
-    """Bytes of a tensor; a variable and the None of a dead tensor have no size."""
+    """The bytes of a tensor; 0 for a variable and for the None of a dead tensor."""
     size: int = getattr(value, "nbytes", 0)
     return size
 
 
 class TracedRendezvous:
-    """Records every send, receive, abort and close of `inner` in `events`."""
+    """A `Rendezvous` that passes all calls to `inner` and records them in `events`."""
 
     def __init__(self, inner: Rendezvous) -> None:
         self.inner = inner
         self.events: list[Event] = []
 
     def send(self, key: Hashable, value: Any, is_dead: bool = False) -> None:  # Any: see `Received.value`
-        """Hands over a message; records "send", and "refused" when `inner` would not have it."""
+        """Sends a message; records "send", and "refused" if `inner` raises."""
         self._record("send", str(key), is_dead, num_bytes=_size(value))
         try:
             self.inner.send(key, value, is_dead)
@@ -72,21 +71,21 @@ class TracedRendezvous:
             raise
 
     async def recv(self, key: Hashable) -> Received:
-        """Waits for the next message; records "recv" and how it ended."""
+        """Waits for the next message; records "recv" and the end of the receive."""
         self._record("recv", str(key))
         try:
             received = await self.inner.recv(key)
         except PartitaError as error:
             self._record_end(str(key), error)
             raise
-        except BaseException:  # the event loop's own cancellation, which goes on to the caller
+        except BaseException:  # trio.Cancelled
             self._record("cancelled", str(key))
             raise
         self._record_end(str(key), received)
         return received
 
     def recv_callback(self, key: Hashable, callback: Callback) -> Waiter:
-        """Asks for the next message; records "recv" and how it ended."""
+        """Receives the next message; records "recv" and the end of the receive."""
         name = str(key)
         self._record("recv", name)
 
@@ -97,34 +96,37 @@ class TracedRendezvous:
         return _TracedWaiter(self, name, self.inner.recv_callback(key, record))
 
     def abort(self, error: PartitaError) -> None:
-        """Ends the rendezvous; records "abort" before the waiters hear of it."""
+        """Ends the rendezvous; records "abort" before the events of the waiters."""
         self._record("abort", code=error.code)
         self.inner.abort(error)
 
     def close(self) -> None:
-        """Ends the rendezvous; records "close"."""
+
         self._record("close")
         self.inner.close()
 
     def waiting(self) -> list[str]:
-        """The keys that `inner` waits for."""
+
         return self.inner.waiting()
 
     def transfers(self) -> list[Transfer]:
-        """The messages received so far, in the order they arrived; receives of one key are served as they came."""
-        asked: defaultdict[str, deque[int]] = defaultdict(deque)
-        received = []
+        """The messages received so far, in the order in which they were received.
+
+        Receives of one key are taken to end in the order in which they began, which holds unless one was cancelled.
+        """
+        begins: defaultdict[str, deque[int]] = defaultdict(deque)
+        transfers = []
         for event in self.events:
             if event.kind == "recv":
-                asked[event.key].append(event.time_ns)
+                begins[event.key].append(event.time_ns)
             elif event.kind in ("received", "failed", "cancelled"):
-                begun = asked[event.key].popleft()
+                begin_ns = begins[event.key].popleft()
                 if event.kind == "received":
-                    received.append(Transfer(event.key, begun, event.time_ns, event.num_bytes))
-        return received
+                    transfers.append(Transfer(event.key, begin_ns, event.time_ns, event.num_bytes))
+        return transfers
 
     def statistics(self) -> Statistics:
-        """The counters of `inner`."""
+
         return self.inner.statistics()
 
     def _record(
@@ -133,7 +135,7 @@ class TracedRendezvous:
         self.events.append(Event(kind, key, is_dead, code, perf_counter_ns(), num_bytes))
 
     def _record_end(self, key: str, outcome: Outcome) -> None:
-        """Records how a receive ended."""
+
         if isinstance(outcome, PartitaError):
             self._record("failed", key, code=outcome.code)
         else:
@@ -141,18 +143,18 @@ class TracedRendezvous:
 
 
 class _TracedWaiter:
-    """The waiter of `inner` that also records its cancellation."""
+    """A waiter of `inner` that records its cancellation."""
 
-    __slots__ = ("_home", "_inner", "_key")
+    __slots__ = ("_inner", "_key", "_rendezvous")
 
-    def __init__(self, home: TracedRendezvous, key: str, inner: Waiter) -> None:
-        self._home = home
+    def __init__(self, rendezvous: TracedRendezvous, key: str, inner: Waiter) -> None:
+        self._rendezvous = rendezvous
         self._key = key
         self._inner = inner
 
     def cancel(self) -> bool:
-        """Withdraws the receive; records "cancelled" when it was still waiting."""
-        withdrawn = self._inner.cancel()
-        if withdrawn:
-            self._home._record("cancelled", self._key)
-        return withdrawn
+        """Cancels the receive; records "cancelled" if it was still waiting."""
+        was_waiting = self._inner.cancel()
+        if was_waiting:
+            self._rendezvous._record("cancelled", self._key)
+        return was_waiting

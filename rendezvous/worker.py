@@ -1,8 +1,7 @@
-"""A rendezvous as the worker of one task sees it: what comes from devices of other tasks is looked at first.
+"""The rendezvous of one worker: it checks the incarnation of the sender when it receives from another task.
 
-Flows in: the rendezvous that the workers of a step share, the incarnations that devices have now, a policy. Flows out:
-the same rendezvous. Always holds: what a policy refuses is never waited for; what stays in the task is not looked at
-beyond the beginning of its key.
+All workers of a step share one rendezvous. A receive that the policy (`incarnations`) refuses fails at once. Receives
+from devices of the worker's own task are not checked, as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from .rendezvous import Callback, Received, Rendezvous, Statistics, Waiter
 
 
 class WorkerRendezvous:
-    """The view of one task; `task` is the name of its devices up to the task, `shared` is where all workers meet."""
+    """The rendezvous of the worker of `task`, e.g. "/job:worker/replica:0/task:1"; all workers use `shared`."""
 
-    __slots__ = ("_beginning", "_incarnation", "_on_abort", "_policy", "send", "shared")
+    __slots__ = ("_incarnation", "_on_abort", "_policy", "_task_prefix", "send", "shared")
 
     def __init__(
         self,
@@ -31,31 +30,31 @@ class WorkerRendezvous:
         policy: Policy = refuse_stale,
         on_abort: Callable[[PartitaError], object] | None = None,
     ) -> None:
-        """`incarnation` gives the one that a device has now, 0 for a device that does not exist.
+        """`incarnation` returns the current incarnation of a device, 0 for a device that does not exist.
 
-        `on_abort` hears of an abort by this worker, after all who wait.
+        `on_abort` is called with the error of an abort by this worker, after all waiters have got it.
         """
         self.shared = shared
         self.send: Callable[..., None] = shared.send
-        self._beginning = f"{task}/"
+        self._task_prefix = f"{task}/"
         self._incarnation = incarnation
         self._policy = policy
         self._on_abort = on_abort
 
     def recv_callback(self, key: Hashable, callback: Callback) -> Waiter:
-        """As that of `shared`; `callback` gets the error of the policy at once where it has one."""
-        refusal = self._refusal(key)
-        if refusal is None:
+        """As `Rendezvous.recv_callback`; `callback` gets the error of the policy at once if there is one."""
+        error = self._policy_error(key)
+        if error is None:
             return self.shared.recv_callback(key, callback)
-        callback(refusal)
+        callback(error)
         return SERVED
 
     async def recv(self, key: Hashable) -> Received:
-        """As that of `shared`; raises the error of the policy where it has one."""
-        refusal = self._refusal(key)
-        if refusal is not None:
+        """As `Rendezvous.recv`; raises the error of the policy if there is one."""
+        error = self._policy_error(key)
+        if error is not None:
             await trio.lowlevel.checkpoint()
-            raise refusal
+            raise error
         return await self.shared.recv(key)
 
     def abort(self, error: PartitaError) -> None:
@@ -69,16 +68,16 @@ class WorkerRendezvous:
         self.shared.close()
 
     def waiting(self) -> list[str]:
-        """The keys that `shared` waits for, of whatever worker."""
+        """The keys of waiting receives of all workers."""
         return self.shared.waiting()
 
     def statistics(self) -> Statistics:
-        """The counters of `shared`."""
+
         return self.shared.statistics()
 
-    def _refusal(self, key: Hashable) -> PartitaError | None:
+    def _policy_error(self, key: Hashable) -> PartitaError | None:
         text = str(key)
-        if text.startswith(self._beginning):
+        if text.startswith(self._task_prefix):
             return None
         device, expected = source(text)
         actual = self._incarnation(device)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from partita.actors.sessions.config_fields import CONFIG_FIELDS, OPENED, RUN_FIELDS, Field, Treatment
+from partita.actors.sessions.config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, Field, Treatment
 from partita.graph import ConfigProto, RunOptions
 from partita.graph.message_fields import declared_fields
 
@@ -53,7 +53,7 @@ def page() -> str:
     lines = [HEAD]
     for message, fields in ((ConfigProto, CONFIG_FIELDS), (RunOptions, RUN_FIELDS)):
         lines += [f"## {message.__name__}\n", "| field | what a session does with it |", "|---|---|"]
-        lines += [*rows(declared_fields(message, OPENED), fields), ""]
+        lines += [*rows(declared_fields(message, EXPANDED), fields), ""]
     return "\n".join(lines)
 
 

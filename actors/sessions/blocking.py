@@ -1,8 +1,7 @@
-"""A session for code without an event loop: scripts, notebooks, tests of other libraries.
+"""A session for code without an event loop, such as scripts and notebooks.
 
-Flows in: what `open_session` and `Session.run` take. Flows out: the same arrays and the same errors. Always holds:
-one thread of its own runs trio and the session in it, from construction until `close`; calls from several threads are
-served concurrently; a call that Ctrl-C interrupts is cancelled, and the session stays usable.
+A thread runs trio and a `Session`, from the construction of the `BlockingSession` until `close`. Calls from several
+threads run concurrently. Ctrl-C cancels the call that it interrupts; the session stays usable.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import trio
 
 from ...errors import CancelledError
+from .lifetime import session_closed
 from .session import Session, open_session
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _Result = TypeVar("_Result")
 
 
 class BlockingSession:
-    """`open_session` without async. Close it, or use it as a context manager."""
+    """A `Session` without async. Call `close` at the end, or use it as a context manager."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class BlockingSession:
         **settings: Any,  # as open_session
     ) -> None:
         """Opens the session in a thread; `settings` are the keywords of `open_session`. Raises as that does."""
-        self._begun, self._opened = Event(), Event()
+        self._has_token, self._is_opened = Event(), Event()
         self._failure: BaseException | None = None
         self._session: Session | None = None
         self._token: trio.lowlevel.TrioToken | None = None
@@ -53,8 +53,8 @@ class BlockingSession:
         )
         self._thread.start()
         try:
-            self._opened.wait()
-        except BaseException:  # Ctrl-C: nobody will ever hold this session
+            self._is_opened.wait()
+        except BaseException:  # Ctrl-C: the caller does not get the session, so it cannot close it
             self.close()
             raise
         if self._failure is not None:
@@ -64,16 +64,16 @@ class BlockingSession:
     async def _serve(self, graph_def: GraphSource, devices: str | Path | Cluster, settings: dict[str, Any]) -> None:
         """Keeps the session open until `close`."""
         self._token = trio.lowlevel.current_trio_token()
-        self._begun.set()
+        self._has_token.set()
         try:
             with self._serving:
                 async with open_session(graph_def, devices, **settings) as self._session:
-                    self._opened.set()
+                    self._is_opened.set()
                     await trio.sleep_forever()
-        except BaseException as error:  # noqa: BLE001 - handed to the thread that constructs the session
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that constructs the session
             self._failure = error
         finally:
-            self._opened.set()
+            self._is_opened.set()
 
     def run(
         self,
@@ -84,7 +84,7 @@ class BlockingSession:
         metadata: RunMetadata | None = None,
     ) -> list[Array]:
         """Runs one step; see `Session.run`."""
-        return self._wait_for(self._open().run, fetches, feeds, targets, options, metadata)
+        return self._wait_for(self._opened().run, fetches, feeds, targets, options, metadata)
 
     def make_callable(
         self,
@@ -93,30 +93,30 @@ class BlockingSession:
         targets: Names = (),
         options: RunOptions | None = None,
     ) -> BlockingCallable:
-        """Names a request once; see `Session.make_callable`."""
-        made = self._wait_for(self._open().make_callable, feeds, fetches, targets, options)
-        return BlockingCallable(made, partial(self._wait_for, made))
+        """Prepares a request to be called with values; see `Session.make_callable`."""
+        session_callable = self._wait_for(self._opened().make_callable, feeds, fetches, targets, options)
+        return BlockingCallable(session_callable, partial(self._wait_for, session_callable))
 
     def partial_run_setup(self, fetches: Names, feeds: Names, targets: Names = ()) -> str:
-        """Begins a step that is fed and fetched from in several calls; see `Session.partial_run_setup`."""
-        return self._wait_for(self._open().partial_run_setup, fetches, feeds, targets)
+        """Starts a step that is fed and fetched in several calls; see `Session.partial_run_setup`."""
+        return self._wait_for(self._opened().partial_run_setup, fetches, feeds, targets)
 
     def partial_run(self, handle: str, fetches: Names = (), feeds: Feeds | None = None) -> list[Array]:
-        """Goes on with such a step; see `Session.partial_run`."""
-        return self._wait_for(self._open().partial_run, handle, fetches, feeds)
+        """Continues such a step; see `Session.partial_run`."""
+        return self._wait_for(self._opened().partial_run, handle, fetches, feeds)
 
     def extend(self, graph_def: GraphSource) -> None:
         """Adds nodes to the graph; see `Session.extend`."""
-        self._wait_for(self._open().extend, graph_def)
+        self._wait_for(self._opened().extend, graph_def)
 
-    def _open(self) -> Session:
+    def _opened(self) -> Session:
         """The session; CancelledError once it is closed."""
         if self._session is None or not self._thread.is_alive():
-            raise _closed()
+            raise session_closed()
         return self._session
 
     def _wait_for(self, function: Callable[..., Awaitable[_Result]], *arguments: Any) -> _Result:  # Any: passed on
-        """What an async function of the session returns; a call that its thread stops waiting for is cancelled."""
+        """Calls an async function in the session's thread and waits for its result; KeyboardInterrupt cancels it."""
         scope = trio.CancelScope()
 
         async def call() -> _Result:
@@ -127,14 +127,14 @@ class BlockingSession:
         try:
             return trio.from_thread.run(call, trio_token=self._token)
         except trio.RunFinishedError:
-            raise _closed() from None
+            raise session_closed() from None
         except KeyboardInterrupt:
-            self._from_thread(scope.cancel)
+            self._call_in_thread(scope.cancel)
             raise
 
-    def _from_thread(self, function: Callable[[], object]) -> None:
-        """Has a function called in the session's thread, unless that has ended."""
-        assert self._token is not None  # the thread sets it before it lets anybody go on
+    def _call_in_thread(self, function: Callable[[], object]) -> None:
+        """Calls a function in the session's thread later, unless that has ended."""
+        assert self._token is not None  # set before `_has_token` and `_is_opened`
         try:
             self._token.run_sync_soon(function)
         except trio.RunFinishedError:
@@ -142,18 +142,17 @@ class BlockingSession:
 
     @property
     def graph_def(self) -> GraphDef:
-        """The graph as it is now; see `Session.graph_def`."""
-        return self._open().graph_def
+        """The current graph; see `Session.graph_def`."""
+        return self._opened().graph_def
 
     @property
     def devices(self) -> list[str]:
-        """Full names of the devices."""
         return [] if self._session is None else self._session.devices
 
     def close(self) -> None:
-        """Ends the session and its thread; steps under way in other threads fail with CancelledError."""
-        self._begun.wait()
-        self._from_thread(self._serving.cancel)
+        """Ends the session and its thread; running steps of other threads fail with CancelledError."""
+        self._has_token.wait()
+        self._call_in_thread(self._serving.cancel)
         self._thread.join()
 
     def __enter__(self) -> Self:
@@ -166,20 +165,16 @@ class BlockingSession:
 
 
 class BlockingCallable:
-    """A `SessionCallable` without async. Made by `BlockingSession.make_callable`."""
+    """A `SessionCallable` without async. `BlockingSession.make_callable` makes it."""
 
-    def __init__(self, made: SessionCallable, run: Callable[..., list[Array]]) -> None:
-        self._made = made
+    def __init__(self, session_callable: SessionCallable, run: Callable[..., list[Array]]) -> None:
+        self._session_callable = session_callable
         self._run = run
 
     def __call__(self, *values: npt.ArrayLike) -> list[Array]:
-        """Runs one step on values in the order of the feeds; see `SessionCallable`."""
+        """Runs one step on values in the order of the feeds; see `SessionCallable.__call__`."""
         return self._run(*values)
 
     def release(self) -> None:
-        """Lets go of the request; see `SessionCallable.release`."""
-        self._made.release()
-
-
-def _closed() -> CancelledError:
-    return CancelledError("Session has been closed.")
+        """Refuses later calls; see `SessionCallable.release`."""
+        self._session_callable.release()

@@ -1,8 +1,7 @@
-"""What a session must not overlook in its settings: the devices they leave it, and what they ask for in vain.
+"""Checks of ConfigProto and RunOptions, and the devices that a ConfigProto leaves to a session.
 
-Flows in: the ConfigProto of a session, the RunOptions of a step. Flows out: devices, errors. Always holds: a field that
-would change values or placement and is not honoured is an error that names it, and so is one that the messages do not
-declare. What is done with which field is said in `config_fields`.
+A field that would change values or placement and is not honoured is an error that names it, and so is a field that the
+messages do not declare. `config_fields` says what a session does with each field.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ...devices.visible import capped, filtered
 from ...errors import InvalidArgumentError, NotFoundError
 from ...graph import ConfigProto
 from ...graph.message_fields import set_fields
-from .config_fields import CONFIG_FIELDS, OPENED, RUN_FIELDS, Field, Treatment
+from .config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, Field, Treatment
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,12 +26,12 @@ _EXECUTORS = ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")
 
 
 def own_copy(config: ConfigProto | None) -> ConfigProto:
-    """The settings of a session, which stay as they are when `config` is changed; it may be TensorFlow's message."""
+    """A copy of `config`, which may be TensorFlow's message: later changes of that do not reach the session."""
     return ConfigProto() if config is None else ConfigProto.FromString(config.SerializeToString())
 
 
 def usable_devices(devices: str | Path | Cluster, config: ConfigProto) -> Cluster:
-    """The devices that a local session of that config may use, of `devices` as in `open_session`.
+    """The devices that a local session with `config` may use; `devices` as in `open_session`.
 
     Raises as `as_cluster`, `capped`, `filtered` and `check_config`.
     """
@@ -44,9 +43,9 @@ def usable_devices(devices: str | Path | Cluster, config: ConfigProto) -> Cluste
 def check_config(config: ConfigProto, kinds: Collection[str], *, distributed: bool = False) -> None:
     """Raises InvalidArgumentError for the first field that a session on devices of these kinds refuses.
 
-    Raises NotFoundError for an executor that does not exist. `distributed` says that the session is on several tasks.
+    Raises NotFoundError for an unknown executor. `distributed` says that the session is over several tasks.
     """
-    for path, value in set_fields(config, OPENED):
+    for path, value in set_fields(config, EXPANDED):
         _check(f"ConfigProto.{path}", CONFIG_FIELDS[path], value, kinds, distributed=distributed)
     experimental = config.experimental
     if experimental.executor_type not in _EXECUTORS:
@@ -62,8 +61,8 @@ def check_config(config: ConfigProto, kinds: Collection[str], *, distributed: bo
 
 
 def check_options(options: RunOptions, config: ConfigProto, *, distributed: bool = False) -> None:
-    """Raises InvalidArgumentError for options of a step that a session of that config does not allow."""
-    for path, value in set_fields(options, OPENED):
+    """Raises InvalidArgumentError for options of a step that a session with `config` refuses."""
+    for path, value in set_fields(options, EXPANDED):
         _check(f"RunOptions.{path}", RUN_FIELDS[path], value, (), distributed=distributed)
     if distributed:
         return
@@ -84,6 +83,6 @@ def _check(
     distributed: bool,
 ) -> None:
     treatment, reason = field.treatment_by(distributed=distributed)
-    matters = not field.kind or field.kind in kinds
-    if treatment is Treatment.REFUSED and matters and field.refuses(value):
+    applies = not field.kind or field.kind in kinds
+    if treatment is Treatment.REFUSED and applies and field.refuses(value):
         raise InvalidArgumentError(f"{path} is refused: {reason}")

@@ -1,10 +1,10 @@
-"""What sessions do with every field of ConfigProto and RunOptions: the one table that checks, docs and tests read.
+"""What sessions do with each field of ConfigProto and RunOptions. Checks, docs/config.md and tests use this table.
 
-Flows out: a `Field` by path. Always holds: every field that the messages declare is in the table, itself or by its own
-fields (`OPENED`). A field is honoured, or has no say in values and in where nodes run, or is refused by name.
+The keys are paths such as "gpu_options.allow_growth". Each field that the messages declare is in the table, or its own
+fields are (`EXPANDED`). A field is honoured, or ignored because it changes neither values nor placement, or refused.
 
-Sessions on several tasks (`open_cluster_session`) treat some fields otherwise, as TensorFlow's do. What TensorFlow does
-was found out by running version 2.21.
+Sessions over several tasks (`open_cluster_session`) treat some fields differently, like those of TensorFlow; the source
+is what version 2.21 does when it runs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Treatment(Enum):
 
     HONOURED = "honoured"
     IGNORED = "ignored"
-    """it has no say in values and placement"""
+    """because it changes neither values nor placement"""
     REFUSED = "refused"
 
 
@@ -33,10 +33,11 @@ def _always(_value: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """What sessions do with one field, and why.
+    """What sessions do with one field, and why (`note`, which docs/config.md prints).
 
-    Of a refused field `refuses` says which values are; with `kind` it matters only where there are such devices.
-    `tasks` is the treatment by sessions on several tasks, None if it is the same, and `tasks_note` its reason.
+    A refused field is refused only for values for which `refuses` is true and, if `kind` is set, only where there are
+    devices of that kind. `tasks` is the treatment by sessions over several tasks, None if it is the same, and
+    `tasks_note` its reason.
     """
 
     treatment: Treatment
@@ -47,7 +48,7 @@ class Field:
     kind: str = ""
 
     def treatment_by(self, *, distributed: bool) -> tuple[Treatment, str]:
-        """The treatment and its reason, in a session on several tasks (`distributed`) or on one."""
+        """The treatment and its reason, in a session over several tasks (`distributed`) or a local one."""
         return (self.tasks, self.tasks_note) if distributed and self.tasks is not None else (self.treatment, self.note)
 
 
@@ -83,15 +84,15 @@ def _has_other_optimizers(names: Collection[str]) -> bool:
 
 _THREADS = "threads change no value"
 _GRAPPLER = "a pass of Grappler that changes no value; Partita's own are `optimizer_options`"
-_COMPILER = "another compiler or runtime gives the same values but for the last bits"
-_CLUSTER = "how the tasks of a real cluster find each other"
+_COMPILER = "another compiler or runtime changes at most the last bits of values"
+_CLUSTER = "it is about how the tasks of a real cluster find each other"
 _SHARED = "every session has tasks and state of its own"
-_RPC = "tasks are in one process"
+_RPC = "all tasks are in one process"
 _GPU_MEMORY = "the memory of a simulated GPU is that of its spec"
 _PRECISION = "computes in half precision, which changes values; cast in the graph instead"
 _GPU_COUNT = "other GPUs than those of the session; say so in `devices`, or hide them with `device_count`"
 
-OPENED = frozenset(
+EXPANDED = frozenset(
     {
         "experimental",
         "gpu_options",
@@ -102,7 +103,7 @@ OPENED = frozenset(
         "graph_options.rewrite_options.auto_parallel",
     }
 )
-"""fields whose own fields are in the table instead of them"""
+"""messages that are in the table by their own fields"""
 
 CONFIG_FIELDS = {
     "device_count": _honoured(
@@ -113,7 +114,7 @@ CONFIG_FIELDS = {
     ),
     **_all_ignored(_THREADS, "", "intra_op_parallelism_threads inter_op_parallelism_threads use_per_session_threads"),
     "session_inter_op_thread_pool": _honoured(
-        "how many there are is what `RunOptions.inter_op_thread_pool` is checked against; " + _THREADS,
+        "`RunOptions.inter_op_thread_pool` must be below the number of pools; " + _THREADS,
         tasks=Treatment.REFUSED,
         tasks_note="Distributed session does not support session thread pool options.",
     ),
@@ -140,14 +141,14 @@ CONFIG_FIELDS = {
         "disallow_retry_on_allocation_failure gpu_host_mem_limit_in_mb gpu_host_mem_disallow_growth "
         "gpu_system_memory_size_in_mb",
     ),
-    "gpu_options.experimental.num_dev_to_dev_copy_streams": _ignored("streams are a matter of simulated time"),
+    "gpu_options.experimental.num_dev_to_dev_copy_streams": _ignored("streams matter only in simulations"),
     "gpu_options.experimental.collective_ring_order": _ignored("the order in a ring changes no value"),
     "gpu_options.experimental.populate_pjrt_gpu_client_creation_info": _ignored(_COMPILER),
     "gpu_options.experimental.node_id": _ignored(_CLUSTER),
-    "gpu_options.experimental.stream_merge_options": _ignored("streams are a matter of simulated time"),
+    "gpu_options.experimental.stream_merge_options": _ignored("streams matter only in simulations"),
     "pluggable_device_options": _ignored("there are no pluggable devices"),
     "allow_soft_placement": _honoured(
-        "a node whose request no device fits goes to another one of the task it asks for"
+        "a node whose requested device does not exist or cannot run it goes to another device of that task"
     ),
     "log_device_placement": _ignored("nothing is logged; `RunOptions.output_partition_graphs` shows placements"),
     "graph_options.enable_recv_scheduling": _ignored(
@@ -155,16 +156,16 @@ CONFIG_FIELDS = {
         tasks=Treatment.HONOURED,
         tasks_note="receives wait until they are needed soon",
     ),
-    "graph_options.optimizer_options.do_common_subexpression_elimination": _honoured("nodes that are equal are merged"),
+    "graph_options.optimizer_options.do_common_subexpression_elimination": _honoured("equal nodes are merged"),
     "graph_options.optimizer_options.do_constant_folding": _honoured(
-        "what depends on constants alone is computed once"
+        "nodes that depend on constants alone are computed once"
     ),
     "graph_options.optimizer_options.max_folded_constant_in_bytes": _honoured(
         "the largest constant that folding makes"
     ),
     "graph_options.optimizer_options.do_function_inlining": _honoured("calls of functions are inlined"),
     "graph_options.optimizer_options.opt_level": _honoured(
-        "L1, the default once `optimizer_options` are there at all, merges equal nodes and folds constants"
+        "L1, the default once any of `optimizer_options` is set, merges equal nodes and folds constants"
     ),
     **_all_ignored(
         _COMPILER,
@@ -189,7 +190,7 @@ CONFIG_FIELDS = {
         tasks=Treatment.HONOURED,
         tasks_note="float tensors go from task to task as bfloat16",
     ),
-    "graph_options.timeline_step": _ignored("TensorFlow has no use for it either"),
+    "graph_options.timeline_step": _ignored("TensorFlow does not use it either"),
     **_all_ignored(
         _GRAPPLER,
         "graph_options.rewrite_options.",
@@ -203,9 +204,7 @@ CONFIG_FIELDS = {
         "memory_optimizer_target_node_name_scope meta_optimizer_timeout_ms fail_on_optimizer_errors "
         "scoped_allocator_opts inter_optimizer_verifier_config post_optimization_verifier_config",
     ),
-    "graph_options.rewrite_options.debug_stripper": _refused(
-        "takes assertions away; leave them out of the graph", _is_on
-    ),
+    "graph_options.rewrite_options.debug_stripper": _refused("removes assertions; leave them out of the graph", _is_on),
     "graph_options.rewrite_options.pin_to_host_optimization": _refused(
         "moves nodes from GPUs to CPUs; give them their devices in the graph", _is_on, kind=GPU.name
     ),
@@ -243,7 +242,9 @@ CONFIG_FIELDS = {
         "use_numa_affinity disable_thread_spinning",
     ),
     "experimental.collective_deterministic_sequential_execution": _ignored("every run of a graph is deterministic"),
-    "experimental.collective_nccl": _ignored("how collectives move their bytes changes no value but for the last bits"),
+    "experimental.collective_nccl": _ignored(
+        "how collectives move their bytes changes at most the last bits of values"
+    ),
     **_all_ignored(
         _SHARED,
         "experimental.",
@@ -254,7 +255,7 @@ CONFIG_FIELDS = {
         tasks=Treatment.IGNORED,
         tasks_note="is not passed on to the master",
     ),
-    "experimental.optimize_for_static_graph": _ignored("the graph may be extended all the same"),
+    "experimental.optimize_for_static_graph": _ignored("the graph may still be extended"),
     **_all_ignored(
         _COMPILER,
         "experimental.",
@@ -285,7 +286,7 @@ RUN_FIELDS = {
     ),
     "timeout_in_ms": _honoured("the time limit of the step; `operation_timeout_in_ms` unless above 0"),
     "inter_op_thread_pool": _honoured(
-        "a pool that is not there is an error; " + _THREADS,
+        "a pool that does not exist is an error; " + _THREADS,
         tasks=Treatment.IGNORED,
         tasks_note=_THREADS,
     ),

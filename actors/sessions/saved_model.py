@@ -1,8 +1,7 @@
-"""SavedModels that run: a session on the graph of one, its variables restored, its signatures to call by name.
+"""SavedModels that run: a session on the graph of a SavedModel, whose signatures are called by name.
 
-Flows in: a folder, tags, devices; then values by the names of a signature's inputs. Flows out: values by the names of
-its outputs. Always holds: when a model is handed out its variables are restored and its initialiser has run, in this
-order, as the loaders of TensorFlow do it; state is kept from call to call.
+When a model is opened, its variables are restored and then its initialiser runs, in the order of TensorFlow's loaders.
+Variables keep their values from call to call.
 
     async with open_saved_model("model", devices="cpu:2") as model:
         scores = await model.run({"x": batch})
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class SavedModelSession:
-    """A SavedModel that is ready to run. Made by `open_saved_model`."""
+    """A SavedModel that is ready to run. `open_saved_model` makes it."""
 
     def __init__(self, saved: SavedGraph, session: Session) -> None:
         self.saved = saved
@@ -43,27 +42,27 @@ class SavedModelSession:
     async def run(
         self, feeds: Mapping[str, npt.ArrayLike] | None = None, signature: str = DEFAULT_SIGNATURE
     ) -> dict[str, Array]:
-        """Runs a signature: the values of its outputs by name, from those of its inputs by name.
+        """Runs a signature on the values of its inputs, by name; returns the values of its outputs, by name.
 
-        Raises NotFoundError for a signature that does not exist, InvalidArgumentError for inputs that are not its own
-        or missing, and whatever the step raises.
+        Raises NotFoundError for an unknown signature, InvalidArgumentError for unknown or missing inputs, and the
+        errors of the step.
         """
-        found = self.saved.signature(signature)
-        fed = feeds_of(found, feeds or {}, signature)
-        values = await self.session.run([spec.tensor for spec in found.outputs.values()], fed)
-        return dict(zip(found.outputs, values, strict=True))
+        spec = self.saved.signature(signature)
+        tensor_feeds = feeds_of(spec, feeds or {}, signature)
+        values = await self.session.run([output.tensor for output in spec.outputs.values()], tensor_feeds)
+        return dict(zip(spec.outputs, values, strict=True))
 
 
 def feeds_of(signature: Signature, feeds: Mapping[str, npt.ArrayLike], name: str) -> dict[str, npt.ArrayLike]:
-    """Values by tensor from values by input of the signature of that name; defaults stand in for what is not fed."""
-    given: dict[str, npt.ArrayLike] = {**signature.defaults, **feeds}
-    unknown, missing = given.keys() - signature.inputs.keys(), signature.inputs.keys() - given.keys()
+    """Values by tensor, from values by input name of the signature `name`; inputs that are not fed get defaults."""
+    values: dict[str, npt.ArrayLike] = {**signature.defaults, **feeds}
+    unknown, missing = values.keys() - signature.inputs.keys(), signature.inputs.keys() - values.keys()
     if unknown or missing:
-        what = f"has no input {min(unknown)!r}" if unknown else f"needs the input {min(missing)!r}"
+        problem = f"has no input {min(unknown)!r}" if unknown else f"needs the input {min(missing)!r}"
         inputs = ", ".join(map(repr, signature.inputs)) or "none"
         hint = meant(min(unknown), signature.inputs) if unknown else ""
-        raise InvalidArgumentError(f"signature {name!r} {what}; its inputs are {inputs}{hint}")
-    return {signature.inputs[key].tensor: value for key, value in given.items()}
+        raise InvalidArgumentError(f"signature {name!r} {problem}; its inputs are {inputs}{hint}")
+    return {signature.inputs[key].tensor: value for key, value in values.items()}
 
 
 async def make_ready(session: Session, saved: SavedGraph) -> None:
@@ -83,16 +82,16 @@ def _text(path: str | Path) -> Array:
 
 
 class _OpenedModel(AbstractAsyncContextManager[SavedModelSession]):
-    """A block in which a SavedModel is ready; a class for the reason that `lifetime.Block` is one."""
+    """Opens a SavedModel for an `async with` block; a class for the reason that `lifetime.Block` is one."""
 
     def __init__(
         self, folder: str | Path, tags: tuple[str, ...], devices: str | Path | Cluster, settings: Mapping[str, Any]
     ):
-        self._asked = folder, tags, devices, settings
+        self._arguments = folder, tags, devices, settings
 
     @trio.lowlevel.enable_ki_protection
     async def __aenter__(self) -> SavedModelSession:
-        folder, tags, devices, settings = self._asked
+        folder, tags, devices, settings = self._arguments
         saved = await trio.to_thread.run_sync(load_saved_model, folder, tags)
         async with AsyncExitStack() as stack:
             session = await stack.enter_async_context(open_session(saved.graph_def, devices, **settings))
@@ -113,8 +112,8 @@ def open_saved_model(
     devices: str | Path | Cluster = "cpu:1",
     **settings: Any,  # as open_session
 ) -> AbstractAsyncContextManager[SavedModelSession]:
-    """Loads a SavedModel, opens a session on its graph and makes it ready; `settings` are those of `open_session`.
+    """Loads a SavedModel, opens a session on its graph, restores its variables and runs its initialiser.
 
-    Raises as `load_saved_model` and `open_session` do, and what restoring raises.
+    `settings` are the keywords of `open_session`. Raises as `load_saved_model`, `open_session` and `Session.run`.
     """
     return _OpenedModel(folder, tuple(tags), devices, settings)

@@ -1,8 +1,6 @@
-"""Requests that are named once and called with values by position.
+"""Requests that are named once and then called with values by position.
 
-Flows in: a prepared request, the way to run it, then values in the order of its feeds. Flows out: arrays. Always holds:
-what is called was checked and compiled when it was made, and stays valid when the graph of the session is extended; a
-released one is refused.
+The names are checked and the request is prepared when the callable is made. Extending the graph does not change it.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SessionCallable:
-    """Made by `Session.make_callable`; `handle` is its number in the session."""
+    """A request to be called with values. `Session.make_callable` makes it; `handle` is its number in the session."""
 
     __slots__ = ("_num_feeds", "_run", "handle")
 
@@ -30,7 +28,7 @@ class SessionCallable:
         num_feeds: int,
         run: Callable[[Sequence[Any], RunMetadata | None], Awaitable[list[Array]]],
     ) -> None:
-        """`run` runs one step on values."""
+
         self.handle = handle
         self._num_feeds = num_feeds
         self._run: Callable[[Sequence[Any], RunMetadata | None], Awaitable[list[Array]]] | None = run
@@ -38,7 +36,7 @@ class SessionCallable:
     async def __call__(self, *values: npt.ArrayLike, metadata: RunMetadata | None = None) -> list[Array]:
         """Runs one step; `values` are fed in the order of the feeds. Returns and raises as `Session.run`.
 
-        Raises InvalidArgumentError for another number of values, and once released.
+        Raises InvalidArgumentError for another number of values, and after `release`.
         """
         if self._run is None:
             raise InvalidArgumentError(f"Attempted to run callable after handle was released: {self.handle}")
@@ -47,5 +45,5 @@ class SessionCallable:
         return await self._run(values, metadata)
 
     def release(self) -> None:
-        """Lets go of the request; a call under way goes on, later ones are refused. Harmless when repeated."""
+        """Refuses later calls; a running call goes on. May be called again."""
         self._run = None

@@ -1,7 +1,4 @@
-"""What a session tells of itself.
-
-Flows out: numbers, taken at one moment. Always holds: a step that has begun is counted, however it ends.
-"""
+"""Counts that `Session.statistics` returns."""
 
 from __future__ import annotations
 
@@ -10,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SessionStatistics:
-    """What a session has done so far."""
+    """What a session has done since it was opened."""
 
     steps: int
-    """steps begun; their numbers count from 1"""
+    """steps begun, including those that failed; they are numbered from 1"""
     steps_running: int
     """steps begun and not ended"""
     requests: int
-    """signatures that have been partitioned and compiled"""
+    """signatures that are partitioned and compiled"""
     is_closed: bool

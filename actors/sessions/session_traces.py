@@ -1,8 +1,4 @@
-"""Traced steps of a session: which are, and what is reported of them.
-
-Flows in: the steps of each request, as they begin, and what a traced one leaves when it has ended: the records of its
-nodes, and of the rendezvous where its parts met. Flows out: statistics and cost graphs in RunMetadata.
-"""
+"""Traced steps: which steps are traced for cost models, and the StepStats of a traced step."""
 
 from __future__ import annotations
 
@@ -25,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class CostSteps:
-    """Chooses the steps that `build_cost_model` and `build_cost_model_after` of a session's options ask for."""
+    """Chooses the steps to trace for `build_cost_model` and `build_cost_model_after` of a session's options."""
 
     def __init__(self, options: GraphOptions, *, distributed: bool = False) -> None:
-        """With `distributed` steps are chosen as by a session on several tasks, see `begin`."""
+        """`distributed` says that the session is over several tasks, which choose other steps: see `begin`."""
         self.are_wanted = options.build_cost_model > 0
         self._every = options.build_cost_model
         self._after = options.build_cost_model_after
@@ -36,10 +32,10 @@ class CostSteps:
         self._begun: Counter[tuple[tuple[str, ...], ...]] = Counter()
 
     def begin(self, signature: Signature) -> bool:
-        """Counts a step of a request, in whatever order it names things; whether the step is chosen.
+        """Counts a step of a request and says whether to trace it; the order of names in a request does not matter.
 
-        Local sessions choose the steps `after + every`, `after + 2 every`, ... of a request; sessions on several tasks
-        all whose number less `after` is a multiple of `every`, from the first on.
+        Local sessions trace the steps `after + every`, `after + 2 every`, ... of a request. Sessions over several tasks
+        trace every step `k` from 1 for which `k - after` is a multiple of `every`, also below `after`.
         """
         if not self.are_wanted:
             return False
@@ -50,7 +46,7 @@ class CostSteps:
 
 
 def statistics_of(parts: Iterable[Part], rendezvous: TracedRendezvous) -> StepStats:
-    """What each node of a traced step took and, as "RecvTensor", each tensor that came from another task."""
+    """The times of the nodes of a traced step and, as "RecvTensor", of the tensors received from other tasks."""
     stats = step_stats(parts)
     devices = {device.device: device for device in stats.dev_stats}
     wall_offset_ns = time_ns() - perf_counter_ns()
@@ -72,7 +68,7 @@ def statistics_of(parts: Iterable[Part], rendezvous: TracedRendezvous) -> StepSt
 
 
 def add_costs(stats: StepStats, prepared: Prepared, metadata: RunMetadata) -> None:
-    """Teaches the cost models of a request what a step took, and writes all that they have learnt so far."""
+    """Adds the times of a step to the cost models of its request, and appends these models to the metadata."""
     for worker, handle in prepared.shares:
         worker.learn(handle, stats)
         worker.build_cost_model(handle, metadata.cost_graph)

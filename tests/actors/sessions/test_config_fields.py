@@ -8,7 +8,7 @@ import pytest
 
 from partita.actors import BlockingSession, RunOptions, open_session
 from partita.actors.sessions.config_checks import check_config, check_options
-from partita.actors.sessions.config_fields import CONFIG_FIELDS, OPENED, RUN_FIELDS, Treatment
+from partita.actors.sessions.config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, Treatment
 from partita.errors import InvalidArgumentError, PartitaError
 from partita.graph.message_fields import declared_fields, set_fields
 from partita.graph.protos import ConfigProto, RewriterConfig
@@ -20,7 +20,7 @@ UNKNOWN = b"\xc0\x3e\x01"
 
 @pytest.mark.parametrize(("message", "table"), [(ConfigProto, CONFIG_FIELDS), (RunOptions, RUN_FIELDS)])
 def test_the_table_has_every_field_and_no_other(message: Any, table: dict[str, Any]) -> None:
-    assert sorted(declared_fields(message, OPENED)) == sorted(table)
+    assert sorted(declared_fields(message, EXPANDED)) == sorted(table)
 
 
 def sample(field: Any) -> Any:
@@ -86,7 +86,7 @@ async def test_every_option_of_a_step_alone_leaves_values_as_they_are() -> None:
                 assert (await session.run("y", FEED, options=options))[0].tolist() == SQUARES
 
 
-@pytest.mark.parametrize("path", ["", *sorted(OPENED - {"graph_options.rewrite_options.auto_parallel"})])
+@pytest.mark.parametrize("path", ["", *sorted(EXPANDED - {"graph_options.rewrite_options.auto_parallel"})])
 def test_a_field_that_no_message_declares_is_refused_by_its_number(path: str) -> None:
     config = ConfigProto()
     inner: Any = config
@@ -106,7 +106,7 @@ def test_only_fields_that_are_set_are_looked_at() -> None:
     config = ConfigProto(operation_timeout_in_ms=7, allow_soft_placement=False)
     config.gpu_options.allow_growth = True
     config.rpc_options.MergeFromString(UNKNOWN)  # ignored as a whole
-    found = dict(set_fields(config, OPENED))
+    found = dict(set_fields(config, EXPANDED))
     assert list(found) == ["gpu_options.allow_growth", "operation_timeout_in_ms", "rpc_options"]
     assert found["operation_timeout_in_ms"] == 7
 
