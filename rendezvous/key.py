@@ -1,8 +1,8 @@
 """Rendezvous keys: the name under which one tensor of one edge, frame and iteration is sent between two devices.
 
 The text of a key is `src_device;incarnation;dst_device;edge_name;frame_id:iter_id`, the incarnation in 16 lower-case
-hex digits. The text is the identity of a key, letter by letter: `/cpu:0` and `/device:CPU:0` are different devices here. A
-`Key` equals its text and has the same hash, so either finds the other in a dict; `Key.parse(str(key)) == key`.
+hex digits. The text is the identity of a key, letter by letter: `/cpu:0` and `/device:CPU:0` are two devices here.
+A `Key` equals its text and has the same hash, so either finds the other in a dict; `Key.parse(str(key)) == key`.
 
 Hot loops use texts and do not parse them. A plan knows the stem of a key, which is all but the frame; a run adds the
 frame:
@@ -100,7 +100,8 @@ class Key:
         """The key with this text: `str(Key.parse(text)) == text`, letter by letter.
 
         A text has five parts: a device name, which may be empty, a hexadecimal incarnation, another device name, an
-        edge name and a last part. If the last part is not `frame:iteration`, both ids are 0. Raises InvalidArgumentError.
+        edge name and a last part. If the last part is not `frame:iteration`, both ids are 0. Other texts raise
+        InvalidArgumentError.
         """
         match = _WIRE.fullmatch(text)
         if match is None:

@@ -24,12 +24,12 @@ Made by `tools/make_config_table.py` from `actors/sessions/config_fields.py`; do
 `RunOptions`: TensorFlow's messages, or those of `partita.graph.protos`. Every field is one of
 
 - *honoured*: it does what it does in TensorFlow 2.21;
-- *ignored*: it has no say in the values of a step or in where its nodes run;
+- *ignored*: it changes neither the values of a step nor where its nodes run;
 - *refused*: it would change values or placement, and Partita cannot do it: InvalidArgumentError names the field.
 
-A field that the messages do not declare, as a later TensorFlow may write it, is refused too, by its number. Where
-sessions on several tasks (`open_cluster_session`) do something else, as TensorFlow's do, the row says so.
-`open_session` is a local session, also where its cluster has several tasks.
+A field that the messages do not declare, such as one of a later TensorFlow, is refused too, by its number. Where
+sessions over several tasks (`open_cluster_session`) do something else, as TensorFlow's do, the row says so.
+`open_session` opens a local session even if its cluster has several tasks.
 """
 
 

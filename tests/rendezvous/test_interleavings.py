@@ -1,4 +1,4 @@
-"""Law: under any interleaving a message is delivered once and in order, or dropped by the abort; nothing stays."""
+"""Law: under any interleaving a message is received once and in order, or dropped by an abort; nothing is left."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NAMES = st.sampled_from(["a", "b"])
 
 
 class Model(RuleBasedStateMachine):
-    """The callback interface beside two plain queues per key."""
+    """The callback interface, compared with two plain queues per key."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.meeting = LocalRendezvous()
+        self.rendezvous = LocalRendezvous()
         self.values: dict[str, deque[Received]] = {"a": deque(), "b": deque()}
         self.waiting: dict[str, deque[int]] = {"a": deque(), "b": deque()}
         self.handles: dict[int, tuple[str, Waiter]] = {}
@@ -38,10 +38,10 @@ class Model(RuleBasedStateMachine):
         message = Received(self.counter, is_dead)
         if self.error is not None:
             with pytest.raises(PartitaError) as caught:
-                self.meeting.send(name, *message)
+                self.rendezvous.send(name, *message)
             assert caught.value is self.error
             return
-        self.meeting.send(name, *message)
+        self.rendezvous.send(name, *message)
         if self.waiting[name]:
             self.expected[self.waiting[name].popleft()] = message
         else:
@@ -49,11 +49,11 @@ class Model(RuleBasedStateMachine):
 
     @rule(name=NAMES)
     def receive(self, name: str) -> None:
-        """Asks for the next message."""
+        """Receives the next message."""
         self.counter += 1
-        who, got = self.counter, list[Outcome]()
-        self.outcomes[who] = got
-        self.handles[who] = (name, self.meeting.recv_callback(name, got.append))
+        who, outcomes = self.counter, list[Outcome]()
+        self.outcomes[who] = outcomes
+        self.handles[who] = (name, self.rendezvous.recv_callback(name, outcomes.append))
         if self.error is not None:
             self.expected[who] = self.error
         elif self.values[name]:
@@ -64,7 +64,7 @@ class Model(RuleBasedStateMachine):
     @precondition(lambda self: self.handles)
     @rule(data=st.data())
     def cancel(self, data: st.DataObject) -> None:
-        """Withdraws some receive, finished or not."""
+        """Cancels a receive, finished or not."""
         who = data.draw(st.sampled_from(sorted(self.handles)))
         name, handle = self.handles[who]
         assert handle.cancel() == (who in self.waiting[name])
@@ -73,9 +73,9 @@ class Model(RuleBasedStateMachine):
 
     @rule()
     def abort(self) -> None:
-        """Ends the rendezvous, perhaps again."""
+        """Aborts the rendezvous; may happen more than once."""
         error = AbortedError("stop")
-        self.meeting.abort(error)
+        self.rendezvous.abort(error)
         self.error = self.error or error
         for name in self.waiting:
             self.expected |= dict.fromkeys(self.waiting[name], self.error)
@@ -85,17 +85,17 @@ class Model(RuleBasedStateMachine):
     @invariant()
     def outcomes_agree(self) -> None:
         """Every receive has exactly the outcome the model gives it, or none yet."""
-        for who, got in self.outcomes.items():
-            assert got == ([self.expected[who]] if who in self.expected else [])
+        for who, outcomes in self.outcomes.items():
+            assert outcomes == ([self.expected[who]] if who in self.expected else [])
 
     @invariant()
     def table_agrees(self) -> None:
         """The table holds what the model holds, and no key without content."""
-        statistics = self.meeting.statistics()
+        statistics = self.rendezvous.statistics()
         assert statistics.queued == sum(map(len, self.values.values()))
         assert statistics.waiting == sum(map(len, self.waiting.values()))
         assert statistics.sends == statistics.receives + statistics.queued + statistics.dropped
-        assert len(self.meeting._table) == sum(bool(self.values[n]) + bool(self.waiting[n]) for n in self.values)
+        assert len(self.rendezvous._table) == sum(bool(self.values[n]) + bool(self.waiting[n]) for n in self.values)
 
 
 TestInterleavings = Model.TestCase
@@ -107,24 +107,24 @@ ACTIONS = st.lists(st.tuples(st.sampled_from(["send", "recv", "cancel", "turn"])
 @settings(max_examples=60)
 @given(ACTIONS, st.booleans())
 async def test_async_receives_lose_and_double_nothing(actions: list[tuple[str, str]], by_abort: bool) -> None:
-    """Tasks may be cancelled at any moment: each message arrives once, in order, or is still there at the end."""
-    meeting = LocalRendezvous()
+    """Tasks may be cancelled at any moment: each message is received once, in order, or is still there at the end."""
+    rendezvous = LocalRendezvous()
     sent: dict[str, list[int]] = {"a": [], "b": []}
-    got: dict[str, list[int]] = {"a": [], "b": []}
+    received: dict[str, list[int]] = {"a": [], "b": []}
     scopes: list[trio.CancelScope] = []
 
     async def receive(name: str, scope: trio.CancelScope) -> None:
         with scope:
             try:
-                got[name].append((await meeting.recv(name)).value)
+                received[name].append((await rendezvous.recv(name)).value)
             except PartitaError:
-                assert meeting.statistics().aborted
+                assert rendezvous.statistics().aborted
 
     async with trio.open_nursery() as nursery:
         for number, (action, name) in enumerate(actions):
             if action == "send":
                 sent[name].append(number)
-                meeting.send(name, number)
+                rendezvous.send(name, number)
             elif action == "recv":
                 scopes.append(trio.CancelScope())
                 nursery.start_soon(receive, name, scopes[-1])
@@ -134,11 +134,11 @@ async def test_async_receives_lose_and_double_nothing(actions: list[tuple[str, s
                 await wait_all_tasks_blocked()
         await wait_all_tasks_blocked()
         if by_abort:
-            meeting.abort(AbortedError("stop"))
+            rendezvous.abort(AbortedError("stop"))
         else:
             nursery.cancel_scope.cancel()
-    statistics = meeting.statistics()
+    statistics = rendezvous.statistics()
     assert statistics.waiting == 0
-    assert statistics.receives == len(got["a"]) + len(got["b"])
+    assert statistics.receives == len(received["a"]) + len(received["b"])
     for name in sent:
-        assert sorted(got[name]) == sent[name][: len(got[name])]
+        assert sorted(received[name]) == sent[name][: len(received[name])]

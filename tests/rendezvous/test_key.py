@@ -1,4 +1,4 @@
-"""Rendezvous keys: the wire form is exact, parsing is its inverse, and what is not a key is refused."""
+"""Rendezvous keys: their text is exact, parsing inverts it, and malformed keys are refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SRC = "/job:mnist/replica:1/task:2/device:CPU:0"
 DST = "/job:mnist/replica:1/task:2/device:GPU:0"
 
 
-def test_wire_form_of_the_field() -> None:
+def test_the_text_of_a_key() -> None:
     """The incarnation is 16 lower-case hex digits, frame and iteration are decimal, in this order."""
     assert str(Key(SRC, 7890, DST, "var0", 3, 12)) == f"{SRC};0000000000001ed2;{DST};var0;3:12"
     assert str(Key(SRC, 7890, DST, "var0")).endswith(";var0;0:0")
@@ -35,7 +35,7 @@ def test_wire_form_of_the_field() -> None:
 
 @given(KEYS)
 def test_parse_inverts_str(key: Key) -> None:
-    """No part of a key is lost on the wire."""
+    """The text of a key has all its parts."""
     parsed = Key.parse(str(key))
     assert parsed == key
     assert (parsed.src_device, parsed.src_incarnation, parsed.dst_device) == (
@@ -47,8 +47,8 @@ def test_parse_inverts_str(key: Key) -> None:
 
 
 @given(KEYS)
-def test_a_key_is_its_string(key: Key) -> None:
-    """A key and its spelling find each other in a table, whichever was stored."""
+def test_a_key_equals_its_text(key: Key) -> None:
+    """Each finds the other in a dict."""
     by_string: dict[object, int] = {str(key): 1}
     by_key: dict[object, int] = {key: 2}
     assert (by_string[key], by_key[str(key)]) == (1, 2)
@@ -57,8 +57,8 @@ def test_a_key_is_its_string(key: Key) -> None:
 
 
 @given(KEYS, st.integers(0, 99), st.integers(0, 99))
-def test_the_stem_spells_other_iterations(key: Key, frame_id: int, iter_id: int) -> None:
-    """An executor may build the key of an iteration from the stem alone, however that was made."""
+def test_a_stem_and_a_frame_make_a_key(key: Key, frame_id: int, iter_id: int) -> None:
+    """For any iteration, and for stems of all functions that make them."""
     route = key.src_device, key.src_incarnation, key.dst_device
     other = Key(*route, key.edge_name, frame_id, iter_id)
     assert other == key.stem + frame_text(frame_id, iter_id)
@@ -67,23 +67,23 @@ def test_the_stem_spells_other_iterations(key: Key, frame_id: int, iter_id: int)
 
 
 @given(KEYS)
-def test_a_key_tells_its_source(key: Key) -> None:
-    """And its tensor, without being parsed."""
+def test_source_and_tensor_are_read_from_the_text(key: Key) -> None:
+    """`source` and `edge_of` agree with the parts of the key."""
     assert source(str(key)) == (key.src_device, key.src_incarnation)
     assert edge_of(str(key)) == key.edge_name
 
 
 @pytest.mark.parametrize("odd", ["0:0:0", "x", "1:", ":1", "-1:2", " "])
 def test_the_last_part_is_not_checked(odd: str) -> None:
-    """Any last part makes a key of its own; the ids of one that is not `frame:iteration` read 0."""
+    """Any last part is accepted; the ids are 0 if it is not `frame:iteration`."""
     text = f"{SRC};0000000000000001;{DST};e;{odd}"
     key = Key.parse(text)
     assert str(key) == text
     assert (key.frame_id, key.iter_id) == (0, 0)
 
 
-def test_spelling_is_identity() -> None:
-    """Two spellings of one device, or of one incarnation, are two keys."""
+def test_keys_of_different_texts_differ() -> None:
+    """Also if the texts name the same device or the same incarnation."""
     assert Key("/cpu:0", 1, "", "e") != Key("/device:CPU:0", 1, "", "e")
     short = Key.parse(";1ED2;;e;0:0")
     assert short.src_incarnation == 7890
@@ -113,8 +113,8 @@ def test_spelling_is_identity() -> None:
         f"{SRC}\n;0000000000000001;{DST};e;0:0",
     ],
 )
-def test_what_is_not_a_key_is_refused(text: str) -> None:
-    """The error is the one of the field and repeats the text."""
+def test_a_malformed_key_is_refused(text: str) -> None:
+    """With TensorFlow's message."""
     with pytest.raises(InvalidArgumentError) as caught:
         Key.parse(text)
     assert str(caught.value) == f"Invalid  rendezvous key: {text}"
@@ -124,7 +124,7 @@ def test_what_is_not_a_key_is_refused(text: str) -> None:
     ("incarnation", "edge", "frame", "iteration"),
     [(-1, "e", 0, 0), (2**64, "e", 0, 0), (1, "", 0, 0), (1, "a;b", 0, 0), (1, "e", -1, 0), (1, "e", 0, -1)],
 )
-def test_parts_that_do_not_travel_are_refused(incarnation: int, edge: str, frame: int, iteration: int) -> None:
-    """A key that could not be parsed again cannot be made."""
+def test_parts_that_make_no_valid_text_are_refused(incarnation: int, edge: str, frame: int, iteration: int) -> None:
+    """Such a key could not be parsed."""
     with pytest.raises(InvalidArgumentError, match="Invalid  rendezvous key"):
         Key(SRC, incarnation, DST, edge, frame, iteration)

@@ -31,8 +31,8 @@ def test_it_runs_steps_and_leaves_no_thread() -> None:
     with BlockingSession(negation(), "cpu:2") as session:
         assert session.devices == [cpu(0), cpu(1)]
         for value in (1.0, 2.0):
-            (got,) = session.run("y", {"x": value})
-            assert got == -value
+            (y,) = session.run("y", {"x": value})
+            assert y == -value
         metadata = RunMetadata()
         session.run("y", {"x": 1.0}, options=RunOptions(output_partition_graphs=True), metadata=metadata)
         assert len(metadata.partition_graphs) == 2
@@ -65,8 +65,8 @@ def test_exceptions_of_the_user_come_out_and_close_the_session() -> None:
 
 def test_threads_share_a_session() -> None:
     def step(session: BlockingSession, value: float) -> bool:
-        (got,) = session.run("y", {"x": np.full(3, value, np.float32)})
-        return bool((got == -value).all())
+        (y,) = session.run("y", {"x": np.full(3, value, np.float32)})
+        return bool((y == -value).all())
 
     with BlockingSession(negation(), "cpu:2") as session, ThreadPoolExecutor(4) as pool:
         assert all(pool.map(lambda value: step(session, value), range(20)))

@@ -35,22 +35,22 @@ def difference() -> GraphDef:
 async def test_a_call_equals_a_run(deployment: Deployment, placed: tuple[GraphCase, dict[str, str]]) -> None:
     """The same request by position, as often as one likes, alone and side by side."""
     case, placement = placed
-    found: list[Any] = []
+    results: list[Any] = []
     async with deployment.open(case.on(placement), 4, config=HARD_PLACEMENT) as session:
-        found.append(await session.run(case.fetches, case.feeds, case.targets))
+        results.append(await session.run(case.fetches, case.feeds, case.targets))
         call = await session.make_callable(list(case.feeds), case.fetches, case.targets)
-        found.append(await call(*case.feeds.values()))
+        results.append(await call(*case.feeds.values()))
 
         async def again() -> None:
-            found.append(await call(*case.feeds.values()))
+            results.append(await call(*case.feeds.values()))
 
         async with trio.open_nursery() as nursery:
             nursery.start_soon(again)
             nursery.start_soon(again)
-    whole, *calls = found
+    whole, *calls = results
     assert len(calls) == DEVICES
-    for got in calls:
-        assert_same_values(got, whole)
+    for values in calls:
+        assert_same_values(values, whole)
 
 
 @on_every_deployment
@@ -70,7 +70,7 @@ async def test_what_is_wrong_with_a_request_is_told_when_it_is_made(deployment: 
 async def test_values_are_counted_and_a_released_callable_is_refused(deployment: Deployment) -> None:
     async with deployment.open(difference(), 2) as session:
         call = await session.make_callable(["b:0", "a"], ["d", "d:0"])
-        assert [got.tolist() for got in await call([1.0], [3.0])] == [[2.0], [2.0]]
+        assert [array.tolist() for array in await call([1.0], [3.0])] == [[2.0], [2.0]]
         with pytest.raises(InvalidArgumentError, match=r"^Expected 2 feed tensors, but got 1"):
             await call([1.0])
         with pytest.raises(InvalidArgumentError, match=r"^Expects arg\[1\] to be float but int32 is provided"):
@@ -127,7 +127,7 @@ async def test_traces_of_steps_side_by_side_do_not_mix(deployment: Deployment) -
 def test_a_session_without_event_loop_has_the_same_calls() -> None:
     with BlockingSession(difference(), "cpu:2") as session:
         call = session.make_callable(["a", "b"], "d")
-        assert [got.tolist() for got in call([5.0], [3.0])] == [[2.0]]
+        assert [array.tolist() for array in call([5.0], [3.0])] == [[2.0]]
         with pytest.raises(InvalidArgumentError, match=r"^Expected 2 feed tensors, but got 0"):
             call()
         call.release()
@@ -135,7 +135,7 @@ def test_a_session_without_event_loop_has_the_same_calls() -> None:
             call([5.0], [3.0])
         handle = session.partial_run_setup("d", ["a", "b"])
         assert session.partial_run(handle, (), {"a": [5.0]}) == []
-        assert [got.tolist() for got in session.partial_run(handle, "d", {"b": [1.0]})] == [[4.0]]
+        assert [array.tolist() for array in session.partial_run(handle, "d", {"b": [1.0]})] == [[4.0]]
         more = GraphBuilder()
         more.op("Square", 3.0, name="s")
         session.extend(more.graph_def())

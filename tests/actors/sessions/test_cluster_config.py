@@ -49,8 +49,8 @@ def graph(task: int = 1, device: int = 0) -> GraphDef:
 
 async def values(session: Session, **more: Any) -> list[float]:
     """y of one step."""
-    (got,) = await session.run("y", FEED, **more)
-    return [float(value) for value in got[0]]
+    (y,) = await session.run("y", FEED, **more)
+    return [float(value) for value in y[0]]
 
 
 async def test_every_field_alone_is_honoured_or_ignored_or_refused_by_name() -> None:
@@ -141,13 +141,13 @@ async def test_cost_graphs_come_every_so_many_steps(every: int, after: int, expe
     """Other steps than in a local session, and without statistics."""
     config = graph_options(build_cost_model=every, build_cost_model_after=after)
     async with open_cluster_session(graph(), cluster(), config=config) as session:
-        found = []
+        num_nodes = []
         for _ in expected:
             metadata = RunMetadata()
             assert await values(session, metadata=metadata) == SQUARES
-            found.append(len(metadata.cost_graph.node))
+            num_nodes.append(len(metadata.cost_graph.node))
             assert not metadata.step_stats.dev_stats
-    assert found == [11 * flag for flag in expected]  # of each task source and sink, and what it runs
+    assert num_nodes == [11 * flag for flag in expected]  # of each task source and sink, and what it runs
 
 
 async def test_a_full_trace_has_the_nodes_of_all_tasks_and_a_lesser_one_none() -> None:

@@ -76,10 +76,10 @@ async def test_optimised_parts_and_scheduled_receives_change_no_value(placed: tu
     async with open_session(graph, "cpu:4", config=HARD_PLACEMENT) as local:
         expected = await local.run(*request)
     async with open_cluster_session(over_tasks(graph), cluster(), config=config) as session:
-        found = await session.run(*request)
+        actual = await session.run(*request)
         parts = session.prepare(list(case.feeds), case.fetches, case.targets).partition_graphs()
         assert all(any(node.op == "ControlTrigger" for node in part.node) for part in parts)
-        assert_same_values(*(found, expected))
+        assert_same_values(*(actual, expected))
 
 
 @given(programs())

@@ -53,7 +53,7 @@ async def test_a_session_keeps_the_settings_it_was_opened_with() -> None:
 
 
 @pytest.mark.parametrize(
-    ("devices", "counts", "left"),
+    ("devices", "counts", "expected"),
     [
         ("cpu:4", {}, ["CPU:0", "CPU:1", "CPU:2", "CPU:3"]),
         ("cpu:4", {"CPU": 2}, ["CPU:0", "CPU:1"]),
@@ -63,11 +63,11 @@ async def test_a_session_keeps_the_settings_it_was_opened_with() -> None:
         ("cpu:1,gpu:2", {"GPU": -1, "cpu": 0, "TPU": 4}, ["CPU:0", "GPU:0", "GPU:1"]),
     ],
 )
-def test_device_count_caps_a_kind(devices: str, counts: dict[str, int], left: list[str]) -> None:
+def test_device_count_caps_a_kind(devices: str, counts: dict[str, int], expected: list[str]) -> None:
     b = GraphBuilder()
     b.op("NoOp", name="nothing")
     with BlockingSession(b.graph_def(), devices, config=ConfigProto(device_count=counts)) as session:
-        assert [name[-5:] for name in session.devices] == left
+        assert [name[-5:] for name in session.devices] == expected
 
 
 @pytest.mark.parametrize("count", [0, -1])
@@ -103,17 +103,21 @@ def test_a_filter_that_is_no_device_name_is_refused() -> None:
 def test_infer_shapes_writes_shapes_into_the_graph_def_and_nowhere_else() -> None:
     def shapes(graph_def: GraphDef) -> dict[str, Any]:
         written = {node.name: node.attr["_output_shapes"].list.shape for node in graph_def.node if node.attr}
-        return {name: [[dim.size for dim in shape.dim] for shape in found] for name, found in written.items() if found}
+        return {
+            name: [[dim.size for dim in shape.dim] for shape in by_output]
+            for name, by_output in written.items()
+            if by_output
+        }
 
     asks = RunOptions(output_partition_graphs=True)
-    for wanted in (False, True):
+    for infer_shapes in (False, True):
         metadata = RunMetadata()
-        with BlockingSession(square(), "cpu:2", config=graph_options(infer_shapes=wanted)) as session:
-            assert shapes(session.graph_def) == ({"x": [[-1, 3]], "y": [[-1, 3]]} if wanted else {})
+        with BlockingSession(square(), "cpu:2", config=graph_options(infer_shapes=infer_shapes)) as session:
+            assert shapes(session.graph_def) == ({"x": [[-1, 3]], "y": [[-1, 3]]} if infer_shapes else {})
             b = GraphBuilder()
             b.constant([1.0, 2.0], name="two")
             session.extend(b.graph_def())
-            assert shapes(session.graph_def).get("two") == ([[2]] if wanted else None)
+            assert shapes(session.graph_def).get("two") == ([[2]] if infer_shapes else None)
             assert session.run("y", FEED, options=asks, metadata=metadata)[0].tolist() == SQUARES
         assert not any(shapes(part) for part in metadata.partition_graphs)
 
@@ -153,17 +157,17 @@ async def test_steps_are_counted_by_request_whatever_its_order_and_by_callables_
     b = GraphBuilder()
     b.op("Neg", b.op("Square", b.placeholder("x", "float32"), name="y"), name="z")
 
-    found: list[int] = []
+    num_nodes: list[int] = []
     async with open_session(b.graph_def(), config=graph_options(build_cost_model=2)) as session:
         call = await session.make_callable("x", ["y", "z"])
         for fetches in (["y", "z"], ["z", "y"], ["y", "z"], ["z"], ["z"], ["z"]):
             metadata = RunMetadata()
             await session.run(fetches, {"x": 1.0}, metadata=metadata)
-            found.append(len(metadata.cost_graph.node))
+            num_nodes.append(len(metadata.cost_graph.node))
         metadata = RunMetadata()
         await call(1.0, metadata=metadata)
-        found.append(len(metadata.cost_graph.node))
-    assert [bool(count) for count in found] == [False, True, False, False, True, False, True]
+        num_nodes.append(len(metadata.cost_graph.node))
+    assert [bool(count) for count in num_nodes] == [False, True, False, False, True, False, True]
 
 
 def test_a_cost_graph_has_all_nodes_of_all_partitions() -> None:
@@ -186,8 +190,8 @@ def test_a_cost_graph_has_the_sizes_and_shapes_of_what_was_computed() -> None:
     metadata = RunMetadata()
     with BlockingSession(b.graph_def(), "cpu:2", config=graph_options(build_cost_model=1)) as session:
         session.run("z", FEED, metadata=metadata)
-    found = {node.name: node for node in metadata.cost_graph.node}
-    outputs = {name: found[name].output_info[0] for name in ("y", "flat", "z", "_arg_x_0_0/_1")}
+    nodes = {node.name: node for node in metadata.cost_graph.node}
+    outputs = {name: nodes[name].output_info[0] for name in ("y", "flat", "z", "_arg_x_0_0/_1")}
     shapes = {name: [dim.size for dim in output.shape.dim] for name, output in outputs.items()}
     assert shapes == {"y": [1, 3], "flat": [3], "z": [3], "_arg_x_0_0/_1": []}
     assert [outputs[name].size for name in ("y", "flat", "z", "_arg_x_0_0/_1")] == [12, 12, 12, -1]

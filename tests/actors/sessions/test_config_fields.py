@@ -32,7 +32,7 @@ def sample(field: Any) -> Any:
 
 def with_one_field(message: Any, path: str) -> Any:
     """A message in which only that field is set, to a value that is not its default."""
-    made = inner = message()
+    config = inner = message()
     *outer, name = path.split(".")
     for part in outer:
         inner = getattr(inner, part)
@@ -46,7 +46,7 @@ def with_one_field(message: Any, path: str) -> Any:
         getattr(inner, name).SetInParent()
     else:
         setattr(inner, name, sample(field))
-    return made
+    return config
 
 
 async def test_every_field_alone_is_honoured_or_ignored_or_refused_by_name() -> None:
@@ -59,8 +59,8 @@ async def test_every_field_alone_is_honoured_or_ignored_or_refused_by_name() -> 
     async def outcome(config: ConfigProto) -> str:
         try:
             async with open_session(square(), "cpu:2,gpu:1", config=config) as session:
-                (got,) = await session.run("y", FEED)
-                assert got.tolist() == SQUARES
+                (y,) = await session.run("y", FEED)
+                assert y.tolist() == SQUARES
         except PartitaError as error:
             return error.message
         return ""
@@ -106,9 +106,9 @@ def test_only_fields_that_are_set_are_looked_at() -> None:
     config = ConfigProto(operation_timeout_in_ms=7, allow_soft_placement=False)
     config.gpu_options.allow_growth = True
     config.rpc_options.MergeFromString(UNKNOWN)  # ignored as a whole
-    found = dict(set_fields(config, EXPANDED))
-    assert list(found) == ["gpu_options.allow_growth", "operation_timeout_in_ms", "rpc_options"]
-    assert found["operation_timeout_in_ms"] == 7
+    fields = dict(set_fields(config, EXPANDED))
+    assert list(fields) == ["gpu_options.allow_growth", "operation_timeout_in_ms", "rpc_options"]
+    assert fields["operation_timeout_in_ms"] == 7
 
 
 def test_what_only_matters_to_gpus_is_refused_only_where_there_are_some() -> None:

@@ -86,13 +86,13 @@ async def test_a_session_may_begin_without_a_graph(deployment: Deployment) -> No
 
 def function(name: str, value: float) -> FunctionDef:
     """A function of no arguments that returns a number."""
-    made = FunctionDef(ret={"y": "c:output:0"})
-    made.signature.name = name
-    made.signature.output_arg.add(name="y", type=DT_FLOAT)
-    node = made.node_def.add(name="c", op="Const")
+    function = FunctionDef(ret={"y": "c:output:0"})
+    function.signature.name = name
+    function.signature.output_arg.add(name="y", type=DT_FLOAT)
+    node = function.node_def.add(name="c", op="Const")
     node.attr["dtype"].type = DT_FLOAT
     node.attr["value"].tensor.CopyFrom(numpy_to_tensor(np.array(value, np.float32)))
-    return made
+    return function
 
 
 @on_every_deployment

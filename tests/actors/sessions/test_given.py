@@ -122,8 +122,8 @@ async def test_tensors_may_be_given_as_the_builder_made_them() -> None:
     x, y = b.tensor("x"), b.operation("y")
     node = b.graph().find_node("y")
     async with open_session(b, "cpu:2") as session:
-        given: list[Any] = [y, y[0], [y[0]], (y,), node, [node], TensorId("y", 0), [TensorId("y", 0)], iter(["y"])]
-        for fetches in given:
+        forms: list[Any] = [y, y[0], [y[0]], (y,), node, [node], TensorId("y", 0), [TensorId("y", 0)], iter(["y"])]
+        for fetches in forms:
             assert [value.tolist() for value in await session.run(fetches, {x: X})] == [[2, 4]]
         assert len(await session.run([y, "y:0", y[0]], [(x, X)], targets=b.operation("go"))) == 3
         assert (await (await session.make_callable(x, y))(X))[0].tolist() == [2, 4]

@@ -51,11 +51,11 @@ def share(fetches: tuple[str, ...] = ("y:0", "last:0"), start_times: bool = Fals
     graph = graph_def_to_graph(b.graph_def(), add_default_attrs=True)
     graph.assign_devices(graph.requested_device_indices())
     feeds = ("p:0", "x:0") if "live:0" in fetches else ("x:0",)
-    made = client_graph(graph, feeds, fetches, (), cpu(0), False).to_graph_def()
-    for number, node in enumerate(made.node):
+    graph_def = client_graph(graph, feeds, fetches, (), cpu(0), False).to_graph_def()
+    for number, node in enumerate(graph_def.node):
         if start_times:
             node.attr["_start_time"].i = number
-    return made
+    return graph_def
 
 
 @asynccontextmanager
@@ -77,9 +77,9 @@ async def works(manager: GraphManager, handle: str, size: int = 2) -> list[Any]:
     """A step that must succeed; what it fetches."""
     rendezvous = LocalRendezvous()
     await manager.execute(handle, rendezvous, {key("x:0"): np.ones(size, np.float32)})
-    found = await manager.recv_outputs(rendezvous, [key("y:0"), key("last:0")])
+    outputs = await manager.recv_outputs(rendezvous, [key("y:0"), key("last:0")])
     assert rendezvous.statistics().queued == rendezvous.statistics().waiting == 0
-    return [found[key(name)].tolist() for name in ("y:0", "last:0")]
+    return [outputs[key(name)].tolist() for name in ("y:0", "last:0")]
 
 
 async def test_handles_are_numbers_that_never_come_again() -> None:
@@ -93,10 +93,10 @@ async def test_handles_are_numbers_that_never_come_again() -> None:
         assert len(numbers) == len(set(numbers))
         assert not set(numbers) & {int(handle, 16) for handle in handles}
         manager.deregister(handles[0])
-        gone = f"^Graph handle is not found: {handles[0]}"
-        with pytest.raises(AbortedError, match=rf"{gone}\. Possibly, this worker just restarted\."):
+        message = f"^Graph handle is not found: {handles[0]}"
+        with pytest.raises(AbortedError, match=rf"{message}\. Possibly, this worker just restarted\."):
             manager.deregister(handles[0])
-        with pytest.raises(AbortedError, match=f"{gone}$"):
+        with pytest.raises(AbortedError, match=f"{message}$"):
             await manager.execute(handles[0], LocalRendezvous())
         await works(manager, handles[1])
         manager.deregister_all()
@@ -168,8 +168,8 @@ async def test_a_run_outlives_its_registration() -> None:
             await all_waiting()
             manager.deregister(handle)
             manager.send_inputs(rendezvous, {key("x:0"): TWO})
-            found = await manager.recv_outputs(rendezvous, [key("last:0")])
-        assert found[key("last:0")].tolist() == [-1, -1]
+            outputs = await manager.recv_outputs(rendezvous, [key("last:0")])
+        assert outputs[key("last:0")].tolist() == [-1, -1]
 
 
 async def test_outputs_come_by_callback_too() -> None:
@@ -185,8 +185,8 @@ async def test_outputs_come_by_callback_too() -> None:
         rendezvous = LocalRendezvous()
         rendezvous.abort(AbortedError("gone"))
         manager.recv_outputs_async(rendezvous, [key("y:0"), key("live:0")], results.append)
-    found, dead, nothing, aborted = results
-    assert {name: value.tolist() for name, value in found.items()} == {key("y:0"): [-1, -1], key("live:0"): [-1, -1]}
+    live, dead, nothing, aborted = results
+    assert {name: value.tolist() for name, value in live.items()} == {key("y:0"): [-1, -1], key("live:0"): [-1, -1]}
     assert isinstance(dead, InvalidArgumentError)
     assert "was not valid" in dead.message
     assert nothing == {}

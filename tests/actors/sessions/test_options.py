@@ -25,8 +25,8 @@ def chain() -> GraphDef:
     for k in range(3):
         value = b.op("Neg", value, name=f"n{k}", device=cpu(k % 2))[0]
     queue = b.op("FIFOQueueV2", name="q", component_types=["float32"], shapes=[()], device=cpu(1))
-    taken = b.op("QueueDequeueV2", queue, name="take", component_types=["float32"], device=cpu(1))[0]
-    b.op("AddV2", taken, value, name="late", device=cpu(0))
+    item = b.op("QueueDequeueV2", queue, name="take", component_types=["float32"], device=cpu(1))[0]
+    b.op("AddV2", item, value, name="late", device=cpu(0))
     return b.graph_def()
 
 

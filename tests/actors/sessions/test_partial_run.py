@@ -75,14 +75,14 @@ async def fed_bit_by_bit(session: Session, case: GraphCase, order: Sequence[str]
     """Feeds one tensor a call and fetches each tensor as soon as it may be fetched."""
     fetches = sorted(set(case.fetches))
     handle = await session.partial_run_setup(case.fetches, list(case.feeds), case.targets)
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for fed in ({}, *({name: case.feeds[name]} for name in order)):
         await session.partial_run(handle, (), fed)
         for fetch in fetches:
-            if fetch not in found:
+            if fetch not in values:
                 with suppress(InvalidArgumentError):  # it needs other feeds
-                    (found[fetch],) = await session.partial_run(handle, fetch)
-    return [found[name] for name in case.fetches]
+                    (values[fetch],) = await session.partial_run(handle, fetch)
+    return [values[name] for name in case.fetches]
 
 
 @on_every_deployment

@@ -72,14 +72,14 @@ async def take_many(session: Session, count: int, into: list[float]) -> None:
 @pytest.mark.parametrize("devices", DEVICES)
 async def test_consumers_wait_for_producers_and_producers_for_room(devices: str) -> None:
     async def main(session: Session) -> None:
-        taken: list[float] = []
+        items: list[float] = []
         async with trio.open_nursery() as nursery:
             nursery.start_soon(partial(put, session, *range(20)))
             await all_waiting()
             assert (await session.run("size"))[0] == 2
             for _ in range(20):
-                await take(session, taken)
-        assert taken == list(range(20))
+                await take(session, items)
+        assert items == list(range(20))
 
     await check_in_session(devices, main)
 
@@ -87,16 +87,16 @@ async def test_consumers_wait_for_producers_and_producers_for_room(devices: str)
 @pytest.mark.parametrize("devices", DEVICES)
 async def test_a_consumer_that_is_cancelled_takes_nothing(devices: str) -> None:
     async def main(session: Session) -> None:
-        taken: list[float] = []
+        items: list[float] = []
         async with trio.open_nursery() as nursery, trio.open_nursery() as given_up:
-            given_up.start_soon(take_many, session, 3, taken)
+            given_up.start_soon(take_many, session, 3, items)
             await all_waiting()
-            nursery.start_soon(take, session, taken)
+            nursery.start_soon(take, session, items)
             await put(session, 1)
             await all_waiting()
-            assert taken == []
+            assert items == []
             given_up.cancel_scope.cancel()
-        assert taken == [1]
+        assert items == [1]
         assert (await session.run("size"))[0] == 0
 
     await check_in_session(devices, main)
@@ -105,15 +105,15 @@ async def test_a_consumer_that_is_cancelled_takes_nothing(devices: str) -> None:
 @pytest.mark.parametrize("devices", DEVICES)
 async def test_closing_wakes_those_who_wait_in_vain(devices: str) -> None:
     async def main(session: Session) -> None:
-        taken: list[float] = []
+        items: list[float] = []
         with pytest.RaisesGroup(OutOfRangeError):
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(take_many, session, 3, taken)
+                nursery.start_soon(take_many, session, 3, items)
                 await all_waiting()
                 await put(session, 1, 2)
                 await session.run([], targets=["close"])
-        await take_many(session, 2, taken)
-        assert taken == [1, 2]
+        await take_many(session, 2, items)
+        assert items == [1, 2]
         with pytest.raises(CancelledError, match=r"FIFOQueue '_0_q' is closed\."):
             await put(session, 3)
 
@@ -167,10 +167,10 @@ WORK = st.lists(st.tuples(st.sampled_from(["put", "put_many", "take", "take_many
 async def test_every_element_is_taken_once_or_still_there(work: Work, devices: str) -> None:
     """Tasks in trio's order, all of which end when the last ones have taken or given what is missing."""
     given_out = sum(n if op == "put_many" else 1 for op, n in work if op.startswith("put"))
-    wanted = sum(n if op == "take_many" else 1 for op, n in work if op.startswith("take"))
+    num_wanted = sum(n if op == "take_many" else 1 for op, n in work if op.startswith("take"))
 
     async def main(session: Session) -> None:
-        taken: list[float] = []
+        items: list[float] = []
         numbers = iter(range(1000))
         async with trio.open_nursery() as nursery:
             for op, count in work:
@@ -180,12 +180,12 @@ async def test_every_element_is_taken_once_or_still_there(work: Work, devices: s
                     items = np.array([next(numbers) for _ in range(count)], np.float32)
                     nursery.start_soon(partial(session.run, [], {"xs": -items}, ["put_many"]))
                 elif op == "take":
-                    nursery.start_soon(take, session, taken)
+                    nursery.start_soon(take, session, items)
                 else:
-                    nursery.start_soon(take_many, session, count, taken)
-            await put(session, *[next(numbers) for _ in range(wanted - given_out)])
-            await take_many(session, max(given_out - wanted, 0), taken)
-        assert sorted(taken) == list(range(max(given_out, wanted)))
+                    nursery.start_soon(take_many, session, count, items)
+            await put(session, *[next(numbers) for _ in range(num_wanted - given_out)])
+            await take_many(session, max(given_out - num_wanted, 0), items)
+        assert sorted(items) == list(range(max(given_out, num_wanted)))
 
     await check_in_session(devices, main)
 

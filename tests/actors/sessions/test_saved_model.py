@@ -37,10 +37,10 @@ async def test_inputs_and_outputs_go_by_name(tmp_path: Path) -> None:
     """A default is used unless its input is fed; a model without variables needs none."""
     async with open_saved_model(model(tmp_path), devices="cpu:2") as loaded:
         assert isinstance(loaded, SavedModelSession)
-        found = await loaded.run({"x": HALVES})
-        assert {name: value.tolist() for name, value in found.items()} == {"total": [1, 3]}
-        found = await loaded.run({"x": HALVES, "y": HALVES + 1}, signature="serving_default")
-        assert found["total"].tolist() == [2, 4]
+        outputs = await loaded.run({"x": HALVES})
+        assert {name: value.tolist() for name, value in outputs.items()} == {"total": [1, 3]}
+        outputs = await loaded.run({"x": HALVES, "y": HALVES + 1}, signature="serving_default")
+        assert outputs["total"].tolist() == [2, 4]
 
 
 async def test_settings_go_to_the_session(tmp_path: Path) -> None:

@@ -58,34 +58,34 @@ def replace_neg(monkeypatch: pytest.MonkeyPatch, kernel: Callable[[Any], Any]) -
 
 
 async def test_fetches_come_back_in_the_order_asked_with_their_duplicates() -> None:
-    got = await run(chain(), ["n2:0", "n0", "n2", "n1:0"], {"x": np.float32(2)})
-    assert [float(value) for value in got] == [-2.0, -2.0, -2.0, 2.0]
+    y = await run(chain(), ["n2:0", "n0", "n2", "n1:0"], {"x": np.float32(2)})
+    assert [float(value) for value in y] == [-2.0, -2.0, -2.0, 2.0]
 
 
 async def test_a_single_fetch_comes_back_in_a_list_too() -> None:
-    (got,) = await run(chain(), "n0", {"x": 1.5})
-    assert got.dtype == np.float32
-    assert got.shape == ()
-    assert got == np.float32(-1.5)
+    (y,) = await run(chain(), "n0", {"x": 1.5})
+    assert y.dtype == np.float32
+    assert y.shape == ()
+    assert y == np.float32(-1.5)
 
 
 async def test_feeds_may_be_pairs_and_two_spellings_of_one_tensor_are_two_feeds() -> None:
-    (got,) = await run(chain(1, 1), ["n0"], [("x:0", np.float32(2)), ("x", np.float32(3))])
-    assert got == -2
+    (y,) = await run(chain(1, 1), ["n0"], [("x:0", np.float32(2)), ("x", np.float32(3))])
+    assert y == -2
 
 
 async def test_inner_tensors_can_be_fed() -> None:
-    (got,) = await run(chain(), ["n2"], {"n1:0": np.array([1, 2], np.float32)})
-    assert got.tolist() == [-1, -2]
+    (y,) = await run(chain(), ["n2"], {"n1:0": np.array([1, 2], np.float32)})
+    assert y.tolist() == [-1, -2]
 
 
 async def test_arrays_that_come_back_are_read_only_and_never_the_fed_ones() -> None:
     builder = GraphBuilder()
     builder.op("Identity", builder.placeholder("x", "float32"), name="y")
     fed = np.ones(3, np.float32)
-    (got,) = await run(builder.graph_def(), "y", {"x": fed})
-    assert not got.flags.writeable
-    assert not np.shares_memory(got, fed)
+    (y,) = await run(builder.graph_def(), "y", {"x": fed})
+    assert not y.flags.writeable
+    assert not np.shares_memory(y, fed)
     assert fed.flags.writeable
 
 
@@ -116,19 +116,19 @@ async def test_what_is_assigned_does_not_change_with_the_array_that_was_fed() ->
 async def test_python_values_become_the_type_of_the_tensor(dtype: str, value: Any, expected: Any) -> None:
     builder = GraphBuilder()
     builder.op("Identity", builder.placeholder("x", dtype), name="y")
-    (got,) = await run(builder.graph_def(), "y", {"x": value})
-    assert got.dtype == expected.dtype
-    np.testing.assert_array_equal(got, expected)
+    (y,) = await run(builder.graph_def(), "y", {"x": value})
+    assert y.dtype == expected.dtype
+    np.testing.assert_array_equal(y, expected)
 
 
 @pytest.mark.parametrize("value", ["a", b"a", ["a", b"bc"], np.array(["a", "bc"]), np.array([b"a"], object)])
 async def test_strings_of_any_kind_become_bytes(value: Any) -> None:
     builder = GraphBuilder()
     builder.op("Identity", builder.placeholder("x", "string"), name="y")
-    (got,) = await run(builder.graph_def(), "y", {"x": value})
-    assert got.dtype == object
-    assert all(type(item) is bytes for item in got.ravel().tolist())
-    assert got.shape == np.shape(value)
+    (y,) = await run(builder.graph_def(), "y", {"x": value})
+    assert y.dtype == object
+    assert all(type(item) is bytes for item in y.ravel().tolist())
+    assert y.shape == np.shape(value)
 
 
 # Errors
@@ -201,8 +201,8 @@ async def test_the_error_of_a_kernel_says_where_and_the_session_goes_on(devices:
                 await session.run("y", {"x": [1.0, 2.0, 3.0]})
             error = caught.value
             assert (error.node, error.op, error.device, error.step) == ("y", "Reshape", where, step)
-            (got,) = await session.run("y", {"x": [1.0, 2.0, 3.0, 4.0]})
-            assert got.tolist() == [[1, 2], [3, 4]]
+            (y,) = await session.run("y", {"x": [1.0, 2.0, 3.0, 4.0]})
+            assert y.tolist() == [[1, 2], [3, 4]]
 
 
 async def test_what_a_kernel_raises_that_is_no_error_of_ours_becomes_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -279,8 +279,8 @@ async def test_a_step_that_takes_longer_than_allowed_fails_and_the_session_goes_
     async with open_session(chain(200), "cpu:2", budget_s=0, thread_limit_s=60) as session:
         with pytest.raises(DeadlineExceededError, match="timeout_in_ms = 100"):
             await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=100))
-        (got,) = await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=1000))
-        assert got == 1
+        (y,) = await session.run("n199", {"x": 1.0}, options=RunOptions(timeout_in_ms=1000))
+        assert y == 1
     config = ConfigProto(operation_timeout_in_ms=100)
     async with open_session(chain(200), "cpu:2", budget_s=0, thread_limit_s=60, config=config) as session:
         with pytest.raises(DeadlineExceededError, match="timeout_in_ms = 100"):
@@ -290,8 +290,8 @@ async def test_a_step_that_takes_longer_than_allowed_fails_and_the_session_goes_
 
 async def test_a_request_on_a_large_graph_is_prepared_once_while_others_run() -> None:
     async def step(session: Session, fetch: str, expected: int) -> None:
-        (got,) = await session.run(fetch, {"x": 1.0})
-        assert got == expected
+        (y,) = await session.run(fetch, {"x": 1.0})
+        assert y == expected
 
     async with open_session(chain(2500), "cpu:2") as session:
         async with trio.open_nursery() as nursery:
