@@ -177,8 +177,8 @@ async def test_every_element_is_taken_once_or_still_there(work: Work, devices: s
                 if op == "put":
                     nursery.start_soon(put, session, next(numbers))
                 elif op == "put_many":
-                    items = np.array([next(numbers) for _ in range(count)], np.float32)
-                    nursery.start_soon(partial(session.run, [], {"xs": -items}, ["put_many"]))
+                    batch = np.array([next(numbers) for _ in range(count)], np.float32)
+                    nursery.start_soon(partial(session.run, [], {"xs": -batch}, ["put_many"]))
                 elif op == "take":
                     nursery.start_soon(take, session, items)
                 else:
