@@ -1,7 +1,7 @@
-"""The two ways to deploy a session, for tests of what both do: one worker with all CPUs, or two tasks that share them.
+"""The two kinds of session, for tests of both: one worker with all CPUs, or two tasks that share them.
 
-Flows in: a graph placed on `strategies.cpu` names. Flows out: an open session. Always holds: CPU k is a device of its
-own in both; over two tasks the even ones, the client's among them, are in the first task.
+Graphs are placed on `strategies.cpu` names. CPU k is a device of its own in both; over two tasks the CPUs with an even
+number, such as the client's, are in the first task.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from tests.strategies import cpu
 
 
 class Deployment(Enum):
-    """How the CPUs of a session are shared out."""
+    """Which tasks have the CPUs of a session."""
 
     LOCAL = "local"
     TWO_TASKS = "two tasks"
 
     def cluster(self, count: int) -> Cluster:
-        """So many CPUs, and one more where the second task had none, in the order of `device`."""
+        """`count` CPUs in the order of `device`; at least one for each task."""
         spec = device_spec("generic-cpu")
         tasks = 1 if self is Deployment.LOCAL else 2
         return Cluster([Device(spec, k // tasks, task=k % tasks) for k in range(max(count, tasks))])
@@ -39,7 +39,7 @@ class Deployment(Enum):
         return self.cluster(number + 1).names[number]
 
     def moved(self, graph: GraphDef, count: int) -> GraphDef:
-        """The graph on the CPUs of this deployment."""
+        """The graph, moved to the CPUs of this deployment."""
         names = {cpu(k): self.device(k) for k in range(count)}
         moved = GraphDef.FromString(graph.SerializeToString())
         for node in moved.node:
@@ -47,7 +47,7 @@ class Deployment(Enum):
         return moved
 
     def open(self, graph: GraphDef, count: int, **settings: Any) -> AbstractAsyncContextManager[Session]:
-        """A session of the graph on so many CPUs; `settings` are keywords that both ways to open take."""
+        """A session of the graph on `count` CPUs; `settings` are keywords that both kinds of session accept."""
         if self is Deployment.LOCAL:
             return open_session(graph, cpus(count), **settings)
         return open_cluster_session(self.moved(graph, count), self.cluster(count), **settings)

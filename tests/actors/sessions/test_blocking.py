@@ -1,4 +1,4 @@
-"""The blocking session gives what the other one gives, arrays and errors, from any thread."""
+"""A blocking session returns and raises what a `Session` does, in any thread."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_threads_share_a_session() -> None:
 
 
 def test_ctrl_c_cancels_the_call_and_not_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The thread that waits for a step gets the signal, the step ends, and the session runs the next one."""
+    """The step is cancelled, and the session runs the next one."""
     assert registry.lookup("Neg") is not None  # loads the kernels before one is replaced
     is_first = True
 

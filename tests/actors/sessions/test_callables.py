@@ -1,4 +1,4 @@
-"""Callables give what runs give, by position; a released one is refused."""
+"""Callables return what runs return, for values by position; a released one is refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def difference() -> GraphDef:
 @on_every_deployment
 @given(placed_cases())
 async def test_a_call_equals_a_run(deployment: Deployment, placed: tuple[GraphCase, dict[str, str]]) -> None:
-    """The same request by position, as often as one likes, alone and side by side."""
+    """Several calls, alone and concurrently."""
     case, placement = placed
     results: list[Any] = []
     async with deployment.open(case.on(placement), 4, config=HARD_PLACEMENT) as session:
@@ -54,7 +54,7 @@ async def test_a_call_equals_a_run(deployment: Deployment, placed: tuple[GraphCa
 
 
 @on_every_deployment
-async def test_what_is_wrong_with_a_request_is_told_when_it_is_made(deployment: Deployment) -> None:
+async def test_wrong_names_and_options_are_refused_when_a_callable_is_made(deployment: Deployment) -> None:
     async with deployment.open(difference(), 2) as session:
         make = session.make_callable
         with pytest.raises(InvalidArgumentError, match=r"^Must specify at least one target to fetch or execute\."):
@@ -87,13 +87,13 @@ async def test_values_are_counted_and_a_released_callable_is_refused(deployment:
 
 
 async def runs_in(session: Session, pool: int) -> None:
-    """A step that asks for a thread pool."""
+    """Runs a step with a thread pool."""
     await session.run("d", {"a": [1.0], "b": [1.0]}, options=RunOptions(inter_op_thread_pool=pool))
 
 
 @pytest.mark.parametrize("pools", [0, 1, 2])
 async def test_only_thread_pools_of_the_session_are_accepted(pools: int) -> None:
-    """Without any of its own there is the common one, 0; -1 asks for none."""
+    """Without pools of its own the session has pool 0; -1 asks for none."""
     config = ConfigProto()
     for _ in range(pools):
         config.session_inter_op_thread_pool.add()
@@ -107,7 +107,7 @@ async def test_only_thread_pools_of_the_session_are_accepted(pools: int) -> None
 
 @on_every_deployment
 async def test_traces_of_steps_side_by_side_do_not_mix(deployment: Deployment) -> None:
-    """Every trace has each node of its own step once, whatever else is under way."""
+    """Each trace has each node of its own step once, with other steps running."""
     traced = RunOptions(trace_level=RunOptions.FULL_TRACE)
 
     async def main() -> list[RunMetadata]:

@@ -1,4 +1,4 @@
-"""Settings of sessions on several tasks: which fields do what they do in TensorFlow's; its facts are those of 2.21."""
+"""Settings of sessions over several tasks, compared with what TensorFlow 2.21 does."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cluster() -> Cluster:
 
 
 def graph(task: int = 1, device: int = 0) -> GraphDef:
-    """x on the client's device, y = x * x elsewhere, and a queue of the other task that nobody puts anything into."""
+    """x on the client's device, y = x * x on another one, and an empty queue on the other task."""
     b = GraphBuilder()
     b.op(
         "Square",
@@ -109,7 +109,7 @@ async def test_filters_hide_the_devices_of_other_tasks() -> None:
 
 
 async def test_the_whole_graph_is_placed() -> None:
-    """place_pruned_graph has no say."""
+    """place_pruned_graph is ignored."""
     b = GraphBuilder()
     b.op("NoOp", name="fine")
     b.op("NoOp", name="bad", device="/job:zzz")
@@ -138,7 +138,7 @@ async def test_infer_shapes_writes_shapes_into_the_graph_def() -> None:
     ],
 )
 async def test_cost_graphs_come_every_so_many_steps(every: int, after: int, expected: list[int]) -> None:
-    """Other steps than in a local session, and without statistics."""
+    """For other steps than in a local session, and without statistics."""
     config = graph_options(build_cost_model=every, build_cost_model_after=after)
     async with open_cluster_session(graph(), cluster(), config=config) as session:
         num_nodes = []
@@ -172,7 +172,7 @@ async def test_partition_graphs_come_from_all_workers() -> None:
 
 
 async def test_floats_go_from_task_to_task_as_bfloat16_if_asked_for() -> None:
-    """Cut, not rounded; within a task they stay as they are."""
+    """Truncated, not rounded; within a task they stay floats."""
     config = graph_options(enable_bfloat16_sendrecv=True)
     async with open_cluster_session(graph(), cluster(), config=config) as session:
         assert await values(session) == [1.1953125, 4.375, 9.5625]
@@ -182,7 +182,7 @@ async def test_floats_go_from_task_to_task_as_bfloat16_if_asked_for() -> None:
 
 @pytest.mark.parametrize(("session_ms", "step_ms"), [(20, 0), (0, 20), (60_000, 20)])
 async def test_a_step_has_the_time_that_it_or_else_the_session_is_given(session_ms: int, step_ms: int) -> None:
-    """And the session goes on."""
+    """The session runs the next step."""
     config = ConfigProto(operation_timeout_in_ms=session_ms)
     async with open_cluster_session(graph(), cluster(), config=config) as session:
         options = RunOptions(timeout_in_ms=step_ms) if step_ms else None

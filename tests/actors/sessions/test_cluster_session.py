@@ -1,4 +1,4 @@
-"""Sessions over several tasks: what master and workers compute together is what a session on one task computes."""
+"""Sessions over several tasks compute what a local session computes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TASKS, PER_TASK = 2, 2
 
 
 def cluster() -> Cluster:
-    """Two tasks of two CPUs, whose lives are told apart."""
+    """Two tasks of two CPUs, each with another incarnation."""
     spec = device_spec("generic-cpu")
     return Cluster(
         [
@@ -41,7 +41,7 @@ def cluster() -> Cluster:
 
 
 def over_tasks(graph: GraphDef) -> GraphDef:
-    """A graph on four CPUs of one task, on those of two."""
+    """Moves a graph from the four CPUs of one task to those of two."""
     moved = {cpu(n): cluster().names[n] for n in range(TASKS * PER_TASK)}
     spread = GraphDef.FromString(graph.SerializeToString())
     for node in spread.node:
@@ -50,7 +50,7 @@ def over_tasks(graph: GraphDef) -> GraphDef:
 
 
 async def both(graph: GraphDef, fetches: Any, feeds: Any, targets: Any = ()) -> tuple[list[Any], list[Any]]:
-    """What a cluster's session fetches, in its second step, and what a local session does."""
+    """The fetches of a session over two tasks, of its second step, and those of a local session."""
     async with open_session(graph, "cpu:4", config=HARD_PLACEMENT) as local:
         expected = await local.run(fetches, feeds, targets)
     async with open_cluster_session(over_tasks(graph), cluster(), config=HARD_PLACEMENT) as session:
@@ -68,7 +68,7 @@ async def test_a_cluster_computes_what_one_task_does(placed: tuple[GraphCase, di
 @settings(max_examples=10)
 @given(placed_cases())
 async def test_optimised_parts_and_scheduled_receives_change_no_value(placed: tuple[GraphCase, dict[str, str]]) -> None:
-    """Start times are the earliest by the master's own reckoning."""
+    """The start times are the earliest that the master computes."""
     case, placement = placed
     graph, request = case.on(placement), (case.fetches, case.feeds, case.targets)
     options = GraphOptions(enable_recv_scheduling=True, optimizer_options=OptimizerOptions())
@@ -84,7 +84,7 @@ async def test_optimised_parts_and_scheduled_receives_change_no_value(placed: tu
 
 @given(programs())
 async def test_loops_and_conditionals_go_over_tasks(case: Program) -> None:
-    """Whatever is alive; a fetch that is dead is refused by both."""
+    """A dead fetch is an error in both."""
     async with (
         open_session(case.graph_def, "cpu:4") as local,
         open_cluster_session(over_tasks(case.graph_def), cluster()) as session,
@@ -126,7 +126,7 @@ versions { producer: 2474 }
 
 @pytest.mark.parametrize("device", range(TASKS * PER_TASK))
 async def test_workers_call_functions(device: int) -> None:
-    """The library goes with every share."""
+    """Each share has its function library."""
     graph = text_format.Parse(CALLS % (cpu(0), cpu(device), cpu(1)), GraphDef())
     ours, local = await both(graph, "y", {"x": TWO})
     assert_same_values(ours, local)
@@ -159,7 +159,7 @@ async def works(session: Session) -> None:
 
 
 async def test_state_lives_on_workers_and_errors_end_one_step() -> None:
-    """The error of a worker reaches the client; so do those of names, types and requests."""
+    """The client gets errors of workers and of requests; the next step works."""
     async with open_cluster_session(ring(), cluster()) as session:
         await session.run((), targets="reset")
         for _ in range(2):
@@ -179,8 +179,8 @@ async def test_state_lives_on_workers_and_errors_end_one_step() -> None:
         await works(session)
 
 
-async def test_a_restarted_worker_is_noticed() -> None:
-    """Its graphs are gone: one step is aborted, the next one registers them anew."""
+async def test_a_worker_that_lost_its_graphs_gets_them_again() -> None:
+    """One step is aborted, the next one registers them again."""
     async with open_cluster_session(ring(), cluster()) as session:
         await works(session)
         session.workers["/job:localhost/replica:0/task:1"].deregister_all()
@@ -191,18 +191,18 @@ async def test_a_restarted_worker_is_noticed() -> None:
 
 @pytest.mark.parametrize("closes", [True, False])
 async def test_a_step_ends_with_its_session_or_its_task(monkeypatch: pytest.MonkeyPatch, closes: bool) -> None:
-    """Nothing that is sent arrives, so the step would never end by itself; nothing of it is left."""
-    meetings: list[LocalRendezvous] = []
+    """All messages are lost, so the step cannot end by itself; no waiter is left after it."""
+    rendezvous_of_steps: list[LocalRendezvous] = []
 
     class Silent(LocalRendezvous):
         __slots__ = ()
 
         def __init__(self) -> None:
             super().__init__()
-            meetings.append(self)
+            rendezvous_of_steps.append(self)
 
         def send(self, *_message: object) -> None:
-            """Loses the message."""
+            """Drops the message."""
 
     async with open_cluster_session(ring(), cluster()) as session:
         with monkeypatch.context() as patch:
@@ -216,6 +216,6 @@ async def test_a_step_ends_with_its_session_or_its_task(monkeypatch: pytest.Monk
                 nursery.start_soon(step)
                 await all_waiting()
                 session.close() if closes else nursery.cancel_scope.cancel()
-        assert [meeting.statistics().waiting for meeting in meetings] == [0]
+        assert [rendezvous.statistics().waiting for rendezvous in rendezvous_of_steps] == [0]
         if not closes:
             await works(session)

@@ -1,4 +1,4 @@
-"""Settings that are honoured do in a local session what they do in TensorFlow 2.21, where the facts are from."""
+"""Settings that a local session honours, compared with what TensorFlow 2.21 does."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_without_a_cpu_there_is_no_session(count: int) -> None:
         BlockingSession(square(), "cpu:2", config=ConfigProto(device_count={"CPU": count}))
 
 
-def test_what_is_on_a_hidden_device_is_placed_softly_or_refused() -> None:
+def test_a_node_on_a_hidden_device_is_placed_softly_or_refused() -> None:
     config = ConfigProto(device_count={"CPU": 1}, allow_soft_placement=False)
     with pytest.raises(InvalidArgumentError, match="Cannot assign a device for operation y"):
         BlockingSession(square(), "cpu:2", config=config)
@@ -139,7 +139,7 @@ def test_infer_shapes_writes_shapes_into_the_graph_def_and_nowhere_else() -> Non
     ],
 )
 def test_cost_graphs_come_every_so_many_steps(every: int, after: int, expected: list[int], trace: bool) -> None:
-    """A traced step has statistics, whatever it is traced for."""
+    """A step that is traced for a cost model has statistics too."""
     options = RunOptions(trace_level=RunOptions.SOFTWARE_TRACE) if trace else None
     config = graph_options(build_cost_model=every, build_cost_model_after=after)
     with BlockingSession(square(), "cpu:2", config=config) as session:
@@ -212,7 +212,7 @@ async def test_a_device_that_restarts_costs_the_models_and_not_the_count() -> No
 
 
 def with_a_misfit() -> GraphDef:
-    """`bad` is on a GPU that nobody has, and `with_bad` with it; `y` and a counter, on the second CPU, are not."""
+    """`bad` and `with_bad` are on a GPU that does not exist; `y` and a counter are on the second CPU."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (None, 3), device=cpu(0))
     bad = b.op("Square", x, name="bad", device="/device:GPU:7")
@@ -224,7 +224,7 @@ def with_a_misfit() -> GraphDef:
     return b.graph_def()
 
 
-def test_what_a_request_does_not_need_is_not_placed() -> None:
+def test_nodes_that_a_request_does_not_need_are_not_placed() -> None:
     config = ConfigProto(allow_soft_placement=False)
     with pytest.raises(InvalidArgumentError, match="Cannot assign a device for operation bad"):
         BlockingSession(with_a_misfit(), "cpu:2", config=config)
@@ -253,7 +253,7 @@ def test_what_a_request_does_not_need_is_not_placed() -> None:
 
 
 @given(placed_cases())
-async def test_placing_what_is_left_changes_no_value(placed: tuple[GraphCase, dict[str, str]]) -> None:
+async def test_placing_pruned_graphs_changes_no_value(placed: tuple[GraphCase, dict[str, str]]) -> None:
     case, placement = placed
     request = case.fetches, case.feeds, case.targets
 
@@ -268,7 +268,7 @@ async def test_placing_what_is_left_changes_no_value(placed: tuple[GraphCase, di
 
 
 def test_a_stateful_node_stays_where_a_request_has_placed_it_first() -> None:
-    """The second request would draw the variable to the other CPU."""
+    """The second request alone would place the variable on the other CPU."""
     b = GraphBuilder()
     variable = b.variable("v", "float32", ())
     b.op("Assign", variable, np.float32(5), name="set")
@@ -339,7 +339,7 @@ def test_executors_are_those_of_tensorflow(name: str) -> None:
 
 
 def test_conditionals_of_functions_stay_single_nodes_if_asked_for() -> None:
-    """Values are the same; the partition graphs show which it was."""
+    """Values are the same; the partition graphs differ."""
     b = GraphBuilder()
     b.op("Neg", b.placeholder("x", "float32"), name="y")
     negate = function_of("negate", b.graph_def(), ["x"], ["y"])

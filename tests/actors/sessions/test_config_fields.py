@@ -1,4 +1,4 @@
-"""Every field of ConfigProto and RunOptions is accounted for: honoured, or without effect, or refused by name."""
+"""Every field of ConfigProto and RunOptions is in the table: honoured, ignored, or refused by name."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_field_that_no_message_declares_is_refused_by_its_number(path: str) ->
         check_options(options, ConfigProto())
 
 
-def test_only_fields_that_are_set_are_looked_at() -> None:
+def test_only_fields_that_are_set_are_checked() -> None:
     config = ConfigProto(operation_timeout_in_ms=7, allow_soft_placement=False)
     config.gpu_options.allow_growth = True
     config.rpc_options.MergeFromString(UNKNOWN)  # ignored as a whole
@@ -111,7 +111,7 @@ def test_only_fields_that_are_set_are_looked_at() -> None:
     assert fields["operation_timeout_in_ms"] == 7
 
 
-def test_what_only_matters_to_gpus_is_refused_only_where_there_are_some() -> None:
+def test_fields_for_gpus_are_refused_only_where_there_are_gpus() -> None:
     config = ConfigProto()
     config.gpu_options.visible_device_list = "1,0"
     config.graph_options.rewrite_options.pin_to_host_optimization = RewriterConfig.ON

@@ -1,4 +1,4 @@
-"""Extending a session's graph: new nodes read old ones, requests and state stay, what is refused changes nothing."""
+"""Extending a session's graph: new nodes read old ones, requests and state stay, a refused extension has no effect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.strategies import GraphCase, cpu, placed_cases
 
 
 def counter() -> GraphDef:
-    """A count on the second CPU, whoever asks, and what sets and steps it."""
+    """A counter on the second CPU, and the nodes that set and increase it."""
     b = GraphBuilder()
     count = b.variable("count", "float32", ())
     b.op("Assign", count, 0.0, name="reset")
@@ -31,7 +31,7 @@ def counter() -> GraphDef:
 
 
 def addition(*nodes: str, producer: int | None = None) -> GraphDef:
-    """NodeDefs in text form."""
+    """NodeDefs from text."""
     graph = GraphDef(node=[text_format.Parse(text, NodeDef()) for text in nodes])
     if producer is not None:
         graph.versions.producer = producer
@@ -46,7 +46,7 @@ TWICE = 'name: "twice" op: "AddV2" input: "count" input: "count" attr { key: "T"
 async def test_a_graph_in_two_pieces_equals_the_whole(
     deployment: Deployment, placed: tuple[GraphCase, dict[str, str]], data: st.DataObject
 ) -> None:
-    """Wherever the nodes are divided, so that the second piece reads the first."""
+    """For any cut of the list of nodes in two."""
     case, placement = placed
     whole = deployment.moved(case.on(placement), 4)
     middle = data.draw(st.integers(1, len(whole.node)))
@@ -97,7 +97,7 @@ def function(name: str, value: float) -> FunctionDef:
 
 @on_every_deployment
 async def test_a_refused_addition_changes_nothing(deployment: Deployment) -> None:
-    """Names of nodes and functions that are taken, inputs that are not there, damaged bytes, a wrong version."""
+    """Existing names of nodes and functions, unknown inputs, damaged bytes, a wrong version."""
     clash = (
         "GraphDef argument to Extend includes node 'count', which was created by a previous call to Create or Extend"
     )

@@ -1,4 +1,4 @@
-"""Graph managers: handles, what goes in and out by key, runs that outlive their registration, and refusals."""
+"""Graph managers: handles, inputs and outputs by key, the ends of steps, and errors."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ DEVICES = 3
 
 
 def key(name: str) -> str:
-    """Where the client sends or receives a tensor."""
+    """The key under which the client sends or receives a tensor."""
     return str(Key(cpu(0), 1, cpu(0), name))
 
 
 def share(fetches: tuple[str, ...] = ("y:0", "last:0"), start_times: bool = False) -> GraphDef:
-    """What a master sends: y = -x around the devices, last = y as a pair, live = y if p."""
+    """The share of a worker: y = -x through all devices, last = y as a pair, live = y if p."""
     b = GraphBuilder()
     value = b.placeholder("x", "float32", device=cpu(0))
     for i in range(5):
@@ -74,7 +74,7 @@ TWO, THREE = np.ones(2, np.float32), np.ones(3, np.float32)
 
 
 async def works(manager: GraphManager, handle: str, size: int = 2) -> list[Any]:
-    """A step that must succeed; what it fetches."""
+    """The outputs of a step that must succeed."""
     rendezvous = LocalRendezvous()
     await manager.execute(handle, rendezvous, {key("x:0"): np.ones(size, np.float32)})
     outputs = await manager.recv_outputs(rendezvous, [key("y:0"), key("last:0")])
@@ -82,7 +82,7 @@ async def works(manager: GraphManager, handle: str, size: int = 2) -> list[Any]:
     return [outputs[key(name)].tolist() for name in ("y:0", "last:0")]
 
 
-async def test_handles_are_numbers_that_never_come_again() -> None:
+async def test_handles_are_numbers_that_are_not_used_again() -> None:
     async with worker() as manager:
         handles = [manager.register(share()) for _ in range(2)]
         assert all(len(handle) == len("0123456789abcdef") and int(handle, 16) for handle in handles)
@@ -106,7 +106,7 @@ async def test_handles_are_numbers_that_never_come_again() -> None:
 
 
 async def test_a_cancelled_nursery_ends_its_worker() -> None:
-    """The step under way fails, a later call is told why, and the nursery is left."""
+    """The running step and later calls fail with the reason, and the nursery ends."""
     manager, failures = GraphManager(local_cluster(f"cpu:{DEVICES}")), list[PartitaError]()
 
     async def execute() -> None:
@@ -128,7 +128,7 @@ async def test_a_cancelled_nursery_ends_its_worker() -> None:
 
 
 async def test_an_abort_from_outside_ends_the_step() -> None:
-    """Whoever waits gets what the rendezvous was aborted with, inputs or not, before the step or under it."""
+    """`execute` and `recv_outputs` raise the error of the abort, which may come before the step or during it."""
     async with worker() as manager:
         handle, rendezvous, caught = manager.register(share()), LocalRendezvous(), list[PartitaError]()
 
@@ -149,7 +149,7 @@ async def test_an_abort_from_outside_ends_the_step() -> None:
 
 
 async def test_a_worker_without_actors_or_of_another_thread_is_refused() -> None:
-    """Where a call would wait for ever."""
+    """There a call would wait forever."""
     manager = GraphManager(local_cluster("cpu:1"))
     with pytest.raises(FailedPreconditionError, match=r"call its start\(nursery\) first"):
         await manager.execute("0", LocalRendezvous())
@@ -172,8 +172,8 @@ async def test_a_run_outlives_its_registration() -> None:
         assert outputs[key("last:0")].tolist() == [-1, -1]
 
 
-async def test_outputs_come_by_callback_too() -> None:
-    """Once, with everything, or with the first error."""
+async def test_outputs_are_received_by_callback_too() -> None:
+    """The callback is called once, with all outputs or with the first error."""
     results: list[Any] = []
     async with worker() as manager:
         handle = manager.register(share(("y:0", "live:0")))
@@ -194,7 +194,7 @@ async def test_outputs_come_by_callback_too() -> None:
 
 
 async def test_an_error_ends_one_step() -> None:
-    """It is the error of the node, the rendezvous knows it, and steps beside and after it are not touched."""
+    """The step and its rendezvous have the error of the node; later steps work."""
     async with worker() as manager:
         handle = manager.register(share())
         for _ in range(2):
@@ -233,7 +233,7 @@ async def test_receives_are_scheduled_when_asked_for() -> None:
             manager.register(share(), recv_scheduling=True)
 
 
-async def test_traced_steps_teach_a_cost_model() -> None:
+async def test_traced_steps_update_a_cost_model() -> None:
     """A cost graph has all nodes of all partitions, with time for those that a traced step ran."""
     async with worker() as manager:
         handle, untaught = manager.register(share()), CostGraphDef()

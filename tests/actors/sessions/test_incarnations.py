@@ -1,4 +1,4 @@
-"""A device of another task that restarts by itself: who receives from its past life is told, the next step is new."""
+"""A device that restarts by itself: a receive from another task that names its old incarnation fails the step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLIENT, OTHER = TWO.device(0), TWO.device(1)
 
 
 def graph() -> GraphDef:
-    """there = -x on the other task, back = -there on the client's; here = -x on the client's alone."""
+    """there = -x on the other task, back = -there and here = -x on the client's task."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (), device=cpu(0))
     b.op("Neg", b.op("Neg", x, name="there", device=cpu(1)), name="back", device=cpu(0))
@@ -29,24 +29,24 @@ def graph() -> GraphDef:
 
 
 def restart(session: Session, name: str) -> None:
-    """Restarts a device without a word to the master."""
+    """Restarts a device at its worker, so the session does not know of it."""
     session.workers[name.rpartition("/device:")[0]].restart_device(name)
 
 
 @pytest.mark.parametrize("restarted", [CLIENT, OTHER])
-async def test_a_step_that_receives_from_a_past_life_is_aborted_and_can_be_run_again(restarted: str) -> None:
+async def test_a_receive_from_an_old_incarnation_aborts_the_step_which_can_be_run_again(restarted: str) -> None:
     async with TWO.open(graph(), 2) as session:
         assert await session.run("back", {"x": 3.0}) == [3]
         restart(session, restarted)
-        words = r"^RecvTensor expects a different device incarnation: 1 vs\. 2\. Your worker job was probably restart"
-        with pytest.raises(AbortedError, match=words):
+        message = r"^RecvTensor expects a different device incarnation: 1 vs\. 2\. Your worker job was probably restart"
+        with pytest.raises(AbortedError, match=message):
             await session.run("back", {"x": 3.0})
         assert await session.run("back", {"x": 3.0}) == [3]
         assert session.cluster.incarnation(restarted) == 2
         assert session.statistics().steps_running == 0
 
 
-async def test_a_step_within_the_task_does_not_notice() -> None:
+async def test_a_step_within_one_task_goes_on() -> None:
     async with TWO.open(graph(), 2) as session:
         assert await session.run("here", {"x": 3.0}) == [-3]
         restart(session, OTHER)
@@ -54,7 +54,7 @@ async def test_a_step_within_the_task_does_not_notice() -> None:
         assert await session.run("here", {"x": 3.0}) == [-3]
 
 
-async def test_partial_runs_and_callables_notice_too() -> None:
+async def test_partial_runs_and_callables_are_aborted_too() -> None:
     async with TWO.open(graph(), 2) as session:
         call = await session.make_callable("x", "back")
         assert await call(3.0) == [3]
@@ -72,23 +72,23 @@ async def test_partial_runs_and_callables_notice_too() -> None:
 
 @dataclass
 class Tolerant:
-    """A policy that lets past lives send, and remembers which."""
+    """A policy that accepts every incarnation and records its calls."""
 
-    seen: list[tuple[str, int, int]] = field(default_factory=list)
+    calls: list[tuple[str, int, int]] = field(default_factory=list)
 
     def __call__(self, device: str, expected: int, actual: int) -> PartitaError | None:
-        self.seen.append((device, expected, actual))
+        self.calls.append((device, expected, actual))
         return None
 
 
-async def test_another_policy_is_a_change_in_one_place() -> None:
+async def test_a_worker_may_have_another_policy() -> None:
     policy = Tolerant()
     async with TWO.open(graph(), 2) as session:
         for worker in session.workers.values():
             worker.policy = policy
         restart(session, OTHER)
         assert await session.run("back", {"x": 3.0}) == [3]
-        assert set(policy.seen) == {(CLIENT, 1, 1), (OTHER, 1, 2)}
+        assert set(policy.calls) == {(CLIENT, 1, 1), (OTHER, 1, 2)}
 
 
 @given(st.lists(st.sampled_from([CLIENT, OTHER]), max_size=4))
@@ -106,8 +106,8 @@ async def test_however_often_devices_restart_one_step_is_aborted_at_most(restart
         assert failures == bool(restarts)
 
 
-async def test_a_traced_step_records_what_came_from_the_other_task() -> None:
-    """As TensorFlow does, beside the nodes that ran; in a local session nothing comes from elsewhere."""
+async def test_a_traced_step_records_transfers_from_another_task() -> None:
+    """As nodes "RecvTensor", like TensorFlow; a local session has one task and so none."""
     for deployment in Deployment:
         call = RunOptions(trace_level=RunOptions.FULL_TRACE)
         async with deployment.open(graph(), 2) as session:

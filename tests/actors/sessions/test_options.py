@@ -1,4 +1,4 @@
-"""Options of steps, what they report, and the counts of a session: the same in one worker and over two tasks."""
+"""Options of steps, their metadata, and the counts of a session, with one worker and over two tasks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FULL = RunOptions(trace_level=RunOptions.FULL_TRACE)
 
 
 def chain() -> GraphDef:
-    """n0 = -x on CPU 0, n1 = -n0 on CPU 1, n2 = -n1 on CPU 0; late waits there for an empty queue on CPU 1."""
+    """n0 = -x on CPU 0, n1 = -n0 on CPU 1, n2 = -n1 on CPU 0; late waits for an empty queue on CPU 1."""
     b = GraphBuilder()
     value = b.placeholder("x", "float32", (), device=cpu(0))
     for k in range(3):
@@ -32,7 +32,7 @@ def chain() -> GraphDef:
 
 @on_every_deployment
 async def test_partition_graphs_are_returned_when_asked_for(deployment: Deployment) -> None:
-    """With the nodes of the client's convention: a call frame, or the rendezvous."""
+    """With the nodes that feed and fetch: `_Arg` and `_Retval`, or `_Recv` and `_Send`."""
     metadata = RunMetadata()
     async with deployment.open(chain(), 2) as session:
         await session.run("n2", {"x": 1.0}, options=RunOptions(output_partition_graphs=True), metadata=metadata)
@@ -46,7 +46,7 @@ async def test_partition_graphs_are_returned_when_asked_for(deployment: Deployme
 
 @on_every_deployment
 async def test_a_trace_has_every_node_and_the_same_values(deployment: Deployment) -> None:
-    """But transfers in the task."""
+    """Transfers within a task have none."""
     metadata = RunMetadata()
     async with deployment.open(chain(), 2) as session:
         assert await session.run("n2", {"x": 2.0}, options=FULL, metadata=metadata) == [-2]
@@ -62,7 +62,7 @@ async def test_a_trace_has_every_node_and_the_same_values(deployment: Deployment
 
 
 async def test_the_least_trace_is_one_in_a_local_session() -> None:
-    """Over several tasks only a full one is, as in TensorFlow."""
+    """Over several tasks only FULL_TRACE is, as in TensorFlow."""
     metadata = RunMetadata()
     async with Deployment.LOCAL.open(chain(), 2) as session:
         options = RunOptions(trace_level=RunOptions.SOFTWARE_TRACE)
@@ -84,7 +84,7 @@ async def test_a_traced_step_computes_what_a_plain_one_does(
 
 @on_every_deployment
 async def test_every_traced_step_of_a_request_has_a_trace_of_its_own(deployment: Deployment) -> None:
-    """Though its plans are made once, also when requests with other functions have come in between."""
+    """Its plans are compiled once, also if requests with other functions were prepared in between."""
     async with deployment.open(chain(), 2) as session:
         for value in (1.0, 2.0, 3.0):
             metadata = RunMetadata()
@@ -99,7 +99,7 @@ async def test_every_traced_step_of_a_request_has_a_trace_of_its_own(deployment:
 async def test_a_late_step_says_what_it_was_waiting_for(
     deployment: Deployment, by_session: bool, autojump_clock: JumpingClock
 ) -> None:
-    """And the session goes on; the limit of a step goes before that of its session."""
+    """The session runs the next step; the limit of a step replaces that of its session."""
     config = ConfigProto(operation_timeout_in_ms=20 if by_session else 60_000)
     options = None if by_session else RunOptions(timeout_in_ms=20)
     async with deployment.open(chain(), 2, config=config) as session:
@@ -114,7 +114,7 @@ async def test_a_late_step_says_what_it_was_waiting_for(
 
 @on_every_deployment
 async def test_steps_and_requests_are_counted(deployment: Deployment) -> None:
-    """However steps end; partial runs are steps, and so are calls."""
+    """Failed steps, partial runs and calls of callables count too."""
     async with deployment.open(chain(), 2) as session:
         await session.run("n2", {"x": 1.0})
         await session.run("n2", {"x": 1.0})

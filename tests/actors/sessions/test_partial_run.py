@@ -1,4 +1,4 @@
-"""Partial runs: fed and fetched from in any order they give what one run gives, and end without a trace."""
+"""Partial runs: fed and fetched in any order they give the values of one run, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def refuses(error: type[PartitaError], message: str, call: Any) -> None:
 
 
 def watched(monkeypatch: pytest.MonkeyPatch) -> Watch:
-    """Watches the rendezvous of all steps."""
+    """The rendezvous of all steps that the test runs."""
     watch = Watch()
     monkeypatch.setattr(workers, "LocalRendezvous", watch)
     return watch
@@ -72,7 +72,7 @@ def assert_nothing_left(watch: Watch, session: Session) -> None:
 
 
 async def fed_bit_by_bit(session: Session, case: GraphCase, order: Sequence[str]) -> list[Any]:
-    """Feeds one tensor a call and fetches each tensor as soon as it may be fetched."""
+    """Feeds one tensor in each call and fetches each tensor as soon as possible."""
     fetches = sorted(set(case.fetches))
     handle = await session.partial_run_setup(case.fetches, list(case.feeds), case.targets)
     values: dict[str, Any] = {}
@@ -90,7 +90,7 @@ async def fed_bit_by_bit(session: Session, case: GraphCase, order: Sequence[str]
 async def test_a_run_in_parts_equals_one_run(
     deployment: Deployment, placed: tuple[GraphCase, dict[str, str]], data: st.DataObject
 ) -> None:
-    """Whatever the placement and the order of the feeds, what can be fetched is what one run fetches."""
+    """For any placement and any order of the feeds."""
     case, placement = placed
     order = data.draw(st.permutations(sorted(case.feeds)))
     async with deployment.open(case.on(placement), 4, config=HARD_PLACEMENT) as session:
@@ -125,7 +125,7 @@ async def test_a_refused_call_changes_nothing(
 
 
 @on_every_deployment
-async def test_setting_up_raises_what_running_raises(deployment: Deployment) -> None:
+async def test_setup_raises_what_run_raises(deployment: Deployment) -> None:
     async with deployment.open(sums(), 1) as session:
         setup = session.partial_run_setup
         await refuses(InvalidArgumentError, 'Endpoint "a:0" fed more than once.', setup("r1", ["a", "a:0"]))
@@ -138,7 +138,7 @@ async def test_setting_up_raises_what_running_raises(deployment: Deployment) -> 
 
 
 @on_every_deployment
-async def test_what_needs_no_feed_runs_at_once_and_runs_do_not_mix(deployment: Deployment) -> None:
+async def test_nodes_without_feeds_run_at_once_and_runs_do_not_mix(deployment: Deployment) -> None:
     async with deployment.open(sums(DEVICES), DEVICES) as session:
         first, second = [await session.partial_run_setup(["s", "r1"], ["a", "b"]) for _ in range(2)]
         assert first != second
@@ -166,7 +166,7 @@ async def test_targets_run_for_their_effect(deployment: Deployment) -> None:
 @on_every_deployment
 @pytest.mark.parametrize("devices", [1, DEVICES])
 async def test_an_error_ends_the_run(deployment: Deployment, monkeypatch: pytest.MonkeyPatch, devices: int) -> None:
-    """A kernel that fails, one that failed before anybody asked, and a fetch that is dead."""
+    """A kernel that fails during a call or before it, and a dead fetch."""
     watch = watched(monkeypatch)
 
     async def fails(session: Session, fetches: list[str], announced: str, feeds: dict[str, Any], message: str) -> None:
@@ -199,13 +199,13 @@ async def test_a_node_of_the_user_finds_no_call_frame(deployment: Deployment) ->
 
 
 def slow_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sees to it that nothing that is sent ever arrives."""
+    """Drops all messages."""
     monkeypatch.setattr(LocalRendezvous, "send", lambda *_arguments: None)
 
 
 @on_every_deployment
 async def test_the_end_of_the_session_ends_its_runs(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that nobody waits for, and those that somebody waits for."""
+    """Runs with and without a waiting call."""
     watch = watched(monkeypatch)
     async with deployment.open(sums(DEVICES), DEVICES) as session:
         await session.partial_run_setup(["r1", "r2"], ["a", "b", "c"])
@@ -227,7 +227,7 @@ async def test_the_end_of_the_session_ends_its_runs(deployment: Deployment, monk
 
 @on_every_deployment
 @pytest.mark.parametrize("devices", [1, DEVICES])
-async def test_what_nobody_fetched_of_a_run_that_is_done_goes_with_the_session(
+async def test_tensors_of_a_done_run_that_were_not_fetched_are_dropped_at_the_end_of_the_session(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch, devices: int
 ) -> None:
     watch = watched(monkeypatch)
@@ -241,7 +241,7 @@ async def test_what_nobody_fetched_of_a_run_that_is_done_goes_with_the_session(
 
 
 @on_every_deployment
-async def test_what_a_run_has_made_can_be_fetched_after_its_client_has_restarted(deployment: Deployment) -> None:
+async def test_computed_tensors_can_be_fetched_after_a_restart_of_the_client_device(deployment: Deployment) -> None:
     async with deployment.open(sums(DEVICES), DEVICES) as session:
         handle = await session.partial_run_setup("s", ())
         await all_waiting()
@@ -269,7 +269,7 @@ async def test_a_late_call_ends_the_run(
 async def test_a_cancelled_call_ends_the_run(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch, autojump_clock: JumpingClock
 ) -> None:
-    """Also for another call of the same run, and the cancellation comes out as what it is."""
+    """It ends another call of the same run too; the cancelled call raises Cancelled."""
     watch = watched(monkeypatch)
     async with deployment.open(sums(DEVICES), DEVICES) as session:
         slow_to_come(monkeypatch)
@@ -290,7 +290,7 @@ async def test_a_cancelled_call_ends_the_run(
 
 
 def queue() -> GraphDef:
-    """d takes from a queue what e puts in; y = x + 1."""
+    """d dequeues the elements that e enqueues; y = x + 1."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", ())
     q = b.op("FIFOQueueV2", name="q", component_types=["float32"], shapes=[()], capacity=3)
@@ -301,8 +301,8 @@ def queue() -> GraphDef:
 
 
 @on_every_deployment
-async def test_a_run_waits_for_what_another_step_brings(deployment: Deployment, autojump_clock: JumpingClock) -> None:
-    """A node that is kept waiting neither holds up what else is fetched nor outlives the run."""
+async def test_a_run_waits_for_an_element_of_another_step(deployment: Deployment, autojump_clock: JumpingClock) -> None:
+    """A waiting node does not delay other fetches, and ends with the run."""
     async with deployment.open(queue(), 1) as session:
         handle = await session.partial_run_setup(["d", "y"], "x")
         assert await session.partial_run(handle, "y", {"x": 1.0}) == [2.0]

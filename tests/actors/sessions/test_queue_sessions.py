@@ -1,4 +1,4 @@
-"""Steps of one session that wait for each other: producers and consumers, on any devices, closed or given up."""
+"""Steps of one session that wait for each other at a queue, on any devices; cancelled, closed, failed."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ async def test_a_consumer_that_is_cancelled_takes_nothing(devices: str) -> None:
 
 
 @pytest.mark.parametrize("devices", DEVICES)
-async def test_closing_wakes_those_who_wait_in_vain(devices: str) -> None:
+async def test_closing_a_queue_ends_steps_that_wait_for_it(devices: str) -> None:
     async def main(session: Session) -> None:
         items: list[float] = []
         with pytest.RaisesGroup(OutOfRangeError):
@@ -143,7 +143,7 @@ async def test_closing_the_session_ends_all_waiting(devices: str) -> None:
     await check_in_session(devices, main)
 
 
-async def test_one_that_waits_in_a_step_that_fails_elsewhere_waits_no_more() -> None:
+async def test_a_waiting_node_ends_when_another_node_of_its_step_fails() -> None:
     builder = GraphBuilder()
     queue = builder.op("FIFOQueueV2", component_types=[FLOAT], shapes=[()], device=cpu(0))[0]
     x = builder.placeholder("x", "float32", (), device=cpu(1))
@@ -165,7 +165,7 @@ WORK = st.lists(st.tuples(st.sampled_from(["put", "put_many", "take", "take_many
 @settings(max_examples=40)
 @given(WORK, st.sampled_from(DEVICES))
 async def test_every_element_is_taken_once_or_still_there(work: Work, devices: str) -> None:
-    """Tasks in trio's order, all of which end when the last ones have taken or given what is missing."""
+    """Tasks in the order of trio; the last two calls put and take the missing elements, so all tasks end."""
     given_out = sum(n if op == "put_many" else 1 for op, n in work if op.startswith("put"))
     num_wanted = sum(n if op == "take_many" else 1 for op, n in work if op.startswith("take"))
 
@@ -190,7 +190,7 @@ async def test_every_element_is_taken_once_or_still_there(work: Work, devices: s
     await check_in_session(devices, main)
 
 
-async def test_a_handle_is_fed_for_the_tensor_that_the_session_keeps() -> None:
+async def test_a_handle_is_fed_in_place_of_its_session_tensor() -> None:
     builder = GraphBuilder()
     x = builder.placeholder("x", "float32", (2,), device=cpu(0))
     double = builder.op("AddV2", x, x, name="double", device=cpu(1))[0]

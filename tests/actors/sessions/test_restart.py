@@ -1,4 +1,4 @@
-"""A device that restarts forgets everything, and whoever runs a step meanwhile is told to run it again."""
+"""A device that restarts loses its state; running steps fail with AbortedError, and later ones work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLOAT = DataType.FLOAT
 
 
 def graph() -> GraphDef:
-    """A variable on each of two devices, and a queue that nobody fills on the second."""
+    """A variable on each of two devices, and an empty queue on the second."""
     builder = GraphBuilder()
     x = builder.placeholder("x", "float32", (), device=cpu(0))
     for i in range(2):

@@ -1,4 +1,4 @@
-"""A SavedModel that runs: inputs and outputs go by name, and defaults stand in for inputs that are not fed."""
+"""SavedModels that run: inputs and outputs by name, defaults for inputs that are not fed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HALVES = np.array([0.5, 1.5], np.float32)
 
 
 def model(folder: Path) -> Path:
-    """A model with inputs x and y, of which y has a default, and the output total, their sum."""
+    """A model with inputs x and y, where y has a default, and the output total, their sum."""
     builder = GraphBuilder()
     x, y = builder.placeholder("x", "float32"), builder.placeholder("y", "float32")
     builder.op("AddV2", x, y, name="sum")
@@ -34,7 +34,7 @@ def model(folder: Path) -> Path:
 
 
 async def test_inputs_and_outputs_go_by_name(tmp_path: Path) -> None:
-    """A default is used unless its input is fed; a model without variables needs none."""
+    """A default is used unless its input is fed; a model may have no variables."""
     async with open_saved_model(model(tmp_path), devices="cpu:2") as loaded:
         assert isinstance(loaded, SavedModelSession)
         outputs = await loaded.run({"x": HALVES})
@@ -44,7 +44,7 @@ async def test_inputs_and_outputs_go_by_name(tmp_path: Path) -> None:
 
 
 async def test_settings_go_to_the_session(tmp_path: Path) -> None:
-    """As do those that are refused."""
+    """Also one that the session refuses."""
     config = ConfigProto(device_count={"CPU": 1}, allow_soft_placement=True)
     async with open_saved_model(model(tmp_path), devices="cpu:2", config=config) as loaded:
         assert len(loaded.session.devices) == 1
@@ -56,7 +56,7 @@ async def test_settings_go_to_the_session(tmp_path: Path) -> None:
 
 
 async def test_wrong_requests_are_refused(tmp_path: Path) -> None:
-    """An input too few or too many, and a signature that does not exist."""
+    """Missing and unknown inputs, and an unknown signature."""
     async with open_saved_model(model(tmp_path)) as loaded:
         with pytest.raises(InvalidArgumentError, match="needs the input 'x'; its inputs are 'x', 'y'"):
             await loaded.run({})

@@ -1,4 +1,4 @@
-"""What a session promises its user: order, types, errors, and what it leaves alone."""
+"""Session.run: order and types of results, feeds, errors, cancellation, preparation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.strategies import cpu
 
 
 def chain(length: int = 3, devices: int = 2) -> GraphDef:
-    """x -> n0 -> n1 ..., each on the next device; each negates."""
+    """x -> n0 -> n1 ...: each node negates, on the next device."""
     builder = GraphBuilder()
     value = builder.placeholder("x", "float32", device=cpu(0))
     for i in range(length):
@@ -79,7 +79,7 @@ async def test_inner_tensors_can_be_fed() -> None:
     assert y.tolist() == [-1, -2]
 
 
-async def test_arrays_that_come_back_are_read_only_and_never_the_fed_ones() -> None:
+async def test_returned_arrays_are_read_only_and_do_not_share_memory_with_feeds() -> None:
     builder = GraphBuilder()
     builder.op("Identity", builder.placeholder("x", "float32"), name="y")
     fed = np.ones(3, np.float32)
@@ -89,7 +89,7 @@ async def test_arrays_that_come_back_are_read_only_and_never_the_fed_ones() -> N
     assert fed.flags.writeable
 
 
-async def test_what_is_assigned_does_not_change_with_the_array_that_was_fed() -> None:
+async def test_a_variable_does_not_share_memory_with_the_fed_array() -> None:
     builder = GraphBuilder()
     variable = builder.variable("v", "float32", (2,))
     builder.op("Assign", variable, builder.placeholder("x", "float32", (2,)), name="assign")
@@ -143,7 +143,7 @@ async def test_a_fed_value_of_another_type_is_refused(value: Any, provided: str)
 
 
 @pytest.mark.parametrize("value", [[[1], [2, 3]], object(), 300])
-async def test_what_cannot_become_a_tensor_is_refused(value: Any) -> None:
+async def test_a_value_that_cannot_become_a_tensor_is_refused(value: Any) -> None:
     builder = GraphBuilder()
     builder.op("Identity", builder.placeholder("x", "uint8"), name="y")
     with pytest.raises(InvalidArgumentError, match=r"arg\[0\]"):
@@ -167,7 +167,7 @@ async def test_what_cannot_become_a_tensor_is_refused(value: Any) -> None:
         (["n0"], {}, InvalidArgumentError, "You must feed a value for placeholder tensor 'x' with dtype float"),
     ],
 )
-async def test_wrong_requests_are_refused_in_the_words_of_the_field(
+async def test_wrong_requests_are_refused_with_messages_of_tensorflow(
     fetches: list[str], feeds: Any, error: type[PartitaError], message: str
 ) -> None:
     with pytest.raises(error) as caught:
@@ -205,7 +205,7 @@ async def test_the_error_of_a_kernel_says_where_and_the_session_goes_on(devices:
             assert y.tolist() == [[1, 2], [3, 4]]
 
 
-async def test_what_a_kernel_raises_that_is_no_error_of_ours_becomes_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_foreign_exception_of_a_kernel_becomes_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(_value: Any) -> Any:
         raise ZeroDivisionError("oh")
 
@@ -227,14 +227,14 @@ async def test_a_closed_session_refuses_to_run() -> None:
 
 
 @pytest.mark.parametrize("error", [KeyError("mine"), BaseException("mine too")])
-async def test_exceptions_of_the_user_come_out_as_they_were_raised(error: BaseException) -> None:
+async def test_exceptions_of_the_user_are_raised_unchanged(error: BaseException) -> None:
     with pytest.raises(type(error)) as caught:
         async with open_session(chain(devices=1)):
             raise error
     assert caught.value is error
 
 
-async def test_a_cancellation_from_outside_passes_untouched() -> None:
+async def test_a_cancellation_from_outside_is_passed_on() -> None:
     with trio.CancelScope() as scope:
         async with open_session(chain(devices=1)):
             scope.cancel()
@@ -302,7 +302,7 @@ async def test_a_request_on_a_large_graph_is_prepared_once_while_others_run() ->
 
 
 async def test_another_thread_is_refused() -> None:
-    """Its event loop would wait for an answer that comes in this one."""
+    """Its event loop would wait forever."""
     async with open_session(chain(2), "cpu:2") as session:
         with pytest.raises(FailedPreconditionError, match="event loop of another thread"):
             await trio.to_thread.run_sync(partial(trio.run, session.run, "n1", {"x": 1.0}))
@@ -310,7 +310,7 @@ async def test_another_thread_is_refused() -> None:
 
 
 async def test_the_import_of_a_large_graph_can_be_cancelled() -> None:
-    """It goes on in its thread to the next report of progress, and no further."""
+    """Its thread ends at the next report of progress."""
     counts: list[int] = []
     with trio.CancelScope() as scope:
 
@@ -325,7 +325,7 @@ async def test_the_import_of_a_large_graph_can_be_cancelled() -> None:
 
 
 async def test_the_preparation_of_a_large_request_can_be_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It goes on in its thread to the next stage, and no further; the next request is prepared as ever."""
+    """Its thread ends after the running stage; the next request is prepared as usual."""
     stages: list[str] = []
     prune = Placed.prune
     monkeypatch.setattr(session_module, "_LARGE", 0)

@@ -1,4 +1,4 @@
-"""Graphs, paths and tensors in the place of each other: taken where the meaning is plain, else a typed error."""
+"""Graphs, devices and tensors in all forms that are accepted; other arguments are a typed error."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", SOURCES)
 async def test_a_graph_may_be_given_in_any_form(kind: str, path: Path) -> None:
-    """To sessions of both kinds, to what cuts graphs, and to what simulates them."""
+    """In sessions of both kinds, `cut` and `simulate`."""
     source = SOURCES[kind](doubled(), path)
     async with open_session(source, "cpu:2") as session:
         assert (await session.run("y", {"x": X}))[0].tolist() == [2, 4]
@@ -85,8 +85,8 @@ async def test_a_graph_may_be_given_in_any_form(kind: str, path: Path) -> None:
         (Path(__file__).parent, "is a folder; give a GraphDef file, or open a SavedModel with open_saved_model"),
     ],
 )
-async def test_what_is_no_graph_is_refused_by_type(source: Any, why: str) -> None:
-    """By an error that says what to give."""
+async def test_another_argument_than_a_graph_is_refused_by_type(source: Any, why: str) -> None:
+    """The error says what is accepted."""
     with pytest.raises((InvalidArgumentError, NotFoundError), match=why):
         async with open_session(source):
             pass
@@ -95,8 +95,8 @@ async def test_what_is_no_graph_is_refused_by_type(source: Any, why: str) -> Non
 
 
 @pytest.mark.parametrize("devices", [None, 2, ["cpu:2"], GraphBuilder()])
-async def test_what_is_no_cluster_is_refused_by_type(devices: Any) -> None:
-    """Wherever devices are given."""
+async def test_another_argument_than_devices_is_refused_by_type(devices: Any) -> None:
+    """In sessions, `cut` and `simulate`."""
     why = f"{type(devices).__name__} is no cluster"
     with pytest.raises(InvalidArgumentError, match=why):
         async with open_session(doubled(), devices):
@@ -109,7 +109,7 @@ async def test_what_is_no_cluster_is_refused_by_type(devices: Any) -> None:
 
 @pytest.mark.parametrize("partitions", [doubled(), doubled().graph(), doubled().graph_def(), "doubled.pb", None, []])
 def test_a_graph_in_the_place_of_its_parts_is_refused(partitions: Any) -> None:
-    """With the function that makes the parts."""
+    """The error names the function that makes the parts."""
     with pytest.raises(
         InvalidArgumentError, match=r"not a mapping from device names to graphs; .*partita\.devices\.cut"
     ):
@@ -117,7 +117,7 @@ def test_a_graph_in_the_place_of_its_parts_is_refused(partitions: Any) -> None:
 
 
 async def test_tensors_may_be_given_as_the_builder_made_them() -> None:
-    """Fed, fetched, run, named once, in parts; alone or in a list; handles of nodes and tensor ids too."""
+    """In runs, callables and partial runs, alone or in a list; so may nodes and tensor ids."""
     b = doubled()
     x, y = b.tensor("x"), b.operation("y")
     node = b.graph().find_node("y")
@@ -135,7 +135,7 @@ async def test_tensors_may_be_given_as_the_builder_made_them() -> None:
     assert list(cut(b, "cpu:2", feeds=x, fetches=y))
 
 
-def test_a_blocking_session_takes_the_same(path: Path) -> None:
+def test_a_blocking_session_accepts_the_same(path: Path) -> None:
     """A path, and tensors of a builder."""
     b = doubled()
     with BlockingSession(path, "cpu:2") as session:
@@ -143,8 +143,8 @@ def test_a_blocking_session_takes_the_same(path: Path) -> None:
 
 
 @pytest.mark.parametrize("fetches", [None, 3, b"y", {"y": "y"}, {"y"}, [["y"]], [3], ["y", None], X, doubled()])
-async def test_what_names_no_tensor_is_refused_by_type(fetches: Any) -> None:
-    """And the session goes on."""
+async def test_another_argument_than_a_tensor_is_refused_by_type(fetches: Any) -> None:
+    """The session runs the next step."""
     async with open_session(doubled(), "cpu:2") as session:
         with pytest.raises(InvalidArgumentError, match=r"names no tensor|has no order"):
             await session.run(fetches, {"x": X})
@@ -154,8 +154,8 @@ async def test_what_names_no_tensor_is_refused_by_type(fetches: Any) -> None:
 
 
 @pytest.mark.parametrize("feeds", [X, 3, "x", ["x"], [("x", X, 1)], {3: X}, {None: X}, doubled(), {"x": None}])
-async def test_what_feeds_nothing_is_refused_by_type(feeds: Any) -> None:
-    """Keys that name nothing, and what is neither a mapping nor pairs."""
+async def test_malformed_feeds_are_refused(feeds: Any) -> None:
+    """Keys that name no tensor, and arguments that are neither a mapping nor pairs."""
     async with open_session(doubled(), "cpu:2") as session:
         with pytest.raises(InvalidArgumentError):
             await session.run("y", feeds)
@@ -163,8 +163,8 @@ async def test_what_feeds_nothing_is_refused_by_type(feeds: Any) -> None:
 
 
 @pytest.mark.parametrize("handle", ["x", "y"])
-async def test_a_tensor_of_the_graph_is_no_value(handle: str) -> None:
-    """A handle has no value to feed."""
+async def test_a_tensor_of_the_graph_cannot_be_fed(handle: str) -> None:
+    """It has no value."""
     b = doubled()
     async with open_session(b, "cpu:2") as session:
         with pytest.raises(InvalidArgumentError):
@@ -172,8 +172,8 @@ async def test_a_tensor_of_the_graph_is_no_value(handle: str) -> None:
 
 
 @pytest.mark.parametrize("value", [doubled(), doubled().graph_def(), b"", None, "doubled.pb"])
-def test_what_works_on_a_graph_wants_a_graph(value: Any) -> None:
-    """Placing, pruning, cutting and differentiating say how to get one."""
+def test_functions_on_graphs_refuse_other_arguments(value: Any) -> None:
+    """The errors of placing, pruning, cutting and gradients say how to get a graph."""
     calls: list[Callable[[], object]] = [
         lambda: place(value, local_cluster("cpu")),
         lambda: client_graph(value, [], ["y"], [], "/device:CPU:0"),
@@ -187,8 +187,8 @@ def test_what_works_on_a_graph_wants_a_graph(value: Any) -> None:
             call()
 
 
-def test_gradients_and_simulations_take_tensors_of_a_builder() -> None:
-    """As sessions do; a single name is a name and not its letters."""
+def test_gradients_and_simulations_accept_tensors_of_a_builder() -> None:
+    """A single name is one name and not a sequence of letters."""
     b = doubled()
     graph = b.graph()
     assert gradients(graph, b.operation("y"), [b.tensor("x")]) == gradients(b.graph(), "y:0", "x:0")
@@ -198,16 +198,16 @@ def test_gradients_and_simulations_take_tensors_of_a_builder() -> None:
         simulate(parts, "cpu:2", feeds=[(2,)])  # type: ignore[arg-type]  # that is the mistake
 
 
-async def test_a_name_that_does_not_exist_comes_with_the_one_that_was_meant() -> None:
-    """Feeds, fetches and targets."""
+async def test_the_error_for_an_unknown_name_suggests_a_similar_one() -> None:
+    """For feeds, fetches and targets."""
     async with open_session(doubled(), "cpu:2") as session:
         for request in (("Y", {"x": X}, ()), ("y", {"X": X}, ()), ("y", {"x": X}, "goo")):
             with pytest.raises(PartitaError, match=r"did you mean '(x|y|go)'"):
                 await session.run(*request)
 
 
-def test_files_and_what_is_none(tmp_path: Path, path: Path) -> None:
-    """Bytes are read as they are; what is no path or no GraphDef is refused by type."""
+def test_reading_and_writing_files_checks_types(tmp_path: Path, path: Path) -> None:
+    """Bytes may be read in place of a path; other arguments than paths and GraphDefs are refused."""
     graph_def = doubled().graph_def()
     assert load_graph_def(graph_def.SerializeToString()) == load_graph_def(path) == graph_def
     no_paths: list[Any] = [None, 3, graph_def, doubled()]
