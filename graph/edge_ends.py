@@ -1,4 +1,4 @@
-"""Some edges of a graph by their ends, and the order in which nodes list them."""
+"""Edges as columns of their ends, and the order of edges by consumer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .columns import CONTROL_SLOT
 
 
 class EdgeEnds(NamedTuple):
-    """Both ends of some edges, a column each: ids (or numbers that stand for nodes) and slots."""
+    """Both ends of edges, one column each: node ids (or other numbers of nodes) and slots."""
 
     src: Integers
     src_output: Integers
@@ -20,17 +20,17 @@ class EdgeEnds(NamedTuple):
     dst_input: Integers
 
     def at(self, chosen: Flags | Integers | slice) -> EdgeEnds:
-        """The edges at some positions, in a range, or where a flag is set."""
+        """A selection of edges, by positions, a range or flags."""
         return EdgeEnds(*(column[chosen] for column in self))
 
 
-def all_edges(some: Sequence[EdgeEnds]) -> EdgeEnds:
-    """All edges of several records, one after the other."""
-    return EdgeEnds(*map(np.concatenate, zip(*some, strict=True)))
+def all_edges(records: Sequence[EdgeEnds]) -> EdgeEnds:
+    """The edges of several records, concatenated."""
+    return EdgeEnds(*map(np.concatenate, zip(*records, strict=True)))
 
 
 def by_consumer(dst: Integers, dst_input: Integers) -> Numbers:
-    """The order of edges by consumer: data inputs by port, then control inputs as they came.
+    """The order of edges by consumer: data inputs by port, then control inputs in insertion order.
 
     `sorted(range(len(dst)), key=lambda e: (dst[e], dst_input[e] == CONTROL_SLOT, dst_input[e]))`, as nodes list inputs.
     """

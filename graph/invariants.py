@@ -135,13 +135,13 @@ def repeated(among: Mask, first: Ids, second: Ids) -> Mask:
 def check_structure(
     stage: Stage,
     *,
-    given: Graph | None = None,
+    original: Graph | None = None,
     is_fed: Callable[[int], bool] = lambda _node: False,
     types_fit: bool = False,
 ) -> None:
     """Raises InternalError for the first broken rule of those that hold of a graph at every stage.
 
-    `given` is the graph before the stage: if it has no open ports, this one may have none. `is_fed` tells whether a
+    `original` is the graph before the stage: if it has no open ports, this one may have none. `is_fed` tells whether a
     node id stands for a fed tensor, which may be a value where a reference is wanted: cutting refuses that, and it
     refuses functions that do not fit their calls. `types_fit`: the graph has been cut, so all types must fit.
     """
@@ -150,8 +150,8 @@ def check_structure(
     _check_ports(stage)
     if types_fit or not len(stage.graph.functions):
         _check_types(stage, is_fed)
-    if given is None or (given is not stage.graph and not num_open_ports(given)):
-        _check_filled(stage, may_be_open=given is None)
+    if original is None or (original is not stage.graph and not num_open_ports(original)):
+        _check_filled(stage, may_be_open=original is None)
     _check_kinds(stage)
 
 

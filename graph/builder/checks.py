@@ -116,7 +116,8 @@ def array_of(value: Any, dtype: DataType) -> Array:
     fits = natural.dtype == wanted or not natural.size or wanted.kind in _BECOMES.get(natural.dtype.kind, "V")
     try:
         if fits or natural.dtype.kind == "V" or wanted.kind == "V":
-            return np.asarray(value, wanted)
+            with np.errstate(over="ignore"):  # as in TensorFlow, a float that is too large becomes infinity
+                return np.asarray(value, wanted)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidArgumentError(f"{shown(value)} cannot become {dtype_name(dtype)}: {error}") from None
     raise InvalidArgumentError(

@@ -49,7 +49,7 @@ def lower_functional(graph: Graph, *, inline_calls: bool = False, control_flow: 
     def is_due(kind: NodeProperties) -> bool:
         return _is_due(kind, library, inline_calls) and (control_flow or kind.op_def.record.calls not in _LOWERINGS)
 
-    given, kinds = graph, _kinds(graph)
+    original, kinds = graph, _kinds(graph)
     fetchable = not any(kind.op_def.record.node_class in _ENDS for kind in kinds)
     if any(map(is_due, kinds)):
         graph = graph.clone()
@@ -57,7 +57,7 @@ def lower_functional(graph: Graph, *, inline_calls: bool = False, control_flow: 
     if fetchable:
         _check_calls(graph)
     if are_checked():
-        check_lowered(graph, given, is_due, lambda kind: kind.op_def.record.calls in _LOWERINGS, fetchable=fetchable)
+        check_lowered(graph, original, is_due, lambda kind: kind.op_def.record.calls in _LOWERINGS, fetchable=fetchable)
     return graph
 
 

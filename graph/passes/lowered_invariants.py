@@ -23,7 +23,7 @@ from .inline import can_inline
 
 def check_lowered(
     graph: Graph,
-    given: Graph,
+    original: Graph,
     is_due: Callable[[NodeProperties], bool],
     is_lowered: Callable[[NodeProperties], bool],
     *,
@@ -31,17 +31,18 @@ def check_lowered(
 ) -> None:
     """Raises InternalError for the first broken rule of the lowered stage.
 
-    `given` is the graph before. `is_due` tells by its properties whether a node was to be replaced, `is_lowered`
+    `original` is the graph before. `is_due` tells by its properties whether a node was to be replaced, `is_lowered`
     whether it is a conditional or a loop, which must not stay. `fetchable`: every name must be kept.
     """
-    if graph is given:
+    if graph is original:
         return
     stage = Stage("lowered", graph)
-    check_structure(stage, given=given)
+    check_structure(stage, original=original)
     _check_nothing_is_due(stage, is_due, is_lowered)
     if fetchable:
-        _check_fetchable(stage, given)
-    if _has_frames(graph) and _mistake_in_frames(given) is None and (mistake := _mistake_in_frames(graph)) is not None:
+        _check_fetchable(stage, original)
+    mistake = _mistake_in_frames(graph) if _has_frames(graph) and _mistake_in_frames(original) is None else None
+    if mistake is not None:
         raise stage.broken("frames that were well formed stay so", str(mistake)) from mistake
 
 
@@ -65,8 +66,8 @@ def _may_stay(call: Node) -> bool:
     return not can_inline(call, instantiate_call(library, function))
 
 
-def _check_fetchable(stage: Stage, given: Graph) -> None:
-    for before in given.op_nodes():
+def _check_fetchable(stage: Stage, original: Graph) -> None:
+    for before in original.op_nodes():
         after = stage.graph.find_node(before.name)
         if after is None:
             raise stage.broken("every name is still there", f"{before!r} is not")

@@ -22,7 +22,7 @@ from ..tensor_id import TensorId, parse_tensor_name
 
 def check_pruned(
     graph: Graph,
-    given: Graph,
+    original: Graph,
     feeds: Sequence[str],
     fetches: Sequence[str],
     targets: Sequence[str],
@@ -32,18 +32,18 @@ def check_pruned(
 ) -> None:
     """Raises InternalError for the first broken rule of the pruned stage.
 
-    `given` is the graph before pruning, `device` that of the client; with `by_position` feeds and fetches are `_Arg`
+    `original` is the graph before pruning, `device` that of the client; with `by_position` feeds and fetches are `_Arg`
     and `_Retval` nodes, else `_Recv` and `_Send`.
     """
     stage = Stage("pruned", graph)
     feed_nodes = {node.id: k for k, text in enumerate(feeds) if (node := _feed_node(graph, text, k, by_position))}
-    check_structure(stage, given=given, is_fed=lambda node: node in feed_nodes)
+    check_structure(stage, original=original, is_fed=lambda node: node in feed_nodes)
     check_loose_ends(stage)
     if graph.num_nodes < graph.num_node_ids:
         raise stage.broken("ids have no holes", f"{graph!r} has {graph.num_node_ids} ids")
     for number, position in feed_nodes.items():
-        _check_feed(stage, graph.node(number), given, feeds[position], position, device)
-    ends = {_check_fetch(stage, given, text, k, device, by_position) for k, text in enumerate(fetches)}
+        _check_feed(stage, graph.node(number), original, feeds[position], position, device)
+    ends = {_check_fetch(stage, original, text, k, device, by_position) for k, text in enumerate(fetches)}
     for text in feeds:
         _check_nothing_reads(stage, parse_tensor_name(text), ends)
     for text in targets:
@@ -63,9 +63,9 @@ def _feed_node(graph: Graph, text: str, position: int, by_position: bool) -> Nod
     return graph.find_node(f"_arg_{where}_{position}" if by_position else f"_recv_{where}")
 
 
-def _check_feed(stage: Stage, node: Node, given: Graph, text: str, position: int, device: str) -> None:
+def _check_feed(stage: Stage, node: Node, original: Graph, text: str, position: int, device: str) -> None:
     tensor = parse_tensor_name(text)
-    fed = given.find_node(tensor.node)
+    fed = original.find_node(tensor.node)
     rule = "a feed is an _Arg or a _Recv of the tensor's type at the client"
     if (
         fed is None
@@ -81,7 +81,7 @@ def _check_feed(stage: Stage, node: Node, given: Graph, text: str, position: int
         raise stage.broken("a feed says which it is", f"{text!r}, feed {position}, says {said!r}", node.id)
 
 
-def _check_fetch(stage: Stage, given: Graph, text: str, position: int, device: str, by_position: bool) -> int:
+def _check_fetch(stage: Stage, original: Graph, text: str, position: int, device: str, by_position: bool) -> int:
     """The id of the node of a fetch; the same for two fetches of a tensor that is sent once."""
     tensor = parse_tensor_name(text)
     where = f"{tensor.node}_{tensor.index}"

@@ -1,4 +1,4 @@
-"""Each operation on columns does what the loop does that it stands for."""
+"""Each operation on columns does what its plain loop does."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def column(values: Any) -> Any:  # an array of integers, from any nested list of
 
 @given(COLUMNS)
 def test_groups(values: list[int]) -> None:
-    """The positions of every owner, ascending."""
+    """The rows of every owner, ascending."""
     groups = grouped(column(values), 10)
     assert groups.starts.tolist() == starts_of(column(values), 10).tolist()
     for owner in range(10):
-        found = groups.members[groups.starts[owner] : groups.starts[owner + 1]].tolist()
-        assert found == [i for i, value in enumerate(values) if value == owner]
+        members = groups.members[groups.starts[owner] : groups.starts[owner + 1]].tolist()
+        assert members == [i for i, value in enumerate(values) if value == owner]
 
 
 @given(COLUMNS)
@@ -64,7 +64,7 @@ EDGES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=25)
 
 
 def walk(edges: list[tuple[int, int]], *, lowest_first: bool) -> list[int]:
-    """The order of ten nodes over these edges."""
+    """The order of ten nodes with these edges."""
     consumers: list[list[int]] = [[] for _ in range(10)]
     waits = [0] * 10
     for src, dst in edges:
@@ -75,7 +75,7 @@ def walk(edges: list[tuple[int, int]], *, lowest_first: bool) -> list[int]:
 
 @given(EDGES, st.booleans())
 def test_producers_come_first(edges: list[tuple[int, int]], lowest_first: bool) -> None:
-    """Every node once at most, after all that it waits for; all of them where no edge goes back."""
+    """Every node at most once, after all that it waits for; all of them if no edge goes back."""
     order = walk(edges, lowest_first=lowest_first)
     place = {node: i for i, node in enumerate(order)}
     assert len(place) == len(order)
@@ -87,12 +87,12 @@ def test_producers_come_first(edges: list[tuple[int, int]], lowest_first: bool) 
 
 @given(EDGES)
 def test_edges_that_only_go_forward_leave_the_order_alone(edges: list[tuple[int, int]]) -> None:
-    """With the lowest first, nodes that are in a topological order stay in it."""
+    """With `lowest_first`, an order that is topological already is kept."""
     assert walk([(src, dst) for src, dst in edges if src < dst], lowest_first=True) == list(range(10))
 
 
 def test_of_several_ready_nodes_the_first_one_comes() -> None:
-    """Or the lowest, where that is asked for: 3 is let go by 0 before 1 by 2."""
+    """Or the lowest with `lowest_first`: 0 makes 3 ready, before 2 makes 1 ready."""
     edges = [(0, 3), (2, 1)]
     assert walk(edges, lowest_first=False)[:9] == [0, 2, 4, 5, 6, 7, 8, 9, 3]
     assert walk(edges, lowest_first=True) == [0, 2, 1, 3, 4, 5, 6, 7, 8, 9]

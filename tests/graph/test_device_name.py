@@ -175,7 +175,7 @@ def test_merge_with_itself_changes_nothing(a: ParsedName) -> None:
     ],
 )
 def test_merge_conflicts(a: str, b: str, message: str) -> None:
-    """The first conflict is told, in TensorFlow's words."""
+    """The first conflict is reported, in TensorFlow's words."""
     with pytest.raises(InvalidArgumentError) as caught:
         merge(parse_full_name(a), parse_full_name(b))
     assert caught.value.message == f"Cannot merge devices with {message}"

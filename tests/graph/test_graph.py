@@ -1,4 +1,4 @@
-"""The graph core: ids, edges, EdgeSet orders, copies, and what views see."""
+"""The graph core: ids, edges, EdgeSet orders, copies, and views."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_new_graph_has_source_sink_and_one_edge() -> None:
 
 
 def test_ids_are_never_reused() -> None:
-    """After removals the next node and the next edge get fresh ids, and the counts are those of the living."""
+    """After removals the next node and the next edge get new ids, and the counts are those of live ones."""
     graph, (a, b, c) = _graph("a", "b", "c")
     graph.add_edge(a, 0, b, 0)
     graph.add_edge(b, 0, c, 0)
@@ -62,7 +62,7 @@ def test_removed_and_foreign_nodes_are_refused() -> None:
 
 
 def test_a_control_edge_is_added_once_and_noted_in_the_inputs() -> None:
-    """A repeated control edge is refused unless duplicates are allowed, and then nothing is noted."""
+    """A repeated control edge is refused unless duplicates are allowed; then the input strings stay."""
     graph = Graph()
     a = graph.add_node("a", "NoOp")
     b = graph.add_node("b", "NoOp", inputs=["^z"])
@@ -150,7 +150,7 @@ def test_attrs_of_nodes_that_share_properties_change_apart() -> None:
 
 
 def test_attrs_are_added_with_the_type_they_have() -> None:
-    """Of the declaration, as told, or as the value looks; what fits no type is refused and changes nothing."""
+    """The declared type, `type_string`, or that of the value; a value that does not fit changes nothing."""
     _, (a,) = _graph("a")
     values = {"_i": 3, "_b": True, "_f": 0.5, "_s": "text", "_t": DataType.INT32, "_l": [1, 2], "_e": []}
     for name, value in values.items():
@@ -178,7 +178,7 @@ def test_attrs_are_added_with_the_type_they_have() -> None:
 
 
 def test_attrs_that_are_left_out_read_as_the_default_of_the_op() -> None:
-    """They are not among those that are there; one without default is an error that names it."""
+    """They are not counted as present; a missing one without default is an error that names it."""
     node = GraphDef(node=[{"name": "x", "op": "Placeholder", "attr": {"dtype": {"type": "DT_FLOAT"}}}])
     placeholder = graph_def_to_graph(node).find_node("x")
     assert placeholder is not None
@@ -207,7 +207,7 @@ def test_devices_are_interned() -> None:
 
 
 def test_a_copy_has_dense_ids_and_one_more_source_sink_edge() -> None:
-    """Holes vanish, order stays, cost ids stay, and the copied source-sink edge follows the copy's own."""
+    """Order and cost ids stay, and the copied source-sink edge follows the copy's own."""
     graph, (a, b, c) = _graph("a", "b", "c")
     graph.add_edge(b, 0, c, 0)
     graph.add_edge(a, 0, c, 1)
@@ -219,7 +219,7 @@ def test_a_copy_has_dense_ids_and_one_more_source_sink_edge() -> None:
 
 
 def test_a_clone_keeps_ids_and_stands_alone() -> None:
-    """A clone has the same ids and holes; changing it does not change the original."""
+    """A clone has the same ids, gaps included; changing it does not change the original."""
     graph, (a, b, _) = _graph("a", "b", "c")
     graph.add_edge(a, 0, b, 0)
     graph.remove_node(a)
@@ -274,12 +274,12 @@ def test_edge_arrays_list_living_edges() -> None:
 def test_kinds_stay_right_when_nodes_are_added_in_bulk(first: list[int], second: list[int]) -> None:
     """Also when one properties object is given as several kinds."""
     graph = Graph()
-    made = [graph.add_node(f"k{i}", "Const", {"value": float(i), "dtype": DataType.FLOAT}).properties for i in (0, 1)]
+    pair = [graph.add_node(f"k{i}", "Const", {"value": float(i), "dtype": DataType.FLOAT}).properties for i in (0, 1)]
     other = Graph()
-    kinds = [made[0], made[1], made[0], other.source.properties, made[1], other.source.properties]
+    kinds = [pair[0], pair[1], pair[0], other.source.properties, pair[1], other.source.properties]
     for numbers in (first, second):
         names = [f"n{other.num_node_ids + i}" for i in range(len(numbers))]
         other.extend_nodes_of_kinds(names, kinds, np.array(numbers, np.int64), [0] * len(numbers))
-    found, kind_of = other.distinct_properties()
-    assert [found[kind] for kind in kind_of.tolist()] == other.all_properties()
-    assert len({id(kind) for kind in found}) == len(found)
+    distinct, kind_of = other.distinct_properties()
+    assert [distinct[kind] for kind in kind_of.tolist()] == other.all_properties()
+    assert len({id(kind) for kind in distinct}) == len(distinct)

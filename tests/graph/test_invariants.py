@@ -1,4 +1,4 @@
-"""What holds of a graph in any stage: each rule is broken once, and nobody looks unless told to."""
+"""Rules of a graph at any stage: each is broken once, and they are checked only when switched on."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def _graph() -> Graph:
 
 
 def _id(graph: Graph, name: str) -> int:
-    found = graph.find_id(name)
-    assert found is not None
-    return found
+    node_id = graph.find_id(name)
+    assert node_id is not None
+    return node_id
 
 
 def _edge(graph: Graph, src: str, port: int, dst: str, dst_port: int) -> None:
@@ -36,14 +36,14 @@ def _edge(graph: Graph, src: str, port: int, dst: str, dst_port: int) -> None:
 
 
 def _checked(change: Callable[[Graph], object]) -> Callable[[], None]:
-    """The check of a graph after a change, of which all ports were connected before."""
+    """Checks a graph, all of whose ports were connected before, after a change."""
 
     def check() -> None:
         graph = _graph()
-        given = graph.clone()
+        before = graph.clone()
         change(graph)
         stage = Stage("raw", graph)
-        check_structure(stage, given=given)
+        check_structure(stage, original=before)
         check_loose_ends(stage)
 
     return check
@@ -102,7 +102,7 @@ def test_every_rule_is_reported_when_it_is_broken() -> None:
 
 
 def _check_raw_ports(change: Callable[[Graph], object]) -> None:
-    """The check of a graph as it was written, which may have open ports."""
+    """Checks a graph as it was imported, which may have open ports."""
     graph = _graph()
     change(graph)
     check_structure(Stage("raw", graph))
@@ -123,12 +123,12 @@ def test_what_was_open_may_stay_open() -> None:
     """A graph whose file leaves a port open is refused when it is cut, not by a checker."""
     graph = _graph()
     _without(graph, "y", "z")
-    check_structure(Stage("lowered", graph.copy()), given=graph)
+    check_structure(Stage("lowered", graph.copy()), original=graph)
     check_structure(Stage("raw", graph))
 
 
 def test_nothing_is_checked_unless_told_to() -> None:
-    """Tests are told to; a program is not, and the switch goes back to where it was."""
+    """Checks are on in tests and off otherwise, and the switch is restored."""
     assert are_checked()
     with checking(on=False):
         assert not are_checked()
@@ -138,7 +138,7 @@ def test_nothing_is_checked_unless_told_to() -> None:
 
 
 def test_a_large_graph_is_checked_in_columns() -> None:
-    """The rules on nodes and edges look at whole columns: no node is made into an object."""
+    """The rules on nodes and edges use whole columns: no node view is made."""
     graph = _graph()
     identity = graph.add_node("n0", "Identity", {"T": "float32"})
     first = graph.num_node_ids
@@ -146,4 +146,4 @@ def test_a_large_graph_is_checked_in_columns() -> None:
     ids = np.arange(first, first + 20_000)
     graph.extend_edges(np.concatenate([[identity.id], ids[:-1]]), np.zeros(20_000), ids, np.zeros(20_000))
     graph.add_edge(graph.node(_id(graph, "x")), 0, identity, 0)
-    check_structure(Stage("pruned", graph), given=graph)
+    check_structure(Stage("pruned", graph), original=graph)

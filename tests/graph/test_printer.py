@@ -1,4 +1,4 @@
-"""The text of a graph: what a line says, its order, and what is left out."""
+"""The text of a graph: its lines, their order, and what is left out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.strategies import GraphCase, cpu, graph_cases
 
 
 def test_a_line_says_types_op_inputs_attrs_and_device() -> None:
-    """Inputs by port and then what is waited for; attrs that say something; a device that is asked for has a mark."""
+    """Data inputs by port, then control inputs; attrs that add something; a requested device is marked."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (2, None))
     w = b.constant(np.arange(6, dtype=np.float32).reshape(3, 2), name="w")
@@ -55,7 +55,7 @@ def test_devices_are_said_once_where_they_are_the_same() -> None:
 
 
 def test_a_loop_is_printed_from_its_beginning() -> None:
-    """The edge that closes a loop does not hold its Merge back."""
+    """The edge that closes a loop does not delay its Merge."""
     names = [line.split(":")[0] for line in str(a_loop([cpu(0)])).splitlines()[1:]]
     assert names == [
         *("x", "f/enter", "f/merge", "f/less", "f/cond", "f/switch", "f/body0", "f/next"),
@@ -64,7 +64,7 @@ def test_a_loop_is_printed_from_its_beginning() -> None:
 
 
 def test_what_is_left_out_is_counted() -> None:
-    """Nothing is cut unless asked for; then the text says how much."""
+    """Nothing is left out by default; if it is, the text says how much."""
     b = GraphBuilder()
     for number in range(300):
         b.op("NoOp", name=f"n{number:03}")
@@ -75,7 +75,7 @@ def test_what_is_left_out_is_counted() -> None:
 
 
 def test_functions_and_open_ports_are_named() -> None:
-    """A call shows the function it names; a port that nothing is connected to is a question mark."""
+    """A call shows the function it names; an unconnected port is a question mark."""
     b = GraphBuilder()
     b.op("Neg", b.placeholder("x0", "float32", ()), name="y")
     function = function_of("F", b.graph_def(), ["x0:0"], ["y:0"], [])
@@ -86,7 +86,7 @@ def test_functions_and_open_ports_are_named() -> None:
 
 @given(graph_cases())
 def test_inputs_come_first_and_a_copy_reads_the_same(case: GraphCase) -> None:
-    """The order is topological, and the text that of any graph that is the same."""
+    """The order is topological, and equal graphs have equal texts."""
     graph = graph_def_to_graph(case.graph_def)
     place = {node: at for at, node in enumerate(topological_order(graph))}
     assert sorted(place) == [node.id for node in graph.op_nodes()]

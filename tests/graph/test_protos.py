@@ -1,4 +1,4 @@
-"""The generated modules say what the .proto files say, and read what TensorFlow wrote."""
+"""The generated modules declare what the .proto files declare, and read what TensorFlow wrote."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCALARS = {getattr(FieldDescriptor, f"TYPE_{name.upper()}"): name for name in _
 def _statements(text: str) -> set[str]:
     """Every declaration of a .proto text, qualified by the messages around it, without comments and layout."""
     scope: list[str] = []
-    found = set()
+    statements = set()
     for token in re.findall(r"[^;{}]+[;{]|}", re.sub(r"//.*", "", text)):
         statement = " ".join(token.split())
         if statement == "}":
@@ -34,8 +34,8 @@ def _statements(text: str) -> set[str]:
             scope.append(statement.removesuffix("{").strip())
         elif not statement.startswith(("syntax", "package", "import", "reserved")):
             owners = "/".join(part for part in scope if not part.startswith("oneof "))
-            found.add(f"{owners}: {statement.removesuffix(';')}")
-    return found
+            statements.add(f"{owners}: {statement.removesuffix(';')}")
+    return statements
 
 
 def _type(field: FieldDescriptor) -> str:
@@ -56,13 +56,13 @@ def _declaration(field: FieldDescriptor) -> str:
 
 
 def _described(scope: str, enums: list[EnumDescriptor], messages: list[Descriptor]) -> set[str]:
-    found = {f"{scope}enum {enum.name}: {value.name} = {value.number}" for enum in enums for value in enum.values}
+    statements = {f"{scope}enum {enum.name}: {value.name} = {value.number}" for enum in enums for value in enum.values}
     for message in messages:
         if not message.GetOptions().map_entry:
-            found |= {f"{scope}message {message.name}: {_declaration(field)}" for field in message.fields}
+            statements |= {f"{scope}message {message.name}: {_declaration(field)}" for field in message.fields}
             inner = f"{scope}message {message.name}/"
-            found |= _described(inner, list(message.enum_types), list(message.nested_types))
-    return found
+            statements |= _described(inner, list(message.enum_types), list(message.nested_types))
+    return statements
 
 
 def _file(name: str) -> FileDescriptor:

@@ -67,7 +67,7 @@ def _loop_in_loop(b: GraphBuilder, x: Tensor) -> list[Tensor]:
 
 
 def _python(name: str, x: float) -> list[float]:
-    """What a program gives."""
+    """The results of a program in plain Python."""
     if name == "a_conditional":
         return [x + 1, x] if x < 3 else [x * x, 5]
     a = x
@@ -109,14 +109,14 @@ def test_the_nodes_are_those_that_tensorflow_makes(name: str) -> None:
 
 @pytest.mark.parametrize("name", PROGRAMS)
 async def test_programs_run(name: str) -> None:
-    """And give what Python gives."""
+    """And compute what Python computes."""
     b, fetches = _made(name)
     for x in (0.0, 1.0, 2.5, 4.0):
         assert await _run(b, fetches, {"x": x}) == pytest.approx(_python(name, x))
 
 
 def test_frames_and_iterations_are_told() -> None:
-    """By the Enters, constant ones too."""
+    """In the attrs of Enters, constant ones too."""
     b, _ = _made("a_loop")
     enters = [node for node in b.graph().op_nodes() if node.op == "Enter"]
     assert {node.attr("frame_name") for node in enters} == {b"while/while_context"}
@@ -143,12 +143,12 @@ async def test_loops_over_devices_count(outer: int, inner: int, devices: int, da
         return [somewhere("AddV2", i, 1), within[1]]
 
     with b.device(cpu(0)):
-        made = while_loop(b, lambda i, s: somewhere("Less", i, outer), body, [0, x])
-    assert await _run(b, made, {"x": 3}, devices) == [outer, 3 + inner * sum(3 * i for i in range(outer))]
+        results = while_loop(b, lambda i, s: somewhere("Less", i, outer), body, [0, x])
+    assert await _run(b, results, {"x": 3}, devices) == [outer, 3 + inner * sum(3 * i for i in range(outer))]
 
 
 async def test_only_the_branch_that_is_taken_runs() -> None:
-    """The other may hold what fails."""
+    """The other branch may contain nodes that fail."""
     b = GraphBuilder()
     p = b.placeholder("p", "bool", ())
     x = b.constant(2.0, name="x")
@@ -159,7 +159,7 @@ async def test_only_the_branch_that_is_taken_runs() -> None:
 
 
 async def test_nodes_without_inputs_of_their_own_run_in_every_iteration() -> None:
-    """What waits for nodes outside only, or reads what is the same every time, waits for the pivot."""
+    """A node that waits for outside nodes only, or reads loop constants only, waits for the pivot."""
     b = GraphBuilder()
     x, gate = b.constant(2.0, name="x"), b.op("NoOp", name="gate")
 
@@ -169,15 +169,15 @@ async def test_nodes_without_inputs_of_their_own_run_in_every_iteration() -> Non
             b.op("NoOp", name="nothing")
         return _add(b, i, doubled)
 
-    (made,) = while_loop(b, lambda i: b.op("Less", i, 7.0), body, [0.0])
+    (result,) = while_loop(b, lambda i: b.op("Less", i, 7.0), body, [0.0])
     nodes = {node.name: list(node.input) for node in b.graph_def().node}
     assert nodes["while/same"] == ["while/same/Enter", "while/same/Enter", "^while/Identity"]
     assert nodes["while/nothing"] == ["^while/Identity"]
-    assert await _run(b, [made], {}) == [8.0]
+    assert await _run(b, [result], {}) == [8.0]
 
 
 def test_mistakes_are_told() -> None:
-    """Values that do not match the loop variables or the other branch, and graphs that are there already."""
+    """Values that do not match the loop variables or the other branch, and a builder of an existing graph."""
     b = GraphBuilder()
     p, x = b.placeholder("p", "bool", ()), b.placeholder("x", "float32", ())
     with pytest.raises(InvalidArgumentError, match="1 variables, its body gives 2"):

@@ -11,7 +11,7 @@ WORDS = st.text("abcxyz_/0123", min_size=1, max_size=8)
 
 
 def test_case_and_scope_come_before_letters() -> None:
-    """A name that only lacks its scope is meant rather than one that is spelled alike."""
+    """A name that only lacks its scope is preferred to one with similar letters."""
     assert nearest("Loss", ["lass", "loss"]) == "loss"
     assert nearest("loss", ["lass", "model/head/loss"]) == "model/head/loss"
     assert nearest("tower/loss", ["towel/lost", "loss"]) == "loss"
@@ -20,7 +20,7 @@ def test_case_and_scope_come_before_letters() -> None:
 
 
 def test_texts() -> None:
-    """The word that was meant, else what there is, cut where it is long."""
+    """The word that was meant, else the known words, shortened if there are many."""
     assert suggestion("lable", ["label", "loss"]) == "; did you mean 'label'?"
     assert suggestion("zzz", ["label", "loss"]) == "; known are label, loss"
     assert suggestion("zzz", [f"name{k}" for k in range(20)]).endswith("name7 and 12 more")
@@ -30,14 +30,14 @@ def test_texts() -> None:
 @given(WORDS, st.lists(WORDS, max_size=9))
 def test_only_what_is_known_is_meant(word: str, known: list[str]) -> None:
     """A known word is itself what was meant."""
-    found = nearest(word, known)
-    assert found is None or found in known
+    match = nearest(word, known)
+    assert match is None or match in known
     if word in known:
-        assert (found or "").lower() == word.lower()
+        assert (match or "").lower() == word.lower()
 
 
 def test_a_slip_is_found_among_a_hundred_thousand() -> None:
-    """Names that neither begin nor end alike are passed over."""
+    """Names that neither begin nor end alike are skipped."""
     known = [f"layer{k}/weights_{k % 7}" for k in range(100_000)]
     assert nearest("layer4711/weihgts_0", known) == "layer4711/weights_0"
     assert nearest("nothing like it", known) is None

@@ -89,7 +89,7 @@ def test_decoded_tensors_cannot_be_written_to() -> None:
     ],
 )
 def test_bad_tensors_are_refused(proto: TensorProto, message: str) -> None:
-    """A type, shape or content that no tensor can have is InvalidArgument and says what is wrong."""
+    """A type, shape or content that no tensor can have is an InvalidArgumentError that names the problem."""
     with pytest.raises(InvalidArgumentError, match=message):
         tensor_to_numpy(proto)
 

@@ -33,13 +33,13 @@ from partita.graph.tensor_id import CONTROL_INDEX, TensorId, parse_tensor_name
     ],
 )
 def test_parsing(text: str, node: str, index: int) -> None:
-    """The index is looked for first; what is no index belongs to the name."""
+    """The index is parsed first; text that is no index belongs to the name."""
     assert parse_tensor_name(text) == TensorId(node, index)
 
 
 @given(st.from_regex(r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*", fullmatch=True), st.integers(-1, 2**31 - 1))
 def test_printing_undoes_parsing(node: str, index: int) -> None:
-    """A tensor or control dependency of any legal node survives being written down."""
+    """Printing and parsing a tensor or control dependency of any legal node gives the same id."""
     tensor = TensorId(node, index)
     assert parse_tensor_name(str(tensor)) == tensor
     assert tensor.is_control == str(tensor).startswith("^")

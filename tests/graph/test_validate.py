@@ -1,4 +1,4 @@
-"""The rules of a single node: first lines of all errors are those of TensorFlow 2.21 (they were read off it)."""
+"""The rules of a single node: first lines of all errors are those of TensorFlow 2.21, recorded from it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def attr(text: str) -> AttrValue:
 
 
 def error_of(text: str) -> str:
-    """What validation says about a node."""
+    """The validation error of a node."""
     parsed = node(text)
     with pytest.raises(InvalidArgumentError) as caught:
         validate_node_def(parsed, lookup_op(parsed.op))
@@ -107,7 +107,7 @@ def error_of(text: str) -> str:
     ],
 )
 def test_messages(text: str, message: str) -> None:
-    """Every broken rule is told as TensorFlow tells it, to the last character."""
+    """Every broken rule has TensorFlow's message, to the last character."""
     assert error_of(text) == message
 
 
@@ -156,7 +156,7 @@ def test_accepted(text: str) -> None:
 
 
 def test_order_of_checks() -> None:
-    """Input strings are looked at before attrs, attrs before missing ones."""
+    """Input strings are checked before attrs, attrs before missing ones."""
     assert error_of('op: "Neg" input: "^a:0" attr { key: "T" value { i: 1 } }').startswith("Control input")
     assert error_of('op: "MatMul" attr { key: "transpose_a" value { i: 1 } }').startswith("AttrValue had value")
 
@@ -192,7 +192,7 @@ def test_unset_value_is_an_empty_list_only() -> None:
 
 
 def test_deprecation() -> None:
-    """An op is refused from the version on in which it went away."""
+    """An op is refused from the version on in which it was removed."""
     op = lookup_op("BatchNormWithGlobalNormalization")
     check_op_deprecation(op, 8)
     with pytest.raises(UnimplementedError) as caught:
@@ -215,7 +215,7 @@ def test_deprecation() -> None:
     ],
 )
 def test_external_syntax_refuses(name: str, inputs: list[str], message: str) -> None:
-    """Names that begin with "_" and sloppy inputs are for runtimes only."""
+    """Names that begin with "_" and malformed inputs are reserved for runtimes."""
     with pytest.raises(InvalidArgumentError) as caught:
         validate_external_node_def_syntax(NodeDef(name=name, op="NoOp", input=inputs))
     assert caught.value.message.startswith(message)

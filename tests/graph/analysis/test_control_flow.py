@@ -26,7 +26,7 @@ CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
 class Loops:
-    """A GraphDef being written: constant `c` in the root frame, then what is added."""
+    """Writes a GraphDef: constant `c` in the root frame, then the nodes that are added."""
 
     def __init__(self) -> None:
         self.graph_def = GraphDef()
@@ -54,7 +54,7 @@ class Loops:
 
 @st.composite
 def nests(draw: st.DrawFn) -> tuple[Loops, dict[str, list[str]]]:
-    """Frames inside frames, and of each node the names of the frames it is in, outermost first, "" for the root."""
+    """Nested frames, and for each node the names of its frames, outermost first, "" for the root."""
     loops, frames_of = Loops(), {"c": [""], "p": [""]}
     outside = [("c", [""])]
     for number in range(draw(st.integers(1, 6))):
@@ -71,7 +71,7 @@ def nests(draw: st.DrawFn) -> tuple[Loops, dict[str, list[str]]]:
 
 @given(nests())
 def test_every_node_is_in_its_frame(nest: tuple[Loops, dict[str, list[str]]]) -> None:
-    """Name of the frame, and of the frame around; Enter nodes are the frames they open."""
+    """Name of the frame, and of the parent frame; Enter nodes are the frames they open."""
     loops, frames_of = nest
     graph = loops.graph()
     info = build_control_flow_info(graph)

@@ -31,13 +31,13 @@ def _stats(name: str, end_us: int, *, size: int = 8, allocation: int = 0) -> Nod
 
 
 def _written(models: CostModels, graph: Graph) -> dict[str, CostGraphDef.Node]:
-    made = CostGraphDef()
-    models.add_to_cost_graph(graph, made)
-    return {node.name: node for node in made.node}
+    cost_graph = CostGraphDef()
+    models.add_to_cost_graph(graph, cost_graph)
+    return {node.name: node for node in cost_graph.node}
 
 
 def test_a_graph_has_one_model_until_it_is_forgotten() -> None:
-    """Asking for an unknown one is the caller's mistake."""
+    """Adding a graph without a model to a message is an InvalidArgumentError."""
     models, graph = CostModels(), _graph()
     with pytest.raises(InvalidArgumentError, match="The cost model graph doesn't exist"):
         models.add_to_cost_graph(graph, CostGraphDef())
@@ -97,9 +97,9 @@ def test_a_persistent_output_takes_no_memory_of_the_step() -> None:
 
 
 def test_ids_of_several_graphs_are_unique() -> None:
-    """The second graph's nodes count on."""
-    models, made = CostModels(), CostGraphDef()
+    """The ids of the second graph continue those of the first."""
+    models, cost_graph = CostModels(), CostGraphDef()
     for graph in (_graph(), _graph()):
         models.find_or_create(graph)
-        models.add_to_cost_graph(graph, made)
-    assert [node.id for node in made.node] == list(range(len(made.node)))
+        models.add_to_cost_graph(graph, cost_graph)
+    assert [node.id for node in cost_graph.node] == list(range(len(cost_graph.node)))

@@ -16,7 +16,7 @@ from partita.graph.protos import NodeExecStats, StepStats
 
 
 def _graph() -> tuple[Graph, Node, Node, Node]:
-    """A constant c, read twice by s, a Split with two outputs, one of which n reads."""
+    """A constant c, read twice by s, a Split with two outputs, and n reads one of them."""
     b = GraphBuilder()
     c = b.constant([1.0, 2.0], name="c")
     split = b.op("Split", b.constant(0, "int32", name="axis"), c, num_split=2, name="s")
@@ -37,7 +37,7 @@ def _local(graph: Graph) -> CostModel:
 
 
 def test_what_nobody_told_reads_as_the_default() -> None:
-    """Nodes never heard of have sizes of 0; outputs that are known but never measured have none."""
+    """A node that the model lacks has sizes of 0; outputs that were never measured have UNKNOWN."""
     _, _, s, _ = _graph()
     model = CostModel(is_global=False)
     assert (model.total_count(s), model.total_time(s), model.total_bytes(s, 0)) == (0, 0, 0)
@@ -66,7 +66,7 @@ def test_estimates_are_totals_over_counts(runs: list[tuple[int, int, int]]) -> N
 
 
 def test_infrequent_nodes_have_no_estimates() -> None:
-    """Below half of the median count: the time of one just there is unknown too, its size is not."""
+    """Below half of the median count; a node just at it has no time either, but a size."""
     graph, c, s, n = _graph()
     model = _local(graph)
     for node, count in ((c, 2), (s, 4), (n, 5)):
@@ -82,7 +82,7 @@ def test_infrequent_nodes_have_no_estimates() -> None:
 
 
 def test_suppressing_without_counts() -> None:
-    """Nothing ran: one run is too few. Nothing is known: nothing changes."""
+    """If no node ran, one run is too few. If no node is known, nothing changes."""
     graph, *_ = _graph()
     model, empty = _local(graph), CostModel(is_global=False)
     model.suppress_infrequent()
@@ -126,7 +126,7 @@ def test_allocations_and_execution_times() -> None:
 
 
 def test_first_guesses() -> None:
-    """A byte an output and one a consumer; a microsecond for what computes; nothing has run."""
+    """One byte per output and one per consumer; one microsecond for nodes that compute; no runs."""
     graph, c, s, n = _graph()
     model = CostModel(is_global=False)
     model.init_from_graph(graph)
@@ -136,7 +136,7 @@ def test_first_guesses() -> None:
 
 
 def test_local_models_add_up_in_a_global_one() -> None:
-    """By cost id, which a copy of a graph keeps; an output never measured adds nothing."""
+    """By cost id, which a copy of a graph keeps; an output that was never measured adds nothing."""
     graph, _, s, _ = _graph()
     local, merged = _local(graph), CostModel(is_global=True)
     local.record_count(s, 3)
@@ -157,7 +157,7 @@ def test_local_models_add_up_in_a_global_one() -> None:
 
 
 def test_statistics_of_steps_add_up() -> None:
-    """A run more for each node that the step tells of and the caller knows."""
+    """One run more for each node that is in the statistics and in the caller's ids."""
     graph, _, s, _ = _graph()
     stats = NodeExecStats(node_name="s", op_start_rel_micros=10, op_end_rel_micros=25)
     stats.output.add(slot=1).tensor_description.allocation_description.requested_bytes = 10
@@ -171,7 +171,7 @@ def test_statistics_of_steps_add_up() -> None:
 
 
 def test_a_node_keeps_its_number_of_outputs() -> None:
-    """Telling another one is an error, and so are facts of nodes and outputs that nobody told of."""
+    """Another number is an error, and so are records of nodes and outputs that the model lacks."""
     graph, _, s, n = _graph()
     model = _local(graph)
     with pytest.raises(InternalError):

@@ -1,4 +1,4 @@
-"""Start times: earliest, latest, slack, and what a device with two hands makes of them."""
+"""Start times: earliest, latest, slack, and the schedule of devices that run two nodes at a time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _by_name(graph: Graph, times: list[int]) -> dict[str, int]:
 
 
 def _fork() -> Graph:
-    """x feeds a long way (a, b, and c on another device) and a short one (d), which meet in y."""
+    """x leads to y by a long path (a, b, and c on another device) and by a short one (d)."""
     b = GraphBuilder()
     with b.device("/cpu:0"):
         x = b.placeholder("x", "float32", ())
@@ -47,12 +47,12 @@ def _fork() -> Graph:
 
 
 def test_nodes_start_when_their_last_input_is_there() -> None:
-    """A microsecond a node, the source included, and ten for a tensor that changes devices."""
+    """One microsecond per node, the source included, and ten for a tensor that changes devices."""
     assert start_times(_fork()) == {"x": 1, "a": 2, "b": 3, "d": 2, "c": 4 + COPY_US, "y": 5 + 2 * COPY_US}
 
 
 def test_slack_is_what_a_short_way_has_to_spare() -> None:
-    """Nodes on the long way have none."""
+    """Nodes on the long path have none."""
     graph = _fork()
     slack = Slack(graph)
     assert slack.asap()[graph.sink.id] == -slack.alap()[graph.source.id] == 6 + 2 * COPY_US
@@ -72,7 +72,7 @@ def test_nodes_take_what_the_cost_model_says() -> None:
 
 
 def test_a_loop_is_gone_through_once() -> None:
-    """Its nodes start when the value from outside is there; the Merge itself gets the time of the next iteration."""
+    """Its nodes start when the value from outside arrives; the Merge itself gets the time of the next iteration."""
     b = GraphBuilder()
     enter = b.op("Enter", b.placeholder("x", "float32", ()), name="enter", frame_name="f")
     merge = b.op("Merge", [enter, b.later("float32")], name="merge")
@@ -98,13 +98,13 @@ def test_start_times_are_the_longest_ways(placed: tuple[GraphCase, dict[str, str
         ends = [start[e.src.id] + slack.estimate(e.src.id) + slack.copy_time(e.id) for e in node.in_edges()]
         assert start[node.id] == max(ends, default=0)
     assert min(slack.slack()) == 0
-    made, makespan = greedy_start_times(graph)
-    assert makespan == max(made) + 1
-    assert all(later >= earlier for later, earlier in zip(made, start, strict=True))
+    starts, makespan = greedy_start_times(graph)
+    assert makespan == max(starts) + 1
+    assert all(later >= earlier for later, earlier in zip(starts, start, strict=True))
 
 
 def test_a_device_runs_two_nodes_at_a_time_and_the_urgent_ones_first() -> None:
-    """Of three that are ready the one with most to spare waits."""
+    """Of three ready nodes the one with the most slack waits."""
     b = GraphBuilder()
     with b.device("/cpu:0"):
         x = b.placeholder("x", "float32", ())
@@ -112,18 +112,18 @@ def test_a_device_runs_two_nodes_at_a_time_and_the_urgent_ones_first() -> None:
         b.op("Neg", x, name="spare")
         b.op("Neg", b.op("AddV2", first, second, name="sum"), name="last")
     graph = _placed(b)
-    made, makespan = greedy_start_times(graph)
-    assert _by_name(graph, made) == {"x": 1, "first": 2, "second": 2, "spare": 3, "sum": 3, "last": 4}
+    starts, makespan = greedy_start_times(graph)
+    assert _by_name(graph, starts) == {"x": 1, "first": 2, "second": 2, "spare": 3, "sum": 3, "last": 4}
     assert makespan == 6
 
 
 @pytest.mark.parametrize("case", _MADE_BY_TENSORFLOW, ids=lambda case: case.path)
 def test_start_times_are_those_a_master_gives_its_workers(case: Case) -> None:
-    """The corpus says which start times TensorFlow's own analysis made of a graph."""
+    """The corpus has the start times that TensorFlow's own analysis computed for a graph."""
     options, step = case.info["options"], case.steps()[0]
     graph = graph_def_to_graph(case.graph_def(), add_default_attrs=True)
     graph.assign_devices(graph.requested_device_indices())
     with_arguments = options["function_convention"]
     client = client_graph(graph, list(step.feeds), step.fetches, step.targets, options["client_device"], with_arguments)
-    made = start_times(client)
-    assert {name: made[name] for name in options["start_times"]} == options["start_times"]
+    starts = start_times(client)
+    assert {name: starts[name] for name in options["start_times"]} == options["start_times"]

@@ -1,4 +1,4 @@
-"""Slices read as TensorFlow reads them."""
+"""Slices are parsed and printed as TensorFlow does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SLICES = st.lists(EXTENTS, max_size=4).map(lambda extents: TensorSlice(tuple(ext
 
 @given(SLICES)
 def test_texts_and_messages_say_the_same(part: TensorSlice) -> None:
-    """A slice comes back from either."""
+    """Converting to text or to a message and back gives the same slice."""
     assert parse_slice(str(part)) == part
     assert slice_from_proto(part.to_proto()) == part
 

@@ -1,4 +1,4 @@
-"""The short way to write graphs: attrs and constants follow from inputs, names stay unique, scopes nest."""
+"""GraphBuilder: attrs and constants follow from inputs, names are unique, scopes nest."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_constants_by_themselves() -> None:
 
 
 def test_names_are_unique() -> None:
-    """A taken name gets a number, also where the numbered one is taken."""
+    """A name in use gets a number, even if the numbered name is in use too."""
     b = GraphBuilder()
     names = [b.group(name=name).name for name in ("a", "a_1", "a", "a", "b")]
     assert names == ["a", "a_1", "a_2", "a_3", "b"]
@@ -67,7 +67,7 @@ def test_scopes() -> None:
 
 
 def test_devices() -> None:
-    """An inner device wins part by part; parts it leaves open come from outside."""
+    """An inner device overrides an outer one part by part; its open parts come from the outer one."""
     b = GraphBuilder()
     with b.device("/job:a/task:1"):
         b.group(device="/gpu:0")
@@ -80,7 +80,7 @@ def test_devices() -> None:
 
 
 def test_control_dependencies() -> None:
-    """Control inputs come from the call and from around it, each once, after the data inputs."""
+    """Control inputs come from the call and from surrounding blocks, each once, after the data inputs."""
     b = GraphBuilder()
     x, c = b.placeholder("x", "float32"), b.group(name="c")
     with b.control_dependencies(c, x):
@@ -114,7 +114,7 @@ def test_loop() -> None:
 
 
 def test_an_open_loop_is_refused() -> None:
-    """A back edge nobody gave is an error of the import."""
+    """A `later` without `close_loop` is an error of the import."""
     b = GraphBuilder()
     b.op("Merge", [b.constant(1.0), b.later("float32")])
     with pytest.raises(InvalidArgumentError):
@@ -146,7 +146,7 @@ def test_mistakes_are_told_where_they_are_made() -> None:
 
 
 def test_graph_def_is_a_copy() -> None:
-    """What is handed out does not grow with the builder."""
+    """A returned GraphDef does not change when the builder adds nodes."""
     b = GraphBuilder()
     before = b.graph_def()
     b.group()

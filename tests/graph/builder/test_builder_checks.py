@@ -1,4 +1,4 @@
-"""What a builder refuses, it refuses at the call, with the name that was probably meant."""
+"""A builder refuses mistakes at the call, and names what was probably meant."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def built() -> GraphBuilder:
     ],
 )
 def test_a_mistake_is_refused_where_it_is_written(make: Callable[[GraphBuilder], Any], why: str) -> None:
-    """By a typed error that names what was given, and no node of the op is left in the graph."""
+    """A typed error names the wrong value, and no node of the op stays in the graph."""
     b = built()
     ops = [node.op for node in b.graph_def().node]
     with pytest.raises((InvalidArgumentError, NotFoundError), match=why):
@@ -102,14 +102,14 @@ def test_a_device_may_be_given_in_any_spelling(name: str) -> None:
     b.op("Relu", "x", device=name, name="y")
     with b.device("/job:a"):
         b.op("Relu", "x", device=name, name="z")
-    found = {node.name: node.device for node in b.graph_def().node}
-    assert found["y"] in ("/device:GPU:1", "/gpu:1")
-    assert found["z"] == "/job:a/device:GPU:1"
+    devices = {node.name: node.device for node in b.graph_def().node}
+    assert devices["y"] in ("/device:GPU:1", "/gpu:1")
+    assert devices["z"] == "/job:a/device:GPU:1"
 
 
 @pytest.mark.parametrize("name", ["/device:TPU:0", "/device:XPU:3", "/job:a/device:MY_NPU:0", "/task:1", "/"])
 def test_devices_of_other_kinds_may_be_asked_for(name: str) -> None:
-    """Whether there is one is the placer's business."""
+    """Whether such a device exists is checked by the placer."""
     b = built()
     assert b.op("Relu", "x", device=name).name
     assert b.graph_def().node[-1].device == name
@@ -145,7 +145,7 @@ DTYPES = ["float32", "double", "half", "int32", "int64", "uint8", "int8", "bool"
     | st.booleans(),
 )
 def test_a_value_becomes_a_constant_of_its_own_kind_or_an_error(dtype: str, value: Any) -> None:
-    """What is stored compares equal to what was given, up to the precision of the type."""
+    """The stored value equals the given one, up to the precision of the type."""
     b = GraphBuilder()
     other = b.placeholder("p", dtype)
     try:
@@ -162,7 +162,7 @@ def test_a_value_becomes_a_constant_of_its_own_kind_or_an_error(dtype: str, valu
 
 
 def test_every_attr_that_an_op_declares_is_known_to_its_own_check() -> None:
-    """The check reads the registry: what one op declares is a mistake for another."""
+    """The check uses the registry: an attr of one op is a mistake for another."""
     assert "transpose_a" in lookup_op("MatMul").attrs
     b = built()
     b.op("MatMul", "x", "x", transpose_a=True, attrs={"_mine": 3})

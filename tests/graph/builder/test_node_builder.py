@@ -1,4 +1,4 @@
-"""Building one node: attrs follow from inputs, and every mistake is told at once in TensorFlow's words."""
+"""Building one node: attrs follow from inputs, and all errors are reported together in TensorFlow's words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FREF = DataType.FLOAT_REF
 
 
 def message_of(builder: NodeDefBuilder | NodeBuilder) -> str:
-    """What `finalize` says."""
+    """The error of `finalize`."""
     with pytest.raises(InvalidArgumentError) as caught:
         builder.finalize() if isinstance(builder, NodeDefBuilder) else builder.finalize(Graph())
     return caught.value.message
@@ -38,7 +38,7 @@ def test_a_whole_node() -> None:
 
 
 def test_finalize_may_be_repeated() -> None:
-    """A missing input is no lasting mistake."""
+    """After the missing input is added, `finalize` succeeds."""
     builder = NodeDefBuilder("n", "Neg")
     assert message_of(builder).startswith(
         "0 inputs specified of 1 inputs in Op while building NodeDef 'n' using Op<name=Neg;"
@@ -77,7 +77,7 @@ def test_lists_set_counts() -> None:
     ],
 )
 def test_mistakes(builder: NodeDefBuilder, message: str) -> None:
-    """One mistake is told with the node and its op."""
+    """A single error names the node and its op."""
     text = message_of(builder)
     assert text.startswith(f"{message} while building NodeDef 'n' using Op<name=")
 
@@ -115,7 +115,7 @@ def test_node_with_edges() -> None:
 
 
 def test_back_edge_has_a_name_and_no_edge() -> None:
-    """An input that does not exist yet is written down, the edge is left to the caller."""
+    """An input that does not exist yet is kept as text, and the caller adds the edge."""
     graph = Graph()
     x = graph.add_node("x", "Placeholder", {"dtype": F})
     enter = NodeBuilder("e", "Enter").input(x).attr("frame_name", "f").finalize(graph)
@@ -125,7 +125,7 @@ def test_back_edge_has_a_name_and_no_edge() -> None:
 
 
 def test_bad_sources() -> None:
-    """A missing node and an output out of range are told; the graph stays as it was."""
+    """A missing node and an output out of range are errors; the graph is unchanged."""
     graph = Graph()
     x = graph.add_node("x", "Placeholder", {"dtype": F})
     assert "Attempt to add nullptr Node to node with type Neg" in message_of(NodeBuilder("n", "Neg").input(None))
@@ -135,7 +135,7 @@ def test_bad_sources() -> None:
 
 
 def test_deprecated_op() -> None:
-    """An op that is gone in the graph's version cannot be added."""
+    """An op that was removed in the graph's version cannot be added."""
     graph = Graph()
     x = graph.add_node("x", "Placeholder", {"dtype": F})
     builder = NodeBuilder("n", "BatchNormWithGlobalNormalization").attr("variance_epsilon", 0.1)

@@ -11,7 +11,7 @@ from partita.graph.builder.front_end import NodeMaker
 
 
 def make(b: NodeMaker) -> None:
-    """Scopes, devices, lists, constants, defaults, control inputs, names that are taken, and a loop's back edge."""
+    """Makes scopes, devices, lists, constants, defaults, control inputs, names in use, and a loop's back edge."""
     x = b.placeholder("x", "float32", (None, 4))
     with b.scope("layer"), b.device("/device:CPU:0"):
         y = b.op("MatMul", x, [[1.0], [2.0], [3.0], [4.0]], transpose_b=False)
@@ -35,7 +35,7 @@ def test_both_sinks_take_the_same_nodes() -> None:
 
 @pytest.mark.parametrize("b", [GraphBuilder(), Extension(Graph())], ids=["messages", "columns"])
 def test_both_sinks_refuse_the_same(b: NodeMaker) -> None:
-    """The front end checks a node before either sink sees it."""
+    """The front end checks a node before it reaches a sink."""
     x = b.placeholder("x", "float32", ())
     with pytest.raises(InvalidArgumentError, match="Relu has no attr 'alpha'"):
         b.op("Relu", x, alpha=1.0)

@@ -1,4 +1,4 @@
-"""Nodes of the graph testing library: each runs and gives what its op gives, under TensorFlow's names."""
+"""Nodes of the graph testing library: each computes what its op computes, under TensorFlow's names."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ async def test_a_node_computes_what_its_op_computes(name: str) -> None:
     """From constants."""
     make, values, expected = CASES[name]
     graph = Graph()
-    made = make(graph, *[testlib.constant(graph, value) for value in values])
-    (found,) = await _run(graph, made)
-    np.testing.assert_array_equal(found, expected)
-    assert found.dtype == np.asarray(expected).dtype
+    node = make(graph, *[testlib.constant(graph, value) for value in values])
+    (actual,) = await _run(graph, node)
+    np.testing.assert_array_equal(actual, expected)
+    assert actual.dtype == np.asarray(expected).dtype
 
 
 def test_names_count_up() -> None:
@@ -85,7 +85,7 @@ async def test_a_variable_is_assigned_before_it_is_read() -> None:
 
 
 async def test_random_numbers_have_the_shape_asked_for() -> None:
-    """And lie where their distribution has them."""
+    """And are in the range of their distribution."""
     graph = Graph()
     shape = testlib.constant(graph, [50, 2])
     alpha = testlib.constant(graph, [3.0, 4.0, 5.0])
@@ -100,7 +100,7 @@ async def test_random_numbers_have_the_shape_asked_for() -> None:
 
 
 async def test_a_switch_and_a_merge_make_a_conditional() -> None:
-    """The Merge tells which side was alive."""
+    """The Merge's index output is the side that was alive."""
     graph = Graph()
     chosen = testlib.switch(graph, testlib.constant(graph, 4.0), testlib.constant(graph, np.bool_(True)))
     merged = testlib.merge(graph, testlib.unary(graph, "Neg", (chosen, 0)), testlib.unary(graph, "Sqrt", (chosen, 1)))
@@ -111,7 +111,7 @@ async def test_a_switch_and_a_merge_make_a_conditional() -> None:
 
 
 async def test_a_loop_counts_to_its_limit() -> None:
-    """Its Merge names the node that closes it before that is made."""
+    """Its Merge names the NextIteration before that is made."""
     graph = Graph()
     start = testlib.enter(graph, testlib.constant(graph, 0.0), "loop")
     merged = testlib.merge(graph, start, "next")
@@ -127,7 +127,7 @@ async def test_a_loop_counts_to_its_limit() -> None:
 
 
 def test_transfers_name_their_route() -> None:
-    """As partitioning does; a receive gives what the send of that name was given."""
+    """As in partitioning; a receive returns what the send of that name was given."""
     graph = Graph()
     sent = testlib.send(graph, testlib.constant(graph, 7.0), "t", cpu(0), 1, cpu(1))
     received = testlib.recv(graph, "t", DataType.FLOAT, cpu(0), 1, cpu(1))
@@ -144,7 +144,7 @@ def test_a_session_tensor_is_read_by_its_handle() -> None:
 
 
 async def test_nodes_that_fail_do() -> None:
-    """With what they were told."""
+    """With the given message."""
     graph = Graph()
     with pytest.raises(InternalError, match="on purpose"):
         await _run(graph, testlib.error(graph, testlib.constant(graph, 1.0), "on purpose"))
@@ -154,7 +154,7 @@ async def test_nodes_that_fail_do() -> None:
 
 
 async def test_a_no_op_waits() -> None:
-    """For all that it is told to."""
+    """For all of its control inputs."""
     graph = Graph()
     first, second = testlib.constant(graph, 1.0), testlib.constant(graph, 2.0)
     waits = testlib.no_op(graph, [first, second])

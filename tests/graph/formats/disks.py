@@ -1,9 +1,7 @@
-"""Disks that die, fail, or lose what was not synced, at any operation of a save.
+"""File systems that are killed, fail, or lose unsynced data at any operation of a save.
 
-Flows in: the number of an operation and what happens there. Flows out: file systems to hand to savers, and the folders
-that a loss of power may leave. Always holds: all of them work on real files; nothing is done after a death.
-
-"Operations" are the methods of `FileSystem`, each of which is one system call.
+An operation is a call of a method of `FileSystem`, each of which is one system call. All of these classes work on real
+files. `PowerLoss` also collects the folders that a power loss could leave.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ CHANGES = frozenset({"create", "write", "sync", "link", "rename", "remove", "mak
 
 
 class Unsynced(FileSystem):
-    """The real disk, which takes as long as it likes: no test here turns the power off."""
+    """The real disk without syncs, which take long: no test switches the power off."""
 
     def sync(self, file: int) -> None:
         """Does nothing."""
@@ -32,7 +30,7 @@ UNSYNCED = Unsynced()
 
 
 class Watched(Unsynced):
-    """A disk with every operation going through `run`."""
+    """A disk whose operations all go through `run`."""
 
     def run(self, name: str, work: Callable[..., Any], *arguments: Any) -> Any:  # Any: whatever the operation takes
         """Does one operation."""
@@ -53,25 +51,25 @@ for _name in OPERATIONS:
     setattr(Watched, _name, _watched(_name))
 
 
-class Death(BaseException):
-    """The process is gone; nothing below may be caught, and nothing can be done any more."""
+class ProcessKilled(BaseException):
+    """The process was killed: saving code must not catch this, and must not use the disk any more."""
 
 
-class Mortal(Watched):
-    """Dies at operation number `death`, which is done by half if it is a write; else counts operations."""
+class DiskKilledAt(Watched):
+    """Is killed at operation number `kill`, in the middle of it if it is a write; otherwise counts operations."""
 
-    def __init__(self, death: int | None = None) -> None:
+    def __init__(self, kill: int | None = None) -> None:
         self.done = 0
-        self._death = death
+        self._kill = kill
         self._open: set[int] = set()
 
     def run(self, name: str, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Does one operation, or dies."""
-        if self._death is not None and self.done >= self._death:
-            if name == "write" and self.done == self._death:
+        """Does one operation, or raises `ProcessKilled`."""
+        if self._kill is not None and self.done >= self._kill:
+            if name == "write" and self.done == self._kill:
                 file, data = arguments
                 work(file, data[: len(data) // 2])
-            self.die()
+            self.end_process()
         self.done += 1
         result = work(*arguments)
         if name in ("create", "open"):
@@ -80,16 +78,16 @@ class Mortal(Watched):
             self._open.discard(arguments[0])
         return result
 
-    def die(self) -> None:
-        """Ends as a process does: its files are closed, and so unlocked."""
+    def end_process(self) -> None:
+        """Does what the end of a process does: closes its files, which unlocks them."""
         self.done += 1
         while self._open:
             os.close(self._open.pop())
-        raise Death
+        raise ProcessKilled
 
 
 class Faulty(Watched):
-    """Answers with an error at operation number `fault`, and at all that change something from then on if `forever`."""
+    """Raises an error at operation number `fault`, and with `forever` at all later operations that change something."""
 
     def __init__(self, fault: int, code: int, *, forever: bool = False) -> None:
         self.done = 0
@@ -106,11 +104,11 @@ class Faulty(Watched):
         raise OSError(self._code, os.strerror(self._code))
 
 
-class WithoutLinks(Mortal):
-    """A disk on which a file has one name."""
+class WithoutLinks(DiskKilledAt):
+    """A disk without hard links."""
 
     def run(self, name: str, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Does one operation, unless that is a link."""
+        """Does one operation, unless it is `link`."""
         if name == "link":
             raise OSError(errno.EPERM, os.strerror(errno.EPERM))
         return super().run(name, work, *arguments)
@@ -121,11 +119,11 @@ Change = dict[str, int | None]  # paths that get another file, or none, at once
 
 
 class PowerLoss(Watched):
-    """Notes what is done to the files below a folder, and works out what of it a loss of power may leave.
+    """Records the changes of files below a folder, and computes the states that a power loss may leave.
 
-    What is certain: the content that a file had when it was synced, and the names that a folder had when it was. Of
-    the rest any part may be there: each change of a name or not, and of what was written after the last sync nothing,
-    everything, or zeros of the right length.
+    Certain are the content of a file at its last sync and the names in a folder at its last sync. Later changes of
+    names may each be there or not; of content written after the last sync there may be nothing, all of it, or zeros of
+    the same length.
     """
 
     def __init__(self, root: Path) -> None:
@@ -148,7 +146,7 @@ class PowerLoss(Watched):
         self.note("nothing")
 
     def run(self, name: str, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Does one operation, then adds what could be left if the power went now."""
+        """Does one operation, then adds the states that a power loss at this moment could leave."""
         result = work(*arguments)
         if name == "open":
             self._handles[result] = arguments[0]
@@ -214,13 +212,13 @@ class PowerLoss(Watched):
                 self.states.setdefault(frozenset(self._tree(names, content).items()), moment)
 
     def _tree(self, names: Mapping[str, int], content: list[bytes]) -> Tree:
-        """What is below the root; what is in a folder that is not there is not there either."""
-        found: Tree = {}
+        """The files below the root; without those in a folder that does not exist."""
+        tree: Tree = {}
         for path, file in sorted(names.items()):
             parent = str(Path(path).parent)
-            if parent == str(self._root) or str(Path(parent).relative_to(self._root)) in found:
-                found[str(Path(path).relative_to(self._root))] = None if path in self._folders else content[file]
-        return found
+            if parent == str(self._root) or str(Path(parent).relative_to(self._root)) in tree:
+                tree[str(Path(path).relative_to(self._root))] = None if path in self._folders else content[file]
+        return tree
 
 
 def _folder(change: Change) -> str:
@@ -236,7 +234,7 @@ def _apply(change: Change, names: dict[str, int]) -> None:
 
 
 def _subsets(changes: list[Change]) -> Iterator[tuple[Change, ...]]:
-    """All of them; of more than eight changes those with up to two, or all but two."""
+    """All subsets; of more than eight changes only those with up to two changes, or all but two."""
     sizes = range(len(changes) + 1)
     if len(changes) > 8:
         sizes = [0, 1, 2, len(changes) - 2, len(changes) - 1, len(changes)]  # type: ignore[assignment]  # both are iterated over only

@@ -1,7 +1,7 @@
 """Processes that kill themselves with SIGKILL at the first, second, third ... operation of a save, up to its last.
 
-Flows in, on the command line: "save" or "merge", a folder with what is there before, an empty folder. Flows out: in the
-second folder, a copy of the first one per kill, with what the kill has left.
+Command line: "save" or "merge", a folder with the files before the save, an empty folder. The second folder gets one
+copy of the first per kill, as the kill left it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import signal
 import sys
 from pathlib import Path
 
-from tests.graph.formats.disks import Mortal
+from tests.graph.formats.disks import DiskKilledAt
 from tests.graph.formats.versions import merge, save
 
 
-class Killed(Mortal):
-    """A disk that takes the process with it."""
+class Killed(DiskKilledAt):
+    """A disk that kills the process."""
 
-    def die(self) -> None:
-        """Sends the signal that nothing can catch."""
+    def end_process(self) -> None:
+        """Sends SIGKILL, which cannot be caught."""
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def main(way: str, template: str, copies: str) -> None:
-    """Forks a process per operation until one of them completes."""
+    """Forks one process per operation until one of them completes."""
     write = {"save": save, "merge": merge}[way]
     operation, status = 0, -1
     while status != 0:

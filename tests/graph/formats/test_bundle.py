@@ -1,4 +1,4 @@
-"""Checkpoints hold what was saved, whole or in parts, are what TensorFlow writes, and never appear half-written."""
+"""Checkpoints contain what was saved, whole or in slices, equal TensorFlow's files, and are never half-written."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def write(prefix: str, names: list[str]) -> None:
 
 
 def parts(folder: Path, *texts: str, name: str = "parts", value: Array = A) -> str:
-    """The prefix of a checkpoint of one tensor "w" in parts of the shape of `value`, each 100 more than the last."""
+    """The prefix of a checkpoint of one tensor "w" in slices of the shape of `value`, each 100 more than the last."""
     prefix = str(folder / name)
     with BundleWriter(prefix) as writer:
         for number, text in enumerate(texts):
@@ -107,15 +107,15 @@ def test_what_was_saved_is_restored(tmp_path: Path, tensors: dict[str, Array]) -
     reader = BundleReader(prefix)
     assert reader.names() == sorted(tensors, key=str.encode)
     for name, value in tensors.items():
-        found = reader.read(name)
-        assert (found.dtype, found.shape, reader.shape(name)) == (value.dtype, value.shape, value.shape)
-        assert found.tolist() == value.tolist() if value.dtype == object else found.tobytes() == value.tobytes()
+        restored = reader.read(name)
+        assert (restored.dtype, restored.shape, reader.shape(name)) == (value.dtype, value.shape, value.shape)
+        assert restored.tolist() == value.tolist() if value.dtype == object else restored.tobytes() == value.tobytes()
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
 @given(st.data())
 def test_any_part_is_read_from_any_parts(tmp_path: Path, data: st.DataObject) -> None:
-    """A tensor saved in parts is the tensor; so is each part of it, however it lies."""
+    """A tensor saved in slices can be read whole, and in any other slices."""
     rows, columns = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 5))
     value = np.arange(rows * columns, dtype=np.int32).reshape(rows, columns)
     cut = data.draw(st.integers(0, columns))
@@ -129,12 +129,12 @@ def test_any_part_is_read_from_any_parts(tmp_path: Path, data: st.DataObject) ->
     assert np.array_equal(reader.read("w"), value)
     first, begin = data.draw(st.integers(0, rows - 1)), data.draw(st.integers(0, columns - 1))
     height, width = data.draw(st.integers(1, rows - first)), data.draw(st.integers(1, columns - begin))
-    found = reader.read_slice("w", TensorSlice(((first, height), (begin, width))))
-    assert np.array_equal(found, value[first : first + height, begin : begin + width])
+    restored = reader.read_slice("w", TensorSlice(((first, height), (begin, width))))
+    assert np.array_equal(restored, value[first : first + height, begin : begin + width])
 
 
 def test_parts_that_do_not_fit_are_refused(tmp_path: Path) -> None:
-    """Missing ones when they are wanted, overlapping ones in any case, as in TensorFlow."""
+    """Missing slices when they are read, overlapping ones in any case, as in TensorFlow."""
     reader = BundleReader(parts(tmp_path, "6 4 0,3:-"))
     assert np.array_equal(reader.read_slice("w", parse_slice("1,2:-")), A[1:])
     for wanted in ("-:-", "2,2:-"):
@@ -198,7 +198,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 
 
 def test_a_save_over_another_takes_names_that_are_free(tmp_path: Path) -> None:
-    """And gives the old ones back, so that the one after it is named as TensorFlow's again; names say nothing else."""
+    """The save after it uses TensorFlow's names again."""
     for data in (DATA, "data-00001-of-00002", DATA, "data-00001-of-00002"):
         prefix = three_tensors(tmp_path)
         assert sorted(path.name for path in tmp_path.iterdir()) == [f"ckpt.{data}", "ckpt.index"]
@@ -209,14 +209,14 @@ def test_a_save_over_another_takes_names_that_are_free(tmp_path: Path) -> None:
 
 
 def test_all_entries_name_the_data_file(tmp_path: Path) -> None:
-    """Those of tensors in parts as well, for which TensorFlow's merge looks."""
+    """Also the entries of sliced tensors, because TensorFlow's merge opens that file."""
     for shard in (0, 1):
         prefix = parts(tmp_path, "6 4 0,3:-", "6 4 3,3:-")
         assert {entry.shard_id for _, entry in BundleReader(prefix).entries()} == {shard}
 
 
 def test_a_reader_reads_on_what_was_there_when_it_was_made(tmp_path: Path) -> None:
-    """Whatever is saved meanwhile; a new reader reads that."""
+    """Whatever is saved meanwhile; a new reader reads the new checkpoint."""
     prefix = three_tensors(tmp_path)
     with BundleReader(prefix) as reader:
         for number in range(3):
@@ -230,7 +230,7 @@ def test_a_reader_reads_on_what_was_there_when_it_was_made(tmp_path: Path) -> No
 
 
 def test_a_reader_that_is_made_during_a_save_reads_one_of_the_two(tmp_path: Path) -> None:
-    """Also where the save comes between the index and the data file, whose name then is another's."""
+    """Even if the save falls between reading the index and opening the data file, whose name is reused."""
     prefix = three_tensors(tmp_path)
 
     class Late(FileSystem):
@@ -249,7 +249,7 @@ def test_a_reader_that_is_made_during_a_save_reads_one_of_the_two(tmp_path: Path
 
 
 def test_a_damaged_data_file_names_its_tensors(tmp_path: Path) -> None:
-    """The one that was asked for, the file, and what else may be hit; parts by the name of their tensor."""
+    """The tensor that was read, the file, and other tensors that may be damaged; slices by the name of their tensor."""
     prefix = three_tensors(tmp_path)
     path = Path(f"{prefix}.{DATA}")
     path.write_bytes(_flipped(64)(_flipped(3)(path.read_bytes())))
@@ -298,7 +298,7 @@ def test_a_failure_leaves_the_old_checkpoint(tmp_path: Path) -> None:
 
 
 def test_checkpoints_are_merged(tmp_path: Path) -> None:
-    """Data files move, parts of one tensor come together, folders that are empty then go."""
+    """Data files move, slices of one tensor come together, and folders that are empty then are removed."""
     prefixes = [parts(tmp_path, "6 4 3,3:-", name="one/x", value=A + 100), parts(tmp_path, "6 4 0,3:-", name="two/x")]
     prefixes.append(three_tensors(tmp_path))
     merge_bundles(
@@ -315,29 +315,29 @@ def test_checkpoints_are_merged(tmp_path: Path) -> None:
 
 def test_what_cannot_be_merged_stays(tmp_path: Path) -> None:
     """Two tensors of one name, a missing checkpoint, none at all."""
-    one, two = three_tensors(tmp_path), parts(tmp_path, "3 4 -:-", name="other")
+    first, two = three_tensors(tmp_path), parts(tmp_path, "3 4 -:-", name="other")
     with BundleWriter(two) as writer:
         writer.add("a", A)
     before = sorted(path.name for path in tmp_path.iterdir())
     for prefixes, message in [
-        ([one, two], "Duplicate tensor keyed by a encountered, when merging prefix: "),
-        ([one, str(tmp_path / "no")], "allow_missing_files was set to false and "),
+        ([first, two], "Duplicate tensor keyed by a encountered, when merging prefix: "),
+        ([first, str(tmp_path / "no")], "allow_missing_files was set to false and "),
         ([], "At least one prefix checkpoint file must exist, but none existed."),
     ]:
         with pytest.raises(InvalidArgumentError) as caught:
             merge_bundles(prefixes, str(tmp_path / "all"))
         assert caught.value.message.startswith(message)
     assert sorted(path.name for path in tmp_path.iterdir()) == before
-    merge_bundles([one], one)
-    assert np.array_equal(BundleReader(one).read("a"), A)
+    merge_bundles([first], first)
+    assert np.array_equal(BundleReader(first).read("a"), A)
 
 
 def test_a_checkpoint_may_be_merged_into_itself(tmp_path: Path) -> None:
     """By whatever name for it, and with others."""
-    one, other = three_tensors(tmp_path / "folder"), parts(tmp_path, "3 4 -:-", name="other")
-    merge_bundles([one, other], str(tmp_path / "folder" / ".." / "folder" / "ckpt"), delete_old_directories=True)
-    assert np.array_equal(BundleReader(one).read("a"), A)
-    assert BundleReader(one).names() == ["a", "b", "s", "w"]
+    first, other = three_tensors(tmp_path / "folder"), parts(tmp_path, "3 4 -:-", name="other")
+    merge_bundles([first, other], str(tmp_path / "folder" / ".." / "folder" / "ckpt"), delete_old_directories=True)
+    assert np.array_equal(BundleReader(first).read("a"), A)
+    assert BundleReader(first).names() == ["a", "b", "s", "w"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["folder"]
 
 

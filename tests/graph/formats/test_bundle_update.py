@@ -1,4 +1,4 @@
-"""Writers of one prefix keep apart; a disk that fails, and an interrupt, are told and leave a whole checkpoint."""
+"""Writers of one prefix do not disturb each other; disk errors and interrupts leave a whole checkpoint."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BOTH = pytest.mark.parametrize("write", [save, merge])
 
 
 class Visited(Watched):
-    """Has something else done just before, or just after, operation number `moment`."""
+    """Calls a function just before, or just after, operation number `moment`."""
 
     def __init__(
         self, moment: int, visit: Callable[[], None], *, after: bool = False, never_at: Sequence[str] = ()
@@ -60,7 +60,7 @@ class Visited(Watched):
         self._done = 0
 
     def run(self, name: str, work: Callable[..., Any], *arguments: Any) -> Any:
-        """Does one operation, and lets the visitor in."""
+        """Does one operation, and calls the function if it is its turn."""
         due, self._done = self._done == self._moment, self._done + 1
         self.visited |= due
         self.skipped |= due and name in self._except
@@ -77,7 +77,7 @@ class Visited(Watched):
 
 @BOTH
 def test_another_save_at_any_moment_does_not_disturb(tmp_path: Path, write: Writer) -> None:
-    """One of the two versions is there afterwards, whole, and what the other leaves is swept."""
+    """Afterwards one of the two versions is there, whole, and the files of the other are removed."""
     moment, visited = 0, True
     while visited:
         folder = tmp_path / str(moment)
@@ -97,7 +97,7 @@ def test_another_save_at_any_moment_does_not_disturb(tmp_path: Path, write: Writ
 
 
 def test_a_writer_at_work_is_not_swept(tmp_path: Path) -> None:
-    """However many saves of its prefix come and go: the one that ends last wins."""
+    """However many other saves of its prefix end meanwhile: the save that ends last wins."""
     prefix = str(tmp_path / "ckpt")
     with BundleWriter(prefix, UNSYNCED) as slow, BundleWriter(prefix, UNSYNCED) as slower:
         for writer in (slow, slower):
@@ -111,7 +111,7 @@ def test_a_writer_at_work_is_not_swept(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_that_is_saved_while_it_is_merged_is_not_lost(tmp_path: Path) -> None:
-    """The merge is refused; nothing of the save, and of what was there, is gone."""
+    """The merge is refused; the new save and the earlier checkpoints are still there."""
     prefix, refused, moment, visited = str(tmp_path / "ckpt"), 0, 0, True
     part = parts_of(prefix)[0]
 
@@ -143,13 +143,13 @@ def test_an_interrupt_at_any_moment_leaves_a_whole_checkpoint(tmp_path: Path) ->
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    prefix, moment, found = str(tmp_path / "ckpt"), 0, 0
-    while found != 9 or moment < 20:
+    prefix, moment, version = str(tmp_path / "ckpt"), 0, 0
+    while version != 9 or moment < 20:
         save(prefix, 0)
         with pytest.raises(KeyboardInterrupt):
             save(prefix, 9, Visited(moment, interrupt, after=True))
-        found = version_at(prefix) or 0
-        assert found in (0, 9)
+        version = version_at(prefix) or 0
+        assert version in (0, 9)
         moment += 1
 
 
@@ -165,7 +165,7 @@ def test_names_that_cannot_be_freed_are_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_sweep_after_a_failed_sync_waits_for_it(tmp_path: Path) -> None:
-    """A new index that a loss of power may take back does not cost the old data."""
+    """A new index that a power loss may undo does not cause the old data to be removed."""
     prefix = str(tmp_path / "disk" / "ckpt")
     save(prefix, 0)
 
@@ -184,9 +184,9 @@ def test_a_sweep_after_a_failed_sync_waits_for_it(tmp_path: Path) -> None:
         save(prefix, 5, disk)
     save(prefix, 9, disk)
     for number, (tree, moment) in enumerate(disk.states.items()):
-        left = tmp_path / str(number)
-        put(tree, left)
-        assert version_at(str(left / "ckpt")) in (0, 5, 9), moment
+        state = tmp_path / str(number)
+        put(tree, state)
+        assert version_at(str(state / "ckpt")) in (0, 5, 9), moment
 
 
 CODES: list[tuple[int, type[PartitaError]]] = [
@@ -205,12 +205,12 @@ CODES: list[tuple[int, type[PartitaError]]] = [
 def test_a_failing_disk_is_told(
     tmp_path: Path, write: Writer, code: int, kind: type[PartitaError], forever: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At any operation: with TensorFlow's code, the file, and the old checkpoint left with no other file.
+    """At any operation: with TensorFlow's code and the file, and with the old checkpoint unchanged and no other file.
 
-    Unless it was a file too many that could not be removed: such an error is none.
+    An error while removing a superfluous file is not reported.
     """
     monkeypatch.setattr(storage, "_BUFFER_BYTES", 16)
-    prefix, fault, told = str(tmp_path / "ckpt"), 0, 0
+    prefix, fault, num_errors = str(tmp_path / "ckpt"), 0, 0
     while True:
         save(prefix, 0)
         save_parts(prefix, 9)
@@ -223,20 +223,20 @@ def test_a_failing_disk_is_told(
             error = caught
         if disk.done <= fault:
             break
-        found = version_at(prefix)
+        version = version_at(prefix)
         if error is None:
-            assert found == 9
+            assert version == 9
         else:
-            told += 1
+            num_errors += 1
             assert type(error) is kind, (fault, error)
             assert str(tmp_path) in error.message
             assert os.strerror(code) in error.message
-            assert found in (0, 9)
-        if found == 0:
+            assert version in (0, 9)
+        if version == 0:
             assert forever or files_in(tmp_path) == before
             assert write is save or merged_parts_are_there(prefix, 9)
         fault += 1
-    assert told > 4
+    assert num_errors > 4
 
 
 def test_a_file_that_grows_too_large_is_told(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ class Closed(FileSystem):
 
 
 def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path) -> None:
-    """On saving, reading and merging, even if missing checkpoints are allowed: this one may be there."""
+    """When saving, reading and merging, even if missing checkpoints are allowed: this one may exist."""
     prefix = str(tmp_path / "ckpt")
     save(prefix, 0)
     with pytest.raises(PermissionDeniedError, match="Permission denied"):
@@ -300,7 +300,7 @@ def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_may_not_be_listed_is_saved_to(tmp_path: Path) -> None:
-    """As TensorFlow does; old data stays there, as it cannot be found."""
+    """As in TensorFlow; old data stays there, because it cannot be listed."""
 
     class Unlisted(Watched):
         def run(self, name: str, work: Callable[..., Any], *arguments: Any) -> Any:

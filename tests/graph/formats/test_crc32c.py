@@ -53,5 +53,5 @@ def test_a_checksum_can_be_continued(first: int, second: int, offset: int) -> No
 
 @given(st.integers(0, 0xFFFFFFFF))
 def test_masks_come_off(crc: int) -> None:
-    """What is stored tells the checksum."""
+    """`unmasked` inverts `masked`."""
     assert unmasked(masked(crc)) == crc != masked(crc)

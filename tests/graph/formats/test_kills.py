@@ -1,4 +1,4 @@
-"""Saves and merges that are killed at any operation, or lose power, leave the old checkpoint or the new one, whole."""
+"""A kill or a power loss at any operation of a save or merge leaves the old checkpoint or the new one, whole."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from partita.graph.formats import storage
 from tests.graph.formats import killed
-from tests.graph.formats.disks import UNSYNCED, Death, Mortal, PowerLoss, WithoutLinks, put
+from tests.graph.formats.disks import UNSYNCED, DiskKilledAt, PowerLoss, ProcessKilled, WithoutLinks, put
 from tests.graph.formats.versions import (
     Writer,
     files_in,
@@ -42,15 +42,15 @@ BYSTANDERS = [
 
 @dataclass(frozen=True)
 class Scene:
-    """What is there before version 9 is written, and how that is done."""
+    """The files before version 9 is written, and how it is written."""
 
     before: tuple[Writer, ...]
     write: Writer
     old: int | None
-    disk: Callable[[int | None], Mortal] = Mortal
+    disk: Callable[[int | None], DiskKilledAt] = DiskKilledAt
 
     def set_up(self, folder: Path) -> str:
-        """Makes what is there before; the prefix."""
+        """Writes the files before the save; returns the prefix."""
         prefix = str(folder / "ckpt")
         for version, writer in enumerate(self.before):
             if writer is merge:
@@ -75,54 +75,54 @@ SCENES = {
 
 @pytest.fixture(autouse=True)
 def small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that tensors of a few bytes are written one by one, as large ones are."""
+    """Makes tensors of a few bytes be written one by one, as large ones are."""
     monkeypatch.setattr(storage, "_BUFFER_BYTES", 16)
 
 
-def run(scene: Scene, prefix: str, disk: Mortal, version: int = 9) -> bool:
-    """Writes a version; whether the writer lived."""
+def run(scene: Scene, prefix: str, disk: DiskKilledAt, version: int = 9) -> bool:
+    """Writes a version; returns whether the writer completed."""
     try:
         scene.write(prefix, version, disk)
-    except Death:
+    except ProcessKilled:
         return False
     return True
 
 
 def check(scene: Scene, prefix: str, moment: object) -> None:
-    """The old or the new version is there; in a merge, the parts are unless the new one is; the next save tidies up."""
-    found = version_at(prefix)
-    assert found in (scene.old, 9), moment
-    if scene.write is merge and found != 9:
+    """The old or the new version is there; in a merge the parts are, unless the new one is; the next save tidies up."""
+    version = version_at(prefix)
+    assert version in (scene.old, 9), moment
+    if scene.write is merge and version != 9:
         assert merged_parts_are_there(prefix, 9), moment
     save(prefix, 7)
     assert version_at(prefix) == 7, moment
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_death_at_any_operation_loses_nothing(tmp_path: Path, name: str) -> None:
-    """Nor does what it leaves outlive the next save, which takes nothing else away."""
+def test_a_kill_at_any_operation_loses_nothing(tmp_path: Path, name: str) -> None:
+    """And the next save removes the files that the kill left, and no others."""
     scene = SCENES[name]
-    deaths, lived = 0, False
-    while not lived:
-        folder = tmp_path / str(deaths)
+    kills, completed = 0, False
+    while not completed:
+        folder = tmp_path / str(kills)
         folder.mkdir()
         for bystander in BYSTANDERS:
             (folder / bystander).touch()
         prefix = scene.set_up(folder)
-        lived = run(scene, prefix, scene.disk(deaths))
-        check(scene, prefix, deaths)
+        completed = run(scene, prefix, scene.disk(kills))
+        check(scene, prefix, kills)
         data = [file for file in files_in(folder) if file not in BYSTANDERS and "of-parts" not in file]
-        assert len(data) == 2, (deaths, data)
+        assert len(data) == 2, (kills, data)
         assert data[1] == "ckpt.index"
         assert set(files_in(folder)) >= set(BYSTANDERS)
         shutil.rmtree(folder)
-        deaths += 1
-    assert deaths > 20
+        kills += 1
+    assert kills > 20
 
 
 @pytest.mark.parametrize("name", SCENES)
 def test_loss_of_power_at_any_operation_loses_nothing(tmp_path: Path, name: str) -> None:
-    """Whatever of the things that were not synced is there afterwards."""
+    """Whichever of the unsynced changes survive."""
     scene = SCENES[name]
     folder = tmp_path / "disk"
     folder.mkdir()
@@ -131,22 +131,22 @@ def test_loss_of_power_at_any_operation_loses_nothing(tmp_path: Path, name: str)
     scene.write(prefix, 9, disk)
     assert len(disk.states) > 10
     for number, (tree, moment) in enumerate(disk.states.items()):
-        left = tmp_path / str(number)
-        put(tree, left)
-        check(scene, str(left / "ckpt"), moment)
-        shutil.rmtree(left)
+        state = tmp_path / str(number)
+        put(tree, state)
+        check(scene, str(state / "ckpt"), moment)
+        shutil.rmtree(state)
 
 
 def test_what_was_saved_survives_a_loss_of_power(tmp_path: Path) -> None:
-    """As soon as the save has returned, its new folder included."""
+    """As soon as the save has returned, new folders included."""
     disk = PowerLoss(tmp_path)
     save(str(tmp_path / "new" / "ckpt"), 3, disk)
     disk.states.clear()
     disk.note("the end")
     for number, tree in enumerate(disk.states):
-        left = tmp_path / str(number)
-        put(tree, left)
-        assert version_at(str(left / "new" / "ckpt")) == 3
+        state = tmp_path / str(number)
+        put(tree, state)
+        assert version_at(str(state / "new" / "ckpt")) == 3
 
 
 WRITES = st.lists(st.tuples(st.sampled_from([save, merge]), st.integers(0, 60)), min_size=1, max_size=6)
@@ -154,21 +154,21 @@ WRITES = st.lists(st.tuples(st.sampled_from([save, merge]), st.integers(0, 60)),
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(WRITES)
-def test_any_row_of_deaths_loses_nothing(tmp_path: Path, writes: list[tuple[Writer, int]]) -> None:
-    """Each writer finds what those before it have left, dead or alive; another checkpoint in the folder stays."""
+def test_any_row_of_kills_loses_nothing(tmp_path: Path, writes: list[tuple[Writer, int]]) -> None:
+    """Writers that are killed or complete follow each other; another checkpoint in the folder stays."""
     shutil.rmtree(tmp_path)
     tmp_path.mkdir()
     prefix, neighbour, current = str(tmp_path / "ckpt"), str(tmp_path / "ckpt.index"), None
     save(neighbour, 2)
-    for version, (writer, death) in enumerate(writes):
+    for version, (writer, kill) in enumerate(writes):
         if writer is merge:
             for part in parts_of(prefix):
                 shutil.rmtree(Path(part).parent, ignore_errors=True)
             save_parts(prefix, version)
-        lived = run(Scene((), writer, None), prefix, Mortal(death), version)
-        found = version_at(prefix)
-        assert found == version if lived else found in (current, version)
-        current = found
+        completed = run(Scene((), writer, None), prefix, DiskKilledAt(kill), version)
+        survivor = version_at(prefix)
+        assert survivor == version if completed else survivor in (current, version)
+        current = survivor
     save(prefix, 9)
     assert [file for file in files_in(tmp_path) if not file.startswith("ckpt.index.")] == [
         next(file for file in files_in(tmp_path) if file.startswith("ckpt.data-")),
@@ -203,6 +203,6 @@ def test_the_tool_that_kills_at_random_counts_no_loss(way: list[str]) -> None:
     """A few kills here, 1,000 by hand."""
     command = [sys.executable, str(TOOL), "--kills", "10", "--megabytes", "0.1", *way]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    told = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=600).stdout
-    assert told.startswith("10 kills: ")
-    assert " 0 lost\n" in told
+    output = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=600).stdout
+    assert output.startswith("10 kills: ")
+    assert " 0 lost\n" in output

@@ -1,4 +1,4 @@
-"""SavedModels: which graph the tags choose, what has to run before it, and what is wrong with a folder."""
+"""SavedModels: the graph that the tags choose, its initialisers, and errors of wrong folders."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def written(folder: Path, *graphs: MetaGraphDef) -> Path:
 
 
 def test_tags_choose_exactly(tmp_path: Path) -> None:
-    """More tags than asked for are another graph; their order does not matter."""
+    """A graph with more tags does not match; the order of tags does not matter."""
     folder = written(tmp_path, meta_graph("serve", "gpu"), meta_graph("serve"), meta_graph())
     assert load_saved_model(folder).tags == {"serve"}
     assert load_saved_model(str(folder), ("gpu", "serve")).tags == {"serve", "gpu"}
@@ -90,7 +90,7 @@ def test_folders_without_a_model_are_refused(tmp_path: Path) -> None:
 
 @given(st.data())
 def test_a_model_cut_short_is_told_from_a_damaged_one(data: st.DataObject) -> None:
-    """Every beginning of a file that is no message itself: OUT_OF_RANGE, as TensorFlow's C++ loader says."""
+    """Every truncation that is no complete message itself is OUT_OF_RANGE, as in TensorFlow's C++ loader."""
     whole = SavedModel(saved_model_schema_version=1, meta_graphs=[meta_graph("a"), meta_graph("serve")])
     encoded = whole.SerializeToString()
     shorter = [SavedModel(saved_model_schema_version=1, meta_graphs=whole.meta_graphs[:n]) for n in range(2)]
@@ -118,12 +118,12 @@ def test_stripped_defaults_are_filled_in(tmp_path: Path) -> None:
     attr = OpDef.AttrDef(name="k", type="int")
     attr.default_value.i = 7
     graph.meta_info_def.stripped_op_list.op.append(OpDef(name="MyOp", attr=[attr]))
-    found = load_saved_model(written(tmp_path, graph)).graph_def
-    assert found.node[0].attr["container"].s == b""
-    assert found.node[1].attr["k"].i == 7
-    assert not found.node[2].attr
-    assert found.library.function[0].node_def[0].attr["transpose_a"].b is False
-    assert [node.name for node in found.node] == ["v", "own", "other"]
+    graph_def = load_saved_model(written(tmp_path, graph)).graph_def
+    assert graph_def.node[0].attr["container"].s == b""
+    assert graph_def.node[1].attr["k"].i == 7
+    assert not graph_def.node[2].attr
+    assert graph_def.library.function[0].node_def[0].attr["transpose_a"].b is False
+    assert [node.name for node in graph_def.node] == ["v", "own", "other"]
 
 
 def test_signatures_name_tensors(tmp_path: Path) -> None:
@@ -141,16 +141,16 @@ def test_signatures_name_tensors(tmp_path: Path) -> None:
     sparse.coo_sparse.dense_shape_tensor_name = "s:2"
     signature.outputs["r"].composite_tensor.components.append(TensorInfo(name="r:0", dtype="DT_INT32"))
     saved = load_saved_model(written(tmp_path, graph))
-    found = saved.signature("serving_default")
-    assert {name: spec.tensor for name, spec in found.inputs.items()} == {
+    serving = saved.signature("serving_default")
+    assert {name: spec.tensor for name, spec in serving.inputs.items()} == {
         "x": "x:0",
         "s/values": "s:1",
         "s/indices": "s:0",
         "s/dense_shape": "s:2",
     }
-    assert (found.inputs["x"].dtype, found.inputs["x"].shape) == (DataType.FLOAT, (None,))
-    assert found.outputs["r/0"].tensor == "r:0"
-    assert found.defaults["x"].tolist() == [1, 2]
+    assert (serving.inputs["x"].dtype, serving.inputs["x"].shape) == (DataType.FLOAT, (None,))
+    assert serving.outputs["r/0"].tensor == "r:0"
+    assert serving.defaults["x"].tolist() == [1, 2]
     with pytest.raises(NotFoundError, match="has no signature 'nope'; it has 'serving_default'"):
         saved.signature("nope")
 

@@ -1,4 +1,4 @@
-"""The keys of the parts of tensors sort like what they are made of."""
+"""The keys of slices sort by name, rank and extents."""
 
 from __future__ import annotations
 

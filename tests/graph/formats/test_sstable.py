@@ -1,4 +1,4 @@
-"""Tables hold what was put into them, in order, and notice when they are damaged."""
+"""Tables return the entries that were added, in order, and detect damage."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def table(entries: Mapping[bytes, bytes]) -> bytes:
 @example({}, b"")
 @example({b"": b"", b"\xff\xff": b"x"}, b"\xff\xff\xff")
 def test_entries_come_back_in_order(entries: dict[bytes, bytes], missing: bytes) -> None:
-    """All of them by walking, each by its key, and nothing under other keys."""
-    found = Table(table(entries))
-    assert list(found.items()) == sorted(entries.items())
-    assert {key: found.get(key) for key in entries} == entries
-    assert found.get(missing) == entries.get(missing)
+    """All entries in order, each by its key, and none for other keys."""
+    read = Table(table(entries))
+    assert list(read.items()) == sorted(entries.items())
+    assert {key: read.get(key) for key in entries} == entries
+    assert read.get(missing) == entries.get(missing)
 
 
 @given(st.dictionaries(KEYS, st.just(bytes(100_000)), min_size=4, max_size=9))
 def test_long_tables_have_several_blocks(entries: dict[bytes, bytes]) -> None:
     """A key is found whichever block it is in."""
-    found = Table(table(entries))
-    assert {key: found.get(key) for key in entries} == entries
-    assert list(found.items()) == sorted(entries.items())
+    read = Table(table(entries))
+    assert {key: read.get(key) for key in entries} == entries
+    assert list(read.items()) == sorted(entries.items())
 
 
 @given(st.data())
@@ -55,10 +55,10 @@ def test_damage_is_noticed(data: st.DataObject) -> None:
     bad[position] ^= 1 << data.draw(st.integers(0, 7))
     metaindex = range(good.index(b"\0\0\0\0\1\0\0\0\0", blocks - 40 - 13), blocks)
     try:
-        found = list(Table(bytes(bad)).items())
+        entries_read = list(Table(bytes(bad)).items())
     except DataLossError:
         return
-    assert found == [(b"a", b"1"), (b"b", b"2")], "only the metaindex block, which nobody reads, may be damaged"
+    assert entries_read == [(b"a", b"1"), (b"b", b"2")], "only the metaindex block, which nobody reads, may be damaged"
     assert position in metaindex
 
 
@@ -79,7 +79,7 @@ def test_what_is_no_table_is_refused(data: bytes, message: str) -> None:
 
 
 def test_compressed_blocks_are_read() -> None:
-    """A table with one block that snappy has packed."""
+    """A table with one block that snappy has compressed."""
     plain = table({b"key": b"v" * 64})
     size = plain.index(b"\0\0\0\0\1\0\0\0") + 8
     # The length; a literal of 7 bytes; a copy of 63 bytes from 1 byte back; the rest as a literal.
@@ -99,7 +99,7 @@ def test_compressed_blocks_are_read() -> None:
 
 @pytest.mark.parametrize("block", [b"\5\x0cabcd", b"\2\x05\1", b"\3\x02\1", b"", b"\x80", b"\1\xfc"])
 def test_damaged_compression_is_refused(block: bytes) -> None:
-    """Too short, or a copy of what is not there."""
+    """Truncated, or with a copy from before the start."""
     with pytest.raises(DataLossError):
         uncompressed(block)
 

@@ -1,7 +1,6 @@
-"""Versions of a checkpoint that differ everywhere, the ways in which one is saved, and which one is there.
+"""Versions of a checkpoint in which every tensor differs, ways to save one, and a test which version is there.
 
-Flows in: a prefix, a version number. Flows out: files, and the version that they hold. Always holds: no tensor of one
-version has the value, or the size, of another.
+No tensor of one version has the value, or the size, of another version's.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ Writer = Callable[[str, int, FileSystem], None]
 
 
 def tensors(version: int) -> dict[str, Array]:
-    """What a version holds."""
+    """The tensors of a version."""
     return {
         "a": np.full((version + 1, 7), version, np.float32),
         "s": np.array([b"version", b"%d" % version] * (version + 1), object),
@@ -33,7 +32,7 @@ def tensors(version: int) -> dict[str, Array]:
 
 
 def save(prefix: str, version: int, files: FileSystem = UNSYNCED) -> None:
-    """Saves a version, one of its tensors in parts."""
+    """Saves a version, with one tensor in slices."""
     values = tensors(version)
     with BundleWriter(prefix, files) as writer:
         writer.add("a", values["a"])
@@ -43,7 +42,7 @@ def save(prefix: str, version: int, files: FileSystem = UNSYNCED) -> None:
 
 
 def parts_of(prefix: str) -> list[str]:
-    """Prefixes of the checkpoints of which `merge` makes one."""
+    """Prefixes of the checkpoints that `merge` merges."""
     return [f"{prefix}_temp/part-{number}" for number in range(2)]
 
 
@@ -61,12 +60,12 @@ def save_parts(prefix: str, version: int) -> None:
 
 
 def merge(prefix: str, version: int, files: FileSystem = UNSYNCED) -> None:
-    """Makes one checkpoint of the two parts, which are there."""
+    """Merges the two parts, which must exist."""
     merge_bundles(parts_of(prefix), prefix, delete_old_directories=True, files=files)
 
 
 def version_at(prefix: str, files: FileSystem = UNSYNCED) -> int | None:
-    """Which version is there, None for none; raises where there is no whole one."""
+    """The version at a prefix, None for none; raises if it is incomplete."""
     try:
         reader = BundleReader(prefix, files)
     except NotFoundError:
@@ -74,14 +73,14 @@ def version_at(prefix: str, files: FileSystem = UNSYNCED) -> int | None:
     with reader:
         version = len(reader.read("a")) - 1
         for name, value in tensors(version).items():
-            found = reader.read(name)
-            assert (found.shape, found.tolist()) == (value.shape, value.tolist())
+            stored = reader.read(name)
+            assert (stored.shape, stored.tolist()) == (value.shape, value.tolist())
         assert reader.names() == sorted(tensors(version))
     return version
 
 
 def merged_parts_are_there(prefix: str, version: int) -> bool:
-    """Whether the parts of a version, none of them lost, still make that version."""
+    """Whether the parts of a version still exist and merge to that version."""
     copy = f"{prefix}-of-parts"
     try:
         merge_bundles(parts_of(prefix), copy, files=UNSYNCED)

@@ -1,4 +1,4 @@
-"""Bodies of functions: what a call gets, and what makes no function."""
+"""Bodies of functions: the graph that a call gets, and errors of malformed definitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.function_defs import function_of, library_of
 
 
 def polynomial() -> FunctionDef:
-    """x * x + y, with a node that nothing reads and one that must run."""
+    """x * x + y, with a node without consumers and one that must run."""
     b = GraphBuilder()
     x, y = b.placeholder("x", "float32"), b.placeholder("y", "float32")
     square = b.op("Mul", x, x, name="square")
@@ -47,7 +47,7 @@ def body_of(function: FunctionDef, **attrs: AttrValue) -> FunctionBody:
 
 
 def test_a_body_is_a_graph_between_arguments_and_results() -> None:
-    """Nodes come in order; results read what the function says; control results are among the nodes."""
+    """Nodes come in order; results read what the definition says; control results are among the nodes."""
     body = body_of(polynomial())
     assert [node.name for node in body.graph.op_nodes()][:2] == ["a0", "a1"]
     assert [(node.op, node.attr("index")) for node in body.arguments] == [("_Arg", 0), ("_Arg", 1)]
@@ -74,15 +74,15 @@ def test_lists_become_single_nodes_and_attrs_are_bound() -> None:
 
 
 def test_a_body_is_made_once() -> None:
-    """The same attrs give the same body, whatever else the call says; other attrs another one."""
+    """Equal attrs give the same body, whatever other attrs the call has; different attrs another one."""
     library = FunctionLibrary(library_of(generic()))
-    one, two = ({"T": encode(DataType.FLOAT, "type"), "n": encode(n, "int")} for n in (1, 2))
-    for attrs, n in ((one, 1), (two, 2)):
+    attrs_1, attrs_2 = ({"T": encode(DataType.FLOAT, "type"), "n": encode(n, "int")} for n in (1, 2))
+    for attrs, n in ((attrs_1, 1), (attrs_2, 2)):
         attrs["types"] = encode([DataType.FLOAT] * n, "list(type)")
-    first = instantiate(library, "G", one)
-    assert instantiate(library, "G", {**one, "_note": encode(7, "int")}) is first
-    assert instantiate(library, "G", two) is not first
-    assert instantiate(library.reachable(["G"]), "G", one) is first
+    first = instantiate(library, "G", attrs_1)
+    assert instantiate(library, "G", {**attrs_1, "_note": encode(7, "int")}) is first
+    assert instantiate(library, "G", attrs_2) is not first
+    assert instantiate(library.reachable(["G"]), "G", attrs_1) is first
 
 
 def test_missing_attrs() -> None:
@@ -98,12 +98,12 @@ def test_missing_attrs() -> None:
 
 
 def unknown_input(function: FunctionDef) -> None:
-    """Reads what is not there."""
+    """Reads a node that does not exist."""
     function.node_def[1].input[1] = "z"
 
 
 def unknown_control_input(function: FunctionDef) -> None:
-    """Waits for what is not there."""
+    """Waits for a node that does not exist."""
     function.node_def[1].input.append("^z")
 
 
@@ -118,7 +118,7 @@ def too_few_inputs(function: FunctionDef) -> None:
 
 
 def missing_result(function: FunctionDef) -> None:
-    """Does not say what a result is."""
+    """Does not define a result."""
     del function.ret["r1"]
 
 
@@ -148,7 +148,7 @@ def cycle(function: FunctionDef) -> None:
 
 
 def unknown_op(function: FunctionDef) -> None:
-    """Has an op that nobody knows."""
+    """Has an unknown op."""
     function.node_def[0].op = "Nope"
 
 
@@ -169,7 +169,7 @@ def unknown_op(function: FunctionDef) -> None:
     ],
 )
 def test_what_makes_no_function(damage: Callable[[FunctionDef], None], code: str, message: str) -> None:
-    """Every mistake in a definition is told with the code and the words of TensorFlow."""
+    """Every mistake in a definition is an error with TensorFlow's code and words."""
     function = polynomial()
     damage(function)
     with pytest.raises(PartitaError) as caught:

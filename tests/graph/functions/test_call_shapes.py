@@ -42,7 +42,7 @@ def test_results_have_the_shapes_of_the_body(op: str) -> None:
 
 
 def test_variables_are_known_inside() -> None:
-    """What a handle stands for is known in the function that it is given to."""
+    """A function knows the shape behind a handle that is passed to it."""
     inner = GraphBuilder()
     handle = inner.placeholder("v", "resource")
     inner.op("ReadVariableOp", handle, name="value", dtype="float32")
@@ -54,7 +54,7 @@ def test_variables_are_known_inside() -> None:
 
 
 def test_a_function_that_calls_itself_ends() -> None:
-    """Inside itself a function gives shapes that nobody knows."""
+    """Results of the recursive call have unknown shapes."""
     function = product()
     node = function.node_def.add(name="again", op="PartitionedCall", input=["a0", "a1"])
     node.attr["f"].CopyFrom(func_attr("F"))

@@ -1,4 +1,4 @@
-"""Two definitions of one function: what counts and what does not. TensorFlow 2.21's FunctionDefsEqual says the same."""
+"""Which differences between two definitions of a function matter; TensorFlow 2.21's FunctionDefsEqual agrees."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ CHANGES: dict[str, Change] = {
 
 @pytest.mark.parametrize("change", NO_CHANGE.values(), ids=NO_CHANGE)
 def test_what_has_no_meaning_does_not_count(change: Change) -> None:
-    """A library takes the second definition for the first, which stays as it is."""
+    """A library accepts the second definition as equal, and keeps the first."""
     f, g = example(), example()
     change(g)
     assert g != f

@@ -58,9 +58,9 @@ def test_reachable_is_closed_and_no_more(calls: dict[str, list[str]], data: st.D
         if name not in expected:
             expected.add(name)
             waiting += calls[name]
-    found = library.reachable([*roots, "Neg"])
-    assert [f.signature.name for f in found.message.function] == [name for name in calls if name in expected]
-    assert all(found.find(name) == library.find(name) for name in expected)
+    reachable = library.reachable([*roots, "Neg"])
+    assert [f.signature.name for f in reachable.message.function] == [name for name in calls if name in expected]
+    assert all(reachable.find(name) == library.find(name) for name in expected)
 
 
 def test_a_gradient_is_needed_by_its_function() -> None:
@@ -68,13 +68,13 @@ def test_a_gradient_is_needed_by_its_function() -> None:
     library = FunctionLibrary(library_of(negative("F"), negative("G"), negative("H"), gradients={"F": "G"}))
     assert library.gradient_of("F") == "G"
     assert library.gradient_of("H") == ""
-    found = library.reachable(["F"])
-    assert [f.signature.name for f in found.message.function] == ["F", "G"]
-    assert found.gradient_of("F") == "G"
+    reachable = library.reachable(["F"])
+    assert [f.signature.name for f in reachable.message.function] == ["F", "G"]
+    assert reachable.gradient_of("F") == "G"
 
 
 def test_merging() -> None:
-    """Functions that are alike are one; a library stays what it was."""
+    """Equal functions are merged; the libraries are unchanged."""
     old = FunctionLibrary(library_of(negative("F")))
     assert old.merged(FunctionDefLibrary()) is old
     new = old.merged(library_of(negative("F"), negative("G"), negative("G"), gradients={"F": "G"}))

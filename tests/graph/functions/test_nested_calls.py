@@ -37,7 +37,7 @@ def test_a_chain_of_calls_is_inlined() -> None:
 
 
 def test_shapes_are_inferred_once_for_calls_that_are_alike() -> None:
-    """Of 2**60 calls nobody could look into each."""
+    """2**60 calls are too many to walk each."""
     assert infer_shapes(graph_def_to_graph(chain(60, calls=2, beside=True)))["y"] == ((),)
 
 
@@ -70,12 +70,12 @@ def test_recursion_is_found_as_a_search_from_every_function_finds_it(
         return {(other, of_it) for other, _ in calls[name] for of_it in (False, True)}
 
     def reaches_itself(start: tuple[str, bool]) -> bool:
-        found: set[tuple[str, bool]] = set()
+        reached: set[tuple[str, bool]] = set()
         waiting = set(following(*start))
         while waiting:
-            found.add(vertex := waiting.pop())
-            waiting |= following(*vertex) - found
-        return start in found
+            reached.add(vertex := waiting.pop())
+            waiting |= following(*vertex) - reached
+        return start in reached
 
     for name in data.draw(st.permutations(list(calls))):
         for gradient in (False, True):

@@ -1,8 +1,7 @@
 """Checks gradients against differences of values.
 
-Flows in: what builds ys from xs, and where. Flows out: an AssertionError where the slope along a random direction is
-not what the gradient says. Always holds: the loss is Re(sum(conj(w) y)) with random weights w, which are fed as
-`grad_ys`; so a step d of x changes it by Re(sum(conj(d x) d)).
+The slope along a random direction must be what the gradient says. The loss is Re(sum(conj(w) y)) with random weights w,
+which are fed as `grad_ys`; so a step d of x changes it by Re(sum(conj(d x) d)).
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ async def check(
     placed = [
         b.placeholder(f"x{i}", x.dtype.name, None if open_shapes else x.shape) for i, x in enumerate(feeds.values())
     ]
-    made = build(b, *placed)
-    ys = [made] if isinstance(made, (Tensor, Operation)) else list(made)
+    outputs = build(b, *placed)
+    ys = [outputs] if isinstance(outputs, (Tensor, Operation)) else list(outputs)
     graph = b.graph()
     ops = {node.op for node in graph.op_nodes()}
     slopes = await _slopes(graph, [b.tensor(y).name for y in ys], feeds, random)
@@ -96,8 +95,8 @@ async def _compare(slopes: Slopes, exact: tuple[float, float, float], random: np
     feeds = slopes.xs | slopes.weights
     async with open_session(slopes.graph.to_graph_def()) as session:
         named = [(x, name) for x, name in zip(slopes.xs, slopes.grads, strict=True) if name is not None]
-        found = await session.run([name for _, name in named], feeds)
-        for (x, _), grad in zip(named, found, strict=True):
+        values = await session.run([name for _, name in named], feeds)
+        for (x, _), grad in zip(named, values, strict=True):
             value = feeds[x]
             assert (grad.shape, grad.dtype) == (value.shape, value.dtype), x
             for _ in range(2):
@@ -115,7 +114,7 @@ async def _loss(session: Session, slopes: Slopes, feeds: dict[str, Array]) -> fl
 
 @dataclass(frozen=True)
 class Example:
-    """What `check` takes, as a row of a table; the ops it is about are its own."""
+    """The arguments of `check` as a row of a table, with the ops that it is about."""
 
     build: Build
     xs: tuple[Array, ...]

@@ -37,7 +37,7 @@ class Step:
 
 @dataclass(frozen=True)
 class While:
-    """Runs `body` so often."""
+    """Runs `body` that many times."""
 
     times: int
     body: tuple[Statement, ...]
@@ -77,8 +77,8 @@ def value(program: Sequence[Statement], inputs: Sequence[Array], even: bool) -> 
 
 def total(variables: Values) -> Array:
     """The sum of the variables."""
-    found: Array = variables[0] + variables[1] + variables[2]
-    return found
+    result: Array = variables[0] + variables[1] + variables[2]
+    return result
 
 
 def derivatives(of: Callable[[Sequence[Array]], Array], inputs: Sequence[Array], step: float = 1e-30) -> list[Array]:
@@ -109,14 +109,14 @@ _NUMPY: dict[str, Callable[[Any, Any], Any]] = {"AddV2": np.add, "Sub": np.subtr
 
 
 class Scope:
-    """Where nodes are put: `bring` makes tensors from around it readable inside, `constant` numbers."""
+    """A place for nodes: `bring` makes an outer tensor readable inside, `constant` makes a number."""
 
     def __init__(self, builder: GraphBuilder, even: Tensor) -> None:
         self.builder = builder
         self.even = even
 
     def bring(self, tensor: Tensor) -> Tensor:
-        """The tensor of the whole graph, as it is read here."""
+        """The tensor inside for a tensor of the root frame."""
         return tensor
 
     def constant(self, number: Any) -> Tensor:
@@ -132,7 +132,7 @@ class Frame(Scope):
         self.around, self.name, self.pivot = around, name, pivot
 
     def bring(self, tensor: Tensor) -> Tensor:
-        """By a constant Enter."""
+        """Through a constant Enter."""
         return self.builder.op("Enter", self.around.bring(tensor), frame_name=self.name, is_constant=True)[0]
 
     def constant(self, number: Any) -> Tensor:
@@ -149,11 +149,11 @@ class Branch(Scope):
         self.even = self.switched(around.even)
 
     def switched(self, tensor: Tensor) -> Tensor:
-        """A tensor from right around it."""
+        """The tensor in the branch for one of the surrounding scope."""
         return self.builder.op("Switch", tensor, self.around.even)[self.side]
 
     def bring(self, tensor: Tensor) -> Tensor:
-        """By a Switch."""
+        """Through a Switch."""
         return self.switched(self.around.bring(tensor))
 
     def constant(self, number: Any) -> Tensor:
@@ -210,9 +210,9 @@ def _build_while(statement: While, variables: Values, inputs: Sequence[Tensor], 
     goes_on = builder.op("LoopCond", builder.op("Less", merges[-1][0], limit))
     switches = [builder.op("Switch", merge[0], goes_on) for merge in merges]
     *inside, number = [builder.identity(switch[1]) for switch in switches]
-    zero, one, two = (builder.constant(np.int32(value), control=[number]) for value in (0, 1, 2))
-    even = builder.op("Equal", builder.op("FloorMod", number, two), zero)[0]
-    found = _build(statement.body, inside, inputs, Frame(scope, name, number, even))
-    for merge, following in zip(merges, [*found, number + one], strict=True):
+    zero, once, twice = (builder.constant(np.int32(value), control=[number]) for value in (0, 1, 2))
+    even = builder.op("Equal", builder.op("FloorMod", number, twice), zero)[0]
+    results = _build(statement.body, inside, inputs, Frame(scope, name, number, even))
+    for merge, following in zip(merges, [*results, number + once], strict=True):
         builder.close_loop(merge, builder.op("NextIteration", following))
     return [builder.op("Exit", switch[0])[0] for switch in switches[:-1]]

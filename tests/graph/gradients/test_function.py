@@ -1,4 +1,4 @@
-"""The gradient of a function, as a function, is what its SymbolicGradient node is to compute."""
+"""The gradient of a function as a function: what its SymbolicGradient node computes."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def double() -> FunctionDef:
 
 
 def five_times() -> FunctionDef:
-    """G(a, g) = 5 g, which is not the gradient of F, so that it shows who was asked."""
+    """G(a, g) = 5 g, which is not the gradient of F, so that the test shows which rule was used."""
     builder = GraphBuilder()
     builder.placeholder("a", DataType.DOUBLE, ())
     builder.op("Mul", builder.placeholder("g", DataType.DOUBLE, ()), np.float64(5), name="r")

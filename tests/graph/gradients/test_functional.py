@@ -44,9 +44,9 @@ async def check(
     names = gradients(built, ys, [f"x{k}:0" for k in xs])
     inlined = lower_functional(built, inline_calls=True).to_graph_def()
     values = await fetched(inlined, [n for n in names if n], {f"x{k}:0": v for k, v in enumerate(feeds)})
-    found = dict(zip([n for n in names if n], values, strict=True))
+    by_name = dict(zip([n for n in names if n], values, strict=True))
     for name, derivative in zip(names, derivatives(true, at), strict=True):
-        np.testing.assert_allclose(found[name] if name else np.zeros(SHAPE), derivative, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(by_name[name] if name else np.zeros(SHAPE), derivative, rtol=1e-9, atol=1e-12)
 
 
 @given(programs, seeds, st.booleans())
@@ -79,8 +79,8 @@ async def test_choices_of_many(branches: list[Program], seed: int, even: bool, c
     listed = encode([func_attr(f"F{k}").func for k in range(3)], "list(func)")
     built = calling("StatelessCase", *functions, first=[DataType.INT32], branches=listed).graph()
     feeds = [np.array(chosen, np.int32), *points(seed), np.array(even)]
-    taken = branches[chosen if chosen in range(3) else -1]
-    await check(built, ["c:0"], feeds, range(1, 1 + NUM_VARIABLES), lambda at: value(taken, at, even))
+    taken_branch = branches[chosen if chosen in range(3) else -1]
+    await check(built, ["c:0"], feeds, range(1, 1 + NUM_VARIABLES), lambda at: value(taken_branch, at, even))
 
 
 @given(programs, seeds, st.booleans(), st.integers(0, 3))
@@ -111,7 +111,7 @@ def _condition(times: int) -> GraphDef:
 
 
 async def test_a_gradient_that_the_library_names_is_called() -> None:
-    """Here it says that the derivative of x + x is 5, which shows who was asked."""
+    """Here it says that the derivative of x + x is 5, which shows that the named gradient was used."""
     double, five = GraphBuilder(), GraphBuilder()
     double.op("AddV2", double.placeholder("a", DataType.DOUBLE, SHAPE), "a:0", name="r")
     five.placeholder("a", DataType.DOUBLE, SHAPE)

@@ -31,19 +31,19 @@ XS = [f"x{number}:0" for number in range(NUM_VARIABLES)]
 
 
 async def graph_gradients(built: Graph, feeds: dict[str, Any]) -> list[Array]:
-    """The gradients of y, zeros where nothing leads to it."""
-    found = gradients(built, ["y:0"], XS)
-    names = [name for name in found if name is not None]
+    """The gradients of y, zeros where there is none."""
+    grads = gradients(built, ["y:0"], XS)
+    names = [name for name in grads if name is not None]
     values = dict(zip(names, await fetched(built.to_graph_def(), names, feeds), strict=True))
-    return [np.zeros_like(feeds[x]) if name is None else values[name] for x, name in zip(XS, found, strict=True)]
+    return [np.zeros_like(feeds[x]) if name is None else values[name] for x, name in zip(XS, grads, strict=True)]
 
 
 @given(programs, st.integers(0, 2**32 - 1), st.booleans())
 async def test_gradients_are_the_derivatives(program: tuple[Statement, ...], seed: int, even: bool) -> None:
     inputs = list(np.random.default_rng(seed).uniform(-1, 1, (NUM_VARIABLES, 2)))
     feeds = {**dict(zip(XS, inputs, strict=True)), "even:0": np.bool_(even)}
-    found = await graph_gradients(graph(program, (2,)).graph(), feeds)
-    for ours, theirs in zip(found, derivatives(lambda at: value(program, at, even), inputs), strict=True):
+    actual = await graph_gradients(graph(program, (2,)).graph(), feeds)
+    for ours, theirs in zip(actual, derivatives(lambda at: value(program, at, even), inputs), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
@@ -96,5 +96,5 @@ async def test_conditionals_are_differentiated_twice() -> None:
     x, other = np.array([3.0, -1.0]), np.zeros(2)
     for even, true in ((True, 12 * x**2 / 8), (False, np.zeros(2))):
         feeds: dict[str, Any] = {**dict(zip(XS, [x, other, other], strict=True)), "even:0": np.bool_(even)}
-        (found,) = await fetched(built.to_graph_def(), [second], feeds)
-        np.testing.assert_allclose(found, true)
+        (actual,) = await fetched(built.to_graph_def(), [second], feeds)
+        np.testing.assert_allclose(actual, true)

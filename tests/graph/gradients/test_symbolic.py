@@ -20,7 +20,7 @@ def output(graph: Graph, name: str) -> Output:
 
 
 def undone(builder: GraphBuilder, ys: list[str], xs: list[str]) -> str:
-    """The nodes that are added, and the tensors that are the gradients; the gradient of each of `ys` is `dy`."""
+    """The added nodes, as "name = op(inputs)", and the names of the gradients; dy is the gradient of each of `ys`."""
     graph = builder.graph()
     before = {node.name for node in graph.op_nodes()}
     dy = output(graph, "dy")

@@ -1,4 +1,4 @@
-"""The walk back from ys to xs: what is reached, what is summed, what is None, what is refused."""
+"""The walk back from ys to xs: reached nodes, sums, missing gradients, and errors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ X = np.array([1.0, 2.0, 3.0])
 
 
 def run(graph: Graph, fetches: list[str | None], **feeds: Array) -> list[Array]:
-    """Values of what is not None."""
+    """Values of all names that are not None."""
     with BlockingSession(graph.to_graph_def()) as session:
         values = session.run([name for name in fetches if name], {f"{k}:0": v for k, v in feeds.items()})
     return list(values)
@@ -38,17 +38,17 @@ def small() -> GraphBuilder:
 def test_ys_are_summed_and_may_share_nodes() -> None:
     """The gradient is that of the sum of ys; one may lead to another, and one may be given twice."""
     graph = small().graph()
-    found = gradients(graph, ["s:0", "t:0", "t:0"], ["x:0", "y:0"])
-    dx, dy = run(graph, found, x=X, y=np.array(5.0))
+    names = gradients(graph, ["s:0", "t:0", "t:0"], ["x:0", "y:0"])
+    dx, dy = run(graph, names, x=X, y=np.array(5.0))
     np.testing.assert_allclose(dx, [17.0] * 3)  # 5 + 6 + 6
     np.testing.assert_allclose(dy, 3 * X.sum())
 
 
 def test_xs_may_be_intermediate_and_be_given_twice() -> None:
-    """What comes before an intermediate x is still differentiated by when asked for."""
+    """An x before an intermediate x gets a gradient too."""
     graph = small().graph()
-    found = gradients(graph, ["t:0"], ["s:0", "x:0", "s:0", "t:0"])
-    ds, dx, again, dt = run(graph, found, x=X, y=np.array(5.0))
+    names = gradients(graph, ["t:0"], ["s:0", "x:0", "s:0", "t:0"])
+    ds, dx, again, dt = run(graph, names, x=X, y=np.array(5.0))
     for got, expected in ((ds, 1.0), (dx, 6.0), (again, 1.0), (dt, 1.0)):
         np.testing.assert_allclose(got, [expected] * 3)
 
@@ -61,7 +61,7 @@ def test_outputs_that_nothing_uses_get_zeros() -> None:
 
 
 def test_gradients_begin_with_what_is_given() -> None:
-    """`grad_ys` weigh the ys; None stands for ones."""
+    """`grad_ys` weigh the ys; None means ones."""
     b = small()
     b.constant(np.array([1.0, 10.0, 100.0]), name="weights")
     graph = b.graph()
@@ -70,15 +70,15 @@ def test_gradients_begin_with_what_is_given() -> None:
 
 
 def test_nothing_flows_through_what_is_stopped() -> None:
-    """By `stop_gradients`, by StopGradient, by integers; what is not connected has no gradient."""
+    """By `stop_gradients`, by StopGradient, by integers; an unconnected x has no gradient."""
     b = small()
     b.op("StopGradient", "s:0", name="stopped")
     b.op("Cast", b.op("Cast", "x:0", DstT="int32"), DstT="float64", name="rounded")
     b.placeholder("alone", "float64")
     graph = b.graph()
-    found = gradients(graph, ["t:0"], ["x:0", "y:0"], stop_gradients=["s:0"])
-    assert found[1] is None
-    np.testing.assert_allclose(run(graph, found, x=X, y=np.array(5.0))[0], [1.0] * 3)
+    names = gradients(graph, ["t:0"], ["x:0", "y:0"], stop_gradients=["s:0"])
+    assert names[1] is None
+    np.testing.assert_allclose(run(graph, names, x=X, y=np.array(5.0))[0], [1.0] * 3)
     for y in ("stopped:0", "rounded:0"):
         assert gradients(graph, [y], ["x:0", "alone:0"]) == [None, None]
 
@@ -97,17 +97,17 @@ def test_variables_and_handles_stand_for_their_values() -> None:
     found_rows = b.op("Gather", old, b.constant([1]))
     ys = [tensor.name for tensor in (rows[0], picked[0], whole[0], read[0], found_rows[0])]
     graph = b.graph()
-    found = gradients(graph, ys, ["v:0", "old:0"])
+    names = gradients(graph, ys, ["v:0", "old:0"])
     with BlockingSession(graph.to_graph_def()) as session:
         session.run([], {}, targets=["init"])
-        of_handle, of_reference = session.run([name for name in found if name])
+        of_handle, of_reference = session.run([name for name in names if name])
     value = np.arange(6.0).reshape(3, 2)
     np.testing.assert_allclose(of_handle, 2 * value + np.array([[1.0, 1.0], [0.0, 1.0], [2.0, 2.0]]))
     np.testing.assert_allclose(of_reference, 2 * value + np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 0.0]]))
 
 
 def test_new_nodes_are_where_the_old_ones_are() -> None:
-    """On the device that the node they undo asks for."""
+    """On the requested device of the forward node."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32")
     b.op("Sin", b.op("Exp", x, name="e", device="/cpu:1"), name="s", device="/cpu:2")
@@ -145,7 +145,7 @@ ADDED = st.lists(st.tuples(st.sampled_from(["Mul", "AddV2", "Sub", "Maximum"]), 
 
 @given(ADDED, st.booleans())
 async def test_any_graph_of_binary_ops(steps: list[tuple[str, int, int]], open_shapes: bool) -> None:
-    """Values that are used once, often or never, of shapes that stretch."""
+    """Values that are used once, often or never, of shapes that broadcast."""
 
     def build(b: GraphBuilder, *xs: object) -> object:
         values = list(xs)
@@ -159,7 +159,7 @@ async def test_any_graph_of_binary_ops(steps: list[tuple[str, int, int]], open_s
 
 
 def with_other_types() -> GraphBuilder:
-    """`small` with ys that nothing flows back from: `whole` and `is` of s, `top` of t, with numbers of it beside."""
+    """`small` with ys that have no gradient: `whole` and `is` of s, `top` of t, with numbers beside it."""
     b = small()
     b.op("Cast", "s:0", DstT="int32", name="whole")
     b.op("Greater", "s:0", "y:0", name="is")
@@ -172,29 +172,29 @@ def with_other_types() -> GraphBuilder:
 
 @given(st.data())
 def test_ys_that_nothing_flows_back_from_spoil_nothing(data: st.DataObject) -> None:
-    """Integers, bools and small floats among the ys: the gradients are those of the other ys alone."""
+    """With integers, bools and small floats among the ys, the gradients are those of the other ys alone."""
     live = data.draw(st.lists(st.sampled_from(["s:0", "t:0", "split:1", "top:0"]), max_size=3))
     inert = data.draw(st.lists(st.sampled_from(["whole:0", "is:0", "tiny:0"]), min_size=1, max_size=3))
     ys = data.draw(st.permutations([*live, *inert]))
     alone, among = with_other_types().graph(), with_other_types().graph()
     expected: list[str | None] = gradients(alone, live, ["x:0", "y:0", "n:0"]) if live else [None, None, None]
-    found = gradients(among, ys, ["x:0", "y:0", "n:0"])
-    assert [name is None for name in found] == [name is None for name in expected]
+    names = gradients(among, ys, ["x:0", "y:0", "n:0"])
+    assert [name is None for name in names] == [name is None for name in expected]
     if live:
         feeds = {"x": X, "y": np.array(5.0)}
-        for got, wanted in zip(run(among, found, **feeds), run(alone, expected, **feeds), strict=True):
+        for got, wanted in zip(run(among, names, **feeds), run(alone, expected, **feeds), strict=True):
             np.testing.assert_array_equal(got, wanted)
 
 
 def test_a_y_of_integers_is_its_own_gradient() -> None:
-    """As in TensorFlow an x that is a y gets what it began with: ones, as often as it was named, or `grad_ys`."""
+    """As in TensorFlow an x that is a y gets the initial gradient: ones, as often as it was named, or `grad_ys`."""
     b = with_other_types()
     b.constant(np.array([5, 6], np.int32), name="given")
     graph = b.graph()
-    found = gradients(graph, ["n:0", "n:0"], ["n:0"]) + gradients(graph, ["n:0"], ["n:0"], ["given:0"])
-    found += gradients(graph, ["is:0", "whole:0"], ["is:0", "whole:0", "x:0"])
-    assert found[-1] is None
-    values = run(graph, found, x=X, y=np.array(5.0))
+    names = gradients(graph, ["n:0", "n:0"], ["n:0"]) + gradients(graph, ["n:0"], ["n:0"], ["given:0"])
+    names += gradients(graph, ["is:0", "whole:0"], ["is:0", "whole:0", "x:0"])
+    assert names[-1] is None
+    values = run(graph, names, x=X, y=np.array(5.0))
     assert [value.tolist() for value in values] == [[2, 2], [5, 6], [True] * 3, [1, 1, 1]]
 
 
@@ -241,7 +241,7 @@ def test_what_is_refused(
 
 
 def test_an_op_without_gradient_that_is_not_on_the_way_does_no_harm() -> None:
-    """Nothing is asked of what does not lead from x to y."""
+    """Rules run only for nodes that lead from x to y."""
     b = small()
     b.op("Lu", b.op("Diag", "x:0"), name="lu")
     assert gradients(b.graph(), ["t:0"], ["x:0"])[0] is not None

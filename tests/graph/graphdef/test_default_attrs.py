@@ -1,4 +1,4 @@
-"""Default attrs come and go without touching what the author wrote."""
+"""Default attrs are added and removed without changing attrs that the author wrote."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def graph_of(*nodes: NodeDef) -> GraphDef:
 
 
 def old_registry(op: str) -> OpSignature:
-    """The registry of a consumer whose MatMul knows nothing of gradients."""
+    """The registry of a consumer whose MatMul lacks the newer attrs."""
     message = OpDef.FromString(lookup_op(op).message.SerializeToString())
     kept = [attr for attr in message.attr if not attr.name.startswith("grad_")]
     del message.attr[:]
@@ -25,7 +25,7 @@ def old_registry(op: str) -> OpSignature:
 
 
 def test_defaults_are_added_once_and_never_overwrite() -> None:
-    """Adding twice changes nothing; an attr that is there stays."""
+    """Adding twice changes nothing; existing attrs stay."""
     graph = graph_of(NodeDef(name="m", op="MatMul", attr={"transpose_a": AttrValue(b=True)}))
     add_defaults_to_graph_def(graph)
     once = GraphDef.FromString(graph.SerializeToString())
@@ -40,7 +40,7 @@ def test_defaults_are_added_once_and_never_overwrite() -> None:
 
 
 def test_from_a_node_on() -> None:
-    """Nodes before the first one asked for are left alone; an index past the end is refused."""
+    """Nodes before the first index are not changed; an index past the end is refused."""
     graph = graph_of(NodeDef(name="a", op="MatMul"), NodeDef(name="b", op="MatMul"))
     add_defaults_to_graph_def(graph, first_node=1)
     assert [len(node.attr) for node in graph.node] == [0, 4]
@@ -49,7 +49,7 @@ def test_from_a_node_on() -> None:
 
 
 def test_unknown_ops() -> None:
-    """An op nobody knows is an error unless it is to be skipped; the graph's own functions are known."""
+    """An unknown op is an error unless it is skipped; the graph's own functions are known."""
     graph = graph_of(NodeDef(name="a", op="Mine"))
     with pytest.raises(NotFoundError, match="Op type not registered 'Mine'"):
         add_defaults_to_graph_def(graph)
@@ -60,7 +60,7 @@ def test_unknown_ops() -> None:
 
 
 def test_new_defaults_are_removed() -> None:
-    """What an old consumer does not know goes, if it says nothing; the rest stays."""
+    """An attr that an old consumer lacks is removed if it has the default value; others stay."""
     graph = graph_of(NodeDef(name="a", op="MatMul"), NodeDef(name="b", op="MatMul", attr={"grad_a": AttrValue(b=True)}))
     add_defaults_to_graph_def(graph)
     assert remove_new_defaults(graph, old_registry) == {"MatMul": ["grad_a", "grad_b"]}
@@ -69,7 +69,7 @@ def test_new_defaults_are_removed() -> None:
 
 
 def test_attrs_nobody_knows() -> None:
-    """An attr that neither side declares is an error, one that begins with "_" is nobody's business."""
+    """An attr that neither side declares is an error, unless its name begins with "_"."""
     graph = graph_of(NodeDef(name="a", op="NoOp", attr={"_x": AttrValue(i=1)}))
     assert remove_new_defaults(graph, old_registry) == {}
     graph.node[0].attr["y"].i = 1

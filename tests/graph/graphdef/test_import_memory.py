@@ -1,4 +1,4 @@
-"""What an imported graph costs: bytes a node, and nothing left over."""
+"""The memory of an imported graph: bytes per node, and no reference cycles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_WHILE_READING = 500
 
 
 def test_a_node_costs_its_name_and_some_integers() -> None:
-    """Op, attrs, types, devices and input strings are shared or forgotten; while reading, only names are looked up."""
+    """Op, attrs, types, devices and input strings are shared or freed; while reading, only names are kept."""
     data = many_nodes(NODES, devices=8)
     import_graph_def(data, Graph())  # fills what all graphs share
     tracemalloc.start()

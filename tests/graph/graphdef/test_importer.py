@@ -109,7 +109,7 @@ def test_types_must_agree() -> None:
 
 
 def test_only_an_import_validates_nodes() -> None:
-    """A session's conversion lets pass what no edge depends on, here a constant without value; an import refuses it."""
+    """A session accepts errors that no edge depends on, here a constant without value; an import refuses them."""
     graph_def = GraphDef()
     graph_def.node.add(name="c", op="Const").attr["dtype"].CopyFrom(_FLOAT)
     assert graph_def_to_graph(graph_def).num_nodes == 3
@@ -118,7 +118,7 @@ def test_only_an_import_validates_nodes() -> None:
 
 
 def test_removed_ops_are_unimplemented() -> None:
-    """An op that went away before the graph's version is Unimplemented at import."""
+    """An op that was removed before the graph's version is Unimplemented at import."""
     graph_def = GraphDef()
     graph_def.versions.producer = 2474
     node = graph_def.node.add(name="a", op="BatchNormWithGlobalNormalization", input=["x"] * 5)
@@ -177,7 +177,7 @@ def test_a_prefix_goes_before_names_inputs_and_groups() -> None:
 
 
 def test_names_that_are_scopes_are_taken() -> None:
-    """A name equal to a node or to the scope of one is taken; made unique on request."""
+    """A name equal to a node or to the scope of one is in use; it is made unique on request."""
     graph = Graph()
     graph.add_node("s/a", "NoOp")
     with pytest.raises(InvalidArgumentError, match="Node name 's' already exists in the Graph"):
@@ -220,7 +220,7 @@ def test_a_refused_import_changes_nothing(options: ImportOptions, message: str) 
 
 
 def test_control_dependencies_run_before_what_has_no_imported_input() -> None:
-    """Only nodes without imported inputs wait for the given nodes; the others inherit it."""
+    """Only nodes without imported inputs wait for the given nodes; the others wait indirectly."""
     graph = Graph()
     import_graph_def(_nodes("first = NoOp()"), graph)
     options = ImportOptions(control_dependencies=["first"])

@@ -1,4 +1,4 @@
-"""What holds of a graph that has just been imported: each rule is broken once."""
+"""Rules of a graph that has just been imported: each is broken once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.invariants import assert_all_are_broken
 
 
 def _checked(change: Callable[[Graph], object]) -> Callable[[], None]:
-    """The check of x -> y -> z, which waits for x, after a change."""
+    """Checks x -> y -> z, where y waits for x, after a change."""
 
     def check() -> None:
         b = GraphBuilder()

@@ -127,7 +127,7 @@ def test_the_gate_of_the_outer_frame_starts_the_inner_control_loop() -> None:
 
 
 def test_a_loop_over_devices_needs_a_condition() -> None:
-    """Without LoopCond there is no node whose value tells the other devices to stop."""
+    """Without LoopCond no value tells the other devices when to stop."""
     with pytest.raises(InvalidArgumentError, match="A cross-device loop must have a pivot predicate: f"):
         partition(a_loop([cpu(1)], with_cond=False))
     partition(a_loop([cpu(0)], with_cond=False))

@@ -1,4 +1,4 @@
-"""What holds of the graphs of a cut: each rule is broken once, and no change of an edge goes unseen."""
+"""Rules of the graphs of a cut: each is broken once, and every change of an edge is detected."""
 
 from __future__ import annotations
 

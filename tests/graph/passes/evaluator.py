@@ -1,4 +1,4 @@
-"""What tests of passes share: an evaluator that remembers what it computed, and graphs as they are compared."""
+"""Helpers for tests of passes: an evaluator that records what it computed, and comparable forms of graphs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _FOLD_NUMBER = re.compile(r"(__cf__)\d+")
 
 
 class CountingEvaluator(ConstantEvaluator):
-    """An evaluator that remembers which tensors it was asked for."""
+    """An evaluator that records which tensors it computed."""
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
@@ -24,7 +24,7 @@ class CountingEvaluator(ConstantEvaluator):
 
 
 def without_number(name: str) -> str:
-    """A name without the number that tells folded constants of one process apart."""
+    """A name without the number that distinguishes folded constants of one process."""
     return _FOLD_NUMBER.sub(r"\1", name)
 
 
@@ -34,7 +34,7 @@ def text_of(graph: Graph) -> str:
 
 
 def nodes_of(graph: Graph) -> dict[str, list[str]]:
-    """Node name -> op, data inputs by port, control inputs by name; the answers of TensorFlow are kept so."""
+    """Node name -> op, data inputs by port, control inputs by name: the form of TensorFlow's recorded answers."""
     nodes = {}
     for node in graph.to_graph_def().node:
         inputs = [without_number(text.removesuffix(":0")) for text in node.input]

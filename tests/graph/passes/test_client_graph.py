@@ -30,7 +30,7 @@ def _graph() -> Graph:
 
 
 def test_feeds_and_fetches_by_position() -> None:
-    """`_Arg` and `_Retval` have the position and the base type; nodes that lead to no fetch are gone."""
+    """`_Arg` and `_Retval` carry position and base type; nodes that no fetch depends on are removed."""
     graph = _graph()
     metadata = rewrite_graph_for_execution(graph, ["x:0"], ["z:0", "y"], [], DEVICE)
     assert_text(
@@ -79,7 +79,7 @@ def test_feeds_and_fetches_by_rendezvous() -> None:
     ],
 )
 def test_a_tensor_fetched_twice_is_sent_once(fetches: list[str], sent: dict[str, bytes]) -> None:
-    """The last node of a name is kept, with the spelling it was asked for last; TensorFlow 2.21 gives these nodes."""
+    """The last node of a name is kept, with the last spelling; TensorFlow 2.21 gives these nodes."""
     graph = _graph()
     metadata = rewrite_graph_for_execution(graph, ["x"], fetches, [], DEVICE, use_function_convention=False)
     assert [node.name for node in graph.op_nodes() if node.op == "_Send"] == list(sent)
@@ -100,7 +100,7 @@ def test_node_names_of_a_request_are_unique(data: st.DataObject) -> None:
 
 
 def test_control_edges_follow_a_fed_placeholder_only() -> None:
-    """What waits for a fed Placeholder waits for the feed; any other fed node keeps its control edges, and runs."""
+    """A fed Placeholder passes its control edges on; any other fed node keeps them and so still runs."""
     graph = _graph()
     rewrite_graph_for_execution(graph, ["x"], [], ["n"], DEVICE)
     assert_text(
@@ -183,7 +183,7 @@ def test_bad_requests(
 
 
 def test_pruning_tells_whether_it_removed_anything() -> None:
-    """Pruning for a node removes what it does not depend on, and nothing the second time."""
+    """Pruning for a leaf removes the other nodes once, and nothing the second time."""
     graph = _graph()
     leaf = graph.find_node("y")
     assert leaf is not None

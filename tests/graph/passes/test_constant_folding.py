@@ -1,4 +1,4 @@
-"""Constant folding: what is folded, into what, and what is left as it is."""
+"""Constant folding: which nodes are folded, into which constants, and which stay."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.graph.passes.evaluator import CountingEvaluator, text_of
 
 
 def _folded(b: GraphBuilder) -> str:
-    """The text of a graph after folding; what is no longer read is gone."""
+    """The text of a graph after folding, without nodes that have no consumers."""
     return text_of(remove_dead_nodes(fold_constants(b.graph(), CountingEvaluator())))
 
 
 def test_a_constant_takes_the_place_of_what_it_is_computed_from() -> None:
-    """On the device of the node it stands for; the argument stays as it was."""
+    """On the device of the node that it replaces; the argument is unchanged."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (2,))
     with b.device("/cpu:1"):
@@ -42,9 +42,9 @@ def test_the_constant_waits_for_what_the_folded_nodes_waited_for() -> None:
     b = GraphBuilder()
     x = b.placeholder("x", "float32", ())
     first, second = b.op("Print", x, [x], name="first"), b.op("Print", x, [x], name="second")
-    one = b.constant(1.0, name="one", control=[first])
+    constant = b.constant(1.0, name="one", control=[first])
     through = b.op("NoOp", name="through", control=[second])
-    b.op("AddV2", x, b.op("Neg", one, name="minus", control=[through]), name="y")
+    b.op("AddV2", x, b.op("Neg", constant, name="minus", control=[through]), name="y")
     assert_text(
         _folded(b),
         """
@@ -59,7 +59,7 @@ def test_the_constant_waits_for_what_the_folded_nodes_waited_for() -> None:
 
 
 def test_what_has_an_effect_or_changes_is_not_folded() -> None:
-    """Random numbers, placeholders, control flow, calls; what reads them neither."""
+    """Random numbers, placeholders, control flow, calls; nor are nodes that read them."""
     b = GraphBuilder()
     shape = b.constant([2], "int32", name="shape")
     b.op("Neg", b.op("RandomUniform", shape, dtype="float32"), name="a")
@@ -95,7 +95,7 @@ def test_only_a_value_above_the_limit_stays_computed(limit: int, *, is_folded: b
 
 
 def test_an_unread_value_is_not_folded_and_a_constant_stays_itself() -> None:
-    """A constant is made only of a value that a node which is not folded reads."""
+    """A constant is made only for a value that an unfolded node reads."""
     b = GraphBuilder()
     b.op("Neg", b.constant(1.0))
     b.op("AddV2", b.placeholder("x", "float32", ()), b.constant(2.0))
@@ -104,7 +104,7 @@ def test_an_unread_value_is_not_folded_and_a_constant_stays_itself() -> None:
 
 
 def test_shape_ops_are_folded_where_the_shape_is_known() -> None:
-    """Shape, Size, Rank and ShapeN; the constants wait for what they no longer read, as the value may be dead."""
+    """Shape, Size, Rank and ShapeN; the constants wait for the former input, as it may be dead."""
     b = GraphBuilder()
     x, y = b.placeholder("x", "float32", (2, 3)), b.placeholder("y", "float32", (None, 3))
     for name, tensor in (("x", x), ("y", y)):

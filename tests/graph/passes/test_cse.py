@@ -1,4 +1,4 @@
-"""Common subexpressions: which nodes are merged, which stay, and which one of equal nodes is left."""
+"""Common subexpressions: which nodes are merged, and which of equal nodes is kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.goldens import assert_text
 
 
 def test_whole_expressions_are_merged_into_the_first_that_is_visited() -> None:
-    """Consumers of the duplicates read the node that is left, control edges included; the argument stays as it was."""
+    """Consumers of the duplicates read the node that is kept, control edges included; the argument is unchanged."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", ())
     for name in "ab":
@@ -88,7 +88,7 @@ def test_what_must_not_be_merged_stays() -> None:
 
 
 def test_devices_do_not_keep_nodes_apart_but_control_inputs_do() -> None:
-    """Of three equal nodes the one that waits for something else stays, and so does every later one like it."""
+    """Of three equal nodes the one with another control input stays, and so does every later one like it."""
     b = GraphBuilder()
     x, gate = b.placeholder("x", "float32", ()), b.op("NoOp", name="gate")
     b.op("Neg", x, name="here", device="/cpu:0")

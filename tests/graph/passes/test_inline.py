@@ -1,4 +1,4 @@
-"""One call replaced by one body: names, devices and control edges."""
+"""One call replaced by one body: names, devices, and control edges."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_call_becomes_the_body_of_its_function() -> None:
 
 
 def test_devices_of_a_function_over_several_devices() -> None:
-    """A node requests its own device, completed by that of the call; identities go with what they read."""
+    """A node keeps its requested device, open parts from the call; identities follow their inputs."""
     function = scaled(two="/device:CPU:1", mul=f"{TASK}/device:CPU:2")
     graph_def = calling_on(f"{TASK}/device:CPU:0", function)
     graph_def.node[0].device = "/device:CPU:3"
@@ -107,7 +107,7 @@ def test_devices_of_a_function_over_several_devices() -> None:
 
 
 def test_a_function_used_as_an_op_stays_on_its_device() -> None:
-    """All of its nodes request the device of the call; what waits for the call waits for its results."""
+    """All of its nodes are on the call's device, whatever they request, and it is done when its results are there."""
     b = GraphBuilder()
     b.function(scaled(two="/device:CPU:1"))
     call = b.op("F", b.placeholder("x", "float32"), name="c", device=f"{TASK}/device:CPU:3")
@@ -131,7 +131,7 @@ def test_a_function_used_as_an_op_stays_on_its_device() -> None:
 
 
 def test_names_inside_attrs_are_the_copies_names() -> None:
-    """The call's name is put before that of a frame; groups name the copies, and the identity of an argument."""
+    """Frames get the call's name as a prefix; groups name the copies, and the identity of an argument."""
     function = scaled()
     enter = function.node_def.add(name="enter", op="Enter", input=["mul:z:0"])
     enter.attr["frame_name"].s = b"f"
@@ -161,7 +161,7 @@ def test_bodies_are_not_touched() -> None:
 
 @pytest.mark.parametrize("attr", ["_noinline", "api_implements"])
 def test_functions_that_refuse(attr: str) -> None:
-    """A function may say that it must stay a call."""
+    """A function may forbid inlining."""
     function = scaled()
     function.attr[attr].CopyFrom(encode(True, "bool") if attr == "_noinline" else AttrValue(s=b"lstm"))
     graph = inlined(calling("PartitionedCall", function, f=func_attr("F")))

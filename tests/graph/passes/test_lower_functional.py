@@ -1,7 +1,7 @@
 """Lowering and inlining keep what a graph computes, and the names that can be fetched.
 
-Random graphs are made into functions and called through every op that calls. Each runs lowered, as TensorFlow's session
-runs it, and is compared bit for bit with the graph that has no functions.
+Random graphs are made into functions, and called through every op that calls. Each is run as TensorFlow's session runs
+it, lowered, and compared bit for bit with the graph without functions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DATA = Path(__file__).parent / "data"
 async def run(
     graph_def: GraphDef, feeds: Sequence[Array], fetches: Sequence[str], targets: Sequence[str] = ()
 ) -> list[Array]:
-    """What a session that inlines everything fetches, with `feeds` for x0, x1, ..."""
+    """The values that a session fetches after inlining everything, with `feeds` for x0, x1, ..."""
     async with open_session(graph_def, cpus(4), config=INLINE) as session:
         return await session.run(list(fetches), {f"x{k}:0": value for k, value in enumerate(feeds)}, list(targets))
 
@@ -191,7 +191,7 @@ def test_the_nodes_of_lowered_control_flow(file: str, graph_def: GraphDef) -> No
 
 
 def test_what_needs_no_lowering_comes_back_itself() -> None:
-    """Without functions, or with calls that are to stay, the graph is the very same."""
+    """Without functions, or with calls that stay, the result is the same object."""
     b = calling("PartitionedCall", step(), f=func_attr("Body"))
     graph = graph_def_to_graph(b.graph_def(), add_default_attrs=True)
     assert lower_functional(graph) is graph
@@ -199,7 +199,7 @@ def test_what_needs_no_lowering_comes_back_itself() -> None:
 
 
 def test_a_function_inside_itself_stays_a_call() -> None:
-    """Lowering does not put a function into itself: whether the recursion ends is known only when it runs."""
+    """Lowering stops at a recursive call: whether the recursion ends is only known when it runs."""
     b = GraphBuilder()
     b.op("Neg", b.placeholder("x", "float32"), name="y")
     function = function_of("F", b.graph_def(), ["x:0"], ["y:0"])

@@ -1,4 +1,4 @@
-"""What holds of a lowered graph: each rule is broken once."""
+"""Rules of a lowered graph: each is broken once."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def _called() -> Graph:
 
 
 def _checked(change: Callable[[Graph], object]) -> Callable[[], None]:
-    """The check of the graph after the call has been inlined, and a change."""
+    """Checks the graph after the call has been inlined, and a change."""
 
     def check() -> None:
-        given = _called()
-        graph = lower_functional(given, inline_calls=True)
+        before = _called()
+        graph = lower_functional(before, inline_calls=True)
         change(graph)
-        _check(graph, given)
+        _check(graph, before)
 
     return check
 
 
-def _check(graph: Graph, given: Graph) -> None:
-    check_lowered(graph, given, is_partitioned_call, lambda _kind: False, fetchable=True)
+def _check(graph: Graph, original: Graph) -> None:
+    check_lowered(graph, original, is_partitioned_call, lambda _kind: False, fetchable=True)
 
 
 def _not_lowered() -> None:
-    given = _called()
-    _check(given.clone(), given)
+    before = _called()
+    _check(before.clone(), before)
 
 
 def _without_c(graph: Graph) -> None:

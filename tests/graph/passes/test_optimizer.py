@@ -37,9 +37,9 @@ def test_the_nodes_left_are_those_that_tensorflow_leaves(number: int) -> None:
     request = client_graph(graph, ("x:0",), case["fetches"], (), cpu(0))
     request.assign_devices(np.full(request.num_node_ids, request.intern_device(cpu(0))))
     (partition,) = split_graph(request, PartitionOptions()).values()
-    made = optimize(partition, Optimisations(inlining=case["inlining"]), CountingEvaluator())
+    optimised = optimize(partition, Optimisations(inlining=case["inlining"]), CountingEvaluator())
     expected = {name: [text.removesuffix(":0") for text in node] for name, node in case["expected"].items()}
-    assert nodes_of(made) == expected
+    assert nodes_of(optimised) == expected
 
 
 def test_a_graph_with_nothing_to_gain_is_given_back_as_it_is() -> None:
@@ -52,17 +52,17 @@ def test_a_graph_with_nothing_to_gain_is_given_back_as_it_is() -> None:
 
 
 def test_the_argument_is_left_alone_and_the_result_has_dense_ids() -> None:
-    """Of two equal sums of constants one constant is left."""
+    """Two equal sums of constants become one constant."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", ())
     sums = [b.constant(1.0, name="a") + b.constant(2.0, name="b") for _ in range(2)]
     b.op("AddN", [x, *sums], name="y")
     graph = b.graph()
     before = nodes_of(graph)
-    made = optimize(graph, Optimisations(), CountingEvaluator())
+    optimised = optimize(graph, Optimisations(), CountingEvaluator())
     assert nodes_of(graph) == before
-    assert list(made.node_ids()) == list(range(made.num_nodes))
-    assert nodes_of(made)["y"] == ["AddN", "x", "AddV2/_0__cf__", "AddV2/_0__cf__"]
+    assert list(optimised.node_ids()) == list(range(optimised.num_nodes))
+    assert nodes_of(optimised)["y"] == ["AddN", "x", "AddV2/_0__cf__", "AddV2/_0__cf__"]
 
 
 def _options(**wanted: Any) -> Optimisations:  # Any: fields of the message
@@ -70,7 +70,7 @@ def _options(**wanted: Any) -> Optimisations:  # Any: fields of the message
 
 
 def test_options_decide_what_is_done() -> None:
-    """Without any nothing is; level L1 is the default of those given; L0 leaves the single switches."""
+    """Without options nothing is done; level L1 is the default of given options; L0 leaves the single switches."""
     assert Optimisations.of(GraphOptions()) == NO_OPTIMISATIONS
     assert _options() == Optimisations(common_subexpressions=True, constant_folding=True)
     assert _options(opt_level=OptimizerOptions.L0) == NO_OPTIMISATIONS
@@ -83,7 +83,7 @@ def test_options_decide_what_is_done() -> None:
 
 
 def test_without_optimisations_the_graph_stays_as_it_is() -> None:
-    """Even where there would be something to do."""
+    """Even if it could be optimised."""
     b = GraphBuilder()
     _ = b.constant(1.0) + b.constant(2.0)
     graph = b.graph()

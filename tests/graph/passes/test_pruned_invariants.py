@@ -1,4 +1,4 @@
-"""What holds of the graph of a request: each rule is broken once."""
+"""Rules of the graph of a request: each is broken once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ REQUEST = (["x"], ["z"], ["t"])
 
 
 def _checked(change: Callable[[Graph], object]) -> Callable[[], None]:
-    """The check of what is left of x -> y -> z and y -> t for REQUEST, after a change."""
+    """Checks the graph of REQUEST, cut out of x -> y -> z and y -> t, after a change."""
 
     def check() -> None:
         b = GraphBuilder()
@@ -31,9 +31,9 @@ def _checked(change: Callable[[Graph], object]) -> Callable[[], None]:
 
 
 def _node(graph: Graph, name: str) -> Node:
-    found = graph.find_node(name)
-    assert found is not None
-    return found
+    node_id = graph.find_node(name)
+    assert node_id is not None
+    return node_id
 
 
 def _without(graph: Graph, name: str) -> None:
@@ -53,7 +53,7 @@ def _needless(graph: Graph) -> None:
 
 
 def _renamed(graph: Graph, name: str, new_name: str) -> None:
-    """The graph has its names as they are when nobody has looked for one yet."""
+    """The names are as in a graph whose name index has not been built yet."""
     graph._names[_node(graph, name).id] = new_name
     graph._by_name = None
 

@@ -1,4 +1,4 @@
-"""Dead nodes, identities and list converters: what goes, and what has to stay."""
+"""Dead nodes, identities and list converters: which are removed, and which stay."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.goldens import assert_text
 
 
 def test_only_what_nothing_depends_on_is_dead() -> None:
-    """A node with an edge to the sink stays, and so does all that a node with an effect reads; `loose` has neither."""
+    """A node with an edge to the sink stays, and so do all inputs of a stateful node; `loose` is neither."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", ())
     b.op("Neg", b.op("Abs", x, name="before"), name="loose")

@@ -30,7 +30,7 @@ def shapes_of(
 
 
 def mapped(arguments: Sequence[Shape], captured: Sequence[Shape], promised: Sequence[Shape]) -> list[Shape]:
-    """Shapes of what a map over rows gives."""
+    """Shapes of the results of a map over rows."""
     return shapes_of(
         "MapDefun",
         [*arguments, *captured],
@@ -60,7 +60,7 @@ def mapped(arguments: Sequence[Shape], captured: Sequence[Shape], promised: Sequ
 def test_a_map_gives_a_row_for_every_row(
     arguments: list[Shape], captured: list[Shape], promised: list[Shape], expected: list[Shape]
 ) -> None:
-    """`output_shapes` are those of one call; the number of rows comes before them."""
+    """`output_shapes` are those of one call; the number of rows comes first."""
     assert mapped(arguments, captured, promised) == expected
 
 
@@ -77,14 +77,14 @@ def test_what_cannot_be_mapped_over_is_refused(arguments: list[Shape], promised:
 
 
 def test_the_gradient_of_a_function_has_the_shapes_of_its_arguments() -> None:
-    """Of a resource nothing is known here: it flows back into the value."""
+    """For a resource the shape is unknown: the gradient is that of its value."""
     types, function = [FLOAT, DataType.RESOURCE, FLOAT], NameAttrList(name="f")
-    found = shapes_of("SymbolicGradient", [(3, None), (), (7,)], types, Tin=types, Tout=[FLOAT, FLOAT], f=function)
-    assert found == [(3, None), None]
+    shapes = shapes_of("SymbolicGradient", [(3, None), (), (7,)], types, Tin=types, Tout=[FLOAT, FLOAT], f=function)
+    assert shapes == [(3, None), None]
 
 
 def test_a_data_set_is_a_scalar_whatever_its_elements_are() -> None:
-    """`output_shapes` of a data set or an iterator are those of the elements; of what takes one out, of its outputs."""
+    """`output_shapes` of a data set or an iterator describe its elements; of an op that takes one out, its outputs."""
     elements: dict[str, Any] = {"output_types": [FLOAT], "output_shapes": [(2, 3)]}
     assert shapes_of("IteratorV2", [], shared_name=b"", container=b"", **elements) == [()]
     assert shapes_of("TakeDataset", [(), ()], [DataType.VARIANT, DataType.INT64], **elements) == [()]

@@ -1,4 +1,4 @@
-"""Shapes of whole graphs: what follows from the feeds, what stays open, and what is assumed."""
+"""Shapes of whole graphs: those that follow from the feeds, unknown ones, and assumed ones."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Writer:
         node = self.graph.add_node(name, op, attrs)
         for port, text in enumerate(inputs):
             source, _, output = text.partition(":")
-            found = self.graph.find_node(source)
-            assert found is not None
-            self.graph.add_edge(found, int(output or 0), node, port)
+            producer = self.graph.find_node(source)
+            assert producer is not None
+            self.graph.add_edge(producer, int(output or 0), node, port)
         return name
 
     def const(self, name: str, value: Sequence[int] | int) -> str:
@@ -39,13 +39,13 @@ class Writer:
         return self.add(name, "Const", dtype=INT32, value=np.array(value, np.int32))
 
     def shapes(self, feeds: Mapping[str, Shape] | None = None) -> dict[str, tuple[Shape, ...]]:
-        """What is inferred."""
+        """The inferred shapes."""
         return infer_shapes(self.graph, feeds)
 
 
 @given(graph_cases())
 def test_drawn_graphs_have_the_shapes_they_were_drawn_with(case: GraphCase) -> None:
-    """Nothing is open once the feeds are there."""
+    """With shapes for all feeds no size is unknown."""
     graph = graph_def_to_graph(case.graph_def, add_default_attrs=True)
     shapes = infer_shapes(graph, case.feeds)
     for tensor, shape in case.shapes.items():
@@ -55,7 +55,7 @@ def test_drawn_graphs_have_the_shapes_they_were_drawn_with(case: GraphCase) -> N
 
 @given(placed_cases())
 def test_cutting_a_graph_changes_no_shape(placed: tuple[GraphCase, dict[str, str]]) -> None:
-    """Receives carry on what was sent."""
+    """Receives have the shapes of what was sent."""
     case, placement = placed
     whole = graph_def_to_graph(case.on(placement), add_default_attrs=True, expect_device=True)
     before = infer_shapes(whole, case.feeds)
@@ -113,13 +113,13 @@ def loop(grows: bool) -> Writer:
 
 
 def test_loops_keep_what_every_iteration_shares() -> None:
-    """A size that grows is open; the others, and shapes that stay, are known."""
+    """A size that grows is unknown; the other sizes, and unchanged shapes, are known."""
     assert loop(grows=False).shapes()["exit"] == ((2, 3),)
     assert loop(grows=True).shapes()["exit"] == ((None, 3),)
 
 
 def test_assuming_a_loop_is_its_first_iteration() -> None:
-    """Nothing is open then."""
+    """Then no size is unknown."""
     joined = JoinedGraph({"": loop(grows=True).graph})
     assert infer_joined(joined, assumed_size=1).by_name()["body"] == ((4, 3),)
 
@@ -141,9 +141,9 @@ def test_assumptions_are_told() -> None:
     g.add("x", "Placeholder", dtype=FLOAT, shape=(None, 3))
     g.add("anything", "Placeholder", dtype=FLOAT, shape=None)
     g.add("y", "MatMul", ["x", "anything"], T=FLOAT)
-    found = infer_joined(JoinedGraph({"": g.graph}), {"elsewhere": (1,)}, assumed_size=2)
-    assert found.by_name()["x"] == ((2, 3),)
-    assert found.assumptions == [
+    shapes = infer_joined(JoinedGraph({"": g.graph}), {"elsewhere": (1,)}, assumed_size=2)
+    assert shapes.by_name()["x"] == ((2, 3),)
+    assert shapes.assumptions == [
         "unknown sizes were taken as 2: 1 x Placeholder",
         "unknown shapes were taken as those of the first input: 1 x MatMul, 1 x Placeholder",
         "assumed sizes fit no rule and were passed on: 1 x MatMul",
@@ -169,7 +169,7 @@ def test_contradictions_name_the_node() -> None:
 
 
 def test_incomplete_and_cyclic_graphs_are_refused() -> None:
-    """An input without an edge; a cycle that no next iteration closes."""
+    """An input without an edge; a cycle without a NextIteration."""
     g = Writer()
     g.add("y", "Neg", T=FLOAT)
     with pytest.raises(InvalidArgumentError, match="0 of 1 inputs are connected"):

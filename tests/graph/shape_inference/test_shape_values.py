@@ -1,4 +1,4 @@
-"""Integer values known before a run are those a run computes."""
+"""Integer values that are known before a run are those that a run computes."""
 
 from __future__ import annotations
 
@@ -94,12 +94,12 @@ def test_shape_of_a_partly_known_shape(sizes: list[int | None]) -> None:
 )
 def test_axes_a_gradient_sums_over(a: list[int], b: list[int], expected: list[list[int]]) -> None:
     """TensorFlow 2.21's answers."""
-    found = values("BroadcastGradientArgs", a, b)
-    assert [value.tolist() for value in found if value is not None] == expected
+    axes = values("BroadcastGradientArgs", a, b)
+    assert [value.tolist() for value in axes if value is not None] == expected
 
 
 def test_an_unknown_input_gives_nothing() -> None:
-    """Nor does an op that nobody listed, a value that makes no sense, or one that is too large."""
+    """Nor does an op that is not listed, an impossible value, or one that is too large."""
     assert only(values("Pack", 2, None, N=2, axis=0)) is None
     assert only(values("BitwiseAnd", 2, 3)) is None
     assert only(values("FloorDiv", 1, 0)) is None
@@ -114,7 +114,7 @@ def test_every_listed_op_exists() -> None:
 
 
 def test_floats_are_not_followed() -> None:
-    """Shapes are not made of them."""
+    """Shapes are not computed from them."""
     const = properties_of("Const", {"dtype": DataType.FLOAT, "value": np.ones(3, np.float32)})
     assert evaluate(const, [], []) == [None]
 
@@ -146,7 +146,7 @@ def partial(*numbers: int | None) -> Array:
 def test_unknown_numbers_stay_unknown(
     op: str, inputs: Any, attrs: Any, expected: tuple[int | None, ...] | None
 ) -> None:
-    """Known numbers are followed past unknown ones; places to cut at must be known entirely."""
+    """Known numbers are followed past unknown ones; slice positions must be fully known."""
     known = [x if isinstance(x, np.ndarray) else np.asarray(x, np.int32) for x in inputs]
     (value,) = evaluate(properties_of(op, {"T": INT32, **attrs}), [x.shape for x in known], known)
     assert (None if value is None else known_sizes(value)) == expected
@@ -154,7 +154,7 @@ def test_unknown_numbers_stay_unknown(
 
 
 def test_a_shape_packed_of_known_and_unknown_numbers() -> None:
-    """An input of which nothing but its shape is known is an unknown number among known ones."""
+    """An input of known shape and unknown value is an unknown number among known ones."""
     (value,) = values("Pack", None, 7, shapes=[(), ()], N=2, axis=0)
     assert value is not None
     assert known_sizes(value) == (None, 7)

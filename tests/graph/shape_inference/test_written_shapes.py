@@ -1,4 +1,4 @@
-"""Shapes written down beside nodes are checked on import as TensorFlow 2.21 checks them, and then left out."""
+"""`_output_shapes` are checked at import as TensorFlow 2.21 checks them, and then dropped."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from partita.graph.protos.types_pb2 import DT_FLOAT
 def graph_def(
     written: Sequence[Shape], shape: Sequence[int] | None = (2, 3), then: Sequence[Shape] | None = None
 ) -> GraphDef:
-    """A placeholder of `shape` (None: anything), and its negation if `then` says what is written beside that."""
-    made = GraphDef()
-    made.versions.producer = 1000
-    x = made.node.add(name="x", op="Placeholder")
+    """A placeholder of `shape` (None: unknown), and its negation if `then` has the written shapes beside that."""
+    message = GraphDef()
+    message.versions.producer = 1000
+    x = message.node.add(name="x", op="Placeholder")
     x.attr["dtype"].type = DT_FLOAT
     for size in shape or ():
         x.attr["shape"].shape.dim.add(size=size)
     x.attr["shape"].shape.unknown_rank = shape is None
     nodes = [(x, written)]
     if then is not None:
-        y = made.node.add(name="y", op="Neg", input=["x"])
+        y = message.node.add(name="y", op="Neg", input=["x"])
         y.attr["T"].type = DT_FLOAT
         nodes.append((y, then))
     for node, shapes in nodes:
@@ -36,7 +36,7 @@ def graph_def(
             added = node.attr["_output_shapes"].list.shape.add(unknown_rank=sizes is None)
             for known in sizes or ():
                 added.dim.add(size=-1 if known is None else known)
-    return made
+    return message
 
 
 @pytest.mark.parametrize("written", [[(2, 3)], [(None, 3)], [None], [(2, 3), (9,)]])
@@ -63,7 +63,7 @@ def test_what_agrees_is_accepted_and_left_out(written: list[Shape]) -> None:
     ],
 )
 def test_what_disagrees_is_refused(made: GraphDef, message: str) -> None:
-    """In TensorFlow's words, what is written beside one node counting for the next; the graph stays as it was."""
+    """In TensorFlow's words; written shapes of one node are used for the next; the graph is unchanged."""
     graph = Graph()
     with pytest.raises(InvalidArgumentError) as raised:
         import_graph_def(made, graph)
@@ -73,10 +73,10 @@ def test_what_disagrees_is_refused(made: GraphDef, message: str) -> None:
 
 def test_another_attr_of_that_name_is_left_alone() -> None:
     """As TensorFlow leaves it."""
-    made = graph_def([(2, 3)])
-    made.node[0].attr["_output_shapes"].i = 3
+    message = graph_def([(2, 3)])
+    message.node[0].attr["_output_shapes"].i = 3
     graph = Graph()
-    import_graph_def(made, graph)
+    import_graph_def(message, graph)
     node = graph.find_node("x")
     assert node is not None
     assert node.attrs["_output_shapes"] == 3
