@@ -31,6 +31,6 @@ def feed_nodes(graph: JoinedGraph) -> dict[str, int]:
         transfer = graph.transfers.get(n)
         if transfer is not None and transfer.client_terminated and graph.properties[n].output_types:
             numbers[str(parse_tensor_name(transfer.tensor_name))] = n
-        elif graph.ops[n] == "_Arg" and (found := _ARG_NAME.fullmatch(name)):
-            numbers[f"{found[1]}:{found[2]}"] = n
+        elif graph.ops[n] == "_Arg" and (match := _ARG_NAME.fullmatch(name)):
+            numbers[f"{match[1]}:{match[2]}"] = n
     return numbers

@@ -30,9 +30,9 @@ _SHORTEST_SLIP = 4  # letters: a type of three letters resembles too many others
 _BECOMES = {"b": "b", "i": "iufc", "u": "iufc", "f": "fc", "c": "c"}
 
 
-def check_attr_names(signature: OpSignature, given: Mapping[str, Any], node: str) -> None:
+def check_attr_names(signature: OpSignature, attrs: Mapping[str, Any], node: str) -> None:
     """InvalidArgumentError for an attr that the op does not declare; names that begin with "_" are always allowed."""
-    for name in given:
+    for name in attrs:
         if name not in signature.attrs and not name.startswith("_"):
             hint = meant(name, signature.attrs)
             known = hint or (f"; its attrs are {', '.join(signature.attrs)}" if signature.attrs else "; it has none")
@@ -41,9 +41,9 @@ def check_attr_names(signature: OpSignature, given: Mapping[str, Any], node: str
             )
 
 
-def check_attr_values(name: str, signature: OpSignature, given: Iterable[str], node: NodeDef) -> None:
-    """InvalidArgumentError for a bad value of an attr in `given`, and for an attr without a value."""
-    for key in given:
+def check_attr_values(name: str, signature: OpSignature, names: Iterable[str], node: NodeDef) -> None:
+    """InvalidArgumentError for a bad value of an attr in `names`, and for an attr without a value."""
+    for key in names:
         declared = signature.attrs.get(key)
         if declared is not None and not node.attr[key].placeholder:  # the caller of the function gives it a value
             try:

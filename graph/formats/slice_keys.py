@@ -31,7 +31,7 @@ def slice_key(name: str, part: TensorSlice) -> bytes:
     Keys sort like (name, rank, extents): the name ends in two bytes that no name contains, unsigned numbers begin with
     their length in bytes, signed ones with as many lead bits as they have bytes (a whole dimension is 0 and -1).
     """
-    escaped = _SPECIAL.sub(lambda found: _ESCAPES[found[0]], encode_name(name))
+    escaped = _SPECIAL.sub(lambda match: _ESCAPES[match[0]], encode_name(name))
     rank = len(part.extents)
     numbers = b"".join(_signed(start) + _signed(length) for start, length in (e or (0, -1) for e in part.extents))
     return SLICE_MARK + escaped + _END_OF_NAME + _unsigned(rank) + numbers
@@ -40,7 +40,7 @@ def slice_key(name: str, part: TensorSlice) -> bytes:
 def sliced_name(key: bytes) -> str:
     """The name of the tensor in the key of a slice."""
     escaped = key.removeprefix(SLICE_MARK).partition(_END_OF_NAME)[0]
-    return decode_name(re.sub(rb"(\x00)\xff|(\xff)\x00", lambda found: found[0][:1], escaped))
+    return decode_name(re.sub(rb"(\x00)\xff|(\xff)\x00", lambda match: match[0][:1], escaped))
 
 
 def _unsigned(value: int) -> bytes:

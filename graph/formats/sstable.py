@@ -204,9 +204,9 @@ def _entries(block: bytes) -> list[tuple[bytes, bytes]]:
     position, key = 0, b""
     while position < end:
         shared, position = read_varint(block, position)
-        rest, position = read_varint(block, position)
+        length, position = read_varint(block, position)
         size, position = read_varint(block, position)
-        value_at = position + rest
+        value_at = position + length
         if shared > len(key) or value_at + size > end:
             raise DataLossError("bad entry in block")
         key = key[:shared] + block[position:value_at]

@@ -172,10 +172,10 @@ class ForwardGraph:
             return None
         return properties.attrs["value"], properties.output_types[0]
 
-    def declare(self, made: Operation, device: str, loop: Loop | None, condition: Condition) -> None:
+    def declare(self, operation: Operation, device: str, loop: Loop | None, condition: Condition) -> None:
         """Registers a new node, so that its outputs can be used like those of the graph."""
-        node = self.extension.id_of(made.name)
-        self._made[node] = made, device
+        node = self.extension.id_of(operation.name)
+        self._made[node] = operation, device
         self.liveness.declare(node, condition)
         if loop is not None:
             self.loops.innermost[node] = loop

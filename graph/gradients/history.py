@@ -99,6 +99,6 @@ class History:
     def _condition(self) -> Condition:
         return self.forward.liveness.of_loop(self.loop)
 
-    def _around(self, made: Operation, device: str) -> Tensor:
-        self.forward.declare(made, device, self.loop.parent, self._condition())
-        return made[0]
+    def _around(self, operation: Operation, device: str) -> Tensor:
+        self.forward.declare(operation, device, self.loop.parent, self._condition())
+        return operation[0]

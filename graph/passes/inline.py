@@ -140,7 +140,7 @@ class _Inlining:
     def _copy_nodes(self, inputs: list[Node]) -> list[Node]:
         ends = {node.id for node in (*self.body.arguments, *self.body.results)}
         groups = {node.name: f"{self.name}/{node.name}" for node in self.body.graph.op_nodes()}
-        groups |= {node.name: made.name for node, made in zip(self.body.arguments, inputs, strict=True)}
+        groups |= {node.name: identity.name for node, identity in zip(self.body.arguments, inputs, strict=True)}
         arguments = {node.id for node in self.body.arguments}
         for node in self.body.graph.op_nodes():
             copy = self.graph.add_node_with(

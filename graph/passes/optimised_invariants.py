@@ -21,31 +21,31 @@ from ..ops.record import NodeClass
 _NEW = frozenset({NodeClass.CONSTANT, NodeClass.IDENTITY, NodeClass.NO_OP})
 
 
-def check_optimised(graph: Graph, given: Graph) -> None:
-    """Raises InternalError for the first broken rule of the optimised stage; `given` is the graph before it."""
-    if graph is given:
+def check_optimised(graph: Graph, original: Graph) -> None:
+    """Raises InternalError for the first broken rule of the optimised stage; `original` is the graph before it."""
+    if graph is original:
         return
     stage = Stage("optimised", graph)
-    check_structure(stage, given=given, types_fit=True, is_fed=partial(is_fed_or_received, graph))
+    check_structure(stage, original=original, types_fit=True, is_fed=partial(is_fed_or_received, graph))
     check_loose_ends(stage)
     if graph.num_nodes < graph.num_node_ids:
         raise stage.broken("ids have no holes", f"{graph!r} has {graph.num_node_ids} ids")
-    _check_stateful(stage, given)
-    devices = set(np.array(given.device_names())[given.assigned_device_indices()[given.live_nodes()]].tolist())
+    _check_stateful(stage, original)
+    devices = set(np.array(original.device_names())[original.assigned_device_indices()[original.live_nodes()]].tolist())
     for node in graph.op_nodes():
-        before = given.find_node(node.name)
+        before = original.find_node(node.name)
         if before is None:
             _check_new(stage, node, devices)
         elif not _is_same(node, before):
             raise stage.broken("a node that stays is the same", f"{node!r} was {before!r}", node.id)
 
 
-def _check_stateful(stage: Stage, given: Graph) -> None:
+def _check_stateful(stage: Stage, original: Graph) -> None:
     """Nodes with state stay, also if nothing reads them: reading a queue, say, changes it."""
-    kinds, kind_of = given.distinct_properties()
+    kinds, kind_of = original.distinct_properties()
     is_stateful = np.array([*(kind.op_def.is_stateful for kind in kinds), False])[kind_of]
     for number in np.flatnonzero(is_stateful[SINK_ID + 1 :]).tolist():
-        name = given.node_name(number + SINK_ID + 1)
+        name = original.node_name(number + SINK_ID + 1)
         if stage.graph.find_id(name) is None:
             raise stage.broken("a stateful node stays", f"{name!r} is gone")
 

@@ -1,7 +1,7 @@
-"""The optimiser: the passes of a session's optimisation level, again and again until nothing changes.
+"""The optimiser: runs the passes of a session's optimisation level on a partition until nothing changes.
 
-Flows in: the graph of one partition. Flows out: a graph that computes the same with fewer nodes, its ids dense. Always
-holds: nodes with an effect, transfers, arguments and results are all still there; at most `MAX_ROUNDS` rounds are made.
+At most `MAX_ROUNDS` rounds are run. Stateful nodes, transfers, arguments and results stay; the ids of the result are
+dense.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_ROUNDS = 10
 
 
 Pass = Callable[[Graph], Graph]
-"""gives the very same graph when it has nothing to change"""
+"""returns the same object if there is nothing to change"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +39,18 @@ class Optimisations:
     constant_folding: bool = True
     inlining: bool = False
     max_constant_bytes: int = MAX_CONSTANT_BYTES
-    """of a folded value"""
+    """the largest value that is folded"""
 
     @property
     def any(self) -> bool:
-        """Whether there is anything to do at all."""
+        """Whether any pass is to run."""
         return self.common_subexpressions or self.constant_folding or self.inlining
 
     @classmethod
     def of(cls, options: GraphOptions) -> Optimisations:
-        """What the options of a session ask for: level L1, the default, for both passes.
+        """The passes that the options of a session ask for: level L1, the default, stands for both passes.
 
-        Options without `optimizer_options` ask for none: what is partitioned and simulated is then what runs.
+        Options without `optimizer_options` ask for none, so that the partitioned graph is what runs and is simulated.
         """
         if not options.HasField("optimizer_options"):
             return NO_OPTIMISATIONS
@@ -68,21 +68,21 @@ NO_OPTIMISATIONS = Optimisations(common_subexpressions=False, constant_folding=F
 
 
 def optimize(graph: Graph, wanted: Optimisations, evaluator: Evaluator, *, shapes: Shapes | None = None) -> Graph:
-    """An optimised copy of a graph, or the very same graph if nothing can be gained.
+    """An optimised copy of a graph, or the same object if nothing changes.
 
-    `evaluator` runs what is folded; `shapes` is as in `fold_constants`.
+    `evaluator` computes folded values; `shapes` is as in `fold_constants`.
     """
     if not wanted.any:
         return graph
     passes = list(_passes(wanted, evaluator, shapes or {}))
-    result = given = _without_needless_ends(graph)
+    result = original = _without_needless_ends(graph)
     for _ in range(MAX_ROUNDS):
         before = result
-        for one in passes:
-            result = one(result)
+        for optimise in passes:
+            result = optimise(result)
         if result is before:
             break
-    if result is given:
+    if result is original:
         return graph
     optimised = result.copy()
     if are_checked():
@@ -91,7 +91,7 @@ def optimize(graph: Graph, wanted: Optimisations, evaluator: Evaluator, *, shape
 
 
 def _passes(wanted: Optimisations, evaluator: Evaluator, shapes: Shapes) -> Iterator[Pass]:
-    """The passes of a round in their order."""
+    """The passes of a round in order."""
     yield remove_list_converters
     if wanted.inlining:
         yield remove_dead_nodes
@@ -103,7 +103,7 @@ def _passes(wanted: Optimisations, evaluator: Evaluator, shapes: Shapes) -> Iter
 
 
 def _without_needless_ends(graph: Graph) -> Graph:
-    """The graph without edges to the sink from nodes that others read: fetches leave such edges, dead nodes none."""
+    """The graph without sink edges of nodes that have consumers: such edges, left by fetches, keep dead nodes."""
     edges = graph.edge_arrays()
     is_end = edges.dst == SINK_ID
     is_read = np.bincount(edges.src[~is_end], minlength=graph.num_node_ids) > 0
@@ -117,6 +117,6 @@ def _without_needless_ends(graph: Graph) -> Graph:
 
 
 def _folded(graph: Graph, *, evaluator: Evaluator, shapes: Shapes, max_constant_bytes: int) -> Graph:
-    """Constant folding, and what it leaves behind taken away."""
+    """Constant folding, followed by the removal of nodes that lost their consumers."""
     folded = fold_constants(graph, evaluator, shapes=shapes, max_constant_bytes=max_constant_bytes)
     return graph if folded is graph else remove_dead_nodes(folded)

@@ -56,9 +56,9 @@ async def test_of_a_function_it_is_that_of_its_body(program: tuple[Statement, ..
     assert body.result_types == (DataType.DOUBLE,) * 3 + (DataType.BOOL,)
     rng = np.random.default_rng(seed)
     inputs, flows = list(rng.uniform(-1, 1, (NUM_VARIABLES, 2))), rng.uniform(-1, 1, 2)
-    *found, of_bool = await call(body, [*inputs, np.array(even), flows])
+    *actual, of_bool = await call(body, [*inputs, np.array(even), flows])
     assert not of_bool
-    for ours, theirs in zip(found, derivatives(lambda at: value(program, at, even), inputs), strict=True):
+    for ours, theirs in zip(actual, derivatives(lambda at: value(program, at, even), inputs), strict=True):
         np.testing.assert_allclose(ours, theirs * flows, rtol=1e-9, atol=1e-12)
 
 

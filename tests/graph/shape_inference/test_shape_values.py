@@ -27,9 +27,9 @@ def values(op: str, *inputs: object, shapes: list[Shape] | None = None, **attrs:
     return evaluate(properties_of(op, {"T": INT32, **attrs}), inferred, known)
 
 
-def only(found: list[Array | None]) -> Any:
+def only(outputs: list[Array | None]) -> Any:
     """The single output as nested lists."""
-    (value,) = found
+    (value,) = outputs
     return None if value is None else value.tolist()
 
 
