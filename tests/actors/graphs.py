@@ -1,7 +1,6 @@
-"""Graphs for the tests of the actors: random ones with conditionals and placements, and a few small ones by hand.
+"""Graphs for the tests of the actors: random ones with conditionals and placements, and a few by hand.
 
-Flows out: hypothesis strategies and GraphDefs. Always holds for a `Conditional`: it is acyclic, and at most one input
-of every Merge is alive in any run, whatever the predicates are; values are float32 scalars that stay small.
+A `Conditional` is acyclic, and at most one input of each Merge is alive in any run. Values are small float32 scalars.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class _Value:
 
 
 class _Drawing:
-    """A graph in the making."""
+    """A graph while it is drawn."""
 
     def __init__(self, draw: st.DrawFn, devices: int) -> None:
         self.draw = draw
@@ -52,18 +51,18 @@ class _Drawing:
         return self.draw(st.sampled_from(self.values))
 
     def add(self, op: str, *inputs: Any, guards: Guards, **attrs: Any) -> None:
-        """A node somewhere, perhaps with a control input, whose guards it then has too."""
+        """A node on some device, perhaps with a control input, whose guards it then has too."""
         control = [self.value()] if self.draw(st.integers(0, 4)) == 0 else []
         where = cpu(self.draw(st.integers(0, self.devices - 1)))
-        made = self.builder.op(op, *inputs, device=where, control=[v.tensor for v in control], **attrs)
+        outputs = self.builder.op(op, *inputs, device=where, control=[v.tensor for v in control], **attrs)
         if op != "Merge":  # which does not care whether its control inputs are dead
             guards = guards.union(*[self.node_guards[v.tensor.node] for v in control])
-        self.node_guards[made.name] = guards
+        self.node_guards[outputs.name] = guards
         if op == "Switch":
             predicate = int(inputs[1].node.removeprefix("p"))
-            self.values += [_Value(made[side], guards | {(predicate, bool(side))}) for side in (0, 1)]
+            self.values += [_Value(outputs[side], guards | {(predicate, bool(side))}) for side in (0, 1)]
         else:
-            self.values.append(_Value(made[0], guards))
+            self.values.append(_Value(outputs[0], guards))
 
     def unary(self) -> None:
         value = self.value()
@@ -82,7 +81,7 @@ class _Drawing:
         self.add("Switch", value.tensor, predicate, guards=value.guards)
 
     def merge(self) -> None:
-        """Merges two values that cannot both be alive, if the one drawn has such a counterpart."""
+        """Merges a drawn value with one that is never alive together with it, if there is one."""
         a = self.value()
         others = [b for b in self.values if any((p, not side) in b.guards for p, side in a.guards)]
         if others:
@@ -92,7 +91,7 @@ class _Drawing:
 
 @st.composite
 def conditionals(draw: st.DrawFn, devices: int = 3) -> Conditional:
-    """Random graphs with conditionals over up to `devices` CPUs, and a request that fetches any of its tensors."""
+    """Random graphs with conditionals over up to `devices` CPUs, and a request that may fetch any of their tensors."""
     drawing = _Drawing(draw, devices)
     steps = [drawing.unary, drawing.binary, drawing.constant, drawing.switch, drawing.switch, drawing.merge]
     drawing.unary()

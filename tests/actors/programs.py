@@ -1,8 +1,7 @@
-"""Random programs with loops and conditionals, nested in one another, every node on a device of its own choice.
+"""Random programs of nested loops and conditionals, with nodes on random devices.
 
-Flows out: a hypothesis strategy, and the same programs by seed. Always holds: loops end after a few iterations and are
-built as `tf.while_loop` builds them, conditionals as `tf.cond` does; values are float32 scalars; what is in `fetches`
-is in the root frame, and may be dead if it comes from inside a conditional.
+Loops end after a few iterations and are built like those of `tf.while_loop`, conditionals like those of `tf.cond`.
+Values are float32 scalars. Fetches are in the root frame; those from inside a conditional may be dead.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Program:
 
 @dataclass
 class _Scope:
-    """What is visible somewhere: all values are alive exactly when `pivot` is; without one they always are."""
+    """The values visible at some point. All are alive exactly if `pivot` is; without a pivot they are always alive."""
 
     depth: int
     values: list[Tensor]
@@ -54,7 +53,7 @@ class _Writer:
         self.statements: list[Callable[[_Scope], None]] = [self.unary, self.binary, self.constant]
 
     def op(self, op: str, *inputs: Any, **attrs: Any) -> Operation:
-        """A node somewhere."""
+        """A node on some device."""
         return self.builder.op(op, *inputs, device=cpu(self.random.randrange(self.devices)), **attrs)
 
     def number(self, value: Any, pivot: Tensor | None) -> Tensor:
@@ -66,7 +65,7 @@ class _Writer:
         return self.random.choice(scope.values)
 
     def some(self, scope: _Scope, most: int) -> list[Tensor]:
-        """At least one value, all different."""
+        """At least one value; all are different."""
         return self.random.sample(scope.values, min(len(scope.values), self.random.randint(1, most)))
 
     def block(self, scope: _Scope, most: int) -> None:
@@ -88,12 +87,12 @@ class _Writer:
         scope.values.append(self.number(np.float32(self.random.randint(-3, 3)), scope.pivot))
 
     def predicate(self, scope: _Scope) -> Tensor:
-        """Something that varies: a comparison of two values of a scope."""
+        """A comparison of two values of a scope, which differs between runs."""
         bound = self.number(np.float32(self.random.uniform(-1, 1)), scope.pivot)
         return self.op("Less", self.value(scope), bound)[0]
 
     def conditional(self, scope: _Scope) -> None:
-        """Values through a Switch each, two branches, and merges of what they give."""
+        """A Switch for each value, two branches, and a Merge for each pair of results."""
         predicate, captured = self.predicate(scope), self.some(scope, 2)
         switches = [self.op("Switch", value, predicate) for value in captured]
         results = []
@@ -111,7 +110,7 @@ class _Writer:
             scope.loose += [*branch.values[-2:], *branch.loose]
 
     def loop(self, scope: _Scope) -> None:
-        """A few variables and a counter; what the body takes from outside enters as constants."""
+        """A few variables and a counter; values from outside enter as constants."""
         self.num_frames += 1
         frame: dict[str, Any] = {
             "frame_name": f"frame{self.num_frames}",
@@ -128,8 +127,8 @@ class _Writer:
         inside = [self.op("Identity", switch[1])[0] for switch in switches]
         body = _Scope(scope.depth + 1, [*inside[:-1], *constant], inside[0])
         if self.random.random() < 0.3:
-            taken = self.op("Cast", merges[0][1], SrcT="int32", DstT="float32")[0]
-            body.values.append(taken)
+            merge_input = self.op("Cast", merges[0][1], SrcT="int32", DstT="float32")[0]
+            body.values.append(merge_input)
         self.block(body, 4)
         following = [self.op("Identity", self.value(body), control=[inside[0]])[0] for _ in inside[:-1]]
         following.append(self.op("AddV2", inside[-1], self.number(np.int32(1), inside[0]))[0])
@@ -139,7 +138,7 @@ class _Writer:
         scope.values += [*exits[:-1], self.op("Cast", exits[-1], SrcT="int32", DstT="float32")[0]]
 
     def condition(self, variables: list[Tensor], constant: list[Tensor], limit: Tensor) -> Tensor:
-        """Whether a loop goes on: not for ever, and perhaps only while something else holds too."""
+        """The predicate of a loop: it ends after some iterations, perhaps earlier by another comparison."""
         *floats, counter = variables
         below: Tensor = self.op("Less", counter, limit)[0]
         if self.random.random() < 0.4:
@@ -170,5 +169,5 @@ def program(seed: int, devices: int, size: int, unary: Sequence[str] = UNARY) ->
 
 @st.composite
 def programs(draw: st.DrawFn, devices: int = 4, size: int = 5) -> Program:
-    """Programs over one to `devices` CPUs, with a loop at least."""
+    """Programs over one to `devices` CPUs with at least one loop."""
     return program(draw(st.integers(0, 2**32)), draw(st.integers(1, devices)), draw(st.integers(0, size)))

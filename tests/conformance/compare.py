@@ -1,16 +1,13 @@
 """Compares two sets of partition graphs at three levels of strictness, without TensorFlow.
 
-Flows in: GraphDefs by device, TensorFlow's first, and the node names of the graph they were cut from. Flows out: per
-level the differences as text, none where they agree.
-
-  L1  the same number of nodes of each (op, device); every send has its one receive; the same transfers.
+  L1  the same number of nodes of each (op, device); every send has exactly one receive; the same transfers.
   L2  the same graph up to the names of generated nodes: each gets a name made of its role, such as
       "<Recv x:0 from CPU:0 to CPU:1>"; then ops, devices, inputs (data in order, control as a set) and the attrs of
       original nodes are equal.
-  L3  names, inputs and attrs are equal as they stand.
+  L3  names, inputs and attrs are equal.
 
-Always holds, on all levels: node order, `_Xla*` attrs, attrs that equal the op's default, the order and repetition of
-control inputs, versions, library and debug information do not count; "x:0" is "x"; tensors are compared by value.
+No level compares node order, `_Xla*` attrs, attrs that equal the op's default, order and repetition of control inputs,
+versions, library and debug information; "x:0" equals "x"; tensors are compared by value.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ Partitions = Mapping[str, GraphDef]
 
 
 class ComparedNode:
-    """A NodeDef after normalisation."""
+    """A NodeDef after this normalisation."""
 
     def __init__(self, node: NodeDef) -> None:
         self.name = node.name
@@ -47,12 +44,12 @@ class ComparedNode:
         self.attrs = {key: value for key, value in node.attr.items() if not _is_noise(node.op, key, value)}
 
     def text(self, key: str) -> str:
-        """A string attr, "" when absent."""
+        """A string attr, "" if it is missing."""
         return self.attrs[key].s.decode() if key in self.attrs else ""
 
     @property
     def channel(self) -> Transfer:
-        """What a send and its receive have in common."""
+        """The fields that a send and its receive share."""
         return self.text("tensor_name"), self.text("send_device"), self.text("recv_device")
 
     @property
@@ -80,7 +77,7 @@ def _is_empty(value: AttrValue) -> bool:
 
 
 def same_attr(a: AttrValue, b: AttrValue) -> bool:
-    """Whether two attr values mean the same: NaN is NaN, an unset value is an empty list, tensors go by value."""
+    """Whether two attr values are equal: NaN equals NaN, an unset value an empty list, tensors by value."""
     if a.SerializeToString(deterministic=True) == b.SerializeToString(deterministic=True):
         return True
     if a.WhichOneof("value") == b.WhichOneof("value") == "tensor":
@@ -111,14 +108,14 @@ class Comparison:
     def report(self, level: str, limit: int = 20) -> str:
         """The first `limit` differences of each level up to `level`, as lines."""
         lines = []
-        for lower, found in self.differences.items():
-            if lower <= level and found:
-                lines += [f"{lower}: {len(found)} differences", *(f"  {line}" for line in found[:limit])]
+        for lower, differences in self.differences.items():
+            if lower <= level and differences:
+                lines += [f"{lower}: {len(differences)} differences", *(f"  {line}" for line in differences[:limit])]
         return "\n".join(lines)
 
 
 class PartitionSet:
-    """The graphs of all devices, normalised, with roles given to the generated nodes."""
+    """The graphs of all devices, normalised, with the roles of generated nodes."""
 
     def __init__(self, partitions: Partitions, original_names: Collection[str]) -> None:
         self.problems: list[str] = []
@@ -142,7 +139,7 @@ class PartitionSet:
                 yield device, node
 
     def is_generated(self, node: ComparedNode) -> bool:
-        """Whether partitioning made this node; the client's own ends are named after what is fed and fetched."""
+        """Whether partitioning made this node; the client's sends and receives are named after feeds and fetches."""
         return node.name not in self._original and node.op not in ("_Arg", "_Retval") and not node.is_client_end
 
     def counts(self) -> Counter[str]:
@@ -150,7 +147,7 @@ class PartitionSet:
         return Counter(f"{node.op} on {node.device or 'no device'}" for _, node in self.all_nodes())
 
     def transfers(self) -> Counter[str]:
-        """How often each tensor or control edge goes from one device to another."""
+        """How often each tensor or control edge is sent from one device to another."""
         pairs = [self._transfer(*sender) for sender in self._sender.values() if self.is_generated(sender[1])]
         return Counter(f"transfer of {what} from {source} to {target}" for what, source, target in pairs)
 
@@ -164,7 +161,7 @@ class PartitionSet:
         return consumers
 
     def _pair_up(self) -> None:
-        """Finds the send and the receive of every channel and checks that they belong together one to one."""
+        """Pairs the send and the receive of every channel; notes problems."""
         ends: dict[Transfer, tuple[list[tuple[str, ComparedNode]], list[tuple[str, ComparedNode]]]]
         ends = defaultdict(lambda: ([], []))
         for device, node in self.all_nodes():
@@ -182,7 +179,7 @@ class PartitionSet:
         return (self._source(device, send), send.text("send_device"), send.text("recv_device"))
 
     def _source(self, device: str, node: ComparedNode) -> str:
-        """The tensor of an original node that reaches a generated one through constants, casts and other pairs."""
+        """The tensor of an original node that reaches a generated one through constants, casts and transfers."""
         if node.op in _RECVS:
             sender = self._sender.get(node.channel)
             return "nothing" if sender is None else self._source(*sender)
@@ -197,7 +194,7 @@ class PartitionSet:
         return f"{name}:{port}"
 
     def _canonical_names(self, device: str) -> dict[str, str]:
-        """Canonical name of every node of a partition: its own, or what it is there for."""
+        """The canonical name of every node of a partition: its name, or its role."""
         names = {}
         alike: dict[str, list[ComparedNode]] = defaultdict(list)
         for node in self.nodes[device].values():
@@ -213,22 +210,20 @@ class PartitionSet:
         return names
 
     def _users(self, device: str, node: ComparedNode, depth: int) -> list[str]:
-        """Where a node's output ends up; tells apart nodes of one role, such as the receives of several ref edges."""
-        found = []
+        """The consumers of an output, through generated nodes: they distinguish nodes of one role."""
+        ends = []
         for user, slot in self._consumers.get((device, node.name), []):
             if not self.is_generated(user):
-                found.append(f"{user.name}:{slot}")
+                ends.append(f"{user.name}:{slot}")
             elif depth:
-                found += [f"{user.op}>{end}" for end in self._users(device, user, depth - 1)]
+                ends += [f"{user.op}>{end}" for end in self._users(device, user, depth - 1)]
         if node.op in _SENDS:
             receiver = self._receiver.get(node.channel)
-            found += (
-                [] if receiver is None else [f"{receiver[1].op}>{end}" for end in self._users(*receiver, depth - 1)]
-            )
-        return sorted(found)
+            ends += [] if receiver is None else [f"{receiver[1].op}>{end}" for end in self._users(*receiver, depth - 1)]
+        return sorted(ends)
 
     def role(self, device: str, node: ComparedNode) -> str:
-        """What a generated node is there for, from its op and from what it is connected to, never from its name."""
+        """The role of a generated node, from its op and its neighbours, never from its name."""
         key = (device, node.name)
         if key not in self._roles:
             self._roles[key] = f"{node.op.strip('_')} "  # a loop through this very node ends here
@@ -264,11 +259,11 @@ class PartitionSet:
         return any(user.op in _SENDS for user, _ in self._generated_users(device, node))
 
     def _targets(self, device: str, node: ComparedNode) -> set[str]:
-        """Devices that a constant or cast in front of a send goes to."""
-        found: set[str] = set()
+        """The devices to which a constant or cast is sent."""
+        devices: set[str] = set()
         for user, _ in self._generated_users(device, node):
-            found |= {user.text("recv_device")} if user.op in _SENDS else self._targets(device, user)
-        return found
+            devices |= {user.text("recv_device")} if user.op in _SENDS else self._targets(device, user)
+        return devices
 
 
 def _count_differences(a: Counter[str], b: Counter[str]) -> list[str]:
@@ -311,15 +306,15 @@ def _graph_differences(a: PartitionSet, b: PartitionSet, device: str, level: str
     names_b = b.canonical.get(device, {}) if level == "L2" else {name: name for name in graph_b}
     by_name_a = {names_a[name]: node for name, node in graph_a.items()}
     by_name_b = {names_b[name]: node for name, node in graph_b.items()}
-    found = [f"{device}: {name} is missing" for name in sorted(by_name_a.keys() - by_name_b.keys())]
-    found += [f"{device}: {name} is not expected" for name in sorted(by_name_b.keys() - by_name_a.keys())]
+    differences = [f"{device}: {name} is missing" for name in sorted(by_name_a.keys() - by_name_b.keys())]
+    differences += [f"{device}: {name} is not expected" for name in sorted(by_name_b.keys() - by_name_a.keys())]
     for name in sorted(by_name_a.keys() & by_name_b.keys()):
         node_a, node_b, place = by_name_a[name], by_name_b[name], f"{device}: {name}"
-        found += _node_differences(place, node_a, node_b)
-        found += _wiring_differences(place, _wiring(node_a, names_a), _wiring(node_b, names_b))
+        differences += _node_differences(place, node_a, node_b)
+        differences += _wiring_differences(place, _wiring(node_a, names_a), _wiring(node_b, names_b))
         if level == "L3" or not a.is_generated(node_a):
-            found += _attr_differences(place, node_a, node_b)
-    return found
+            differences += _attr_differences(place, node_a, node_b)
+    return differences
 
 
 def compare(expected: Partitions, actual: Partitions, original_names: Collection[str]) -> Comparison:

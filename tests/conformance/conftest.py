@@ -1,4 +1,4 @@
-"""Notes in the report of a test which corpus case it ran, for the account that `tests/conftest.py` prints."""
+"""Records in a test's report which corpus case it ran; `tests/conftest.py` prints a summary."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""The conformance corpus: graphs, values, partitions and status codes that TensorFlow 2.21 gave.
+"""The conformance corpus: graphs, values, partitions and status codes from TensorFlow 2.21.
 
-Flows in: two folders of one layout (index.json, one folder per family, one per case): the small part committed beside
-this file, and the whole corpus where it is present (environment variable PARTITA_CORPUS, else
-`shared/conformance/public` beside the checkout). Flows out: the cases of a family, their steps, tensors and expected
-partition graphs. Always holds: a case is taken once, from the whole corpus where both have it; a family without any
-case is an error, not an empty test.
+There are two folders of one layout (index.json, a folder per family, a folder per case): the small part committed
+beside this file, and the whole corpus where it exists (environment variable PARTITA_CORPUS, else the folder
+`shared/conformance/public` beside the checkout). A case in both is read from the whole corpus. A family without any
+case is an error.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ _DEVICE_FILE = re.compile(r"(?:(?P<job>.+)_r(?P<replica>\d+)_t(?P<task>\d+)_)?(?
 
 
 def whole_corpus() -> Path | None:
-    """The folder of the whole public corpus, or None where only the committed part exists.
+    """The folder of the whole public corpus, or None if only the committed part exists.
 
-    Raises FileNotFoundError when PARTITA_CORPUS names a folder without an index: a typo must not shrink the tests.
+    Raises FileNotFoundError if PARTITA_CORPUS names a folder without an index: a typo must not shrink the tests.
     """
     named = os.environ.get("PARTITA_CORPUS")
     if named is not None:
@@ -47,7 +46,7 @@ def whole_corpus() -> Path | None:
 
 
 def roots() -> list[Path]:
-    """The folders that cases are taken from, the one that wins first."""
+    """The folders with cases; the first has precedence."""
     whole = whole_corpus()
     return [COMMITTED] if whole is None else [whole, COMMITTED]
 
@@ -55,11 +54,11 @@ def roots() -> list[Path]:
 @cache
 def case_folders() -> dict[str, Path]:
     """Folder of every case by its path in the corpus ("elementary/single_device"), sorted."""
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for root in roots():
         for line in json.loads((root / "index.json").read_text()):
-            found.setdefault(line["path"], root / line["path"])
-    return dict(sorted(found.items()))
+            folders.setdefault(line["path"], root / line["path"])
+    return dict(sorted(folders.items()))
 
 
 def device_of_file(name: str) -> str:
@@ -72,7 +71,7 @@ def device_of_file(name: str) -> str:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file, unzipped if its name says so."""
+    """The content of a file, decompressed if its name ends in .gz."""
     data = path.read_bytes()
     return gzip.decompress(data) if path.suffix == ".gz" else data
 
@@ -84,7 +83,7 @@ def load_partitions(folder: Path) -> dict[str, GraphDef]:
 
 
 class Tensors:
-    """The tensors of one .npz file by key; bfloat16 and strings are stored in the corpus's own way."""
+    """The tensors of one .npz file by key; bfloat16 and strings have encodings of their own."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -110,7 +109,7 @@ class Tensors:
 
 @dataclass(frozen=True)
 class Step:
-    """One run of a case: names fed, fetched and targeted, keys of the values, folder of its partition graphs."""
+    """One run of a case: names of feeds, fetches and targets, keys of the values, folder of the partition graphs."""
 
     index: int
     feeds: Mapping[str, str | None]
@@ -122,19 +121,19 @@ class Step:
 
     @property
     def is_new(self) -> bool:
-        """Whether this step made partitions of its own; a repeated request shares those of the first one."""
+        """Whether this step has partitions of its own; a repeated request shares those of the first."""
         return self.index == 0 or self.folder.name == f"partitions_s{self.index}"
 
     def dump(self) -> dict[str, GraphDef]:
-        """The partition graphs as a TensorFlow session returns them; empty where the corpus has only raw ones."""
+        """The partition graphs that a TensorFlow session returned; empty if the corpus has only raw ones."""
         return load_partitions(self.folder)
 
     def raw(self) -> dict[str, GraphDef]:
-        """The partition graphs as Partition() makes them, in their true node order."""
+        """The partition graphs that Partition() made, in their original node order."""
         return load_partitions(self.folder / "raw")
 
     def master(self, file: str) -> GraphDef:
-        """What a master sends to one task."""
+        """The share that a master sends to one task."""
         return GraphDef.FromString(read_bytes(self.folder / "master" / file))
 
     def client_graph(self) -> str:
@@ -182,7 +181,7 @@ class Case:
 
     @property
     def level(self) -> str:
-        """The level at which partitions must agree: names are not determined where hash order decides them."""
+        """The level at which partitions must agree: L2 where names depend on hash order."""
         return "L2" if self.info["l3_hash_order_risk"] else "L3"
 
     def graph_def(self) -> GraphDef:
@@ -217,15 +216,15 @@ class Case:
 
 def cases(family: str) -> list[Case]:
     """All cases of a family, sorted by name. Raises LookupError when there is none."""
-    found = [Case(path, folder) for path, folder in case_folders().items() if path.startswith(f"{family}/")]
-    if not found:
+    matching = [Case(path, folder) for path, folder in case_folders().items() if path.startswith(f"{family}/")]
+    if not matching:
         raise LookupError(f"the corpus has no case of family {family!r}; looked in {[str(root) for root in roots()]}")
-    return found
+    return matching
 
 
 @dataclass(frozen=True)
 class ErrorCase:
-    """One request that TensorFlow refused (or, deliberately, accepted) and what it said."""
+    """One request that TensorFlow refused, or accepted although it looks wrong, with its message."""
 
     info: Mapping[str, Any]  # Any: JSON
     folder: Path
@@ -252,12 +251,12 @@ class ErrorCase:
 
     @property
     def code(self) -> str:
-        """Status code of the session, "OK" where the request is accepted."""
+        """Status code of the session, "OK" if the request is accepted."""
         return str(self.info["session"]["code"])
 
     @property
     def stage(self) -> str:
-        """Where the session refuses: "extend" when it is made, "run" later."""
+        """When the session refuses: "extend" when it is made, "run" later."""
         return str(self.info["session"]["stage"])
 
     @property
@@ -267,12 +266,12 @@ class ErrorCase:
 
     @property
     def import_answer(self) -> tuple[str, str]:
-        """Code and first line of what importing alone says; "OK" where only a later stage refuses."""
+        """Code and first line of the error of importing alone; "OK" if only a later stage refuses."""
         answer = self.info["import"]
         return (str(answer["code"]), str(answer["core"])) if answer["stage"] == "import" else ("OK", "")
 
     def graph_bytes(self) -> bytes:
-        """The file, which need not be a GraphDef."""
+        """The content of the file, which may be no GraphDef."""
         return (self.folder / str(self.info["graph"])).read_bytes()
 
     def feeds(self) -> dict[str, Array]:
@@ -283,7 +282,7 @@ class ErrorCase:
 
 
 def error_cases(family: str) -> list[ErrorCase]:
-    """The graphs of family "errors" or "errors2"; SavedModels are no graphs."""
+    """The graphs of family "errors" or "errors2", without SavedModels."""
     folder = roots()[0] / family
     infos = json.loads((folder / f"{family}.json").read_text())
     return [ErrorCase(info, folder) for info in infos if info.get("kind", "graph") == "graph"]
@@ -310,8 +309,8 @@ class ShapeCase:
     @cached_property
     def expected(self) -> dict[str, Any]:  # Any: JSON
         """Shapes and element types by node name, one per output."""
-        found: dict[str, Any] = json.loads(read_bytes(self.file))
-        return found
+        shapes: dict[str, Any] = json.loads(read_bytes(self.file))
+        return shapes
 
     def graph_def(self) -> GraphDef:
         """The graph, a new message each time."""
@@ -320,7 +319,7 @@ class ShapeCase:
 
 @cache
 def shape_cases() -> list[ShapeCase]:
-    """All graphs with inferred shapes, of the whole corpus where it is present."""
+    """All graphs with inferred shapes, of the whole corpus if it exists."""
     root = roots()[0]
     lines = json.loads((root / "shapes" / "index.json").read_text())
     return [
@@ -330,7 +329,7 @@ def shape_cases() -> list[ShapeCase]:
 
 
 def size(case: Case | ErrorCase | ShapeCase) -> int:
-    """How many cases the corpus has of the kind and family of this one."""
+    """The number of cases of this kind and family."""
     if isinstance(case, ShapeCase):
         return sum(other.family == case.family for other in shape_cases())
     return len(error_cases(case.family) if isinstance(case, ErrorCase) else cases(case.family))

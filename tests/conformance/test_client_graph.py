@@ -1,4 +1,4 @@
-"""The graph right before partitioning has TensorFlow's node ids and edge ids: all generated names come from them."""
+"""The graph before partitioning has TensorFlow's node ids and edge ids, which all generated names depend on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CASES = [case for family in FAMILIES for case in cases(family)]
 
 
 def client_graph(case: Case, step: Step) -> Graph:
-    """What a session partitions for a step."""
+    """The graph that a session partitions for a step."""
     options = case.info.get("options", {})
     return build_client_graph(
         case.graph_def(),
@@ -26,7 +26,7 @@ def client_graph(case: Case, step: Step) -> Graph:
 
 
 def listing(graph: Graph) -> tuple[list[str], list[str]]:
-    """Lines for nodes and edges as in client.txt: ids, names, ops, devices; ids and ends."""
+    """Lines for nodes and edges as in client.txt: ids, names, ops, devices; ids, sources and destinations."""
     ends = {graph.source.id: "_SOURCE", graph.sink.id: "_SINK"}
     names = {node.id: ends.get(node.id, node.name) for node in graph.nodes()}
     nodes = []
@@ -41,13 +41,13 @@ def listing(graph: Graph) -> tuple[list[str], list[str]]:
 
 
 def without_ids(lines: list[str]) -> list[str]:
-    """The edges, sorted, where hash order decides their ids."""
+    """The edges without ids, sorted, for cases whose ids depend on hash order."""
     return sorted(line.split("\t", 2)[2] for line in lines)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
 def test_node_and_edge_ids(case: Case) -> None:
-    """Import, feeds, fetches and pruning give every node and edge the id that TensorFlow gave it."""
+    """After import, feeds, fetches and pruning every node and edge has the id of TensorFlow."""
     for step in (step for step in case.steps() if step.is_new):
         expected = step.client_graph().splitlines()
         nodes, edges = listing(client_graph(case, step))
@@ -60,7 +60,7 @@ def test_node_and_edge_ids(case: Case) -> None:
 
 
 def test_the_committed_families_are_all_there() -> None:
-    """No family shrank: these are the sizes of the committed part."""
+    """The sizes of the committed families."""
     committed = {"elementary": 23, "random": 6, "models": 5, "casts": 7, "gpu_partition": 31}
     assert {family: len(cases(family)) >= count for family, count in committed.items()} == dict.fromkeys(
         committed, True

@@ -1,4 +1,4 @@
-"""The comparer accepts what TensorFlow itself gave twice, and notices every kind of difference at its level."""
+"""The comparer accepts two results of TensorFlow for one graph, and reports every kind of difference at its level."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def original_names(case: Case) -> set[str]:
 
 
 def renumbered(partitions: Partitions, original: set[str]) -> Partitions:
-    """The same graphs as another run of the counter would have named them: every number of a generated name moved."""
+    """The same graphs with other numbers in generated names, as another run of the counter gives them."""
 
     def rename(text: str) -> str:
         match = _GENERATED.fullmatch(text)
@@ -41,14 +41,14 @@ def renumbered(partitions: Partitions, original: set[str]) -> Partitions:
 
 @pytest.mark.parametrize("case", [case for family in FAMILIES for case in cases(family)], ids=lambda case: case.path)
 def test_session_dump_equals_raw_partitions(case: Case) -> None:
-    """TensorFlow's two views of one cut agree on every level where its names are determined at all."""
+    """TensorFlow's session dump and raw partitions agree at the level of the case."""
     step = case.steps()[-1]
     result = compare(step.dump(), step.raw(), original_names(case))
     assert result.agrees(case.level), result.report(case.level)
 
 
 def test_other_counter_values_agree_up_to_names() -> None:
-    """Renumbered generated names differ at L3 and at no lower level."""
+    """Renumbered generated names differ at L3 only."""
     expected, original = SMALL.steps()[0].raw(), original_names(SMALL)
     result = compare(expected, renumbered(expected, original), original)
     assert result.agrees("L2"), result.report("L2")
@@ -57,7 +57,7 @@ def test_other_counter_values_agree_up_to_names() -> None:
 
 @given(st.data())
 def test_a_lost_or_swapped_input_is_noticed(data: st.DataObject) -> None:
-    """Taking away or exchanging inputs of any node shows at L2, also after renumbering."""
+    """Removing or exchanging inputs of any node is a difference at L2, also after renumbering."""
     expected, original = SMALL.steps()[0].raw(), original_names(SMALL)
     changed = renumbered(expected, original)
     node = data.draw(st.sampled_from([node for graph in changed.values() for node in graph.node if len(node.input)]))
@@ -68,7 +68,7 @@ def test_a_lost_or_swapped_input_is_noticed(data: st.DataObject) -> None:
 
 @given(st.data())
 def test_a_changed_attr_is_noticed(data: st.DataObject) -> None:
-    """Dropping an attr without a default shows at L3 on every node."""
+    """Removing an attr without a default is a difference at L3 on every node."""
     expected, original = SMALL.steps()[0].raw(), original_names(SMALL)
     changed = {device: GraphDef.FromString(graph.SerializeToString()) for device, graph in expected.items()}
     node = data.draw(st.sampled_from([node for graph in changed.values() for node in graph.node if "T" in node.attr]))
@@ -78,7 +78,7 @@ def test_a_changed_attr_is_noticed(data: st.DataObject) -> None:
 
 @given(st.data())
 def test_a_moved_or_lost_node_is_noticed(data: st.DataObject) -> None:
-    """Another device string, another op, or a missing node shows at L1 already."""
+    """Another device, another op, or a missing node is a difference at L1."""
     expected, original = SMALL.steps()[0].raw(), original_names(SMALL)
     changed = renumbered(expected, original)
     device = data.draw(st.sampled_from(sorted(changed)))
@@ -94,7 +94,7 @@ def test_a_moved_or_lost_node_is_noticed(data: st.DataObject) -> None:
 
 
 def test_noise_does_not_count() -> None:
-    """Order of nodes and of control inputs, written-out defaults, `_Xla` attrs and `x:0` for `x` are no differences."""
+    """Order of nodes and control inputs, explicit defaults, `_Xla` attrs and `x:0` for `x` are no differences."""
     expected, original = SMALL.steps()[0].raw(), original_names(SMALL)
     changed = {device: GraphDef(versions=graph.versions) for device, graph in expected.items()}
     for device, graph in expected.items():

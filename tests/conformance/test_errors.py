@@ -1,8 +1,7 @@
 """Requests that TensorFlow refuses are refused with the same status code and a message about the same thing.
 
-Flows in: errors.json and errors2.json; what a session answers, and what importing alone does. Requests that TensorFlow
-accepts, deliberately, must run. After a refused run the session works on: whatever the graph has that can run alone
-runs.
+The cases are in errors.json and errors2.json, for sessions and for importing alone. Requests that TensorFlow accepts
+must run. After a refused run the session still works: a node that can run alone is run.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _NAMED = re.compile(r"'([^']+)'|\{\{node ([^}]+)\}\}|[Nn]ode (\w+)")
 def speaks_of_the_same(message: str, core: str) -> bool:
     """Whether a message begins like TensorFlow's, or names all that TensorFlow's names.
 
-    Whom an error has passed on its way up, and in how many words arguments are too few, is not looked at.
+    Not compared are the callers that an error was passed through, and the wording for too few arguments.
     """
     core = _PASSED.sub("", core)
     if core.startswith(_TOO_FEW):
@@ -40,12 +39,12 @@ def speaks_of_the_same(message: str, core: str) -> bool:
 
 
 def message_of(error: PartitaError) -> str:
-    """The whole text of an error with its place, whose node may stand beside the message instead of in it."""
+    """The text of an error with its place; the node may be in the place and not in the message."""
     return f"{error} {error.node or ''}"
 
 
 async def run_something_else(session: Session, case: ErrorCase) -> bool:
-    """Runs the first node that can run alone; False when the graph has none."""
+    """Runs the first node that can run alone; False if the graph has none."""
     alone = [node.name for node in graph_def_to_graph(case.graph_bytes()).op_nodes() if node.op in ("Const", "NoOp")]
     if alone:
         await session.run((), targets=alone[:1])
@@ -53,7 +52,7 @@ async def run_something_else(session: Session, case: ErrorCase) -> bool:
 
 
 async def answer(case: ErrorCase) -> tuple[str, str]:
-    """Status code and message of the request, after checking that the session survives a failed run."""
+    """Status code and message of the request; checks that the session works after a failed run."""
     try:
         async with open_session(
             case.graph_bytes(), cpus(int(case.info["n_devices"])), config=HARD_PLACEMENT
@@ -78,13 +77,13 @@ async def test_code_and_message(case: ErrorCase) -> None:
 
 @pytest.mark.parametrize("case", CRASHES, ids=lambda case: case.name)
 async def test_where_tensorflow_dies_there_is_an_error(case: ErrorCase) -> None:
-    """A function that calls itself without end is stopped, and the session goes on."""
+    """An endless recursion is stopped, and the session can be used afterwards."""
     code, message = await answer(case)
     assert code == "RESOURCE_EXHAUSTED", message
 
 
 def imported(case: ErrorCase) -> tuple[str, str]:
-    """Status code and message of importing into a graph, after checking that a failed import leaves it empty."""
+    """Status code and message of an import; checks that a failed import leaves the graph empty."""
     graph = Graph()
     try:
         import_graph_def(case.graph_bytes(), graph)
@@ -95,7 +94,7 @@ def imported(case: ErrorCase) -> tuple[str, str]:
 
 @pytest.mark.parametrize("case", IMPORTED, ids=lambda case: case.name)
 def test_import_checks_every_node(case: ErrorCase) -> None:
-    """Importing refuses what TensorFlow's import refuses, which is more than a session does, and nothing else."""
+    """Importing refuses exactly what TensorFlow's import refuses, which is more than a session does."""
     code, message = imported(case)
     expected, core = case.import_answer
     assert code == expected, message
@@ -103,7 +102,7 @@ def test_import_checks_every_node(case: ErrorCase) -> None:
 
 
 def test_the_cases_are_all_there() -> None:
-    """The committed part has all 46, 9 malformed loops and 27 graphs with functions, some deliberately accepted."""
+    """The committed part has 46 graphs, 9 malformed loops and 27 graphs with functions; TensorFlow accepts some."""
     assert len(IMPORTED) >= 46 + 9 + 27
     assert len(CASES) + len(CRASHES) == len(IMPORTED)
     assert 5 <= sum(case.code == "OK" for case in CASES) < len(CASES)

@@ -1,9 +1,8 @@
-"""Graphs with functions are lowered, inlined and cut as TensorFlow does it.
+"""Graphs with functions are lowered, inlined and cut as by TensorFlow.
 
-Flows in: the cases of family "functions", each in two modes: `call` keeps calls of functions, `inline` puts them into
-the graph; conditionals and loops that say so are lowered in both. Always holds: the lowered and placed graph equals
-TensorFlow's node for node, in its order; the graph of a request has its nodes and edges; the partitions agree at L3
-wherever TensorFlow's own names are stable, else at L2.
+Each case of family "functions" has two modes: `call` keeps calls of functions, `inline` inlines them; conditionals and
+loops that request it are lowered in both. The lowered and placed graph equals TensorFlow's node for node, in order; the
+graph of a request has its nodes and edges; partitions agree at L3, or at L2 where TensorFlow's names are not stable.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from tests.conformance.test_client_graph import listing, without_ids
 
 @dataclass(frozen=True)
 class Mode:
-    """One case in one of its two modes; `suffix` ends the names of its files and keys."""
+    """One case in one mode; `suffix` ends the names of its files and keys."""
 
     case: Case
     suffix: str
@@ -43,17 +42,17 @@ class Mode:
 
     @cached_property
     def theirs(self) -> GraphDef:
-        """The graph that TensorFlow lowered and placed."""
+        """The graph lowered and placed by TensorFlow."""
         return GraphDef.FromString(read_bytes(self.case.folder / f"lowered{self.suffix}.pb.gz"))
 
     def placed(self) -> Placed:
-        """The graph that we lower and place."""
+        """The graph lowered and placed by Partita."""
         cluster = local_cluster(f"cpu:{len(self.case.devices)}")
         assert cluster.names == self.case.devices
         return Pipeline(cluster, inline_calls=bool(self.suffix)).read(self.case.graph_def()).lower().place()
 
     def requests(self) -> Iterator[tuple[int, Path, int]]:
-        """Number, folder and counter of each step that was cut anew; none where TensorFlow cannot do the mode."""
+        """Number, folder and counter of each step that was cut; none if TensorFlow cannot run the mode."""
         for number, step in enumerate(self.case.info["steps"]):
             folder = step.get(f"partitions{self.suffix}")
             if folder is not None and (number == 0 or folder.endswith(f"_s{number}")):
@@ -66,7 +65,7 @@ DONE_BY_TENSORFLOW = [mode for mode in MODES if (mode.case.folder / f"lowered{mo
 
 @pytest.mark.parametrize("mode", DONE_BY_TENSORFLOW, ids=lambda mode: mode.name)
 def test_lowered_graph_equals_tensorflow(mode: Mode) -> None:
-    """Names, ops, inputs, attrs, devices and the order of all nodes are TensorFlow's."""
+    """Names, ops, inputs, attrs, devices and order of all nodes equal TensorFlow's."""
     ours = mode.placed().graph.to_graph_def()
     assert [node.name for node in ours.node] == [node.name for node in mode.theirs.node]
     for mine, expected in zip(ours.node, mode.theirs.node, strict=True):
@@ -76,7 +75,7 @@ def test_lowered_graph_equals_tensorflow(mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", DONE_BY_TENSORFLOW, ids=lambda mode: mode.name)
 def test_requests_are_cut_as_tensorflow_cuts_them(mode: Mode) -> None:
-    """The graph of every new step, and its partitions, are those of TensorFlow."""
+    """The graph and the partitions of every new step equal TensorFlow's."""
     placed = mode.placed()
     names = {node.name for node in placed.graph.op_nodes()}
     for number, folder, counter in mode.requests():
@@ -94,7 +93,7 @@ def test_requests_are_cut_as_tensorflow_cuts_them(mode: Mode) -> None:
 
 
 def test_no_case_is_left_out() -> None:
-    """Every case is there in both modes, unless TensorFlow itself cannot do one."""
+    """Every case exists in both modes, unless TensorFlow cannot run one."""
     assert len(MODES) == 2 * len(cases("functions")) >= 2 * 11
     missing = [mode for mode in MODES if mode not in DONE_BY_TENSORFLOW]
     assert all(mode.case.info["errors"].get("inline") for mode in missing)

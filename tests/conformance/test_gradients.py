@@ -1,7 +1,7 @@
 """Gradients have TensorFlow's values, and are None where TensorFlow's are.
 
-Flows in: cases of the family gradients: a forward graph, ys, xs, and what flows back into the ys. The gradients are
-added to the graph and fetched in the session that runs the case.
+Cases of family "gradients" have a forward graph, ys, xs and gradients of the ys. The gradients are added to the graph
+and fetched in the session that runs the case.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from tests.conformance.test_values import check_close
 
 @pytest.mark.parametrize("case", cases("gradients"), ids=lambda case: case.path)
 def test_gradients(case: Case) -> None:
-    """Every x in every step, the ys beside them."""
+    """The gradient of every x in every step, and the ys."""
     info = case.info
     graph = graph_def_to_graph(case.graph_def())
-    found = gradients(graph, info["ys"], info["xs"], info["grad_ys"], info["stop_gradients"] or ())
-    names = [name for name in found if name is not None]
+    gradient_names = gradients(graph, info["ys"], info["xs"], info["grad_ys"], info["stop_gradients"] or ())
+    names = [name for name in gradient_names if name is not None]
     with BlockingSession(graph.to_graph_def(), f"cpu:{len(case.devices)}") as session:
         if info["init_targets"]:
             session.run([], {}, targets=info["init_targets"])
         for step in info["steps"]:
-            assert [name is None for name in found] == [key is None for key in step["expected"]]
+            assert [name is None for name in gradient_names] == [key is None for key in step["expected"]]
             feeds = {name: case.feeds[key] for name, key in step["feeds"].items()}
             values = session.run([*names, *info["ys"]], feeds)
             keys = [key for key in step["expected"] if key is not None] + step["expected_ys"]

@@ -1,8 +1,8 @@
-"""Partial runs give TensorFlow's values, and its words where it refuses a call.
+"""Partial runs give TensorFlow's values, and its messages for refused calls.
 
-Flows in: cases of set-ups, partial runs and ordinary runs, carried out in order in one session. TensorFlow's Python
-checks the shapes of feeds itself, with no status code; which feed is named as missing depends on the order of its
-walk, so only what is said of it is compared.
+The actions of a case (set-ups, partial runs, ordinary runs) are done in order in one session. TensorFlow's Python code
+checks the shapes of feeds itself, without a status code. Which missing feed a message names depends on hash order, so
+names are not compared.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ CASES = cases("partial_run")
 
 
 def said(message: str) -> str:
-    """The part of a message that is the same whichever missing feed is named."""
+    """The part of a message that does not depend on which missing feed is named."""
     return re.sub(r"^Fetch \S+ can't", "Fetch can't", message)
 
 
 async def act(session: Session, case: Case, handles: dict[str, str], action: dict[str, Any]) -> list[Array]:
-    """Carries out one action of a case; what was fetched."""
+    """Does one action of a case and returns its fetches."""
     if action["do"] == "setup":
-        made = await session.partial_run_setup(action["fetches"], action["feeds"], action["targets"])
-        handles[action["handle"]] = made
+        handle = await session.partial_run_setup(action["fetches"], action["feeds"], action["targets"])
+        handles[action["handle"]] = handle
         return []
     feeds = {name: case.feeds[key] for name, key in action["feeds"].items()}
     if action["do"] == "session_run":
@@ -40,7 +40,7 @@ async def act(session: Session, case: Case, handles: dict[str, str], action: dic
 
 
 async def run_case(case: Case) -> int:
-    """Carries out all actions, compares values and errors, and returns how many actions there were."""
+    """Does all actions, compares values and errors, and returns the number of actions."""
     handles: dict[str, str] = {}
     async with open_session(case.graph_def(), cpus(len(case.devices)), config=HARD_PLACEMENT) as session:
         for action in case.info["actions"]:

@@ -1,8 +1,8 @@
-"""Partition graphs equal TensorFlow's: names, inputs and attrs, wherever those are determined.
+"""Partition graphs equal TensorFlow's: names, inputs and attrs, where those are determined.
 
-Flows in: every step of a case that cuts a graph of its own. Each is cut once and compared with the records that the
-corpus has, the dump of a session and the raw output of Partition(), at L3, or at L2 where TensorFlow's own names depend
-on hash order. Graphs over several tasks are cut twice, and the master's shares are compared too.
+Each new step of a case is cut and compared with a session dump and with the raw output of Partition(), at L3, or at L2
+where TensorFlow's names depend on hash order. Graphs over several tasks are cut twice; the master's shares are compared
+too.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ Parts = Mapping[str, GraphDef]
 
 
 def options_of(case: Case) -> Mapping[str, Any]:  # Any: JSON
-    """How the case was cut; empty for what a session did by itself."""
+    """The options of the cut; empty for the default of a session."""
     options: Mapping[str, Any] = case.info.get("options", {})
     return options
 
 
 def cast_rule(case: Case) -> Callable[[Edge], DataType] | None:
-    """The rule by which the case narrows what travels, as the partitioner wants it."""
+    """The rule by which the case narrows transferred tensors, as an argument of the partitioner."""
     rule = options_of(case).get("should_cast")
     if rule is None:
         return None
@@ -54,7 +54,7 @@ def cast_rule(case: Case) -> Callable[[Edge], DataType] | None:
 
 
 def how_to_cut(case: Case, counter: int, separator: str = "/_") -> PartitionOptions:
-    """The options of the case's partitioning, with names numbered from `counter`."""
+    """The options of the case's partitioning, with generated names numbered from `counter`."""
     options = options_of(case)
     incarnations: dict[str, int] = options.get("incarnations", {})
     return PartitionOptions(
@@ -84,21 +84,21 @@ def client(case: Case, step: Step) -> Graph:
 
 
 def scheduled(parts: Parts, order: Sequence[str] | None, how: PartitionOptions) -> Parts:
-    """`parts` with their receives scheduled, if the case has that done; names are numbered in the order given."""
+    """`parts` with scheduled receives, if the case has them; names are numbered in the order of `parts`."""
     if order and how.scheduling_for_recvs:
         add_control_edges({device: parts[device] for device in order}, how)
     return parts
 
 
 def cut(case: Case, step: Step) -> Parts:
-    """Partition graphs by device that we make for a step."""
+    """Partita's partition graphs of a step, by device."""
     how = how_to_cut(case, step.name_counter_start or 0)
     return scheduled(partition(client(case, step), how), options_of(case).get("synch_device_order"), how)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
 def test_partitions_equal_tensorflow(case: Case) -> None:
-    """Every new step of the case is cut as TensorFlow cut it."""
+    """For every new step of the case."""
     original = {node.name for node in case.graph_def().node}
     for step in (step for step in case.steps() if step.is_new):
         ours, dump = cut(case, step), step.dump()
@@ -109,7 +109,7 @@ def test_partitions_equal_tensorflow(case: Case) -> None:
 
 @pytest.mark.parametrize("case", OVER_TASKS, ids=lambda case: case.path)
 def test_master_and_workers_cut_as_tensorflow(case: Case) -> None:
-    """The shares of the tasks, and what their workers make of them, are those of a distributed session."""
+    """The shares of tasks, and their workers' partitions, equal those of a distributed session."""
     options = options_of(case)
     original = {node.name for node in case.graph_def().node}
     (step,) = case.steps()
@@ -130,7 +130,7 @@ def test_master_and_workers_cut_as_tensorflow(case: Case) -> None:
 
 
 def test_no_case_is_left_out() -> None:
-    """Every case of the families that have partitions of whole graphs is compared above, those with loops included."""
+    """Every case with partitions of a whole graph is compared above, with loops too."""
     assert len(CASES) == sum(len(cases(family)) for family in BY_DEVICE) >= 80
     assert len(OVER_TASKS) >= 3
     assert sum(case.has_loop for case in CASES) >= 10

@@ -1,6 +1,6 @@
-"""TensorFlow's placements are kept, and found again where a node's request is taken away and only one device fits.
+"""TensorFlow's placements are kept, and recovered without request where only one device fits.
 
-Flows in: the graphs of the corpus, in which every node names the device that TensorFlow's placer chose.
+In the graphs of the corpus every node names the device that TensorFlow's placer chose.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def assigned(graph: Graph) -> dict[str, str]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
 def test_placing_a_placed_graph_changes_nothing(case: Case) -> None:
-    """Every node stays where TensorFlow put it, softly or not, on the devices of the case."""
+    """Every node stays on TensorFlow's device, with soft and hard placement."""
     for soft in (False, True):
         graph = graph_def_to_graph(case.graph_def(), add_default_attrs=True)
         place(graph, case.info["devices"], allow_soft_placement=soft)
@@ -39,7 +39,7 @@ def test_placing_a_placed_graph_changes_nothing(case: Case) -> None:
 
 @pytest.mark.parametrize("case", WITH_VARIABLES, ids=lambda case: case.path)
 def test_what_uses_a_variable_needs_no_request(case: Case) -> None:
-    """Ops that take a reference or a resource are found where their variable is once their own request is gone."""
+    """Ops with a reference or resource input are placed with their variable without a request."""
     graph_def = case.graph_def()
     for node in graph_def.node:
         if node.op.startswith(USERS):

@@ -1,8 +1,7 @@
-"""Small requests that are wrong in one way each: names, feeds, attrs, devices, types, and values that kernels refuse.
+"""Small requests with one mistake each: names, feeds, attrs, devices, types, and values that kernels refuse.
 
-Flows in: data/requests.json, one request a line, each with the status code and the first line that TensorFlow 2.21's
-session (TF_ExtendGraph, then TF_Run) answered on two CPUs; "OK" where it accepts what looks wrong. Flows out: our
-answers to the same requests.
+data/requests.json has one request a line, with the status code and the first line of the answer of TensorFlow 2.21's
+session (TF_ExtendGraph, then TF_Run) on two CPUs; "OK" if it accepts the request.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ CASES: list[dict[str, Any]] = json.loads((COMMITTED / "requests.json").read_text
 
 
 def feeds_of(case: dict[str, Any]) -> list[tuple[str, Array]]:
-    """What a case feeds; infinities and NaN are strings in JSON."""
+    """The feeds of a case; infinities and NaN are strings in JSON."""
     return [
         (
             feed["name"],
@@ -69,7 +68,7 @@ _COUNTED = re.compile(r"'_\d+_")  # resources without a name are numbered as the
 
 @pytest.mark.parametrize("request_", CASES, ids=lambda case: str(case["name"]))
 async def test_answers_as_tensorflow(request_: dict[str, Any]) -> None:
-    """Stage and status code are TensorFlow's, and so is the beginning of the message."""
+    """Stage, status code and beginning of the message are TensorFlow's."""
     stage, code, message = await answer(request_)
     assert (stage, code) == (request_["stage"], request_["code"]), message
     core, message = (_COUNTED.sub("'_N_", text) for text in (request_["core"], message))

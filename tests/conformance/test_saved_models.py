@@ -1,8 +1,7 @@
-"""SavedModels and checkpoints that TensorFlow wrote: what is in them, and what their signatures answer.
+"""SavedModels and checkpoints from TensorFlow: their tensors, signatures and outputs.
 
-Flows in: cases of the family saved_model. Every checkpoint is read, and written again to the same bytes; every graph is
-loaded by its tags, its signatures compared, restored and run, all steps of a run in one session, since state is kept
-from step to step.
+Every checkpoint is read, and written again to the same bytes. Every graph is loaded by its tags, its signatures are
+compared, and it is restored and run, all steps of a run in one session because state is kept.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ MODELS = [case for case in CASES if case.info["kind"] == "saved_model"]
 
 
 def saved_tensors(case: Case) -> Iterator[tuple[str, str, Array]]:
-    """Prefix, name and value of every tensor that is known to be in the case's checkpoint."""
+    """Prefix, name and value of every tensor that must be in the case's checkpoint."""
     is_model = case.info["kind"] == "saved_model"
     prefix = case.folder / ("model/variables/variables" if is_model else case.info["prefix"])
     values = Tensors(case.folder / ("variables.npz" if is_model else "expected.npz"))
@@ -40,15 +39,15 @@ def saved_tensors(case: Case) -> Iterator[tuple[str, str, Array]]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
 def test_checkpoints_hold_what_was_saved(case: Case) -> None:
-    """Each tensor has its type, shape and value, put together where it was saved in parts."""
+    """Type, shape and value of each tensor, also of tensors saved in parts."""
     for prefix, name, value in saved_tensors(case):
-        found = BundleReader(prefix).read(name)
-        assert (found.dtype, found.shape) == (value.dtype, value.shape)
-        assert np.array_equal(found, value), name
+        actual = BundleReader(prefix).read(name)
+        assert (actual.dtype, actual.shape) == (value.dtype, value.shape)
+        assert np.array_equal(actual, value), name
 
 
 def _by_one_writer(case: Case) -> bool:
-    """Whether the case's checkpoint has one data file and no tensor in parts; there is no order to copy otherwise."""
+    """Whether the checkpoint has one data file and no tensor in parts; others have no defined order."""
     reader = BundleReader(next(saved_tensors(case))[0])
     return reader.header.num_shards == 1 and not any(entry.slices for _, entry in reader.entries())
 
@@ -58,7 +57,7 @@ BY_ONE_WRITER = [case for case in CASES if _by_one_writer(case)]
 
 @pytest.mark.parametrize("case", BY_ONE_WRITER, ids=lambda case: case.path)
 def test_checkpoints_are_written_as_they_were(case: Case, tmp_path: Path) -> None:
-    """The same tensors in the same order of one data file give the same files."""
+    """Writing the same tensors in the same order gives the same files."""
     prefix = next(saved_tensors(case))[0]
     reader = BundleReader(prefix)
     entries = list(reader.entries())
@@ -71,7 +70,7 @@ def test_checkpoints_are_written_as_they_were(case: Case, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("case", MODELS, ids=lambda case: case.path)
 def test_signatures_are_those_of_tensorflow(case: Case) -> None:
-    """Names, tensors, types and shapes, of the graph that the tags choose."""
+    """Names, tensors, types and shapes, of the graph with the tags."""
     for run in case.info["runs"]:
         saved = load_saved_model(case.folder / case.info["dir"], run["tags"])
         assert saved.signatures.keys() == run["signatures"].keys()
@@ -87,28 +86,28 @@ def test_signatures_are_those_of_tensorflow(case: Case) -> None:
 
 
 async def run_model(case: Case, run: dict[str, Any]) -> int:  # Any: JSON
-    """Runs the steps of one loading of a model; how many arrays were compared."""
+    """Runs the steps of one loaded model; returns how many arrays were compared."""
     compared = 0
     async with open_saved_model(case.folder / case.info["dir"], run["tags"]) as model:
         for step in run["steps"]:
             feeds = {name: case.feeds[key] for name, key in step["feeds"].items()}
-            found = await model.run(feeds, step["signature"])
-            assert found.keys() == step["expected"].keys()
+            actual = await model.run(feeds, step["signature"])
+            assert actual.keys() == step["expected"].keys()
             for name, key in step["expected"].items():
-                check_close(case, name, found[name], case.expected[key])
+                check_close(case, name, actual[name], case.expected[key])
                 compared += 1
     return compared
 
 
 @pytest.mark.parametrize("case", MODELS, ids=lambda case: case.path)
 async def test_signatures_answer_as_in_tensorflow(case: Case) -> None:
-    """Every output of every step, from restored variables on."""
+    """Every output of every step, after restoring variables."""
     for run in case.info["runs"]:
         assert await run_model(case, run) == sum(len(step["expected"]) for step in run["steps"])
 
 
 def _broken() -> list[Any]:  # Any: JSON
-    """SavedModels that TensorFlow's C++ loader was given, most of them broken."""
+    """SavedModels for TensorFlow's C++ loader, most of them broken."""
     folder = roots()[0] / "errors2"
     listed = json.loads((folder / "errors2.json").read_text())
     return [info | {"folder": folder / info["dir"]} for info in listed if info["kind"] == "saved_model"]
@@ -119,7 +118,7 @@ BROKEN = _broken()
 
 @pytest.mark.parametrize("info", BROKEN, ids=lambda info: info["name"])
 async def test_broken_models_are_refused_as_in_tensorflow(info: dict[str, Any]) -> None:  # Any: JSON
-    """With its code and its words, to which ours add the file that is damaged."""
+    """With TensorFlow's code and message; ours adds the damaged file."""
     code, words = "OK", ""
     try:
         async with open_saved_model(info["folder"], info["tags"]):
@@ -132,7 +131,7 @@ async def test_broken_models_are_refused_as_in_tensorflow(info: dict[str, Any]) 
 
 
 def test_the_cases_are_all_there() -> None:
-    """Models of TensorFlow 1 and 2, checkpoints that one writer made, and models that are broken."""
+    """Models of TensorFlow 1 and 2, checkpoints of one writer, and broken models."""
     assert {"keras_mlp", "v1_main_op", "v1_ref_variables", "v1_table_asset", "v1_two_metagraphs"} <= {
         case.name for case in MODELS
     }

@@ -1,9 +1,9 @@
-"""Inferred shapes and element types are TensorFlow's own; where more is known than TensorFlow tells, a run confirms it.
+"""Inferred shapes and element types equal TensorFlow's; where Partita knows more, a run confirms it.
 
-Flows in: the files of the corpus's folder `shapes`: for each node of a graph the shapes that TensorFlow inferred when
-it imported the graph, and the element types. An import sees a loop's Merge before its back edge and so leaves the loop,
-and all that follows from it, unknown; Partita looks at the body too. It also follows numbers past unknown ones (the
-sizes of a Reshape), and knows the rows of a segment sum whose segment numbers are constants.
+The folder `shapes` of the corpus has, for each node of a graph, the shapes that TensorFlow inferred when it imported
+the graph. An import sees the Merge of a loop before its back edge and leaves the loop, and everything after it,
+unknown; Partita also infers the body. It also follows numbers past unknown ones (the sizes of a Reshape), and knows the
+rows of a segment sum whose segment numbers are constants.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ CASES = shape_cases()
 
 
 def dtype_text(dtype: DataType) -> str:
-    """An element type as TensorFlow's Python names it."""
+    """The name of an element type in TensorFlow's Python."""
     return next((name for name, value in _NAMES.items() if value == dtype), dtype.name.lower())
 
 
 def after_loops(graph: Graph) -> set[str]:
-    """Names of the nodes that a loop's state, or anything that comes out of a loop, flows into."""
+    """Names of the nodes of loop state and of all nodes that depend on a loop."""
     reached: set[str] = set()
     queue = [node for node in graph.op_nodes() if node.node_class in _ENDS_OF_LOOPS]
     while queue:
@@ -48,7 +48,7 @@ def after_loops(graph: Graph) -> set[str]:
 
 
 def fits(known: Shape, actual: Shape) -> bool:
-    """Whether all that `known` says holds of `actual`."""
+    """Whether `actual` agrees with all known sizes of `known`."""
     if known is None:
         return True
     return (
@@ -59,13 +59,13 @@ def fits(known: Shape, actual: Shape) -> bool:
 
 
 def told(case: ShapeCase) -> dict[str, Shapes]:
-    """TensorFlow's shapes by node name, as Partita writes them."""
+    """TensorFlow's shapes by node name, in Partita's form."""
     expected = case.expected["shapes"].items()
     return {name: tuple(None if shape is None else tuple(shape) for shape in shapes) for name, shapes in expected}
 
 
 def known_better(case: ShapeCase) -> dict[str, Shapes]:
-    """Names and shapes of the nodes outside loops of which Partita knows more; AssertionError if it knows less."""
+    """Names and shapes of nodes outside loops where Partita knows more; AssertionError if it knows less."""
     graph, expected = graph_def_to_graph(case.graph_def()), told(case)
     inferred, loops = infer_shapes(graph), after_loops(graph)
     assert inferred.keys() >= expected.keys()
@@ -76,7 +76,7 @@ def known_better(case: ShapeCase) -> dict[str, Shapes]:
 
 
 def runnable(case: ShapeCase) -> tuple[GraphDef, dict[str, Array]]:
-    """The graph without devices, and something to feed to each placeholder: zeros, unknown sizes as two."""
+    """The graph without devices, and a feed of zeros for each placeholder; unknown sizes are two."""
     graph_def = case.graph_def()
     for node in graph_def.node:
         node.device = ""
@@ -87,14 +87,14 @@ def runnable(case: ShapeCase) -> tuple[GraphDef, dict[str, Array]]:
 
 
 async def shapes_of_a_run(graph_def: GraphDef, feeds: dict[str, Array], names: list[str]) -> list[tuple[int, ...]]:
-    """The shapes that the first outputs of these nodes have in a run."""
+    """The shapes of the first outputs of these nodes in a run."""
     async with open_session(graph_def, cpus(1)) as session:
         return [value.shape for value in await run_one(session, feeds, [f"{name}:0" for name in names], ())]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
 async def test_shapes_are_those_that_tensorflow_infers(case: ShapeCase) -> None:
-    """Never less; where more outside loops, what a run gives is just that."""
+    """Never less; where more is known outside loops, a run has that shape."""
     better = known_better(case)
     if better:
         actual = await shapes_of_a_run(*runnable(case), list(better))
@@ -103,13 +103,13 @@ async def test_shapes_are_those_that_tensorflow_infers(case: ShapeCase) -> None:
 
 
 def test_more_is_known_in_few_places() -> None:
-    """Outside loops nearly every output has TensorFlow's shape to the letter."""
+    """Outside loops nearly every output has exactly TensorFlow's shape."""
     assert sum(len(known_better(case)) for case in CASES) < sum(len(told(case)) for case in CASES) / 200
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
 def test_element_types_are_those_of_tensorflow(case: ShapeCase) -> None:
-    """Every output of every node, references told apart."""
+    """Every output of every node, with reference types."""
     graph = graph_def_to_graph(case.graph_def())
     for name, types in case.expected["dtypes"].items():
         node = graph.find_node(name)
@@ -120,7 +120,7 @@ def test_element_types_are_those_of_tensorflow(case: ShapeCase) -> None:
 
 @pytest.mark.parametrize("case", WITH_VALUES, ids=lambda case: case.path)
 def test_what_runs_gave_has_the_inferred_shape(case: Case) -> None:
-    """Every value that TensorFlow fetched, results of loops too, has the shape and type that were inferred for it."""
+    """TensorFlow's fetched values, also from loops, have the inferred shapes and types."""
     graph = graph_def_to_graph(case.graph_def())
     for step in case.steps():
         inferred = infer_shapes(graph, {name: value.shape for name, value in fed(case, step).items()})
@@ -133,7 +133,7 @@ def test_what_runs_gave_has_the_inferred_shape(case: Case) -> None:
 
 
 def test_the_corpus_of_shapes_is_no_empty_shell() -> None:
-    """Thousands of outputs, nearly all with shapes known in full."""
+    """It has thousands of outputs, nearly all with fully known shapes."""
     shapes = [shape for case in CASES for node in told(case).values() for shape in node]
     assert len(shapes) > 2000
     assert sum(shape is not None and None not in shape for shape in shapes) > len(shapes) / 2

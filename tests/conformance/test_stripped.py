@@ -1,7 +1,7 @@
-"""Graphs whose default attrs were left out, as TensorFlow leaves them out of files, are the graphs they were.
+"""Graphs without default attrs, which TensorFlow leaves out of files, mean the same as with them.
 
-Every attr of the corpus that says what its op's default says is taken away, in functions too. Import, shapes and
-partitions must not notice, whether the import fills defaults in or not; nor may what a session fetches.
+Attrs that equal their op's default are removed from the graphs of the corpus, in functions too. Shapes, partitions and
+fetched values stay the same, whether the import adds defaults or not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RUN = [case for family in ("control_flow", "functions") for case in cases(family
 
 
 def nodes_of(graph_def: GraphDef) -> Iterator[NodeDef]:
-    """All nodes, those of functions too."""
+    """All nodes, with those of functions."""
     yield from graph_def.node
     for function in graph_def.library.function:
         yield from function.node_def
@@ -52,7 +52,7 @@ Part = list[tuple[str, str, str, list[str]]]
 
 
 def parts(graph: Graph) -> dict[str, Part] | str:
-    """Nodes of all partitions, or what is wrong with the graph."""
+    """The nodes of all partitions, or the error."""
     graph.assign_devices(graph.requested_device_indices())
     try:
         cut = partition(graph)
@@ -62,7 +62,7 @@ def parts(graph: Graph) -> dict[str, Part] | str:
 
 
 def shapes(graph: Graph) -> dict[str, Shapes] | str:
-    """Shapes of all tensors, or what is wrong with the graph."""
+    """The shapes of all tensors, or the error."""
     try:
         return infer_shapes(graph)
     except PartitaError as error:
@@ -72,7 +72,7 @@ def shapes(graph: Graph) -> dict[str, Shapes] | str:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
 @pytest.mark.parametrize("filled_in", [False, True], ids=["as it is", "defaults filled in"])
 def test_partitions_and_shapes_are_the_same(case: Case, filled_in: bool) -> None:
-    """An attr that is left out reads as its default wherever it is read."""
+    """A missing attr reads as its default everywhere."""
     whole = graph_def_to_graph(case.graph_def(), add_default_attrs=True)
     bare = graph_def_to_graph(stripped(case.graph_def()), add_default_attrs=filled_in)
     assert [(n.name, n.input_types, n.output_types) for n in bare.op_nodes()] == [
@@ -84,7 +84,7 @@ def test_partitions_and_shapes_are_the_same(case: Case, filled_in: bool) -> None
 
 @pytest.mark.parametrize("case", RUN, ids=lambda case: case.path)
 async def test_values_are_the_same(case: Case) -> None:
-    """Loops and functions, whose bodies are read far from where sessions fill in defaults."""
+    """With loops and functions, whose bodies get no defaults from sessions."""
     async with open_session(stripped(case.graph_def()), cpus(len(case.devices)), config=HARD_PLACEMENT) as session:
         for step in case.steps():
             values = await run_one(session, fed(case, step), step.fetches, step.targets)
@@ -93,7 +93,7 @@ async def test_values_are_the_same(case: Case) -> None:
 
 
 def test_there_is_something_to_strip() -> None:
-    """The corpus has cases of loops and functions here, and most of them have default attrs."""
+    """The corpus has loops and functions, and most of its cases have default attrs."""
     changed = [case for case in CASES if stripped(case.graph_def()) != case.graph_def()]
     assert len(changed) > len(CASES) // 2
     assert {"control_flow", "functions"} <= {case.path.partition("/")[0] for case in changed}

@@ -1,8 +1,7 @@
 """Fetched values equal TensorFlow's within the tolerance of each case, on the devices that TensorFlow used.
 
-Flows in: cases with values. All steps of a case run in order in one session, since variables live from step to step.
-Numbers are compared within the case's rtol and atol (or the tolerance of their element type, where the case has one),
-everything else exactly; shapes and element types always exactly.
+All steps of a case run in order in one session, because variables keep their values. Numbers are compared within the
+case's rtol and atol, or the tolerance of their element type if the case has one; everything else exactly.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def tolerance(case: Case, theirs: Array) -> tuple[float, float]:
 
 
 def check_close(case: Case, name: str, ours: Array, theirs: Array) -> None:
-    """Equal shape and type; equal within the case's tolerance where the type is inexact, else exactly."""
+    """Equal shape and type; values within the case's tolerance for inexact types, else equal."""
     assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape), name
     if theirs.dtype.kind in _INEXACT:
         wide = np.complex128 if theirs.dtype.kind == "c" else np.float64
@@ -43,12 +42,12 @@ def check_close(case: Case, name: str, ours: Array, theirs: Array) -> None:
 
 
 def fed(case: Case, step: Step) -> dict[str, Array]:
-    """Values to feed in a step, in the order of the request."""
+    """The feeds of a step, in the order of the request."""
     return {name: case.feeds[key] for name, key in step.feeds.items() if key is not None}
 
 
 async def run_case(case: Case, config: ConfigProto) -> int:
-    """Runs all steps, checks what they fetch, and returns how many arrays were compared."""
+    """Runs all steps, checks their fetches, and returns how many arrays were compared."""
     compared = 0
     async with open_session(case.graph_def(), cpus(len(case.devices)), config=config) as session:
         for step in case.steps():
@@ -68,12 +67,12 @@ async def test_values_equal_tensorflow(case: Case) -> None:
 
 @pytest.mark.parametrize("case", cases("functions"), ids=lambda case: case.path)
 async def test_values_are_the_same_when_functions_are_inlined(case: Case) -> None:
-    """Where a function runs makes no difference to what it computes."""
+    """Inlining functions changes no value."""
     assert await run_case(case, INLINED) == sum(len(step.fetches) for step in case.steps())
 
 
 def test_every_case_has_steps_and_most_fetch() -> None:
-    """The cases are no empty shells: all have steps, and nearly all compare values."""
+    """All cases have steps, and nearly all compare values."""
     assert len(CASES) >= sum(len(cases(family)) for family in FAMILIES) >= 34
     assert all(case.steps() for case in CASES)
     assert sum(any(step.fetches for step in case.steps()) for case in CASES) >= len(CASES) - 5

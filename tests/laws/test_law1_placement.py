@@ -1,6 +1,6 @@
-"""Law 1: where nodes are placed, and in which order tasks happen to run, does not change any value.
+"""Law 1: neither the placement of nodes nor the order in which tasks run changes any value.
 
-Each example runs with another order of trio's tasks: hypothesis seeds trio's scheduler from `random_module`.
+Each example runs trio's tasks in another order: hypothesis seeds trio's scheduler through `random_module`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.strategies import GraphCase, placed_cases
 
 @given(placed_cases())
 async def test_partitioned_run_equals_single_device_run(placed: tuple[GraphCase, dict[str, str]]) -> None:
-    """Any placement over up to four devices fetches the same bits as one device."""
+    """Any placement over up to four devices gives the same bits as one device."""
     case, placement = placed
     assert_same_values(await values(case.on(placement), case), await values(case.on_one_device(), case))
 
@@ -25,7 +25,7 @@ async def test_partitioned_run_equals_single_device_run(placed: tuple[GraphCase,
 async def test_any_interleaving_gives_the_same_values(
     placed: tuple[GraphCase, dict[str, str]], seeds: list[object]
 ) -> None:
-    """However the actors take turns, the step fetches the same bits."""
+    """A step gives the same bits whatever the order of the tasks."""
     case, placement = placed
     first = await values(case.on(placement), case)
     for number, _ in enumerate(seeds):

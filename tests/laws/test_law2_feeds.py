@@ -1,4 +1,4 @@
-"""Law 2: a graph cut off at a fed tensor gives the values of the whole graph, if what is fed is what would be there."""
+"""Law 2: feeding a tensor with the value it would have does not change any other value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.strategies import GraphCase, placed_cases
 async def test_feeding_what_is_there_changes_nothing(
     placed: tuple[GraphCase, dict[str, str]], data: st.DataObject
 ) -> None:
-    """Fetching some tensors, then feeding them back, leaves every other fetch as it was."""
+    """Feeding back the values of some tensors leaves all other fetches unchanged."""
     case, placement = placed
     free = sorted(case.shapes.keys() - case.feeds.keys() - set(case.fetches))
     assume(free and case.fetches)
@@ -30,7 +30,7 @@ async def test_feeding_what_is_there_changes_nothing(
 
 @given(placed_cases(), st.data())
 async def test_nodes_before_a_feed_do_not_run(placed: tuple[GraphCase, dict[str, str]], data: st.DataObject) -> None:
-    """A placeholder that only leads to fed tensors needs no value of its own."""
+    """A placeholder that leads only to fed tensors needs no feed."""
     case, placement = placed
     assume(case.fetches)
     cut = replace(case, fetches=case.fetches[:1], targets=())

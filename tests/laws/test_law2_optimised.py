@@ -1,6 +1,6 @@
 """Law 2: an optimised graph gives the values of the plain graph, bit for bit, on any number of devices.
 
-And what is dead stays dead: folded and merged nodes are on the same sides of conditionals as what they stand for.
+Dead fetches stay dead: folded and merged nodes are in the same branches as the nodes they replace.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.strategies import GraphCase, cpu, placed_cases
 
 
 async def _optimised(graph_def: GraphDef, case: GraphCase, *, inlining: bool) -> list[Array]:
-    """What a session at level L1 gives."""
+    """The fetches of a session at optimiser level L1."""
     options = GraphOptions(optimizer_options=OptimizerOptions(do_function_inlining=inlining))
     config = ConfigProto(allow_soft_placement=False, graph_options=options)
     async with open_session(graph_def, cpus(4), config=config) as session:
@@ -39,7 +39,7 @@ async def _optimised(graph_def: GraphDef, case: GraphCase, *, inlining: bool) ->
 
 @given(placed_cases(max_steps=20), st.booleans())
 async def test_optimised_equals_plain(placed: tuple[GraphCase, dict[str, str]], inlining: bool) -> None:
-    """Folding, merging and dropping nodes of every partition changes no fetched value."""
+    """Folding, merging and removing nodes of every partition changes no fetched value."""
     case, placement = placed
     graph_def = case.on(placement)
     assert_same_values(await _optimised(graph_def, case, inlining=inlining), await values(graph_def, case))
@@ -47,7 +47,7 @@ async def test_optimised_equals_plain(placed: tuple[GraphCase, dict[str, str]], 
 
 @given(st.one_of(conditionals(), programs(devices=3)), st.booleans())
 def test_what_is_dead_stays_dead(case: Conditional | Program, inlining: bool) -> None:
-    """Fetches of conditionals and loops are alive, and dead, as before."""
+    """Fetches of conditionals and loops are alive or dead as in the plain graph."""
     graph = graph_def_to_graph(case.graph_def, add_default_attrs=True)
     graph.assign_devices(graph.requested_device_indices())
     parts = split_graph(client_graph(graph, list(case.feeds), case.fetches, (), cpu(0)))

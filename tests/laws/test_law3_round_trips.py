@@ -1,7 +1,7 @@
-"""Law 3: parsing what was serialised, and exporting what was imported, gives back the same thing.
+"""Law 3: parsing what was serialised, and exporting what was imported, gives back the same graph.
 
-Import may normalise (defaults filled in, "x:0" for "x", control inputs sorted and said once); so the second trip
-through import and export changes nothing at all, and the first one changes nothing that means something.
+Import may normalise: it adds defaults, writes "x" for "x:0", and sorts control inputs and removes repeated ones. So the
+first import and export keeps the meaning, and a second one keeps every byte.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def canonical(graph_def: GraphDef) -> bytes:
 
 
 def meaning(graph_def: GraphDef) -> dict[str, ComparedNode]:
-    """The nodes without what import may normalise."""
+    """The nodes after the normalisation that import may do."""
     return {node.name: ComparedNode(node) for node in graph_def.node}
 
 
@@ -67,7 +67,7 @@ def test_import_then_export_keeps_a_random_graph(case: GraphCase) -> None:
 
 @given(graph_cases())
 def test_joining_an_empty_graph_is_importing(case: GraphCase) -> None:
-    """`import_graph_def` into an empty graph makes the nodes of `graph_def_to_graph`."""
+    """`import_graph_def` into an empty graph gives the nodes of `graph_def_to_graph`."""
     graph = Graph()
     import_graph_def(case.graph_def, graph)
     assert meaning(to_graph_def(graph)).keys() == meaning(case.graph_def).keys()
@@ -76,7 +76,7 @@ def test_joining_an_empty_graph_is_importing(case: GraphCase) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
 def test_import_then_export_keeps_files_of_tensorflow(case: Case) -> None:
-    """The same on graphs that TensorFlow wrote, loops and all."""
+    """The same for graphs that TensorFlow wrote, with loops."""
     original = case.graph_def()
     once = to_graph_def(graph_def_to_graph(original))
     assert_same_meaning(original, once)
@@ -85,7 +85,7 @@ def test_import_then_export_keeps_files_of_tensorflow(case: Case) -> None:
 
 @pytest.mark.parametrize("case", cases("elementary"), ids=lambda case: case.path)
 def test_text_and_bytes_are_one_graph(case: Case) -> None:
-    """A .pbtxt says the same as its .pb, and a printed graph reads back as itself."""
+    """A .pbtxt and its .pb give the same graph, and a printed graph parses to itself."""
     graph_def = case.graph_def()
     assert canonical(load_graph_def(case.folder / "graph.pbtxt")) == canonical(graph_def)
     assert canonical(graph_def_from_text(graph_def_to_text(graph_def))) == canonical(graph_def)
@@ -93,7 +93,7 @@ def test_text_and_bytes_are_one_graph(case: Case) -> None:
 
 @pytest.mark.parametrize("suffix", [".pb", ".pbtxt"])
 def test_a_file_reads_back_as_what_was_saved(suffix: str, tmp_path: Path) -> None:
-    """Saving and loading is the identity, in both forms; binary files of equal graphs are equal."""
+    """Loading gives the saved graph, from text and from binary files."""
     graph_def = CASES[0].graph_def()
     save_graph_def(graph_def, tmp_path / f"graph{suffix}")
     assert canonical(load_graph_def(tmp_path / f"graph{suffix}")) == canonical(graph_def)
@@ -101,14 +101,14 @@ def test_a_file_reads_back_as_what_was_saved(suffix: str, tmp_path: Path) -> Non
 
 @given(tensor_protos())
 def test_every_encoding_of_a_tensor_decodes_to_it(pair: tuple[TensorProto, Array]) -> None:
-    """Raw bytes, typed fields and shortened typed fields all stand for the same array."""
+    """Raw bytes, typed fields and shortened typed fields decode to the same array."""
     proto, array = pair
     assert_same_array(tensor_to_numpy(proto), array)
 
 
 @given(tensors())
 def test_a_tensor_survives_its_message(array: Array) -> None:
-    """numpy -> TensorProto -> bytes -> TensorProto -> numpy is the identity, and the result cannot be written to."""
+    """numpy -> TensorProto -> bytes -> TensorProto -> numpy is the identity; the result is read-only."""
     again = tensor_to_numpy(TensorProto.FromString(numpy_to_tensor(array).SerializeToString()))
     assert_same_array(again, array)
     assert not again.flags.writeable
@@ -116,7 +116,7 @@ def test_a_tensor_survives_its_message(array: Array) -> None:
 
 @given(attr_values())
 def test_an_attr_survives_python(pair: tuple[AttrValue, str]) -> None:
-    """AttrValue -> Python -> AttrValue is the identity, decoded from the message or from its bytes."""
+    """AttrValue -> Python -> AttrValue is the identity, from the message and from its bytes."""
     value, kind = pair
     assert same_attr(encode(decode(value), kind), value)
     assert same_attr(encode(decode(value.SerializeToString()), kind), value)

@@ -1,6 +1,6 @@
-"""Law 4, as far as it goes before sessions run on a virtual clock: what actors run is what the simulation times.
+"""Law 4, in part: the actors run the nodes that the simulation times, on the same devices.
 
-The two consumers of a partitioned graph share nothing but the graph, so that each checks the other.
+Times are not compared: sessions do not run on a virtual clock.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.strategies import GraphCase, placed_cases
 
 @given(placed_cases())
 async def test_the_actors_run_the_nodes_that_the_simulation_times(placed: tuple[GraphCase, dict[str, str]]) -> None:
-    """A traced step has every node that takes simulated time, on the same device, and none the timeline has not.
+    """A traced step has every node that takes simulated time, and no node that the timeline lacks.
 
     In graphs without conditionals: the simulation counts both branches.
     """

@@ -1,7 +1,7 @@
-"""Law 6: same seed, same trace, byte for byte.
+"""Law 6: the same seed gives the same trace, byte for byte.
 
-Partition graphs, timelines and random numbers depend on the request and the seed alone: not on which session made them,
-not on the order in which tasks ran, not on how this process happens to hash strings.
+Partition graphs, timelines and random numbers depend only on the request and the seed: not on the session, the order in
+which tasks ran, or the hash seed of the process.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def test_another_process_gives_the_same_bytes() -> None:
 
 
 def random_graph() -> GraphDef:
-    """Two random ops without seeds of their own, on two devices, and their sum on a third."""
+    """Two random ops without seed attrs on two devices, and their sum on a third."""
     graph_def = GraphDef()
     shape = graph_def.node.add(name="shape", op="Const", device=cpu(0))
     shape.attr["dtype"].CopyFrom(encode(DataType.INT32, "type"))
@@ -109,14 +109,14 @@ def random_graph() -> GraphDef:
 
 
 async def three_steps(seed: int) -> list[Array]:
-    """What three steps of a session with a seed fetch."""
+    """The fetches of three steps of a session with a seed."""
     async with open_session(random_graph(), cpus(4), config=HARD_PLACEMENT, seed=seed) as session:
         return [value for _ in range(3) for value in await session.run(["random1:0", "random2:0", "sum:0"])]
 
 
 @given(st.integers(1, 2**31 - 1), st.random_module())
 async def test_a_seed_decides_all_random_numbers(seed: int, scheduling: object) -> None:
-    """Two sessions with one seed draw the same numbers step by step; ops, steps and seeds differ from each other."""
+    """Sessions with equal seeds draw equal numbers in each step; other ops, steps and seeds draw others."""
     assert scheduling
     first = await three_steps(seed)
     assert_same_values(await three_steps(seed), first)

@@ -1,8 +1,7 @@
-"""Law 7, for Ctrl-C: wherever it comes, the block ends with a bare KeyboardInterrupt and the next session works.
+"""Law 7 for Ctrl-C: at any point the block ends with a bare KeyboardInterrupt, and the next session works.
 
-Flows in: sessions over several devices, and the message, chunk or line of the package at which SIGINT is raised. The
-signal is a real one, so it finds whatever code is running then, as it would at a terminal; the tests start event loops
-of their own, because trio delivers the signal to the main task of the loop it interrupts.
+SIGINT is raised at a chosen message, chunk or line of the package. It is a real signal, so it interrupts the code that
+runs then, as at a terminal. The tests start event loops of their own: trio delivers the signal to the main task.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ Y = -64.0
 
 
 async def three_steps() -> float:
-    """The last of three steps in a session that gives the loop its turn after every chunk."""
+    """The last of three steps in a session that yields to the event loop after every chunk."""
     async with open_session(there_and_back(), "cpu:2", budget_s=0) as session:
         for _ in range(2):
             await session.run("y", X)
@@ -79,7 +78,7 @@ class Count:
 
 @contextmanager
 def counted_lines(count: Count) -> Iterator[None]:
-    """Within the block every line of the package that is about to run is an event."""
+    """Inside the block every line of the package that is about to run is an event."""
 
     def trace(frame: FrameType, event: str, _argument: object) -> Any:  # Any: as sys.settrace has it
         file = frame.f_code.co_filename
@@ -98,10 +97,9 @@ def counted_lines(count: Count) -> Iterator[None]:
 
 
 def is_interrupted(main: Main, count: Count) -> bool:
-    """The loop ends with a bare KeyboardInterrupt: not in a group, and not by hanging.
+    """Whether the loop ended with a bare KeyboardInterrupt, not in a group.
 
-    False where the loop was over before the event came: how often actors rest, and in which order the tasks of a loop
-    run, is not the same in any two runs.
+    False if the loop ended before the event: the number of yields and the order of tasks differ between runs.
     """
     try:
         trio.run(main)
@@ -114,7 +112,7 @@ def is_interrupted(main: Main, count: Count) -> bool:
 
 @pytest.mark.parametrize("where", ["message", "chunk"])
 def test_at_every_message_and_every_chunk(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of three steps over two devices, whichever it hits."""
+    """Of three steps over two devices."""
     count = Count()
     serve, run = device_actor.DeviceActor.serve_one, instructions.run_instructions
 
@@ -143,7 +141,7 @@ def test_at_every_message_and_every_chunk(where: str, monkeypatch: pytest.Monkey
 
 
 def test_at_any_line_of_the_package() -> None:
-    """Opening, three steps and closing run through thousands of lines; every fortieth is tried."""
+    """Opening, three steps and closing run thousands of lines; every fortieth is interrupted."""
     count = Count()
     trio.run(three_steps)  # loads what is loaded on first use
     with counted_lines(count):
@@ -162,13 +160,13 @@ def test_at_any_line_of_the_package() -> None:
 @given(programs(devices=2, size=3), st.floats(0, 1, exclude_max=True))
 def test_in_loops_over_two_devices(program: Program, share: float) -> None:
     """A drawn program of loops and conditionals, interrupted at a drawn line of its second step."""
-    found: list[list[Array]] = []
+    results: list[list[Array]] = []
 
     async def main() -> None:
         async with open_session(program.graph_def, "cpu:2", budget_s=0) as session:
-            found.append(await session.run(list(program.fetches), program.feeds))
+            results.append(await session.run(list(program.fetches), program.feeds))
             with counted_lines(count):
-                found.append(await session.run(list(program.fetches), program.feeds))
+                results.append(await session.run(list(program.fetches), program.feeds))
 
     count = Count()
     trio.run(main)
@@ -176,12 +174,12 @@ def test_in_loops_over_two_devices(program: Program, share: float) -> None:
     is_interrupted(main, count)
     count = Count()
     trio.run(main)
-    for other in found[1:]:
-        assert_same_values(other, found[0])
+    for other in results[1:]:
+        assert_same_values(other, results[0])
 
 
 def test_in_a_session_over_tasks() -> None:
-    """The nursery of a step over several workers does not wrap it either."""
+    """The nursery of a step over several workers does not wrap the KeyboardInterrupt in a group."""
     cluster = Cluster([Device(device_spec("generic-cpu"), task=task) for task in (0, 1)])
     builder = GraphBuilder()
     x = builder.placeholder("x", "float32", (4, 4), device=cluster.names[0])
@@ -211,7 +209,7 @@ def test_in_a_session_over_tasks() -> None:
 async def test_what_a_kernel_raises_comes_out_of_run_as_it_is(
     raised: type[BaseException], thread_limit_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the caller's task, an actor's or a thread; the same session goes on."""
+    """In the caller's task, an actor's task or a thread; the session can be used afterwards."""
     assert registry.lookup("Neg") is not None  # loads the kernels before one is replaced
     fails = False
 
@@ -231,7 +229,7 @@ async def test_what_a_kernel_raises_comes_out_of_run_as_it_is(
 
 
 def test_the_loop_of_a_host_is_ended_too() -> None:
-    """A host whose main task waits for something else: its own nursery ends the tasks that run steps."""
+    """If the main task waits for something else, its own nursery cancels the tasks that run steps."""
     steps = 0
 
     async def forever(session: Any) -> None:

@@ -1,7 +1,7 @@
-"""Law 7: after an error or a cancel at any point no task, no waiter and no tensor is left, and the next step works.
+"""Law 7: after an error or a cancellation at any point no task, waiter or tensor is left, and the next step works.
 
-Flows in: random placed graphs with one node that can be made to fail, and the number of scheduler ticks after which a
-step is cancelled. The budget is zero, so that a step has as many points to be cancelled at as it can have.
+Random placed graphs get one node that can fail; steps are cancelled after a drawn number of scheduler ticks. The budget
+is zero, so a step yields, and can be cancelled, after every chunk.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def broken(case: GraphCase) -> GraphCase:
 
 @asynccontextmanager
 async def watched_session(graph_def: GraphDef, watch: Watch) -> AsyncIterator[Session]:
-    """A session whose rendezvous are watched and whose steps give way after every instruction."""
+    """A session whose rendezvous are watched and whose steps yield after every chunk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "LocalRendezvous", watch)
         async with open_session(graph_def, cpus(4), config=HARD_PLACEMENT, budget_s=0.0) as session:
@@ -87,7 +87,7 @@ async def run_case(session: Session, case: GraphCase) -> list[Array]:
 
 
 def living_tasks() -> int:
-    """Tasks of the running loop."""
+    """The number of tasks of the event loop."""
     return trio.lowlevel.current_statistics().tasks_living
 
 
@@ -124,7 +124,7 @@ async def check_cancel_then_work(case: GraphCase, graph_def: GraphDef, ticks: in
 
 
 async def check_close_under_a_step(case: GraphCase, graph_def: GraphDef, ticks: int) -> None:
-    """A session that is closed while a step runs: the step ends, by its own or with CancelledError."""
+    """A session is closed while a step runs: the step ends with a result or with CancelledError."""
     watch = Watch()
     tasks = living_tasks()
     ended: list[str] = []
@@ -147,7 +147,7 @@ async def check_close_under_a_step(case: GraphCase, graph_def: GraphDef, ticks: 
 
 @given(breakable_cases())
 async def test_an_error_leaves_nothing(breakable: tuple[GraphCase, GraphDef]) -> None:
-    """The error names its node, everything else of the step is gone, the next step gives what the first one gave."""
+    """The error names its node, nothing of the step is left, and the next step gives the values of the first."""
     await check_fail_then_work(*breakable)
 
 
@@ -166,7 +166,7 @@ FAULTS: dict[str, tuple[Callable[[GraphCase], GraphCase], str]] = {
 
 
 async def check_faults_change_nothing(case: GraphCase, graph_def: GraphDef, faults: list[str]) -> None:
-    """Good steps count; steps with a fault have their code and count nothing, on whatever devices."""
+    """Good steps add one to a variable; faulty steps raise the expected code and add nothing."""
     watch, counting = Watch(), replace(case, targets=(*case.targets, "more"))
     async with watched_session(graph_def, watch) as session:
         await session.run([], targets=["zero"])
@@ -187,7 +187,7 @@ async def check_faults_change_nothing(case: GraphCase, graph_def: GraphDef, faul
 async def test_variables_are_as_the_last_good_step_left_them(
     breakable: tuple[GraphCase, GraphDef], device: int, faults: list[str]
 ) -> None:
-    """A variable that is updated behind the node that fails, or by a request that is refused, keeps its value."""
+    """A failing or refused request does not change a variable that is updated after the failing node."""
     case, graph_def = breakable
     add_counter(graph_def, cpu(device))
     await check_faults_change_nothing(case, graph_def, faults)
@@ -195,30 +195,30 @@ async def test_variables_are_as_the_last_good_step_left_them(
 
 @given(breakable_cases())
 async def test_an_error_says_where(breakable: tuple[GraphCase, GraphDef]) -> None:
-    """Node, op, device, inputs and step of a kernel's error; the name of a feed that is refused."""
+    """A kernel's error has node, op, device, inputs and step; a refused feed is named."""
     case, graph_def = breakable
     async with open_session(graph_def, cpus(4), config=HARD_PLACEMENT) as session:
         with pytest.raises(InvalidArgumentError) as caught:
             await run_case(session, broken(case))
         node = next(node for node in graph_def.node if node.name == "breakable")
-        found, inputs = caught.value, [name.removesuffix(":0") for name in node.input]
-        assert (found.node, found.op, found.device, found.step) == ("breakable", "Reshape", node.device, 1)
-        assert found.inputs == inputs
-        assert all(repr(name) in str(found) for name in ("breakable", "Reshape", node.device, *inputs))
+        error, inputs = caught.value, [name.removesuffix(":0") for name in node.input]
+        assert (error.node, error.op, error.device, error.step) == ("breakable", "Reshape", node.device, 1)
+        assert error.inputs == inputs
+        assert all(repr(name) in str(error) for name in ("breakable", "Reshape", node.device, *inputs))
         with pytest.raises(InvalidArgumentError, match="'shape:0'"):
             await run_case(session, FAULTS["type of a feed"][0](case))
 
 
 @given(breakable_cases(), st.integers(0, 30), st.random_module())
 async def test_a_cancel_leaves_nothing(breakable: tuple[GraphCase, GraphDef], ticks: int, seed: object) -> None:
-    """The same after a cancel, at whatever tick it comes."""
+    """The same after a cancellation, at any tick."""
     assert seed
     await check_cancel_then_work(*breakable, ticks)
 
 
 @given(breakable_cases(), st.integers(0, 30), st.random_module())
 async def test_closing_ends_steps_under_way(breakable: tuple[GraphCase, GraphDef], ticks: int, seed: object) -> None:
-    """A step under way never outlives its session, and never hangs."""
+    """A running step ends with its session and does not hang."""
     assert seed
     await check_close_under_a_step(*breakable, ticks)
 
@@ -226,15 +226,15 @@ async def test_closing_ends_steps_under_way(breakable: tuple[GraphCase, GraphDef
 @settings(max_examples=20)  # each one collects garbage twice, which is what takes the time
 @given(breakable_cases())
 async def test_tensors_die_with_their_step(breakable: tuple[GraphCase, GraphDef]) -> None:
-    """Of what was sent only constants, which belong to the plan, outlive a step, failed or not."""
+    """Of the tensors that were sent only constants, which belong to the plan, outlive a step, failed or not."""
     case, graph_def = breakable
     watch = Watch()
     async with watched_session(graph_def, watch) as session:
         await run_case(session, case)
         with pytest.raises(InvalidArgumentError):
             await run_case(session, broken(case))
-        kept = watch.living_tensors()
+        after_warm_up = watch.living_tensors()
         for request in (case, broken(case), case):
             with contextlib.suppress(InvalidArgumentError):
                 await run_case(session, request)
-        assert watch.living_tensors() <= kept
+        assert watch.living_tensors() <= after_warm_up

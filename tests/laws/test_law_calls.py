@@ -1,7 +1,7 @@
-"""A tree of calls gives what Python gives, lets others have their turn, and leaves nothing when it is cancelled.
+"""A tree of calls gives the values of plain Python, yields to other tasks, and leaves nothing when it is cancelled.
 
-Flows in: generated functions that call each other, down a list and, some, themselves. Flows out: a session whose budget
-is used up by every kernel, so that whatever can leave the event loop its turn does.
+Generated functions call functions of higher numbers, and some themselves. Every kernel uses up the budget of the
+session, so all code that can yield does.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ DEVICES = 2
 
 @dataclass(frozen=True)
 class Function:
-    """x -> (3 x + number + what `calls` give of x + 1, x + 2, ...) mod 9973; at last itself of x // 2 if that counts.
+    """x -> (3 x + number + `calls` of x + 1, x + 2, ...) mod 9973.
 
-    Calls are (function, way, device). With `repeats` it calls itself, until x is 0.
+    Calls are (function, way, device). With `repeats` it also calls itself with x // 2, until x is 0.
     """
 
     calls: tuple[tuple[int, str, str], ...]
@@ -40,29 +40,29 @@ class Function:
 
 @st.composite
 def programs(draw: st.DrawFn) -> list[Function]:
-    """Functions that call later ones and perhaps themselves; the first is the one to call."""
+    """Functions that call later ones and perhaps themselves; the graph calls the first."""
     count = draw(st.integers(1, 7))
-    made = []
+    functions = []
     for number in range(count):
         later = st.integers(number + 1, count - 1)
         call = st.tuples(later, st.sampled_from(WAYS), st.sampled_from(["", *map(cpu, range(DEVICES))]))
         calls = draw(st.lists(call, max_size=3)) if number + 1 < count else []
-        made.append(Function(tuple(calls), draw(st.integers(0, 3)) == 0))
-    return made
+        functions.append(Function(tuple(calls), draw(st.integers(0, 3)) == 0))
+    return functions
 
 
 def value(program: list[Function], x: int) -> int:
-    """What the first function gives, in plain Python."""
+    """The value of the first function, in plain Python."""
 
     @cache
     def call(number: int, x: int) -> int:
         function = program[number]
-        found = 3 * x + number
+        result = 3 * x + number
         for k, (called, _, _) in enumerate(function.calls, 1):
-            found += call(called, (x + k) % MODULUS)
+            result += call(called, (x + k) % MODULUS)
         if function.repeats and x:
-            found += call(number, x // 2)
-        return found % MODULUS
+            result += call(number, x // 2)
+        return result % MODULUS
 
     return call(0, x)
 
@@ -117,7 +117,7 @@ def _if(b: GraphBuilder, predicate: Tensor, then: str, otherwise: str, argument:
 
 
 async def _cancelled_after(session: Session, turns: int, x: int) -> None:
-    """A step that is cancelled, if it is still there, when others have had their turn so often."""
+    """Cancels a step, if it still runs, after other tasks have run this many times."""
     async with trio.open_nursery() as nursery:
         nursery.start_soon(session.run, "y", {"x": np.int64(x)})
         for _ in range(turns):
@@ -128,7 +128,7 @@ async def _cancelled_after(session: Session, turns: int, x: int) -> None:
 @settings(max_examples=25)
 @given(programs(), st.integers(0, 9), st.lists(st.integers(0, 40), min_size=1, max_size=3))
 async def test_called_functions_give_what_python_gives(program: list[Function], x: int, turns: list[int]) -> None:
-    """Before and after steps that were cancelled at any time, of which nothing is left."""
+    """Also after steps that were cancelled at any time, of which nothing is left."""
     async with open_session(graph_of(program), cpus(DEVICES), config=HARD_PLACEMENT, budget_s=0) as session:
         for wanted in turns:
             assert await session.run("y", {"x": np.int64(x)}) == [value(program, x)]

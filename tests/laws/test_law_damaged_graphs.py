@@ -1,7 +1,7 @@
-"""Damaged graphs: whatever is wrong with a GraphDef, what comes out is an error of this package.
+"""A damaged GraphDef raises an error of this package and no other exception.
 
-Graphs of the corpus lose an attr, get one of another kind or a value that no op takes, are cut short or have bytes
-changed. Then they are imported, cut, have their shapes inferred and are opened in a session that prepares a request.
+Graphs of the corpus lose an attr, get a wrong one, are cut short or have bytes changed. Then they are imported, cut,
+have their shapes inferred, and are opened in a session that prepares a request.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ CHANGES: list[Callable[[st.DrawFn, GraphDef], None]] = [
 
 @st.composite
 def damaged_messages(draw: st.DrawFn) -> bytes:
-    """A graph of the corpus with one thing changed."""
+    """A graph of the corpus with one change."""
     graph_def = GraphDef.FromString(draw(st.sampled_from(FILES)).read_bytes())
     draw(st.sampled_from(CHANGES))(draw, graph_def)
     return graph_def.SerializeToString()
@@ -106,7 +106,7 @@ def damaged_messages(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def damaged_bytes(draw: st.DrawFn) -> bytes:
-    """A graph of the corpus cut short, or with a few bytes changed."""
+    """A graph of the corpus that is cut short or has a few bytes changed."""
     data = bytearray(draw(st.sampled_from(FILES)).read_bytes())
     if draw(st.booleans()):
         return bytes(data[: draw(st.integers(0, len(data) - 1))])
@@ -116,7 +116,7 @@ def damaged_bytes(draw: st.DrawFn) -> bytes:
 
 
 async def check(data: bytes) -> None:
-    """Only errors of this package come out of anything that is done with a graph before it runs."""
+    """Import, shape inference, partitioning and preparation raise only PartitaError."""
     with suppress(PartitaError):
         infer_shapes(graph_def_to_graph(data))
     with suppress(PartitaError):

@@ -1,7 +1,7 @@
-"""Law of functions: called functions compute what inlined ones compute, and what all of it computes on one device.
+"""Law of functions: called functions compute the values of inlined functions, and of all nodes on one device.
 
-Flows in: random programs of functions, every node asking for a device or for none, variables on several devices.
-Compared are the values of three steps that change the variables, bit for bit, and the variables after them.
+Random programs of functions, whose nodes request any device or none and use variables on several devices. Compared bit
+for bit are three steps that change the variables, and the variables afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ INLINED.graph_options.optimizer_options.do_function_inlining = True
 
 
 async def three_steps(case: FunctionProgram, graph_def: GraphDef, devices: str, config: ConfigProto) -> list[Array]:
-    """What three steps fetch, one after the other."""
+    """The fetches of three steps."""
     async with open_session(graph_def, devices, config=config) as session:
         await session.run([], targets=[case.init])
         return [value for _ in range(3) for value in await session.run(case.fetches, case.feeds)]
@@ -28,7 +28,7 @@ async def three_steps(case: FunctionProgram, graph_def: GraphDef, devices: str, 
 
 @given(function_programs(conflicting=True))
 async def test_called_functions_compute_what_inlined_ones_do(case: FunctionProgram) -> None:
-    """Over one to four devices, and what they would compute on a single one."""
+    """Over one to four devices, compared with a single device."""
     expected = await three_steps(case, case.on_one_device(), "cpu:1", SOFT)
     assert_same_values(await three_steps(case, case.graph_def, "cpu:4", SOFT), expected)
     assert_same_values(await three_steps(case, case.graph_def, "cpu:4", INLINED), expected)
@@ -36,6 +36,6 @@ async def test_called_functions_compute_what_inlined_ones_do(case: FunctionProgr
 
 @given(function_programs(conflicting=False))
 async def test_called_functions_are_placed_whenever_their_requests_agree(case: FunctionProgram) -> None:
-    """Where the caller is never stands against where a node of a body has to be."""
+    """Hard placement works if no request of a body conflicts with the caller's."""
     expected = await three_steps(case, case.on_one_device(), "cpu:1", HARD_PLACEMENT)
     assert_same_values(await three_steps(case, case.graph_def, "cpu:4", HARD_PLACEMENT), expected)

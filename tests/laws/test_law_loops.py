@@ -1,7 +1,7 @@
-"""Law of loops: a program, compiled and cut over devices, computes what the tagged-frame interpreter computes uncut.
+"""Law of loops: a program, compiled and cut, computes the values of the reference executor on the uncut graph.
 
-Flows in: random programs, loops and conditionals nested in one another, every node somewhere. Compared are values,
-bit for bit, and which fetches are dead.
+Random programs of nested loops and conditionals, whose nodes are on any device. Compared are values, bit for bit, and
+which fetches are dead.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DEVICES = [cpu(i) for i in range(4)]
 
 
 def interpreted(case: Program) -> list[Any]:
-    """What the interpreter fetches from the uncut graph; DEAD for what is dead."""
+    """The fetches of the reference executor from the uncut graph; DEAD for dead ones."""
     graph = graph_def_to_graph(case.graph_def, add_default_attrs=True)
     graph.assign_devices(graph.requested_device_indices())
     client = client_graph(graph, list(case.feeds), case.fetches, (), cpu(0))
@@ -38,15 +38,15 @@ def interpreted(case: Program) -> list[Any]:
 
 
 async def check(case: Program) -> None:
-    """All that is alive in one step, traced or not; what is dead is dead alone, too."""
+    """Fetches all live values in one step, with and without a trace, and each dead fetch alone."""
     expected = dict(zip(case.fetches, interpreted(case), strict=True))
     alive = [name for name, value in expected.items() if value is not DEAD]
     async with open_session(case.graph_def, "cpu:4") as session:
         for _ in range(2 if alive else 0):
             assert_same_values(await session.run(alive, case.feeds), [expected[name] for name in alive])
         if alive:
-            found = await session.run(alive, case.feeds, options=FULL_TRACE, metadata=RunMetadata())
-            assert_same_values(found, [expected[name] for name in alive])
+            traced = await session.run(alive, case.feeds, options=FULL_TRACE, metadata=RunMetadata())
+            assert_same_values(traced, [expected[name] for name in alive])
         for name in expected.keys() - set(alive):
             with pytest.raises(InvalidArgumentError, match=r"^Retval\[0\] does not have value"):
                 await session.run(name, case.feeds)

@@ -1,7 +1,7 @@
-"""After an error or a cancel at any point of a program with loops and deferred nodes nothing is left, and all works.
+"""After an error or a cancellation at any point of a program with loops and deferred nodes, nothing is left.
 
-Flows in: programs by seed; Tanh in them fails when told to, Abs gives its outputs later. `SOAK=1000 pytest -s` on this
-file disturbs a thousand steps instead of a few, and prints how they ended.
+Programs are drawn by seed; Tanh fails on request, Abs is deferred. `SOAK=1000 pytest -s` on this file disturbs a
+thousand steps instead of 60, and prints how they ended.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ ENDINGS: Counter[str] = Counter()
 
 
 class _Steps:
-    """Makes the steps of a session and knows which are there."""
+    """Creates the steps of a session and counts those that are alive."""
 
     def __init__(self) -> None:
-        self.made: list[weakref.ref[Step]] = []
+        self.references: list[weakref.ref[Step]] = []
 
     def __call__(self, *arguments: Any) -> Step:
         step = _WeakStep(*arguments)
-        self.made.append(weakref.ref(step))
+        self.references.append(weakref.ref(step))
         return step
 
     def living(self) -> int:
-        return sum(reference() is not None for reference in self.made)
+        return sum(reference() is not None for reference in self.references)
 
 
 class _WeakStep(Step):
@@ -50,7 +50,7 @@ class _WeakStep(Step):
 
 
 class _Case:
-    """A program in a session, with everything about it that is watched."""
+    """A program in a session, with the objects that are watched."""
 
     def __init__(self, case: Program, session: Session, disturbance: Disturbance, watch: Watch, steps: _Steps) -> None:
         self.case = case
@@ -61,19 +61,19 @@ class _Case:
         self.turns = self.calls = 0
 
     async def live_fetches(self) -> list[str]:
-        """Those that are not dead."""
-        found = []
+        """The fetches that are not dead."""
+        live = []
         for name in self.case.fetches:
             try:
                 await self.session.run(name, self.case.feeds)
-                found.append(name)
+                live.append(name)
             except InvalidArgumentError as error:
                 if error.message != "Retval[0] does not have value":
                     raise
-        return found
+        return live
 
     async def run_well(self, fetches: list[str]) -> list[Any]:
-        """What a good step gives; remembers in how many turns, and how often the kernel ran that may fail."""
+        """Runs a step without disturbance; records its number of turns and of Tanh calls."""
         self.disturbance.calls = self.disturbance.turns = 0
         values = await self.session.run(fetches, self.case.feeds)
         self.turns, self.calls = self.disturbance.turns, self.disturbance.calls
@@ -91,7 +91,7 @@ class _Case:
         assert self.steps.living() == 0
 
     async def disturb(self, fetches: list[str], expected: list[Any], random: Random) -> str:
-        """One step that fails or is cancelled, perhaps, and a good one; tells how the first ended."""
+        """Runs a step that may fail or be cancelled, then a good one. Returns how the first ended."""
         tasks = trio.lowlevel.current_statistics().tasks_living
         disturbance, ending, last_turn = self.disturbance, "cancelled", 10**6
         if self.calls and random.random() < 0.5:
@@ -147,5 +147,5 @@ def _account() -> Iterator[None]:
 
 @pytest.mark.parametrize("seed", range(STEPS // PER_PROGRAM))
 async def test_a_disturbed_step_leaves_nothing(seed: int) -> None:
-    """No task, waiter, pending call or step, and the next run is right."""
+    """No task, waiter, pending call or step is left, and the next step is right."""
     await check(seed)

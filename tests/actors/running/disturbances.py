@@ -1,7 +1,6 @@
-"""Kernels that a test decides over: one that fails when told to, one whose outputs come when the test says so.
+"""Kernels that a test controls: Tanh fails in a chosen call, Abs is deferred until the test ends its call.
 
-Flows in: a pytest monkeypatch. Flows out: `Disturbance`, in place of the kernels of Tanh and Abs. Always holds: what a
-call was told, at once or later, it was told once; calls whose step has ended are forgotten.
+Each deferred call is ended once; calls whose step has ended are removed.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ FAILING, DEFERRED = "Tanh", "Abs"
 
 @dataclass
 class Disturbance:
-    """Tanh fails in call number `fails_at`, if any; Abs gives its input back: at once, or when `clerk` comes to it.
+    """Replaces two kernels: Tanh fails in call number `fails_at`, Abs outputs its input at once or from `clerk`.
 
-    `calls` counts those of Tanh, `turns` those that the clerk got from the scheduler.
+    `calls` counts the calls of Tanh, `turns` the turns that `clerk` had.
     """
 
     random: Random
@@ -36,7 +35,7 @@ class Disturbance:
     pending: dict[Call, Any] = field(default_factory=dict)
 
     def install(self, patch: pytest.MonkeyPatch) -> None:
-        """Takes the place of two kernels until `patch` is undone."""
+        """Replaces the two kernels until `patch` is undone."""
         registry.is_deferred(DEFERRED)  # has all kernels registered
         patch.setitem(registry._FACTORIES, FAILING, self.failing)
         patch.setitem(registry._FACTORIES, DEFERRED, self.deferred)
@@ -54,7 +53,7 @@ class Disturbance:
         return tanh
 
     def deferred(self, _node: Construction) -> Start:
-        """The factory of a kernel that waits for the clerk every other time."""
+        """The factory of a kernel that every other time leaves its call to `clerk`."""
 
         def start(call: Call, value: Any) -> None:
             if self.random.random() < 0.5:
@@ -66,7 +65,7 @@ class Disturbance:
         return start
 
     async def clerk(self) -> None:
-        """Serves pending calls, in any order, until it is cancelled."""
+        """Ends pending calls in random order until it is cancelled."""
         while True:
             await trio.lowlevel.checkpoint()
             self.turns += 1
@@ -74,7 +73,7 @@ class Disturbance:
                 self.serve_one()
 
     def serve_one(self) -> None:
-        """Ends one of the pending calls, which may end others or begin some."""
+        """Ends one of the pending calls; that may start or end others."""
         if self.pending:
             call = self.random.choice(list(self.pending))
             call.done(self.pending.pop(call))

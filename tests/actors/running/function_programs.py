@@ -1,12 +1,12 @@
-"""Random programs of functions, every node of which asks for a device of its own choice, or for none.
+"""Random programs of functions, whose nodes request devices at random.
 
-Flows out: a hypothesis strategy, and the same programs by seed. Always holds: the root has a few variables, each on a
-device of its own, whose handles go into functions and come out of some; what touches variables goes in an order that
-control edges fix, so every way to run a program gives the same values; values are float32 scalars. A conditional or
-loop is lowered or not; what TensorFlow runs on one device as a whole is given one variable at most.
+The root has a few variables on different devices; their handles are passed into functions and returned by some. Control
+edges fix the order of all accesses to variables, so every way of running a program gives the same values, which are
+float32 scalars. Conditionals and loops are lowered or not. A node that TensorFlow runs on one device as a whole gets
+one variable at most.
 
-Requests may conflict: a node asks for one device and reads a handle of another, or is colocated with a node elsewhere
-(`conflicting`). That takes soft placement, here as in TensorFlow.
+With `conflicting` a node may request another device than that of a handle it reads, or be colocated with a node
+elsewhere. That needs soft placement, as in TensorFlow.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class FunctionProgram:
     fetches: tuple[str, ...]
 
     def on_one_device(self) -> GraphDef:
-        """The same graph, nobody asking for a device."""
+        """The same graph without requested devices."""
         copy = GraphDef()
         copy.CopyFrom(self.graph_def)
         for node in [*copy.node, *(node for function in copy.library.function for node in function.node_def)]:
@@ -51,7 +51,7 @@ class FunctionProgram:
 
 @dataclass
 class _Scope:
-    """The root, or the body of a function, in the making. `last` is what touched a variable last."""
+    """The root or a function body while it is built. `last` is the node that accessed a variable last."""
 
     builder: GraphBuilder
     depth: int
@@ -62,7 +62,7 @@ class _Scope:
 
     @property
     def control(self) -> list[Operation]:
-        """What the next one that touches a variable waits for."""
+        """The control inputs of the next access to a variable."""
         return [] if self.last is None else [self.last]
 
 
@@ -89,7 +89,7 @@ class _Writer:
     # Small things
 
     def op(self, scope: _Scope, op: str, *inputs: Any, follows: bool = False, **keywords: Any) -> Operation:
-        """A node of a scope that asks for some device; one that `follows` what it reads only if that may conflict."""
+        """A node that requests some device, or with `follows` the device of its inputs unless requests may conflict."""
         k = self.random.randrange(self.devices)
         device = self.random.choice(["", "", cpu(k), f"/device:CPU:{k}"])
         return scope.builder.op(op, *inputs, device="" if follows and not self.conflicting else device, **keywords)
@@ -107,7 +107,7 @@ class _Writer:
         return [self.random.choice(scope.handles) for _ in range(self.random.randint(0, most))] if scope.handles else []
 
     def touches(self, scope: _Scope, op: str, *inputs: Any, follows: bool = True, **keywords: Any) -> Operation:
-        """A node that waits for whatever has touched a variable before."""
+        """A node that runs after all earlier accesses to variables."""
         scope.last = self.op(scope, op, *inputs, control=scope.control, follows=follows, **keywords)
         return scope.last
 
@@ -130,7 +130,7 @@ class _Writer:
         scope.values.append(self.number(scope, self.random.randint(-3, 3)))
 
     def colocated(self, scope: _Scope) -> None:
-        """A node on the device of another, wherever that is."""
+        """A node on the device of another node."""
         k = self.random.randrange(self.devices)
         leader = scope.builder.op("Neg", self.value(scope), device=cpu(k))
         attrs = {"_class": [f"loc:@{leader.name}".encode()]}
@@ -148,7 +148,7 @@ class _Writer:
             self.touches(scope, op, self.random.choice(scope.handles), self.value(scope), dtype="float32")
 
     def odd_loop(self, scope: _Scope) -> None:
-        """A loop that no compiler folds: what goes on is the first input of its Merge. x, halved while above 1."""
+        """A loop for the interpreter: NextIteration is input 0 of its Merge. Halves x while it is above 1."""
         if self.random.random() < 0.7:
             return
         frame: dict[str, Any] = {"frame_name": scope.builder.unique_name("odd"), "parallel_iterations": 10}
@@ -176,7 +176,7 @@ class _Writer:
         *,
         most: int = 3,
     ) -> str:
-        """A new function of so many floats and handles; `finish` gives its results once it has a body."""
+        """Adds a function of this many floats and handles; `finish` returns its results once it has a body."""
         builder = GraphBuilder()
         values = [builder.placeholder(f"x{k}", "float32", ()) for k in range(num_values)]
         handles = [builder.placeholder(f"h{k}", "resource", ()) for k in range(num_handles)]
@@ -186,24 +186,24 @@ class _Writer:
         name = f"f{len(self.functions)}"
         arguments = [tensor.name for tensor in (*values, *handles)]
         control = [node.name for node in scope.control]
-        made = function_of(name, builder.graph_def(), arguments, [tensor.name for tensor in results], control)
-        made.signature.is_stateful = True
-        self.functions.append(made)
+        function = function_of(name, builder.graph_def(), arguments, [tensor.name for tensor in results], control)
+        function.signature.is_stateful = True
+        self.functions.append(function)
         return name
 
     def result(self, scope: _Scope) -> Tensor:
-        """A value that is there once everything has been done."""
+        """A value that depends on all accesses to variables."""
         return self.op(scope, "Identity", self.value(scope), control=scope.control)[0]
 
     def use(self, scope: _Scope) -> None:
-        """Lets a scope call all functions there are."""
+        """Adds calls of all functions."""
         for function in self.functions:
             if function.signature.name not in scope.known:
                 scope.known.add(function.signature.name)
                 scope.builder.function(function)
 
     def make(self, scope: _Scope, op: str, *inputs: Any, handles: Sequence[Tensor], **keywords: Any) -> Operation:
-        """A node that calls functions; one of them may touch what it is given."""
+        """A node that calls functions; one of them may access the handles."""
         self.use(scope)
         return (self.touches if handles else self.op)(scope, op, *inputs, **keywords)
 
@@ -214,7 +214,7 @@ class _Writer:
         name = self.function(
             scope.depth + 1, len(values), len(handles), lambda body: [self.result(body) for _ in range(results)]
         )
-        made = self.make(
+        outputs = self.make(
             scope,
             "StatefulPartitionedCall",
             [*values, *handles],
@@ -222,10 +222,10 @@ class _Writer:
             follows=False,
             attrs=_types(values, handles, results) | {"f": NameAttrList(name=name)},
         )
-        scope.values += [made[k] for k in range(results)]
+        scope.values += [outputs[k] for k in range(results)]
 
     def call_giving_a_handle(self, scope: _Scope) -> None:
-        """A call that gives one of the handles it is given, and a value."""
+        """A call that returns one of its handles, and a value."""
         if not scope.handles:
             return
         values, handles = self.some(scope, 1), [self.random.choice(scope.handles) for _ in range(2)]
@@ -236,9 +236,9 @@ class _Writer:
         name = self.function(scope.depth + 1, len(values), len(handles), finish)
         attrs = _types(values, handles, 1) | {"f": NameAttrList(name=name)}
         attrs["Tout"] = ["float32", "resource"]
-        made = self.make(scope, "StatefulPartitionedCall", [*values, *handles], handles=handles, attrs=attrs)
-        scope.values.append(made[0])
-        scope.handles.append(made[1])
+        outputs = self.make(scope, "StatefulPartitionedCall", [*values, *handles], handles=handles, attrs=attrs)
+        scope.values.append(outputs[0])
+        scope.handles.append(outputs[1])
 
     def function_as_op(self, scope: _Scope) -> None:
         values, handles = self.some(scope, 2), self.some_handles(scope, 1)
@@ -293,11 +293,11 @@ class _Writer:
             "body": NameAttrList(name=self.function(deep, *sizes, step)),
             LOWER: AttrValue(b=lower),
         }
-        made = self.make(scope, "While", inputs, handles=handles, attrs=attrs)
-        scope.values += [made[k] for k in range(sizes[0])]
+        outputs = self.make(scope, "While", inputs, handles=handles, attrs=attrs)
+        scope.values += [outputs[k] for k in range(sizes[0])]
 
     def map(self, scope: _Scope) -> None:
-        """A function mapped over three values, another captured; the sum of what it gives."""
+        """A function mapped over three values with another captured; the sum of its results."""
         rows = self.op(scope, "Pack", [self.value(scope) for _ in range(3)], axis=0)[0]
         name = self.function(scope.depth + 1, 2, 0, lambda body: [self.result(body)])
         attrs = {
@@ -307,12 +307,12 @@ class _Writer:
             "output_shapes": [()],
             "f": NameAttrList(name=name),
         }
-        made = self.make(scope, "MapDefun", [rows], [self.value(scope)], handles=(), attrs=attrs)
+        outputs = self.make(scope, "MapDefun", [rows], [self.value(scope)], handles=(), attrs=attrs)
         axis = self.op(scope, "Const", dtype="int32", value=np.int32(0))[0]
-        scope.values.append(self.op(scope, "Sum", made[0], axis)[0])
+        scope.values.append(self.op(scope, "Sum", outputs[0], axis)[0])
 
     def gradient(self, scope: _Scope) -> None:
-        """The gradient of a function of two values that only computes."""
+        """The gradient of a function of two values without variables."""
         builder = GraphBuilder()
         x, y = (builder.placeholder(name, "float32", ()) for name in ("x", "y"))
         body = _Scope(builder, DEEPEST, [x, self.op(_Scope(builder, 0, [], []), "Mul", x, y)[0]], [])
@@ -322,8 +322,8 @@ class _Writer:
         self.functions.append(function_of(name, builder.graph_def(), [x.name, y.name], [body.values[-1].name]))
         inputs = [self.value(scope) for _ in range(3)]
         attrs = {"Tin": ["float32"] * 3, "Tout": ["float32"] * 2, "f": NameAttrList(name=name)}
-        made = self.make(scope, "SymbolicGradient", inputs, handles=(), attrs=attrs)
-        scope.values += [made[0], made[1]]
+        outputs = self.make(scope, "SymbolicGradient", inputs, handles=(), attrs=attrs)
+        scope.values += [outputs[0], outputs[1]]
 
 
 def _types(values: Sequence[Tensor], handles: Sequence[Tensor], results: int) -> dict[str, Any]:
@@ -369,6 +369,6 @@ def function_program(seed: int, devices: int, size: int, *, conflicting: bool) -
 
 @st.composite
 def function_programs(draw: st.DrawFn, devices: int = 4, size: int = 3, *, conflicting: bool) -> FunctionProgram:
-    """Programs over one to `devices` CPUs, with a call at least."""
+    """Programs over one to `devices` CPUs with at least one call."""
     seed, count, statements = draw(st.integers(0, 2**32)), draw(st.integers(1, devices)), draw(st.integers(0, size))
     return function_program(seed, count, statements, conflicting=conflicting)

@@ -1,4 +1,4 @@
-"""What arrives from a sender that was not compiled together with its receive is checked, and handed out as arrays."""
+"""Tensors from senders that were not compiled with the receive: types are checked, fetches are arrays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.strategies import cpu
 
 
 def send_and_receive(sent: DataType, received: DataType) -> GraphDef:
-    """A user's own `_Send` on one device, and `_Recv` on another, of a tensor `t`; what arrives is passed on as `y`."""
+    """A user's own `_Send` and `_Recv` of a tensor `t` on two devices; `y` is the received tensor."""
     b = GraphBuilder()
     b.constant(np.ones((), numpy_dtype(sent)), name="c", device=cpu(0))
     graph_def = b.graph_def()
@@ -45,7 +45,7 @@ def send_and_receive(sent: DataType, received: DataType) -> GraphDef:
 
 
 async def test_a_tensor_of_another_type_does_not_arrive() -> None:
-    """Between two nodes of the user's own, whose types nobody has compared."""
+    """The types of a user's own `_Send` and `_Recv` are compared at run time."""
     for received, fits in ((DataType.FLOAT, True), (DataType.INT32, False)):
         graph_def = send_and_receive(DataType.FLOAT, received)
 
@@ -104,7 +104,7 @@ def _client_end(node: NodeDef, tensor: str, type_attr: str, dtype: DataType) -> 
     ],
 )
 async def test_what_a_worker_is_sent_is_of_the_type_that_is_received(sent: Any, why: str) -> None:
-    """With the graph's inputs, or before or after them through the rendezvous."""
+    """For inputs that come with the call, and before or after it through the rendezvous."""
     manager = GraphManager(local_cluster(cpus(1)), seed=1)
     async with trio.open_nursery() as nursery:
         manager.start(nursery)
@@ -117,7 +117,7 @@ async def test_what_a_worker_is_sent_is_of_the_type_that_is_received(sent: Any, 
 
 
 async def test_outputs_of_a_worker_are_arrays_that_nobody_can_write_to() -> None:
-    """A variable is read when its tensor is received: what it becomes later is not seen."""
+    """A variable is read when its tensor is received; later updates do not change the output."""
     manager = GraphManager(local_cluster(cpus(1)), seed=1)
     variable = manager.actors[cpu(0)].binder.state.variable("", "v", DataType.FLOAT, (2,))
     variable.value = np.ones(2, np.float32)
@@ -131,12 +131,12 @@ async def test_outputs_of_a_worker_are_arrays_that_nobody_can_write_to() -> None
             if in_callback:
                 outcomes: list[Any] = []
                 manager.recv_outputs_async(rendezvous, keys, outcomes.append)
-                (found,) = outcomes
+                (received,) = outcomes
             else:
-                found = await manager.recv_outputs(rendezvous, keys)
-            assert all(type(value) is np.ndarray and not value.flags.writeable for value in found.values())
-            np.testing.assert_array_equal(found[keys[0]], -1)
+                received = await manager.recv_outputs(rendezvous, keys)
+            assert all(type(value) is np.ndarray and not value.flags.writeable for value in received.values())
+            np.testing.assert_array_equal(received[keys[0]], -1)
             variable.value = np.zeros(2, np.float32)
-            np.testing.assert_array_equal(found[keys[1]], [1, 1])
+            np.testing.assert_array_equal(received[keys[1]], [1, 1])
             variable.value = np.ones(2, np.float32)
         manager.shut_down(CancelledError("Shutdown"))

@@ -1,4 +1,4 @@
-"""What does not fit is refused when it is called, as in TensorFlow; errors inside name the function and the calls."""
+"""Calls that do not fit their function are refused, as in TensorFlow; errors inside name the function and the calls."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def named(name: str) -> NameAttrList:
 
 
 def function(name: str, op: str = "Neg", **attrs: Any) -> FunctionDef:
-    """One op of a float."""
+    """A function of one op on a float."""
     b = GraphBuilder()
-    made = b.op(op, b.placeholder("x", "float32", ()), name="inner", **attrs)
-    return function_of(name, b.graph_def(), ["x:0"], [made[0].name])
+    outputs = b.op(op, b.placeholder("x", "float32", ()), name="inner", **attrs)
+    return function_of(name, b.graph_def(), ["x:0"], [outputs[0].name])
 
 
 def two_results(name: str) -> FunctionDef:
@@ -84,7 +84,7 @@ async def fetched(graph_def: GraphDef, config: ConfigProto | None = None, x: flo
 @BOTH
 @pytest.mark.parametrize("op", ["PartitionedCall", CALL, "RemoteCall", "SymbolicGradient"])
 async def test_results_of_other_types_than_the_call_declares_are_refused(op: str, config: ConfigProto) -> None:
-    """Nothing is cast: 2.7 never becomes 2."""
+    """Nothing is cast: 2.7 does not become 2."""
     with pytest.raises(InternalError, match="Output 0 of type float does not match declared output type int32") as e:
         await fetched(node(op, function("f"), outputs=["int32"]), config)
     assert e.value.node == "y"
@@ -125,7 +125,7 @@ async def test_a_function_that_does_not_fit_is_refused_by_what_calls_it(
 
 
 async def test_a_body_that_is_never_called_may_be_of_any_type() -> None:
-    """A loop that does not begin, a branch that is not taken."""
+    """A loop without iterations, a branch that is not taken."""
     ended = function("c", "IsNan")
     assert await fetched(node("While", ended, function("f", "Cast", SrcT="float32", DstT="int32"), outputs=[])) == 2.7
     other = function("g", "Cast", SrcT="float32", DstT="int32")
@@ -151,14 +151,14 @@ async def test_lowered_branches_may_give_more_than_is_wanted(op: str) -> None:
 @BOTH
 @pytest.mark.parametrize("op", ["PartitionedCall", CALL])
 async def test_surplus_results_and_unknown_control_results_harm_nobody(op: str, config: ConfigProto) -> None:
-    """Entries that no signature lists, nodes that the body lacks, arguments and results: TensorFlow takes all of it."""
+    """TensorFlow accepts entries without a signature and names of nodes that the body lacks."""
     for surplus in ("nobody", "inner", "a0", "r0", "", "^inner", "inner:y:0"):
-        made = function("f")
-        made.control_ret["surplus"] = surplus
-        made.ret["surplus"] = "nobody:y:0"
-        assert await fetched(node(op, made, outputs=["float32"]), config) == np.float32(-2.7)
-        made.signature.control_output.extend(["surplus", "without a node"])
-        assert await fetched(node(op, made, outputs=["float32"]), config) == np.float32(-2.7)
+        declared = function("f")
+        declared.control_ret["surplus"] = surplus
+        declared.ret["surplus"] = "nobody:y:0"
+        assert await fetched(node(op, declared, outputs=["float32"]), config) == np.float32(-2.7)
+        declared.signature.control_output.extend(["surplus", "without a node"])
+        assert await fetched(node(op, declared, outputs=["float32"]), config) == np.float32(-2.7)
 
 
 # Where it happened
@@ -183,7 +183,7 @@ def nested(device: str) -> GraphDef:
 
 @pytest.mark.parametrize("device", ["", cpu(0), cpu(2)])
 async def test_an_error_inside_names_the_function_and_the_calls_that_led_there(device: str) -> None:
-    """Whether a call runs as one instruction of its caller or as parts of its own; the text says it all."""
+    """For calls that run as one instruction and for calls that run as parts; the text has all names."""
     with pytest.raises(PartitaError) as caught:
         await fetched(nested(device), HARD_PLACEMENT, x=float("inf"))
     error = caught.value
@@ -194,7 +194,7 @@ async def test_an_error_inside_names_the_function_and_the_calls_that_led_there(d
 
 
 async def test_inputs_are_those_of_the_node_and_of_no_other_that_has_its_name() -> None:
-    """The root has a node "check" too, which is not the one that failed."""
+    """The root also has a node "check", which did not fail."""
     graph_def = nested("")
     graph_def.node.add(name="check", op="NoOp").input.append("^x")
     graph_def.node.add(name="other", op="NoOp", input=["^check"])
@@ -205,7 +205,7 @@ async def test_inputs_are_those_of_the_node_and_of_no_other_that_has_its_name() 
 
 @pytest.mark.parametrize("op", ["While", "If", "MapDefun", "RemoteCall"])
 async def test_every_kind_of_call_is_named(op: str) -> None:
-    """Loops, conditionals, maps and remote calls, too."""
+    """Also loops, conditionals, maps and remote calls."""
     bad = function("f", "CheckNumerics", message="bad")
     functions = [function("c", "Abs"), bad] if op == "While" else [bad]
     with pytest.raises(PartitaError) as caught:
@@ -214,7 +214,7 @@ async def test_every_kind_of_call_is_named(op: str) -> None:
 
 
 async def test_what_cannot_be_compiled_in_a_body_is_named_too() -> None:
-    """An op without a kernel, in a function that the whole graph needs."""
+    """An op without a kernel in a function."""
     with pytest.raises(UnimplementedError, match="no kernel for RiscNeg") as caught:
         await fetched(node(CALL, function("f", "RiscNeg"), outputs=["float32"]))
     assert (caught.value.node, caught.value.function, caught.value.calls) == ("inner", "f", ("y",))
@@ -224,7 +224,7 @@ async def test_what_cannot_be_compiled_in_a_body_is_named_too() -> None:
 
 
 def odd_loop(inside: Callable[[GraphBuilder, Tensor], Tensor], *functions: FunctionDef) -> GraphDef:
-    """y calls "f": x goes through `inside` for as long as it is below 5; what goes on comes first into the Merge."""
+    """y calls "f": a loop, NextIteration first in its Merge, that applies `inside` to x while it is below 5."""
     c = GraphBuilder()
     for definition in functions:
         c.function(definition)
@@ -234,13 +234,13 @@ def odd_loop(inside: Callable[[GraphBuilder, Tensor], Tensor], *functions: Funct
     switch = c.op("Switch", merge[0], c.op("LoopCond", c.op("Less", merge[0], limit)[0])[0])
     c.close_loop(merge, c.op("NextIteration", inside(c, switch[1]))[0], port=0)
     left = c.op("Exit", switch[0], device=cpu(2))
-    made = function_of("f", c.graph_def(), ["x:0"], [left[0].name])
-    return node(CALL, *functions, made, outputs=["float32"])
+    loop_function = function_of("f", c.graph_def(), ["x:0"], [left[0].name])
+    return node(CALL, *functions, loop_function, outputs=["float32"])
 
 
 def calling_last(graph_def: GraphDef) -> GraphDef:
-    """The same, `y` calling the last function."""
-    (y,) = [made for made in graph_def.node if made.name == "y"]
+    """The same functions; `y` calls the last."""
+    (y,) = [n for n in graph_def.node if n.name == "y"]
     y.attr["f"].func.name = graph_def.library.function[-1].signature.name
     return graph_def
 
@@ -251,7 +251,7 @@ def add_one(b: GraphBuilder, x: Tensor) -> Tensor:
 
 @BOTH
 async def test_an_odd_loop_in_a_body_is_interpreted(config: ConfigProto) -> None:
-    """Over any devices, again and again, and inside a map whose slices each have a run of their own."""
+    """Over any devices, in repeated steps, and inside a map, where each row has a run of its own."""
     graph_def = odd_loop(add_one)
     async with open_session(graph_def, "cpu:3", config=config, budget_s=0) as session:
         for x, expected in ((0.5, 5.5), (7.0, 7.0), (-3.0, 5.0)):
@@ -259,7 +259,7 @@ async def test_an_odd_loop_in_a_body_is_interpreted(config: ConfigProto) -> None
 
 
 async def test_an_odd_loop_may_call_what_takes_its_time() -> None:
-    """A loop of functions, which is never over at once, inside a loop that is interpreted."""
+    """A functional loop, which is always deferred, inside an interpreted loop."""
     c = GraphBuilder()
     more = c.op("AddV2", c.placeholder("x", "float32", ()), c.constant(0.5))
     step = function_of("step", c.graph_def(), ["x:0"], [more[0].name])
@@ -292,7 +292,7 @@ async def test_an_error_in_an_odd_loop_says_where() -> None:
 
 
 async def test_an_odd_loop_over_tasks_is_refused_by_name() -> None:
-    """Its parts meet at a rendezvous, and nobody has the whole graph."""
+    """The interpreter needs the whole graph, which no worker has."""
     b = GraphBuilder()
     enter = b.op("Enter", b.placeholder("x", "float32", ()), frame_name="odd")[0]
     merge = b.op("Merge", [b.later("float32"), enter], name="merge")

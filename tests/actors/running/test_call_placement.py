@@ -1,4 +1,4 @@
-"""Bodies of functions are where their nodes ask to be, resources where they live, what is free with the caller."""
+"""Nodes of bodies go to the devices they request, resources to those of their handles, others to the caller's."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def plus(name: str, amount: float, device: str = "") -> FunctionDef:
     """x + amount."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", ())
-    made = b.op("AddV2", x, b.constant(amount, device=device), device=device)
-    return function_of(name, b.graph_def(), ["x:0"], [made[0].name])
+    outputs = b.op("AddV2", x, b.constant(amount, device=device), device=device)
+    return function_of(name, b.graph_def(), ["x:0"], [outputs[0].name])
 
 
 def below(limit: float) -> FunctionDef:
@@ -41,16 +41,16 @@ def below(limit: float) -> FunctionDef:
 
 
 def body(build: Callable[[GraphBuilder, Tensor], Tensor], *functions: FunctionDef) -> list[FunctionDef]:
-    """The function "f" of x whose result `build` makes, and those that it calls."""
+    """The function "f" of x, whose result is made by `build`, and the functions it calls."""
     b = GraphBuilder()
     for function in functions:
         b.function(function)
-    made = build(b, b.placeholder("x", "float32", ()))
-    return [*functions, function_of("f", b.graph_def(), ["x:0"], [made.name])]
+    outputs = build(b, b.placeholder("x", "float32", ()))
+    return [*functions, function_of("f", b.graph_def(), ["x:0"], [outputs.name])]
 
 
 def calling(functions: list[FunctionDef], device: int) -> GraphDef:
-    """y = f(x), called from a device."""
+    """y = f(x), called from `device`."""
     b = GraphBuilder()
     for function in functions:
         b.function(function)
@@ -86,7 +86,7 @@ async def fetched(graph_def: GraphDef, config: ConfigProto = HARD_PLACEMENT, **f
 @pytest.mark.parametrize("device", ["/device:CPU:1", cpu(2), ""])
 @pytest.mark.parametrize("inner", ["", cpu(3)])
 async def test_lowered_control_flow_in_a_body_may_be_elsewhere_than_its_caller(device: str, inner: str) -> None:
-    """The caller's device is a preference: nothing that is colocated with a node elsewhere is asked to be there."""
+    """The caller's device is only preferred: colocation with a node elsewhere wins."""
     one, two = plus("one", 1.0, inner), plus("two", 2.0, inner)
     for op, values in (("If", {-1.0: 0.0, 3.0: 5.0}), ("Case", {0.0: 1.0, 1.0: 3.0, 7.0: 9.0})):
         for x, expected in values.items():
@@ -99,8 +99,8 @@ async def test_a_map_in_a_body_may_be_elsewhere_than_its_caller() -> None:
 
     def build(b: GraphBuilder, x: Tensor) -> Tensor:
         rows = b.op("Pack", [x, x], axis=0, device=cpu(2))
-        made = b.op("MapDefun", [rows[0]], [], device=cpu(1), attrs=attrs | {"f": named("one")})
-        return b.op("Sum", made[0], b.constant(np.int32(0)))[0]
+        outputs = b.op("MapDefun", [rows[0]], [], device=cpu(1), attrs=attrs | {"f": named("one")})
+        return b.op("Sum", outputs[0], b.constant(np.int32(0)))[0]
 
     assert await fetched(calling(body(build, plus("one", 1.0, cpu(3))), device=0), x=2.0) == 6.0
 
@@ -109,7 +109,7 @@ async def test_a_map_in_a_body_may_be_elsewhere_than_its_caller() -> None:
 
 
 def add_and_read() -> FunctionDef:
-    """Adds x to the variable it is given, and reads it; no node asks for a device."""
+    """Adds x to the variable of its handle and reads it; no node requests a device."""
     b = GraphBuilder()
     handle, x = b.placeholder("h", "resource", ()), b.placeholder("x", "float32", ())
     added = b.op("AssignAddVariableOp", handle, x, dtype="float32")
@@ -123,8 +123,8 @@ def passed_through() -> FunctionDef:
     b.function(add_and_read())
     handle, x = b.placeholder("h", "resource", ()), b.placeholder("x", "float32", ())
     attrs = {"Tin": ["resource", "float32"], "Tout": ["float32"], "f": named("f")}
-    made = b.op(CALL, [handle, x], device=cpu(1), attrs=attrs)
-    return function_of("outer", b.graph_def(), ["h:0", "x:0"], [made[0].name], [made.name])
+    outputs = b.op(CALL, [handle, x], device=cpu(1), attrs=attrs)
+    return function_of("outer", b.graph_def(), ["h:0", "x:0"], [outputs[0].name], [outputs.name])
 
 
 def with_variables(count: int, *functions: FunctionDef) -> tuple[GraphBuilder, list[Tensor]]:
@@ -144,7 +144,7 @@ def with_variables(count: int, *functions: FunctionDef) -> tuple[GraphBuilder, l
 @pytest.mark.parametrize("config", [HARD_PLACEMENT, INLINED], ids=["called", "inlined"])
 @pytest.mark.parametrize("name", ["f", "outer"])
 async def test_a_body_uses_variables_of_any_device(name: str, config: ConfigProto) -> None:
-    """One function, called with variables of three devices: compiled for each, and right again in later steps."""
+    """One function with variables of three devices is compiled for each, and gives right values in later steps too."""
     b, handles = with_variables(3, add_and_read(), passed_through())
     x = b.placeholder("x", "float32", (), device=cpu(0))
     attrs = {"Tin": ["resource", "float32"], "Tout": ["float32"], "f": named(name)}
@@ -157,7 +157,7 @@ async def test_a_body_uses_variables_of_any_device(name: str, config: ConfigProt
 
 
 async def test_the_run_decides_which_variable_a_call_is_given() -> None:
-    """What a conditional gives is known when it has run; the callee is compiled then."""
+    """The handle comes from a conditional; the function is compiled when it is known."""
     choose = []
     for k in range(2):
         c = GraphBuilder()
@@ -184,14 +184,14 @@ async def test_the_run_decides_which_variable_a_call_is_given() -> None:
 
 @pytest.mark.parametrize("config", [HARD_PLACEMENT, INLINED], ids=["called", "inlined"])
 async def test_what_reads_a_returned_resource_is_where_it_lives(config: ConfigProto) -> None:
-    """A handle that was given comes back as it was; one made inside is on the device that the body asks for."""
+    """A returned argument keeps its device; a variable made inside is on the device that the body requests."""
     c = GraphBuilder()
     handle = c.placeholder("h", "resource", ())
     inside = c.op("VarHandleOp", dtype="float32", shape=(), shared_name=b"inside", device=cpu(3))[0]
     stored = c.op("AssignVariableOp", inside, c.constant(7.0), dtype="float32")
-    made = c.op("Identity", inside, control=[stored])
+    outputs = c.op("Identity", inside, control=[stored])
     same = c.identity(handle)
-    give = function_of("give", c.graph_def(), ["h:0"], [same.name, made[0].name], [stored.name])
+    give = function_of("give", c.graph_def(), ["h:0"], [same.name, outputs[0].name], [stored.name])
     b, handles = with_variables(3, give)
     attrs = {"Tin": ["resource"], "Tout": ["resource"] * 2, "f": named("give")}
     given = b.op(CALL, [handles[2]], device=cpu(0), attrs=attrs)
@@ -205,7 +205,7 @@ async def test_what_reads_a_returned_resource_is_where_it_lives(config: ConfigPr
 
 
 async def test_a_body_that_a_loop_ties_together_still_gives_each_handle_from_its_own_device() -> None:
-    """The body is looked into as it runs, lowered: variables of one loop may live on several devices."""
+    """The devices are read from the lowered body: variables of one loop may be on several devices."""
     handles = ["h0:0", "h1:0"]
     c = GraphBuilder()
     x, *given = c.placeholder("x", "float32", ()), *(c.placeholder(f"h{k}", "resource", ()) for k in range(2))
@@ -221,8 +221,8 @@ async def test_a_body_that_a_loop_ties_together_still_gives_each_handle_from_its
     c.function(step)
     x, *given = c.placeholder("x", "float32", ()), *(c.placeholder(f"h{k}", "resource", ()) for k in range(2))
     attrs = {"T": ["float32", "resource", "resource"], "cond": named("cond"), "body": named("step")}
-    made = c.op("While", [x, *given], attrs=attrs | {LOWER: AttrValue(b=True)})
-    function = function_of("f", c.graph_def(), ["x:0", *handles], [made[0].name, made[1].name, made[2].name])
+    outputs = c.op("While", [x, *given], attrs=attrs | {LOWER: AttrValue(b=True)})
+    function = function_of("f", c.graph_def(), ["x:0", *handles], [outputs[0].name, outputs[1].name, outputs[2].name])
     b, variables = with_variables(2, cond, step, function)
     attrs = {"Tin": ["float32", "resource", "resource"], "Tout": ["float32", "resource", "resource"], "f": named("f")}
     given_back = b.op(CALL, [b.constant(3.0), *variables], device=cpu(2), attrs=attrs)
@@ -234,7 +234,7 @@ async def test_a_body_that_a_loop_ties_together_still_gives_each_handle_from_its
 
 
 def making() -> FunctionDef:
-    """Makes the variable "inside", as its body says on CPU 2, and gives its value."""
+    """Makes the variable "inside" on CPU 2, as its node requests, and returns its value."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", ())
     handle = b.op("VarHandleOp", dtype="float32", shape=(), shared_name=b"inside", device=cpu(2))[0]
@@ -245,7 +245,7 @@ def making() -> FunctionDef:
 
 @pytest.mark.parametrize(("op", "home"), [(CALL, 2), ("If", 1), ("make", 1), ("RemoteCall", 3), ("MapDefun", 1)])
 async def test_only_partitioned_calls_run_over_several_devices(op: str, home: int) -> None:
-    """As in TensorFlow: every other call runs on one device as a whole, and makes its variables there."""
+    """As in TensorFlow, all other calls run on one device and make their variables there."""
     b = GraphBuilder()
     b.function(making())
     x = b.constant(4.0, device=cpu(0))
@@ -273,7 +273,7 @@ async def test_only_partitioned_calls_run_over_several_devices(op: str, home: in
 
 
 async def test_a_resource_that_is_given_to_a_whole_call_draws_it_there() -> None:
-    """A conditional that is not lowered is where its variable is, whatever it asks for, as in TensorFlow."""
+    """A conditional that is not lowered is on the device of its variable, whatever it requests, as in TensorFlow."""
     b, (handle, *_) = with_variables(1, add_and_read())
     attrs = {"Tin": ["resource", "float32"], "Tout": ["float32"], "then_branch": named("f"), "else_branch": named("f")}
     b.op("If", b.constant(np.bool_(True)), [handle, b.constant(3.0)], name="y", device=cpu(2), attrs=attrs)

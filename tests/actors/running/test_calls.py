@@ -1,4 +1,4 @@
-"""Functions run where their nodes are, as often as they are called, and leave nothing behind."""
+"""Calls of functions: values on any devices, loops, maps, gradients, remote calls, cancellation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def named(name: str) -> NameAttrList:
 
 
 def add_on(devices: list[str]) -> FunctionDef:
-    """x + len(devices), one added on each of `devices`."""
+    """x + len(devices): one is added on each of `devices`."""
     b = GraphBuilder()
     value = b.placeholder("x", "float32", ())
     for number, device in enumerate(devices):
@@ -61,12 +61,12 @@ def call(*functions: FunctionDef, name: str = "add_on") -> GraphDef:
 
 @pytest.mark.parametrize("devices", [[""], ["", ""], [cpu(1)], [cpu(1), cpu(2), ""], [cpu(0), cpu(2)] * 60])
 async def test_a_call_gives_the_same_wherever_its_nodes_are(devices: list[str]) -> None:
-    """With the caller, on another device, on several, in long chains back and forth."""
+    """On the caller's device, another device, several devices, and alternating between two."""
     assert await run(call(add_on(devices)), 1.0, devices=3) == 1.0 + len(devices)
 
 
 async def test_a_loop_calls_its_functions_until_the_condition_is_false() -> None:
-    """Short ones in turns, within the budget; ones on several devices by messages."""
+    """Short functions run in turns, functions on several devices by messages."""
     for devices in ([""], [cpu(1), ""]):
         b = GraphBuilder()
         x = b.placeholder("x", "float32", (), device=cpu(0))
@@ -101,7 +101,7 @@ async def test_a_function_may_call_itself_as_long_as_it_ends() -> None:
 
 
 async def test_recursion_without_an_end_is_stopped() -> None:
-    """With an error that names the function and says what to do; the session goes on."""
+    """The error names the function and says what to do; the session can be used afterwards."""
     async with open_session(call(*recursive(-1e9), name="down")) as session:
         for _ in range(2):
             with pytest.raises(ResourceExhaustedError, match="calls deep; let its recursion end earlier"):
@@ -109,7 +109,7 @@ async def test_recursion_without_an_end_is_stopped() -> None:
 
 
 async def test_symbolic_gradients_run() -> None:
-    """d (tanh(x) * x) / dx, as nodes that know nothing but the ops they undo."""
+    """d (tanh(x) * x) / dx by SymbolicGradient nodes."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (), device=cpu(0))
     product = b.op("Mul", b.op("Tanh", x, name="t", device=cpu(0)), x, name="p", device=cpu(0))
@@ -117,9 +117,9 @@ async def test_symbolic_gradients_run() -> None:
     b.constant(1.0, name="dy", device=cpu(0))
     graph = b.graph()
     ids = {node.name: (node.id, 0) for node in graph.op_nodes()}
-    ((made, port),) = add_symbolic_gradients(graph, [ids["end"]], [ids["x"]], [ids["dy"]])
+    ((gradient, port),) = add_symbolic_gradients(graph, [ids["end"]], [ids["x"]], [ids["dy"]])
     graph_def = graph.to_graph_def()
-    y = graph_def.node.add(name="y", op="Identity", input=[f"{graph.node(made).name}:{port}"])
+    y = graph_def.node.add(name="y", op="Identity", input=[f"{graph.node(gradient).name}:{port}"])
     y.attr["T"].CopyFrom(encode(DataType.FLOAT, "type"))
     for value in (0.0, 0.5, -2.0):
         expected = np.tanh(value) + value * (1 - np.tanh(value) ** 2)
@@ -127,14 +127,14 @@ async def test_symbolic_gradients_run() -> None:
 
 
 async def test_values_of_other_types_are_refused_when_the_function_is_called() -> None:
-    """A branch that is not taken is not looked at, as in TensorFlow."""
+    """The branch that is not taken is not checked, as in TensorFlow."""
     b = GraphBuilder()
     other = function_of("ints", *_one_op(b, "Neg", "int32"))
-    for taken, fine in ((True, True), (False, False)):
+    for predicate, fine in ((True, True), (False, False)):
         b = GraphBuilder()
         x = b.placeholder("x", "float32", (), device=cpu(0))
         attrs = {"Tin": ["float32"], "Tout": ["float32"], "then_branch": named("add_on"), "else_branch": named("ints")}
-        b.op("If", b.constant(np.bool_(taken), device=cpu(0)), [x], name="y", device=cpu(0), attrs=attrs)
+        b.op("If", b.constant(np.bool_(predicate), device=cpu(0)), [x], name="y", device=cpu(0), attrs=attrs)
         graph_def = b.graph_def()
         graph_def.library.CopyFrom(library_of(add_on([""]), other))
         if fine:
@@ -145,8 +145,8 @@ async def test_values_of_other_types_are_refused_when_the_function_is_called() -
 
 
 def _one_op(b: GraphBuilder, op: str, dtype: str) -> tuple[GraphDef, list[str], list[str]]:
-    made = b.op(op, b.placeholder("x", dtype, ()))
-    return b.graph_def(), ["x:0"], [made[0].name]
+    outputs = b.op(op, b.placeholder("x", dtype, ()))
+    return b.graph_def(), ["x:0"], [outputs[0].name]
 
 
 async def test_an_error_inside_names_the_node_inside() -> None:
@@ -160,7 +160,7 @@ async def test_an_error_inside_names_the_node_inside() -> None:
 
 
 async def test_a_case_out_of_range_takes_the_last_branch() -> None:
-    """As TensorFlow has it; others are taken by their number."""
+    """As in TensorFlow."""
     branches = []
     for number in range(3):
         b = GraphBuilder()
@@ -198,22 +198,22 @@ def map_over(rows: Array, promised: Sequence[Shape]) -> GraphDef:
 
 
 async def test_a_map_calls_once_for_every_slice() -> None:
-    """The results are stacked; what is captured is given to every call."""
+    """Results are stacked; captured inputs are passed to every call."""
     np.testing.assert_array_equal(await run(map_over(np.arange(4, dtype=np.float32), [()]), 3.0), [0, 3, 6, 9])
 
 
 async def test_a_map_without_rows_gives_what_is_promised_without_rows() -> None:
-    """Where that is not fully known there is no output, as in TensorFlow."""
+    """If the promised shape is not fully known there is no output, as in TensorFlow."""
     empty = np.zeros((0, 2), np.float32)
-    found = await run(map_over(empty, [(2,)]), 3.0)
-    assert (found.shape, found.dtype) == ((0, 2), np.float32)
+    actual = await run(map_over(empty, [(2,)]), 3.0)
+    assert (actual.shape, actual.dtype) == ((0, 2), np.float32)
     for open_shape in ((None,), None):
         with pytest.raises(InternalError, match="Missing 0-th output"):
             await run(map_over(empty, [open_shape]), 3.0)
 
 
 async def test_a_map_holds_its_promise() -> None:
-    """A result of another shape than `output_shapes` says is an error."""
+    """A result of another shape than in `output_shapes` is an error."""
     rows = np.ones((3, 2), np.float32)
     for fine in ((2,), (None,), None):
         assert (await run(map_over(rows, [fine]), 3.0)).shape == (3, 2)
@@ -223,7 +223,7 @@ async def test_a_map_holds_its_promise() -> None:
 
 
 async def test_a_remote_call_runs_on_the_device_it_names() -> None:
-    """A device that is not there is refused by name."""
+    """A device that does not exist is named in the error."""
     for target, fine in ((cpu(1), True), ("/device:CPU:1", True), ("/device:CPU:9", False)):
         b = GraphBuilder()
         x = b.placeholder("x", "float32", (), device=cpu(0))
@@ -246,7 +246,7 @@ async def test_a_remote_call_runs_on_the_device_it_names() -> None:
 
 
 async def test_a_cancelled_call_leaves_nothing_and_the_next_is_right() -> None:
-    """A loop that never ends, over two devices, can be cancelled at any time."""
+    """An endless loop over two devices can be cancelled at any time."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (), device=cpu(0))
     attrs = {"T": ["float32"], "cond": named("below"), "body": named("add_on")}

@@ -1,4 +1,4 @@
-"""Calls are nested as deep as the graph has them, and leave the event loop its turn however many they are."""
+"""Calls nested deeper than Python's recursion limit, and calls in large numbers, which yield to other tasks."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ X = {"x": np.float32(0)}
 
 
 async def warm_up(way: str) -> None:
-    """Imports what is imported when it is first needed, which takes frames of its own."""
+    """Imports modules that are imported on first use, which needs stack frames."""
     async with open_session(chain(3, way)) as session:
         await session.run("y", X)
 
 
 @pytest.mark.parametrize(("way", "adds"), [*((way, True) for way in WAYS), ("own", False)])
 async def test_calls_are_nested_deeper_than_python_nests_its_own(way: str, adds: bool) -> None:
-    """Whether or not there is work to do when an inner call has returned."""
+    """With and without nodes that run after the inner call."""
     await warm_up(way)
     async with open_session(chain(DEEP, way, adds=adds)) as session:
         with frames_left(FRAMES):
@@ -48,7 +48,7 @@ async def test_calls_are_nested_deeper_than_python_nests_its_own(way: str, adds:
 
 
 async def test_calls_are_nested_over_two_devices() -> None:
-    """One function here and the next there."""
+    """Functions alternate between two devices."""
     await warm_up("own")
     graph_def = chain(DEEP)
     for number, function in enumerate(graph_def.library.function):
@@ -94,7 +94,7 @@ async def test_loops_are_nested_in_functions_as_deep() -> None:
 
 
 async def test_gradients_of_nested_calls_are_found() -> None:
-    """One SymbolicGradient leads to the next."""
+    """Each SymbolicGradient calls the next."""
     graph_def = chain(DEEP)
     call = graph_def.node[1]
     call.op = "SymbolicGradient"
@@ -106,7 +106,7 @@ async def test_gradients_of_nested_calls_are_found() -> None:
 
 
 async def test_only_what_may_call_itself_is_limited_in_depth() -> None:
-    """A function that calls itself through a long chain ends with an error; a longer chain alone does not."""
+    """A recursion through a long chain of functions raises an error; a longer chain without recursion does not."""
     graph_def = chain(20)
     last = graph_def.library.function[-1]
     last.CopyFrom(graph_def.library.function[-2])
@@ -119,7 +119,7 @@ async def test_only_what_may_call_itself_is_limited_in_depth() -> None:
 
 @pytest.mark.parametrize(("way", "beside"), [*((way, False) for way in WAYS), ("own", True)])
 async def test_many_calls_leave_others_their_turn_and_can_be_cancelled(way: str, beside: bool) -> None:
-    """Each of 25 functions calls the next twice: more calls than anybody can wait for, and none in one kernel."""
+    """Each of 25 functions calls the next twice: 2**25 calls, too many to wait for."""
 
     async def cancel_after(turns: int, session: Session) -> None:
         async with trio.open_nursery() as nursery:
@@ -143,7 +143,7 @@ async def test_many_calls_leave_others_their_turn_and_can_be_cancelled(way: str,
 
 
 async def test_a_tree_of_calls_is_worked_off_as_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many calls are under way as the tree is deep and wide, not as it has leaves."""
+    """The number of running calls grows with depth and width of the tree, not with its leaves."""
     most = 0
     begin = DeviceActor.begin
 
@@ -159,7 +159,7 @@ async def test_a_tree_of_calls_is_worked_off_as_a_stack(monkeypatch: pytest.Monk
 
 
 async def test_functions_of_long_kernels_leave_others_their_turn_between_them() -> None:
-    """Once it has been seen that they take long, which a budget of no time at all makes of every kernel."""
+    """Once they were slow; with a budget of zero every kernel is."""
     b = GraphBuilder()
     value = x = b.placeholder("x", "float32", (2, 2))
     for _ in range(8):
@@ -182,15 +182,15 @@ async def test_functions_of_long_kernels_leave_others_their_turn_between_them() 
         nursery.start_soon(take_turns)
         for _ in range(10):
             before = turns
-            found = await session.run("y", {"x": np.eye(2, dtype=np.float32)})
-            np.testing.assert_array_equal(found[0], np.eye(2))
+            actual = await session.run("y", {"x": np.eye(2, dtype=np.float32)})
+            np.testing.assert_array_equal(actual[0], np.eye(2))
         assert turns - before >= 8
         nursery.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("depth", [5, 100])
 async def test_functions_count_when_a_request_is_large(depth: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small graph with many nodes in its functions is prepared in a thread, so that the host's loop goes on."""
+    """A small graph with many nodes in functions is prepared in a thread, so that the event loop is not blocked."""
     threads: list[int] = []
     prepare = preparation.prepare
 

@@ -1,4 +1,4 @@
-"""Nodes whose outputs come later: done at once, later, from another step, never; dead ones; ones in loops."""
+"""Deferred nodes: ended at once, later, from another step or never; dead ones; in loops."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.strategies import cpu
 
 
 class Desk:
-    """Where calls of Abs and Assert wait for the test, in the order they came; it takes the place of their kernels."""
+    """Replaces the kernels of Abs and Assert; their calls wait here, in order, for the test."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Call, tuple[Any, ...]]] = []
@@ -53,17 +53,17 @@ class Desk:
 
 @pytest.fixture
 def desk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
-    made = Desk()
+    desk = Desk()
     registry.is_deferred("Abs")  # has all kernels registered
     for op in ("Abs", "Assert"):
-        monkeypatch.setitem(registry._FACTORIES, op, made.factory)
+        monkeypatch.setitem(registry._FACTORIES, op, desk.factory)
     monkeypatch.setattr(registry, "_DEFERRED", registry._DEFERRED | {"Abs", "Assert"})
-    yield made
-    assert not made.waiting
+    yield desk
+    assert not desk.waiting
 
 
 def later(where: int = 0) -> GraphDef:
-    """y = -Abs(x), Abs on a device of its own; nothing is Assert(p), after which z = x comes."""
+    """y = -Abs(x) with Abs on a device of its own; z = x after Assert(p)."""
     builder = GraphBuilder()
     x, p = builder.placeholder("x", "float32", (), device=cpu(0)), builder.placeholder("p", "bool", (), device=cpu(0))
     builder.op("Neg", builder.op("Abs", x, name="wait", device=cpu(where))[0], name="y", device=cpu(0))
@@ -74,9 +74,9 @@ def later(where: int = 0) -> GraphDef:
     return builder.graph_def()
 
 
-async def take(session: Session, fetch: str, found: list[Any], **feeds: Any) -> None:
-    """Runs a step and keeps what it gives."""
-    found += await session.run(fetch, feeds)
+async def take(session: Session, fetch: str, fetched: list[Any], **feeds: Any) -> None:
+    """Runs a step and appends its fetches."""
+    fetched += await session.run(fetch, feeds)
 
 
 @pytest.mark.parametrize("where", [0, 1])
@@ -144,20 +144,20 @@ async def test_a_dead_node_is_not_started(desk: Desk, where: int) -> None:
 
 @pytest.mark.parametrize("where", [0, 1])
 async def test_what_waits_for_a_node_without_outputs_waits(desk: Desk, where: int) -> None:
-    found: list[Any] = []
+    fetched: list[Any] = []
     async with open_session(later(where), "cpu:2") as session, trio.open_nursery() as nursery:
-        nursery.start_soon(partial(take, session, "z", found, x=4.0, p=True))
+        nursery.start_soon(partial(take, session, "z", fetched, x=4.0, p=True))
         call, inputs = await desk.next()
         for _ in range(10):
             await trio.lowlevel.checkpoint()
-        assert (found, inputs) == ([], (True, 4))
+        assert (fetched, inputs) == ([], (True, 4))
         call.done()
-    assert found == [4]
+    assert fetched == [4]
 
 
 @pytest.mark.parametrize("where", [0, 1])
 async def test_a_loop_waits_in_every_iteration(desk: Desk, where: int) -> None:
-    """A loop that one device runs, too: it is driven by messages then."""
+    """Also a loop on one device, which then runs by messages."""
     builder = GraphBuilder()
     x, n = builder.placeholder("x", "float32", ()), builder.placeholder("n", "int32", ())
 
@@ -166,13 +166,13 @@ async def test_a_loop_waits_in_every_iteration(desk: Desk, where: int) -> None:
 
     value, _ = add_loop(builder, "loop", x, n, body)
     builder.identity(value, name="y", device=cpu(0))
-    found: list[Any] = []
+    fetched: list[Any] = []
     async with open_session(builder.graph_def(), "cpu:2") as session, trio.open_nursery() as nursery:
-        nursery.start_soon(partial(take, session, "y", found, x=1.0, n=3))
+        nursery.start_soon(partial(take, session, "y", fetched, x=1.0, n=3))
         for _ in range(3):
             call, (value,) = await desk.next()
             call.done(value + value)
-    assert found == [8]
+    assert fetched == [8]
 
 
 async def test_a_kernel_that_raises_when_started_fails_the_step(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ async def test_a_kernel_that_raises_when_started_fails_the_step(desk: Desk, monk
 
 
 async def test_a_callback_that_is_registered_too_late_is_called_at_once(desk: Desk) -> None:
-    """The step has failed before the kernel says what to do in that case; what it raises then does no harm."""
+    """The step has failed before the kernel calls `on_cancel`; an exception of the callback does no harm."""
     async with open_session(later().SerializeToString(), "cpu:1") as session:
         with trio.CancelScope() as scope:
             async with trio.open_nursery() as nursery:
@@ -201,7 +201,7 @@ async def test_a_callback_that_is_registered_too_late_is_called_at_once(desk: De
 
 
 async def test_what_a_cancelled_kernel_raises_keeps_nobody_waiting(desk: Desk) -> None:
-    """Every call is told that the step has ended, and the error of the step says what went wrong with one of them."""
+    """All other callbacks are called, and the step's error has a note about the exception."""
     async with open_session(later(), "cpu:1") as session:
         told: list[str] = []
 

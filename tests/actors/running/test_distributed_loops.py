@@ -1,6 +1,6 @@
-"""Loops over devices and loops of one device: constant memory, no garbage, room for other tasks, odd shapes.
+"""Loops over devices and on one device: constant memory, no garbage, yields to other tasks, unusual shapes.
 
-`SOAK=100000 pytest -s` on this file runs so many iterations instead of a few thousand, and prints what they left.
+`SOAK=100000 pytest -s` on this file runs that many iterations instead of a few thousand, and prints the memory growth.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_AHEAD = 4  # messages that wait at a rendezvous
 
 
 def negating(where: int) -> GraphDef:
-    """y = x * (-1) ** n, the negation on another device perhaps, with a tensor that is large enough to be noticed."""
+    """y = x * (-1) ** n, with the negation perhaps on another device; x is large enough to be noticed."""
     builder = GraphBuilder()
     x, n = builder.placeholder("x", "float32", (256,)), builder.placeholder("n", "int32", ())
     value, _ = add_loop(builder, "loop", x, n, lambda v: builder.op("Neg", v, device=cpu(where))[0])
@@ -41,14 +41,14 @@ def negating(where: int) -> GraphDef:
 
 
 def feeds(count: int, value: float = 1) -> dict[str, Any]:
-    """A request for so many iterations."""
+    """Feeds for this many iterations."""
     return {"x": np.full(256, value, np.float32), "n": count}
 
 
 class Blocks:
-    """A kernel of Neg that notes how many blocks of memory Python holds each time it is called.
+    """A kernel of Neg that notes how many blocks of memory Python has allocated at each call.
 
-    Blocks are counted, not bytes: what an iteration keeps, an array, a key or a float, is a block at the least.
+    Blocks, not bytes: an array, a key or a float that an iteration keeps is at least one block.
     """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +64,7 @@ class Blocks:
 
 @pytest.mark.parametrize("where", [0, 1])
 async def test_iterations_keep_no_memory(monkeypatch: pytest.MonkeyPatch, where: int) -> None:
-    """The second half of a loop never holds more than the first half did, but for a few blocks of others."""
+    """The second half of a loop has no more blocks than the first half, within a small tolerance."""
     blocks = Blocks(monkeypatch)
     async with open_session(negating(where), "cpu:2") as session:
         await session.run("y", feeds(FEW))
@@ -83,7 +83,7 @@ async def test_a_device_that_waits_for_nobody_does_not_run_away_from_those_that_
 ) -> None:
     """The counter is on the first device, a sum on the second, which sends nothing back.
 
-    Without any budget every chunk takes too long, as it does on a machine that is busy with other things.
+    With a budget of zero every chunk takes too long, as on a busy machine.
     """
     watch = Watch()
     monkeypatch.setattr(workers, "LocalRendezvous", watch)
@@ -125,15 +125,15 @@ async def test_a_loop_without_end_gives_other_tasks_their_turn_and_can_be_cancel
 
 
 async def test_two_steps_run_one_loop_at_the_same_time() -> None:
-    found: dict[int, Any] = {}
+    results: dict[int, Any] = {}
     async with open_session(negating(1), "cpu:2", budget_s=0) as session, trio.open_nursery() as nursery:
 
         async def run(count: int) -> None:
-            (found[count],) = await session.run("y", feeds(count, count))
+            (results[count],) = await session.run("y", feeds(count, count))
 
         for count in (30, 31, 7):
             nursery.start_soon(run, count)
-    assert {count: float(value[0]) for count, value in found.items()} == {30: 30, 31: -31, 7: -7}
+    assert {count: float(value[0]) for count, value in results.items()} == {30: 30, 31: -31, 7: -7}
 
 
 @pytest.mark.parametrize("where", [0, 1])
@@ -144,16 +144,16 @@ async def test_a_trace_has_what_is_in_a_loop_once_per_iteration(where: int) -> N
             "y", feeds(5), options=RunOptions(trace_level=RunOptions.FULL_TRACE), metadata=metadata
         )
         assert (got == -1).all()
-        found = [(d.device, s.node_name) for d in metadata.step_stats.dev_stats for s in d.node_stats]
-    assert found.count((cpu(where), "Neg")) == 5
-    assert found.count((cpu(0), "Less")) == 6
-    assert found.count((cpu(0), "AddV2")) == 5
-    assert found.count((cpu(0), "y")) == 1
-    assert "loop" not in {name for _, name in found}
+        traced_nodes = [(d.device, s.node_name) for d in metadata.step_stats.dev_stats for s in d.node_stats]
+    assert traced_nodes.count((cpu(where), "Neg")) == 5
+    assert traced_nodes.count((cpu(0), "Less")) == 6
+    assert traced_nodes.count((cpu(0), "AddV2")) == 5
+    assert traced_nodes.count((cpu(0), "y")) == 1
+    assert "loop" not in {name for _, name in traced_nodes}
 
 
 def shifting(where: int) -> GraphDef:
-    """A loop that is not built as `tf.while_loop` does it: the back edge comes first into one of its merges."""
+    """A loop unlike those of `tf.while_loop`: NextIteration is input 0 of one of its Merges."""
     builder = GraphBuilder()
     x, n = (
         builder.placeholder("x", "float32", (), device=cpu(0)),

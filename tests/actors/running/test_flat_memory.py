@@ -1,8 +1,8 @@
-"""A training loop holds flat memory: what many steps leave is what few leave.
+"""A training loop uses constant memory: many steps leave no more than few.
 
-Flows in: the training graph of the stories over three devices, with reference and with resource variables. Counted are
-the objects that the garbage collector knows and, since it does not know arrays, the blocks that Python allocated. No
-kernel is too slow for these sessions: what they learn from how long something took would be counted too.
+The training graph of the stories over three devices, with reference and with resource variables. Counted are the
+objects of the garbage collector and, because it does not track arrays, the allocated blocks. The limits are so high
+that nothing is learnt from times, which would be counted too.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ UNHURRIED: dict[str, Any] = {"budget_s": 60, "thread_limit_s": 60}
 
 
 async def growth(kind: training.Kind) -> tuple[int, int]:
-    """By how many objects and blocks a process grows in STEPS steps, once it has warmed up."""
+    """By how many objects and blocks STEPS steps grow the process after warming up."""
     graph_def = training_step(kind, [f"/device:GPU:{k}" for k in range(REPLICAS)], ROWS)
     feeds = {"x": np.ones((ROWS, training.FEATURES), np.float32), "labels": np.zeros(ROWS, np.int32)}
     async with open_session(graph_def, local_cluster(f"cpu:1,gpu:{REPLICAS}"), **UNHURRIED) as session:
         await session.run([], targets="initialise")
-        found = []
+        counts = []
         for count in (WARM_UP, STEPS):
             for _ in range(count):
                 await session.run("loss", feeds, targets="train")
             gc.collect()
-            found.append((len(gc.get_objects()), sys.getallocatedblocks()))
-    return found[1][0] - found[0][0], found[1][1] - found[0][1]
+            counts.append((len(gc.get_objects()), sys.getallocatedblocks()))
+    return counts[1][0] - counts[0][0], counts[1][1] - counts[0][1]
 
 
 @pytest.mark.parametrize("kind", ["reference", "resource"])
 async def test_steps_leave_nothing_behind(kind: training.Kind, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Variables of both kinds, feeds, fetches and transfers between devices: each step drops all that it made."""
+    """With feeds, fetches, transfers and both kinds of variables."""
     monkeypatch.setattr(training, "FEATURES", 8)
     monkeypatch.setattr(training, "HIDDEN", 8)
     objects, blocks = await growth(kind)
@@ -54,7 +54,7 @@ async def test_steps_leave_nothing_behind(kind: training.Kind, monkeypatch: pyte
 
 @pytest.mark.parametrize("kind", ["reference", "resource"])
 async def test_steps_leave_nothing_to_the_garbage_collector(kind: training.Kind) -> None:
-    """No reference cycle holds the tensors of a step, or a loop would grow by gigabytes between collections."""
+    """No reference cycle keeps the tensors of a step until the next collection."""
     graph_def = training_step(kind, [f"/device:GPU:{k}" for k in range(REPLICAS)], ROWS)
     feeds = {"x": np.ones((ROWS, training.FEATURES), np.float32), "labels": np.zeros(ROWS, np.int32)}
     async with open_session(graph_def, local_cluster(f"cpu:1,gpu:{REPLICAS}")) as session:

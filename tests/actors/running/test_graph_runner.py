@@ -1,4 +1,4 @@
-"""A graph runner gives what a session gives, at once, and refuses what would have to wait."""
+"""A graph runner gives the values of a session, and refuses graphs that would have to wait."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def imported(graph_def: Any) -> Graph:
 
 @given(graph_cases())
 async def test_a_runner_computes_what_a_session_does(case: GraphCase) -> None:
-    """Each tensor once, in the order asked; the graph is not changed."""
+    """Fetches come in the requested order; the graph is not changed."""
     assume(case.fetches)
     graph = imported(case.graph_def)
     before = graph.to_graph_def()
@@ -37,7 +37,7 @@ async def test_a_runner_computes_what_a_session_does(case: GraphCase) -> None:
 
 @given(programs(devices=1))
 def test_loops_run_and_dead_fetches_are_refused(case: Program) -> None:
-    """Alone, every fetch has a value or is the tensor that a send cannot hand over."""
+    """A fetch has a value, or it is dead and raises the error of the send."""
     graph = imported(case.graph_def)
     for name in dict.fromkeys(case.fetches):
         try:
@@ -67,7 +67,7 @@ def check_refused(error: type[PartitaError], message: str, feeds: Any, fetches: 
 
 
 def test_requests_are_checked() -> None:
-    """By the rules of the rendezvous of a runner, where nothing waits and nothing is sent twice."""
+    """By the runner's rendezvous, which never waits and accepts each tensor once."""
     check_refused(InvalidArgumentError, "Must specify at least one target to fetch or execute.", {"x": [1.0]}, [])
     check_refused(InvalidArgumentError, "y:0 is both fed and fetched.", {"y:0": [1.0]}, ["y:0"])
     check_refused(InvalidArgumentError, "Expects arg[0] to be float but int64 is provided", {"x": np.arange(2)}, ["y"])
@@ -78,14 +78,14 @@ def test_requests_are_checked() -> None:
 
 
 def test_a_tensor_may_be_asked_for_twice() -> None:
-    """It is sent once and is there for all who ask, as in TensorFlow."""
+    """It is sent once and can be received any number of times, as in TensorFlow."""
     first, second = GraphRunner().run(sums(), {"x": [1.0]}, ["y", "y"])
     assert first.tolist() == second.tolist() == GraphRunner().run(sums(), {"x": [1.0]}, ["y"])[0].tolist()
     assert not np.shares_memory(first, second)
 
 
 def test_a_rendezvous_that_never_waits() -> None:
-    """Tensors go by the name of their edge alone, and stay."""
+    """Tensors are stored by edge name and stay."""
     rendezvous = SimpleRendezvous()
     key, other = "/cpu:0;0000000000000001;/cpu:1;x:0;0:0", "/cpu:1;0000000000000002;/cpu:0;x:0;1:2"
     with pytest.raises(InternalError, match=r"^Did not find key /cpu:0;0000000000000001;/cpu:1;x:0;0:0"):
@@ -97,7 +97,7 @@ def test_a_rendezvous_that_never_waits() -> None:
 
 
 def test_what_comes_back_belongs_to_the_caller() -> None:
-    """It may be written to, which changes nothing else; variables live as long as the runner."""
+    """Writing to a fetched array changes nothing else; variables live as long as the runner."""
     runner, x = GraphRunner(), np.ones(2, np.float32)
     (same,) = runner.run(sums(), {"x": x}, ["same"])
     same += 1

@@ -1,4 +1,4 @@
-"""Loops: iterations, nesting, dead loops and the limit on parallel iterations, in the tagged-frame interpreter."""
+"""Loops in the reference executor: iterations, nesting, dead loops, and the limit of parallel iterations."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ async def test_loops_nest() -> None:
     assert await run(builder.graph_def(), ["y"], {"x": 1.0, "n": 3, "m": 0}) == [1.0]
 
 
-@pytest.mark.parametrize("taken", [True, False])
-async def test_a_loop_in_a_branch_that_is_not_taken_is_dead(taken: bool) -> None:
+@pytest.mark.parametrize("predicate", [True, False])
+async def test_a_loop_in_a_branch_that_is_not_taken_is_dead(predicate: bool) -> None:
     builder = GraphBuilder()
     x, p = builder.placeholder("x", "float32", ()), builder.placeholder("p", "bool", ())
     n = builder.placeholder("n", "int32", ())
@@ -92,9 +92,9 @@ async def test_a_loop_in_a_branch_that_is_not_taken_is_dead(taken: bool) -> None
     value, _ = add_loop(builder, "loop", switch[1], limit, lambda v: builder.op("AddV2", v, v)[0])
     builder.op("Merge", [switch[0], value], name="m")
     builder.identity(value, name="inside")
-    feeds = {"x": 1.0, "p": taken, "n": 3}
-    assert await run(builder.graph_def(), ["m", "m:1"], feeds) == ([8.0, 1] if taken else [1.0, 0])
-    if not taken:
+    feeds = {"x": 1.0, "p": predicate, "n": 3}
+    assert await run(builder.graph_def(), ["m", "m:1"], feeds) == ([8.0, 1] if predicate else [1.0, 0])
+    if not predicate:
         with pytest.raises(InvalidArgumentError, match=r"^Retval\[0\] does not have value"):
             await run(builder.graph_def(), ["inside"], feeds)
 

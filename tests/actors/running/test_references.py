@@ -1,4 +1,4 @@
-"""A reference variable that is passed on is read by whoever computes with it, however far from the variable that is."""
+"""A reference variable that is passed on is read by the nodes that compute with it, at any distance."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PLACES = st.tuples(*[st.integers(0, 2)] * 5)
 
 
 def graph(places: tuple[int, ...]) -> GraphDef:
-    """A variable passed on through two identities, and computed with before and after an update."""
+    """A variable passed through two identities, and read before and after an update."""
     b = GraphBuilder()
     on = [cpu(place) for place in places]
     variable = b.variable("v", "float32", (2,), device=cpu(0))
@@ -46,7 +46,7 @@ async def fetched(places: tuple[int, ...], options: RunOptions | None = None) ->
 async def test_whoever_computes_with_a_variable_sees_it_as_it_is_then(
     places: tuple[int, ...], options: RunOptions
 ) -> None:
-    """And what was passed on to the client is the value at the end of the step."""
+    """A fetch of the reference gives the value at the end of the step."""
     before, after, passed, direct, update = await fetched(places, options)
     for value in (before, direct):
         np.testing.assert_array_equal(value, 2 * ROW)
@@ -57,7 +57,7 @@ async def test_whoever_computes_with_a_variable_sees_it_as_it_is_then(
 
 @given(PLACES)
 async def test_what_is_passed_on_has_to_be_initialised(places: tuple[int, ...]) -> None:
-    """Even if nobody computes with it; the error names the node that was the first to get it."""
+    """Even if no node computes with it; the error names the first node that got it."""
     async with open_session(graph(places), "cpu:3") as session:
         with pytest.raises(FailedPreconditionError, match="Attempting to use uninitialized value v"):
             await session.run("passed")

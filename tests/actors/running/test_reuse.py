@@ -1,4 +1,4 @@
-"""A buffer is written to only when nobody else can see it, and then it is."""
+"""A buffer is reused if and only if nothing else refers to it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_sole_reference_is_reused() -> None:
 
 
 def test_what_others_see_stays_as_it_is() -> None:
-    """A second reference, a view and a read-only array are left alone."""
+    """Arrays with a second reference or a view, and read-only arrays, are not overwritten."""
     looks: list[Callable[[Array], Array]] = [lambda v: v, lambda v: v[:], lambda v: v.reshape(-1, 2)]
     for look in looks:
         value = big(1)
@@ -76,14 +76,14 @@ def test_an_instruction_that_kills_no_input_stays() -> None:
 async def test_steps_give_the_same_values_for_ever(
     picks: list[tuple[int, int, int]], fetched: set[int], devices: int
 ) -> None:
-    """Whatever is fetched or fed, later steps that reuse buffers change neither it nor their own results."""
+    """Later steps that reuse buffers change neither earlier fetches nor feeds, and give the same values."""
     builder = GraphBuilder()
     tensors = [builder.placeholder("x", "float32", device=cpu(0))]
     for number, (op, a, b) in enumerate(picks):
         inputs = [tensors[a % len(tensors)], tensors[b % len(tensors)]]
         name = ("Sub", "Maximum", "Relu", "Identity")[op]
-        made = builder.op(name, *inputs[: 1 if op > 1 else 2], name=f"n{number}", device=cpu(number % devices))
-        tensors.append(made[0])
+        outputs = builder.op(name, *inputs[: 1 if op > 1 else 2], name=f"n{number}", device=cpu(number % devices))
+        tensors.append(outputs[0])
     fetches = [f"n{index % len(picks)}:0" for index in sorted(fetched)]
     feed = np.linspace(-1, 1, BIG, dtype=np.float32)
     async with open_session(builder.graph_def(), devices=f"cpu:{devices}", **SLOW) as session:

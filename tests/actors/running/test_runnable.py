@@ -1,4 +1,4 @@
-"""What a run may come upon: the nodes said to lack a kernel are those that a session refuses to run."""
+"""`missing_kernels` lists exactly the nodes that a session refuses to run."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ WITHOUT = "ReadFile"  # string -> string
 
 
 def missing(graph_def: GraphDef) -> list[MissingKernel]:
-    """All nodes that may be run and cannot be computed."""
+    """All nodes without kernel in the graph and in functions it may call."""
     lowered = lower_functional(graph_def_to_graph(graph_def, add_default_attrs=True))
     return [node for name, graph in graphs_that_run(lowered) for node in missing_kernels(name, graph)]
 
 
 def body(name: str, *callees: str, lacks: bool, lower: bool = False) -> FunctionDef:
-    """A function of a string that joins it with what others make of it; `bad` in it has no kernel if it `lacks` one."""
+    """A function that joins a string with results of calls; with `lacks` its node `bad` has no kernel."""
     b = GraphBuilder()
     value = b.placeholder("x", "string")
     if lacks:
@@ -79,13 +79,13 @@ FUNCTIONS = ("f", "g", "h", "k")
 def test_functions_that_may_be_called_are_looked_into(
     lacking: tuple[bool, ...], calls: tuple[str, ...], start: str, lower: bool
 ) -> None:
-    """A function calls only those behind it; what nobody calls is not told of."""
+    """Functions call only later ones; functions that nothing calls are not listed."""
     order = dict(zip(FUNCTIONS, range(4), strict=True))
     callees = [
         called if called and all(order[name] > at for name in called.split("|")) else ""
         for at, called in enumerate(calls)
     ]
-    made = [
+    functions = [
         body(name, *([called] if called else []), lacks=lacks, lower=lower)
         for name, called, lacks in zip(FUNCTIONS, callees, lacking, strict=True)
     ]
@@ -95,14 +95,14 @@ def test_functions_that_may_be_called_are_looked_into(
         name = waiting.pop()
         reached.add(name)
         waiting += callees[order[name]].split("|") if callees[order[name]] else []
-    graph_def = program(start, made, lower=lower)
-    found = missing(graph_def)
+    graph_def = program(start, functions, lower=lower)
+    nodes = missing(graph_def)
     expected = {name for name in reached if lacking[order[name]]}
-    assert {node.op for node in found} <= {WITHOUT}
-    assert bool(found) == bool(expected)
-    assert {node.function for node in found} <= {"", *reached}
+    assert {node.op for node in nodes} <= {WITHOUT}
+    assert bool(nodes) == bool(expected)
+    assert {node.function for node in nodes} <= {"", *reached}
     if not lower:  # else branches are part of what they are lowered into
-        assert {(node.function, node.node) for node in found} == {(name, "bad") for name in expected}
+        assert {(node.function, node.node) for node in nodes} == {(name, "bad") for name in expected}
     with BlockingSession(graph_def) as session:
         if expected:
             with pytest.raises(UnimplementedError, match=f"no kernel for {WITHOUT}: needed by"):
@@ -121,10 +121,10 @@ def test_the_nodes_told_of_are_those_that_a_session_names() -> None:
     with BlockingSession(graph_def) as session, pytest.raises(UnimplementedError) as caught:
         session.run([], targets=["a", "b", "c"])
     named = re.findall(r"'(\w+)' \((\w+)\)", caught.value.message)
-    found = missing(graph_def)
-    assert [(node.function, node.node) for node in found] == [("", "a"), ("", "b"), ("", "c")]
-    assert set(named) < {(node.node, node.op) for node in found}  # of nodes that are alike a session names one
-    assert {op for _, op in named} == {node.op for node in found}
+    nodes = missing(graph_def)
+    assert [(node.function, node.node) for node in nodes] == [("", "a"), ("", "b"), ("", "c")]
+    assert set(named) < {(node.node, node.op) for node in nodes}  # of nodes that are alike a session names one
+    assert {op for _, op in named} == {node.op for node in nodes}
 
 
 @settings(max_examples=30)
@@ -151,7 +151,7 @@ def test_what_the_executor_does_itself_lacks_nothing() -> None:
 
 
 def test_the_gradient_of_a_function_is_looked_into_where_it_is_called() -> None:
-    """Not the function itself: no call of it is left."""
+    """The function itself is not listed: nothing calls it."""
     b = GraphBuilder()
     b.op("Square", b.placeholder("x", "float32"), name="y")
     function = function_of("f", b.graph_def(), ["x"], ["y"])
@@ -168,7 +168,7 @@ def test_the_gradient_of_a_function_is_looked_into_where_it_is_called() -> None:
 
 
 def test_a_call_that_fails_for_another_reason_is_left_out() -> None:
-    """A function that does not exist, called inside another."""
+    """A call, inside a function, of one that does not exist."""
     graph_def = program("f", [body("f", "nobody", lacks=False)])
     assert missing(graph_def) == []
     with BlockingSession(graph_def) as session, pytest.raises(PartitaError, match="nobody"):

@@ -1,4 +1,4 @@
-"""Steps end cleanly: after an error or a cancellation at any await nothing is left, and the session goes on."""
+"""After an error or a cancellation at any await nothing of a step is left, and the session can be used."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DEVICES = 3
 
 
 class Traces:
-    """Every rendezvous made and, weakly, every array computed by Neg."""
+    """Keeps every rendezvous, and weak references to every output of Neg."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.meetings: list[LocalRendezvous] = []
@@ -44,7 +44,7 @@ class Traces:
         return result
 
     def assert_nothing_left(self) -> None:
-        """No waiter, no message, no tensor."""
+        """No waiter, message or tensor is left."""
         statistics = [meeting.statistics() for meeting in self.meetings]
         assert sum(s.waiting + s.queued for s in statistics) == 0
         self.meetings.clear()  # they hold the errors that ended them, and those the frames they were raised in
@@ -58,7 +58,7 @@ def traces(monkeypatch: pytest.MonkeyPatch) -> Traces:
 
 
 def zigzag(length: int = 6, devices: int = DEVICES) -> GraphDef:
-    """x -> n0 -> n1 ... over the devices in turn, and a Reshape of the last that fails for every size but two."""
+    """x -> n0 -> n1 ... alternating over the devices, then a Reshape that fails for every size but two."""
     builder = GraphBuilder()
     value = builder.placeholder("x", "float32", device=cpu(0))
     for i in range(length):
@@ -77,7 +77,7 @@ async def works(session: Session) -> None:
 
 
 async def after(ticks: int, do: Callable[[], None]) -> None:
-    """Calls `do` after other tasks have been scheduled so many times."""
+    """Calls `do` after other tasks have run this many times."""
     for _ in range(ticks):
         await trio.lowlevel.checkpoint()
     do()
@@ -103,7 +103,7 @@ async def test_a_failed_step_leaves_nothing(traces: Traces, devices: int) -> Non
 
 @pytest.mark.parametrize("devices", [1, DEVICES])
 async def test_a_step_cancelled_at_any_await_leaves_nothing(traces: Traces, devices: int) -> None:
-    """The budget is zero, so the step rests after every chunk; it is cancelled after 0, 1, 2 ... turns of the loop."""
+    """With budget zero the step yields after every chunk; it is cancelled after 0, 1, 2 ... turns of the event loop."""
 
     async def cancelled(session: Session, ticks: int) -> bool:
         with trio.CancelScope() as scope:

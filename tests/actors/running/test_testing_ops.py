@@ -1,4 +1,4 @@
-"""Ops that only tests have: errors name their node, a delay holds up nobody and ends with its step."""
+"""The ops of TensorFlow's tests: Error, InvalidRefType and Delay."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONG_US = 10**9
 
 
 async def test_error_fails_with_its_message() -> None:
-    """Code INTERNAL, and the node's name."""
+    """With code INTERNAL and the name of the node."""
     b = GraphBuilder()
     b.op("Error", b.constant(1.0), name="e", message="as I was told")
     async with open_session(b.graph_def()) as session:
@@ -26,7 +26,7 @@ async def test_error_fails_with_its_message() -> None:
 
 
 async def test_a_reference_of_another_type_than_declared_is_refused() -> None:
-    """In the executor's words."""
+    """With the message of TensorFlow's executor."""
     b = GraphBuilder()
     b.op("InvalidRefType", name="r", TIn=DataType.FLOAT, TOut=DataType.DOUBLE)
     async with open_session(b.graph_def()) as session:
@@ -42,23 +42,23 @@ def _delayed(micros: int) -> GraphBuilder:
 
 
 async def test_delays_pass_at_the_same_time(autojump_clock: JumpingClock) -> None:
-    """Two steps that wait a second each take one second, and hand on their own values."""
+    """Two steps that wait one second each take one second together."""
     async with open_session(_delayed(10**6).graph_def()) as session:
-        found = {}
+        fetched = {}
 
         async def one(value: float) -> None:
-            found[value] = (await session.run("y", {"x": value}))[0].tolist()
+            fetched[value] = (await session.run("y", {"x": value}))[0].tolist()
 
         start = trio.current_time()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(one, 1.0)
             nursery.start_soon(one, 2.0)
         assert trio.current_time() - start == pytest.approx(1.0)
-        assert found == {1.0: -1.0, 2.0: -2.0}
+        assert fetched == {1.0: -1.0, 2.0: -2.0}
 
 
 async def test_a_delay_ends_with_its_step(autojump_clock: JumpingClock) -> None:
-    """When time is up, when the session is closed; no timer is left."""
+    """No timer is left after a time-out or after the session was closed."""
     async with open_session(_delayed(LONG_US).graph_def()) as session:
         with pytest.raises(DeadlineExceededError):
             await session.run("y", {"x": 1.0}, options=RunOptions(timeout_in_ms=50))

@@ -1,4 +1,4 @@
-"""Kernels that took long run in worker threads: same values, other devices go on, nobody is left behind."""
+"""Slow kernels run in worker threads: same values, other devices go on, no thread is left."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALWAYS: dict[str, Any] = {"budget_s": 0, "thread_limit_s": 0}  # every kernel is
 
 
 class Gate:
-    """A kernel of Neg that remembers its threads and, once closed, stops inside the first call until opened."""
+    """A kernel of Neg that records its threads; while closed, its first call waits until it is opened."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         assert registry.lookup("Neg") is not None  # loads the kernels before one is replaced
@@ -66,7 +66,7 @@ def fork(devices: int) -> GraphDef:
 
 
 async def warm(session: Session) -> None:
-    """Runs until every kernel is known to be slow: chunks are halved first."""
+    """Runs until all kernels are known to be slow; their chunks are halved first."""
     for _ in range(8):
         (got,) = await session.run("y", {"x": TWO})
         assert got.tolist() == [2, 2]
