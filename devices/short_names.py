@@ -30,7 +30,7 @@ class ShortNames:
 
     def shorten(self, text: str) -> str:
         """Replaces the full names of these devices and their tasks in a text by short ones."""
-        return _FULL.sub(lambda found: self._all.get(found[0], found[0]), text)
+        return _FULL.sub(lambda match: self._all.get(match[0], match[0]), text)
 
 
 def _task(name: ParsedName, job: bool, replica: bool, task: bool) -> str:

@@ -1,8 +1,7 @@
 """Functions that call functions, to any depth, for tests.
 
-Flows in: how many functions, and how each calls the next. Flows out: a GraphDef whose node `y` calls the first with the
-placeholder `x`. Always holds: the last function adds one; each other one adds one to what its calls give, unless told
-not to, so the result counts how often one was added.
+A GraphDef whose node `y` calls the first function with the placeholder `x`. The last function adds one; each other one
+adds one to the results of its calls, unless told not to. So the result counts the additions.
 """
 
 from __future__ import annotations
@@ -91,7 +90,7 @@ def _call(name: str, function: str, way: str, argument: str) -> NodeDef:
 
 @contextmanager
 def frames_left(count: int) -> Iterator[None]:
-    """Lets Python nest no more than `count` calls from here on: what recurses along calls fails early."""
+    """Lets Python nest at most `count` more calls, so that code which recurses along calls fails early."""
     before, depth, frame = sys.getrecursionlimit(), 0, sys._getframe()
     while frame.f_back is not None:
         depth, frame = depth + 1, frame.f_back

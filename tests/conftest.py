@@ -1,8 +1,7 @@
-"""Settings that all tests share: hypothesis profiles, and the account at the end of a run of what ran and what did not.
+"""Settings of all tests: hypothesis profiles, and a summary at the end of a run.
 
-Flows in: the reports of tests, from however many processes. Flows out: per suite and family of the corpus how many
-cases passed of how many there are, and by reason how many tests did not run and which, so that a suite which silently
-ran less would show.
+The summary says per suite and family of the corpus how many cases passed, and by reason which tests did not run, so
+that a suite which ran less is noticed.
 """
 
 from __future__ import annotations
@@ -44,25 +43,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def _rules_of_stages() -> Iterator[None]:
-    """Whatever a test makes of a graph keeps the rules of its stage."""
+    """Every graph that a test makes is checked against the rules of its stage."""
     with checking():
         yield
 
 
 @pytest.fixture
 def autojump_clock() -> JumpingClock:
-    """The fixture of pytest-trio, but for a clock that waits for threads."""
+    """The fixture of pytest-trio, with a clock that waits for threads."""
     return JumpingClock()
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Notes what the command line left out; xdist says nothing about it."""
+    """Records the tests that the command line left out; xdist does not report them."""
     for item in items:
         item.config.stash.setdefault(_DESELECTED, set()).add(item.nodeid)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A worker of xdist sends its notes; golden texts are written if that was asked for."""
+    """A worker of xdist sends its records; golden texts are written if the environment says so."""
     write_texts()
     if hasattr(session.config, "workeroutput"):
         session.config.workeroutput["deselected"] = sorted(session.config.stash.get(_DESELECTED, ()))
@@ -70,21 +69,21 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:  # Any: xdist may not be there
-    """The notes of a worker arrive; all workers collect the same tests."""
+    """Receives the records of a worker; all workers collect the same tests."""
     node.config.stash.setdefault(_DESELECTED, set()).update(getattr(node, "workeroutput", {}).get("deselected", ()))
 
 
 def _left_out(terminalreporter: pytest.TerminalReporter) -> dict[str, list[str]]:
     """The names of the tests that did not run, by reason."""
-    found: dict[str, list[str]] = defaultdict(list)
+    names: dict[str, list[str]] = defaultdict(list)
     for report in terminalreporter.stats.get("skipped", []):
         _, _, reason = report.longrepr
-        found[reason.removeprefix("Skipped: ")].append(report.nodeid)
+        names[reason.removeprefix("Skipped: ")].append(report.nodeid)
     config = terminalreporter.config
-    if not config.option.keyword:  # whoever names tests wants no list of all the others
+    if not config.option.keyword:  # a run of selected tests needs no list of the others
         for name in sorted(config.stash.get(_DESELECTED, ())):
-            found[f"left out by -m {config.option.markexpr!r}"].append(name)
-    return found
+            names[f"left out by -m {config.option.markexpr!r}"].append(name)
+    return names
 
 
 def _accounts(terminalreporter: pytest.TerminalReporter, outcome: str) -> set[str]:
@@ -93,14 +92,14 @@ def _accounts(terminalreporter: pytest.TerminalReporter, outcome: str) -> set[st
 
 
 def _cases_of_ops(terminalreporter: pytest.TerminalReporter) -> dict[str, Counter[str]]:
-    """Per suite, in how many of the cases that passed each op was."""
-    found: dict[str, Counter[str]] = defaultdict(Counter)
+    """Per suite, the number of passed cases with each op."""
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     for report in terminalreporter.stats.get("passed", []):
         for key, value in report.user_properties if getattr(report, "when", "") == "call" else ():
             if key == "ops":
                 suite, ops = str(value).split(":", 1)
-                found[suite].update(ops.split())
-    return found
+                counts[suite].update(ops.split())
+    return counts
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,8 +1,7 @@
-"""Functions for tests: a graph made into a FunctionDef, and graphs that call it.
+"""Functions for tests: makes a FunctionDef of a graph, and graphs that call it.
 
-Flows in: a GraphDef, the tensors that are its arguments and results. Flows out: a FunctionDef; a GraphDef with one node
-`c` that calls it, fed through placeholders `x0`, `x1`, ... Always holds: the function computes of its arguments what
-the graph computes when those tensors are fed.
+The function computes from its arguments what the graph computes when those tensors are fed. A calling graph has one
+node `c`, fed through placeholders `x0`, `x1`, ...
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LOWER = "_lower_using_switch_merge"
 
 
 def inner_name(graph: Graph, tensor: str) -> str:
-    """How a tensor is called inside a function: "node:output:k"."""
+    """The name of a tensor inside a function: "node:output:k"."""
     parsed = parse_tensor_name(tensor)
     node = graph.find_node(parsed.node)
     assert node is not None, tensor
@@ -35,10 +34,9 @@ def inner_name(graph: Graph, tensor: str) -> str:
 
 
 def types_of(graph_def: GraphDef, tensors: Sequence[str]) -> list[DataType]:
-    """Element types of tensors."""
     graph = graph_def_to_graph(graph_def)
-    found = [(graph.find_node(parsed.node), parsed.index) for parsed in map(parse_tensor_name, tensors)]
-    return [base_type(node.output_types[port]) for node, port in found if node is not None]
+    nodes = [(graph.find_node(parsed.node), parsed.index) for parsed in map(parse_tensor_name, tensors)]
+    return [base_type(node.output_types[port]) for node, port in nodes if node is not None]
 
 
 def function_of(

@@ -1,9 +1,9 @@
-"""What happens in a test when nothing can happen any more: virtual time goes on, or the test has hung and fails.
+"""Fails tests that hang, and moves virtual time when a test has nothing else to do.
 
-Flows in: an async test. Flows out: the same test. At the moment its loop would go to sleep although nobody else is
-going to wake it, a `JumpingClock` jumps to the next deadline, and where none is set the test fails with `Hung`. Always
-holds: how busy the machine is plays no part. Nobody else wakes a loop when no task can run, no other thread has posted
-anything, and no task waits for a worker thread, a file descriptor or an idle loop.
+When the event loop of a test would sleep although nothing can wake it, a `JumpingClock` jumps to the next deadline;
+without a deadline the test fails with `Hung`. Nothing can wake the loop when no task can run, no other thread has
+posted a callback, and no task waits for a worker thread, a file descriptor or an idle loop. The speed of the machine
+does not matter.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from trio.lowlevel import Task
 from trio.testing import wait_all_tasks_blocked
 
 TRIO = str(Path(trio.__file__).parent) + os.sep
-# Where a task stands in trio when something outside the loop, or the idle loop itself, is going to wake it.
+# Functions of trio in which a task waits that something outside the loop, or the idle loop, will wake.
 THREADS = "_threads.py"
 OUTSIDE = (THREADS, "_subprocess.py", "_socket.py", "_io_epoll.py", "_io_kqueue.py", "_io_windows.py")
 LISTENER = "<TrioToken.run_sync_soon task>"
 IDLE = wait_all_tasks_blocked.__name__
-CUSHION_S = 0.001  # between two looks whether a thread is done
+CUSHION_S = 0.001  # time between two checks of the threads
 
 
 class Hung(Exception):
-    """Every task of a test waits, and none of them will ever go on."""
+    """Every task of a test waits, and nothing can wake any of them."""
 
 
 class JumpingClock(trio.abc.Clock):
-    """Virtual time, which stands still while anything is to be done, be it in a thread; to be used with `never_hangs`.
+    """Virtual time, which stands still while a task or a thread can run; used with `never_hangs`.
 
-    trio's own jumping clock goes by how long the loop was idle, and a loop is idle while a thread works for it.
+    trio's own jumping clock jumps when the loop was idle for some time, and a loop is also idle while a thread runs.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class JumpingClock(trio.abc.Clock):
         return self._now
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """How long the loop may sleep: for ever, unless the deadline has passed."""
+        """The longest sleep of the loop in real seconds: unlimited, or 0 after the deadline."""
         return 0.0 if deadline <= self._now else inf
 
     def jump(self, seconds: float) -> None:
@@ -59,12 +59,12 @@ class JumpingClock(trio.abc.Clock):
 
 
 class _Alarm(trio.abc.Instrument):
-    """Moves the clock, or cancels the test, when its loop is about to sleep and nobody is going to wake it."""
+    """Moves the clock, or cancels the test, when its loop is about to sleep and nothing can wake it."""
 
     def __init__(self, scope: trio.CancelScope) -> None:
         self._scope = scope
         self._token = trio.lowlevel.current_trio_token()
-        self.waiting: list[str] = []  # which tasks, and where, once it has rung
+        self.waiting: list[str] = []  # tasks and lines, after the test was cancelled
 
     def before_io_wait(self, timeout: float) -> None:
         """The loop has run all tasks that could run."""
@@ -100,10 +100,10 @@ def _can_be_woken(task: Task) -> bool:
 
 
 async def all_waiting() -> None:
-    """Waits until every other task waits, and for none a thread is at work.
+    """Waits until every other task waits, and no thread runs for one of them.
 
-    A kernel that the machine kept waiting for long runs in a thread the next time; trio's `wait_all_tasks_blocked` does
-    not wait for it.
+    A kernel that took long on a busy machine runs in a thread the next time, and trio's `wait_all_tasks_blocked` does
+    not wait for threads.
     """
     await wait_all_tasks_blocked()
     while any(_waits_for_thread(task) for task in _below(trio.lowlevel.current_root_task())):
@@ -130,7 +130,7 @@ def _hung(alarm: _Alarm) -> Hung:
 
 def never_hangs(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
     """The same test, which raises `Hung`, saying which tasks wait and where, instead of waiting for ever."""
-    if hasattr(test, "_never_hangs"):  # a law with parameters is one function in several tests
+    if hasattr(test, "_never_hangs"):  # the tests of a parametrised law share one function
         return test
 
     @functools.wraps(test)
@@ -149,5 +149,5 @@ def never_hangs(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable
         if alarm.waiting:
             raise _hung(alarm)
 
-    watched._never_hangs = True  # type: ignore[attr-defined]  # a mark, found above
+    watched._never_hangs = True  # type: ignore[attr-defined]  # a mark, read above
     return watched

@@ -1,4 +1,4 @@
-"""What tests of the invariants of stages share: which rules a checker has, and that breaking one is told."""
+"""For tests of checkers: the rules of a checker, and a test that it reports each broken rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REPORTING = {"broken", "no_node", "no_edge"}
 
 
 def rules_of(file: str) -> set[str]:
-    """The rules that a checker tells of when they are broken, as they stand in its source."""
+    """The texts of the rules of a checker, read from its source."""
     return set(_rules(ast.parse((_CHECKOUT / file).read_text())))
 
 
@@ -30,13 +30,13 @@ def _rules(tree: ast.Module) -> Iterator[str]:
 
 
 def assert_all_are_broken(file: str, mutations: Mapping[str, Callable[[], object]]) -> None:
-    """Every rule of a checker has a mutation, which makes a good graph break it and has it checked."""
+    """Every rule of a checker has a mutation, which breaks a valid graph and runs the checker; it reports the rule."""
     assert set(mutations) == rules_of(file)
-    told = {rule: _told(check) for rule, check in mutations.items()}
-    assert not {rule: message for rule, message in told.items() if repr(rule) not in message}
+    messages = {rule: _reported(check) for rule, check in mutations.items()}
+    assert not {rule: message for rule, message in messages.items() if repr(rule) not in message}
 
 
-def _told(check: Callable[[], object]) -> str:
+def _reported(check: Callable[[], object]) -> str:
     try:
         check()
     except InternalError as error:

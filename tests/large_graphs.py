@@ -1,4 +1,4 @@
-"""Graphs of many nodes, and loops of many iterations, for tests of what grows with them."""
+"""Graphs of many nodes, and loops of many iterations, for tests of costs that grow with them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Short ways to run a graph in tests: one request in a session of its own, steps in an open session, watched sessions.
+"""Short ways to run a graph in tests: one request in its own session, steps in an open session, watched sessions.
 
-Flows in: a GraphDef, a request. Flows out: arrays, and for a watched session what its steps left behind. Always holds:
-soft placement is off, so a device that a test names is the device that is used.
+Soft placement is off, so a node runs on the device that a test names.
 """
 
 from __future__ import annotations
@@ -55,31 +54,31 @@ def assert_same_values(ours: Sequence[Array], theirs: Sequence[Array]) -> None:
 
 
 class Watch:
-    """Makes rendezvous for a session and remembers them and, weakly, every array that went through them."""
+    """Makes the rendezvous of a session, and remembers them and, weakly, every array sent through them."""
 
     def __init__(self) -> None:
         self.meetings: list[LocalRendezvous] = []
-        self.most_queued = 0  # messages at one rendezvous that nobody had asked for yet
-        self.tensors: list[weakref.ref[Any]] = []  # Any: whatever travels and can be watched
+        self.most_queued = 0  # messages at one rendezvous that had no receiver yet
+        self.tensors: list[weakref.ref[Any]] = []  # Any: any value that has weak references
 
     def __call__(self) -> LocalRendezvous:
-        """A new rendezvous; stands in for the class."""
+        """A new rendezvous; called in place of the class."""
         meeting = _Watched(self)
         self.meetings.append(meeting)
         return meeting
 
     def left_behind(self) -> dict[str, int]:
-        """Waiters and queued messages that are still there."""
-        found = [meeting.statistics() for meeting in self.meetings]
+        """Waiters and queued messages that are still in the rendezvous."""
+        all_statistics = [meeting.statistics() for meeting in self.meetings]
         return {
-            "waiters": sum(statistics.waiting for statistics in found),
-            "queued": sum(statistics.queued for statistics in found),
+            "waiters": sum(statistics.waiting for statistics in all_statistics),
+            "queued": sum(statistics.queued for statistics in all_statistics),
         }
 
     def living_tensors(self) -> int:
-        """How many different arrays that went through are still there, without what the rendezvous hold.
+        """How many of the arrays sent are still alive, apart from those that the rendezvous hold.
 
-        An aborted rendezvous holds its error, whose traceback holds what the failed kernel was working on.
+        An aborted rendezvous holds its error, whose traceback holds the inputs of the failed kernel.
         """
         self.meetings.clear()
         gc.collect()

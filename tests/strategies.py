@@ -1,8 +1,8 @@
 """Generators for property tests: random graphs with placements, feeds and fetches; names, tensors and attr values.
 
-Flows out: hypothesis strategies. Always holds for a `GraphCase`: the graph is valid and acyclic, every placeholder is
-fed, every fetch is alive, and all values stay finite, since each tensor carries a bound on its magnitude and an op that
-would pass the limit is not drawn. Nothing in it is random at run time, so any two runs must agree bit for bit.
+In a `GraphCase` the graph is valid and acyclic, every placeholder is fed, every fetch is alive, and all values stay
+finite: each tensor has a bound on its magnitude, and an op that would exceed the limit is not drawn. No op is random at
+run time, so any two runs must agree bit for bit.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class _Writer:
         return self.draw(st.sampled_from(self.live))
 
     def keep(self, name: str, shape: tuple[int, int], bound: float, *, outputs: int = 1) -> None:
-        """Makes the outputs of a live node available."""
+        """Makes the outputs of a live node available to later nodes."""
         self.anchors.append(name)
         self.live += [Tensor(f"{name}:{port}", shape, bound) for port in range(outputs)]
 
@@ -201,7 +201,7 @@ def _identity_n(writer: _Writer) -> None:
 
 
 def _diamond(writer: _Writer) -> None:
-    """A cond: each side runs its own ops on its Switch output, only one of them alive; the Merge is alive again."""
+    """A conditional: each side has ops on its Switch output, of which one is alive; the Merge is alive."""
     x = writer.pick()
     pred = writer.add("Placeholder", [], dtype=DataType.BOOL, shape=())
     writer.feeds[f"{pred}:0"] = np.array(writer.draw(st.booleans()))
@@ -304,7 +304,7 @@ _TYPED_FIELDS = {"f4": "float_val", "f8": "double_val", "i4": "int_val", "i8": "
 
 @st.composite
 def tensor_protos(draw: st.DrawFn) -> tuple[TensorProto, Array]:
-    """A TensorProto in any encoding, with the array it stands for; trailing repeats may be left out, as files do."""
+    """A TensorProto in any encoding, with its array; trailing repeats may be left out, as in files."""
     array = draw(tensors())
     proto = numpy_to_tensor(array)
     typed = _TYPED_FIELDS.get(array.dtype.str[1:])

@@ -1,4 +1,4 @@
-"""The page of settings is what its tool makes of the table."""
+"""docs/config.md is up to date with its table."""
 
 from __future__ import annotations
 

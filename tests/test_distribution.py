@@ -1,6 +1,6 @@
-"""What is installed is what is here: the wheel, built from the sdist, holds every module and every data file.
+"""The wheel, built from the sdist, has every module and every data file of the checkout.
 
-Building goes through a copy of the checkout, so that no build folder is left behind in it.
+It is built from a copy of the checkout, so that no build folder is left behind.
 """
 
 from __future__ import annotations
@@ -46,18 +46,18 @@ def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_every_module_and_data_file(distribution: Path) -> None:
-    """The wheel's files are exactly those of the rooms and the root modules; nothing of tests, docs or settings."""
+    """Exactly the files of the rooms and the root modules; no tests, docs or settings."""
     with zipfile.ZipFile(next(distribution.glob("*.whl"))) as wheel:
-        found = {name for name in wheel.namelist() if ".dist-info/" not in name}
+        actual = {name for name in wheel.namelist() if ".dist-info/" not in name}
     expected = {f"partita/{name}" for name in ("__init__.py", "__main__.py", "errors.py", "lazy.py", "py.typed")}
     for room in ROOMS:
         files = [path for path in (CHECKOUT / room).rglob("*") if path.suffix in DATA_SUFFIXES | {".py"}]
         expected |= {f"partita/{path.relative_to(CHECKOUT).as_posix()}" for path in files}
-    assert found == expected
+    assert actual == expected
 
 
 def test_every_module_imports_from_the_wheel(distribution: Path, tmp_path: Path) -> None:
-    """Unpacked into an empty folder, every module imports, without a warning, from there and nowhere else."""
+    """Unpacked into an empty folder, every module imports from there, without a warning."""
     with zipfile.ZipFile(next(distribution.glob("*.whl"))) as wheel:
         wheel.extractall(tmp_path)
     command = [sys.executable, "-I", "-c", IMPORT_ALL, str(tmp_path)]
@@ -67,7 +67,7 @@ def test_every_module_imports_from_the_wheel(distribution: Path, tmp_path: Path)
 
 
 def test_sdist_holds_what_a_distributor_needs(distribution: Path) -> None:
-    """Licence, read-me, tests and the settings of the tools travel with the source."""
+    """Licence, README, tests and the settings of tools are in the source distribution."""
     with tarfile.open(next(distribution.glob("*.tar.gz"))) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
     assert {"LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "Makefile", "tests/test_house.py"} <= names

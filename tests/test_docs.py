@@ -1,9 +1,9 @@
-"""Every example of the README and of docs/ does what the page says.
+"""Every example of the README and of docs/ runs and prints what the page shows.
 
-Flows in: the fenced blocks of each page. A `python` block runs in a fresh namespace, a `console` block is a call of
-`partita`, and the `text` block right after one, or the rest of the console block, is what it prints; "..." stands for
-lines left out. A `python` block that begins with the path of a file is a quotation and stands in that file. Numbers are
-compared to three digits, since the last bits of a sum depend on the machine.
+A `python` block runs in a fresh namespace; a `console` block is a call of `partita`. The `text` block right after it,
+or the rest of the console block, is the expected output; "..." stands for lines left out. A `python` block that begins
+with the path of a file must be a part of that file. Numbers are compared to three digits, since the last bits of a sum
+depend on the machine.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ QUOTED = re.compile(r"# ((?:\w+/)+\w+\.py)\n")
 
 
 class Example(NamedTuple):
-    """One block, and what it prints if the page says so."""
+    """One block, and the output that the page shows, if any."""
 
     language: str
     code: str
@@ -37,9 +37,9 @@ class Example(NamedTuple):
 
 
 def examples(page: Path) -> Iterator[Example]:
-    """The blocks of a page that do something."""
-    for found in BLOCK.finditer(page.read_text("utf-8")):
-        language, code, output = found.groups()
+    """The blocks of a page that are run."""
+    for match in BLOCK.finditer(page.read_text("utf-8")):
+        language, code, output = match.groups()
         if language == "console":
             code, output = code.removeprefix("$ partita ").split("\n", 1)
         if not QUOTED.match(code):
@@ -50,7 +50,7 @@ EXAMPLES = {f"{page.stem}-{k}": example for page in PAGES for k, example in enum
 
 
 def printed(example: Example) -> str:
-    """Runs the block; what it printed."""
+    """Runs a block; returns its output."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         if example.language == "python":
@@ -82,8 +82,8 @@ def check_line(ours: str, promised: str) -> None:
     """Equal text, and numbers that agree to three digits."""
     assert NUMBER.sub("#", ours) == NUMBER.sub("#", promised)
     pairs = zip(NUMBER.findall(ours), NUMBER.findall(promised), strict=True)
-    for one, other in pairs:
-        assert float(one) == pytest.approx(float(other), rel=1e-3), f"{ours!r} is not {promised!r}"
+    for actual, expected in pairs:
+        assert float(actual) == pytest.approx(float(expected), rel=1e-3), f"{ours!r} is not {promised!r}"
 
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
@@ -97,11 +97,11 @@ def test_an_example_does_what_the_page_says(example: Example, monkeypatch: pytes
 
 
 def test_quoted_code_is_the_code() -> None:
-    """A page that shows a piece of a file shows it as it is, for every quotation of every page."""
+    """Every quotation on every page is part of the file that it names."""
     quotations = [
-        (page.name, *found.groups())
+        (page.name, *match.groups())
         for page in PAGES
-        for found in re.finditer(
+        for match in re.finditer(
             r"^```python\n# ((?:\w+/)+\w+\.py)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL
         )
     ]
@@ -111,7 +111,7 @@ def test_quoted_code_is_the_code() -> None:
 
 
 def test_named_files_exist() -> None:
-    """A path that a page names from the root of the checkout is a file or folder there."""
+    """A path in backticks that begins with a folder of the checkout exists."""
     rooms = "actors|benchmarks|devices|docs|graph|rendezvous|scenarios|tests|tools"
     named = re.compile(rf"`((?:{rooms})/[a-z0-9_/.-]*)`")  # in capitals: a name to fill in
     paths = {
@@ -123,6 +123,6 @@ def test_named_files_exist() -> None:
 
 
 def test_every_story_is_shown() -> None:
-    """The page of stories names each, with a link to its script and to what it prints."""
+    """The page of stories names each, with links to its script and to its output."""
     page = (CHECKOUT / "docs" / "stories.md").read_text()
     assert [name for name in STORIES if f"{name}.py)" not in page or f"{name}.txt)" not in page] == []

@@ -1,4 +1,4 @@
-"""An error keeps the place where it happened, and the way out of the functions it happened in."""
+"""An error keeps the place where it happened, and the calls that led there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def test_the_first_place_counts() -> None:
 
 
 def test_an_error_that_leaves_a_function_is_told_who_called() -> None:
-    """Outermost first; the function is the innermost; other parts of the place are not those of the call."""
+    """Outermost call first; `function` is the innermost; the other parts of the place are those of the node."""
     error = InvalidArgumentError("bad").located(node="check", op="CheckNumerics", device="d")
     error.inside("g").located(step=1).located(node="middle", op="PartitionedCall")
     error.inside("f").located(node="y", op="StatefulPartitionedCall").located(node="again")

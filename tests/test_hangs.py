@@ -1,4 +1,4 @@
-"""A test that would wait for ever fails; one that something is going to wake does not."""
+"""A test that would wait for ever fails; a test that something will wake does not."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The floor plan holds: who may import whom, where trio, simpy and protobuf live, what every module opens with.
+"""The floors: who may import whom, where trio, simpy and protobuf are used, and how modules begin.
 
-Flows in: the source files of the checkout, parsed, never imported, so that a broken module cannot hide. Each test names
-the files that break its rule. The plan itself is drawn in CONTRIBUTING.md.
+The files of the checkout are parsed, not imported, so that broken modules are checked too. Each test names the files
+that break its rule. CONTRIBUTING.md and docs/architecture.md describe the rules.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ INNER_FLOORS = {
     ],
     "actors": ["plans", "running", "sessions"],
 }
-MAX_CIRCLE = 3  # files that may know of each other, if they stand in one folder
+MAX_CIRCLE = 3  # files that may import each other, if they are in one folder
 ROOMS = [room for room, floor in FLOORS.items() if 1 <= floor <= 4]
 # Who may import a library that is kept to its own room; a folder stands for everything below it.
 CONFINED = {
@@ -72,15 +72,15 @@ CONFINED = {
 }
 NOT_IMPORTED_ANYWHERE = {"tensorflow", "torch", "jax", "ray", "asyncio"}
 MAX_FILE_LINES, MAX_FUNCTION_LINES, MAX_FILES = 400, 60, 25
-SHORT = 8  # a public function up to this many lines may let its name speak
+SHORT = 8  # a public function of at most so many lines needs no docstring
 
 
 def sources(*folders: str) -> list[Path]:
     """Own Python files below the folders (of the package by default), without those protoc wrote."""
-    found = [CHECKOUT / f"{name}.py" for name in ("__init__", "__main__", "errors", "lazy")] if not folders else []
+    files = [CHECKOUT / f"{name}.py" for name in ("__init__", "__main__", "errors", "lazy")] if not folders else []
     for folder in folders or ROOMS:
-        found += (CHECKOUT / folder).rglob("*.py")
-    return sorted(path for path in found if path.exists() and not path.name.endswith("_pb2.py"))
+        files += (CHECKOUT / folder).rglob("*.py")
+    return sorted(path for path in files if path.exists() and not path.name.endswith("_pb2.py"))
 
 
 def relative(path: Path) -> str:
@@ -120,7 +120,7 @@ def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
 
 
 def public_functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    """Functions and methods that a reader of the module can call by name; what is defined inside a function is not."""
+    """Functions and methods that another module can call by name, without those defined inside functions."""
     for node in tree(path).body:
         for inner in node.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_") else [node]:
             if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef) and not inner.name.startswith("_"):
@@ -145,7 +145,7 @@ def test_every_room_is_there() -> None:
 
 
 def test_imports_only_point_down() -> None:
-    """A room imports lower floors only; graph and rendezvous never see each other."""
+    """A room imports lower floors only; graph and rendezvous do not import each other."""
     wrong = []
     for path in sources():
         here = room(path)
@@ -165,44 +165,47 @@ def module(path: Path) -> str:
 def imported_modules(path: Path, modules: Collection[str]) -> set[str]:
     """Those of `modules` that a file imports, also inside functions and for types."""
     package = ["partita", *path.relative_to(CHECKOUT).parent.parts]
-    found = set()
+    targets = set()
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
             names = [f"{base}.{alias.name}" for alias in node.names]
-            found |= {name if name in modules else base for name in names}
-    return found & set(modules)
+            targets |= {name if name in modules else base for name in names}
+    return targets & set(modules)
 
 
 def inner_floor(name: str) -> int | None:
-    """The inner floor of a module, None for one whose room has none: the package of the room itself, say."""
+    """The number of a module's inner floor; None if its room has no inner floors, or for the package of the room
+    itself.
+    """
     _, room_name, *rest = name.split(".")
     if not rest:
         return None
     folder_in = len(rest) > 2 or (CHECKOUT / room_name / rest[0] / rest[-1]).is_dir()
     places = ([f"{rest[0]}/*"] if folder_in else []) + [rest[0]]
     floors = INNER_FLOORS[room_name]
-    found = (i for place in places for i, floor in enumerate(floors) if place in floor.split())
-    return next(found, len(floors))
+    numbers = (i for place in places for i, floor in enumerate(floors) if place in floor.split())
+    return next(numbers, len(floors))
 
 
 @pytest.mark.parametrize("name", INNER_FLOORS)
 def test_inner_floors(name: str) -> None:
-    """Inside a room, too, an import only ever points down; every file of it has its floor."""
+    """Inside a room, too, an import points down or stays; every file has a floor."""
     modules = {module(path): path for path in sources(name)}
-    nowhere = [one for one in modules if inner_floor(one) == len(INNER_FLOORS[name])]
+    nowhere = [name_of_module for name_of_module in modules if inner_floor(name_of_module) == len(INNER_FLOORS[name])]
     assert not nowhere, nowhere
     wrong = {
         f"{relative(path)} imports {target}"
-        for one, path in modules.items()
+        for name_of_module, path in modules.items()
         for target in imported_modules(path, modules)
-        if (here := inner_floor(one)) is not None and ((there := inner_floor(target)) is None or there > here)
+        if (here := inner_floor(name_of_module)) is not None
+        and ((there := inner_floor(target)) is None or there > here)
     }
     assert not wrong, "\n".join(sorted(wrong))
 
 
 def circles(edges: Mapping[str, Collection[str]]) -> list[set[str]]:
-    """The strongly connected components of more than one vertex: all that lead to each other."""
+    """The strongly connected components of more than one vertex."""
 
     def reached(start: str, following: Mapping[str, Collection[str]]) -> set[str]:
         seen, waiting = {start}, [start]
@@ -216,16 +219,16 @@ def circles(edges: Mapping[str, Collection[str]]) -> list[set[str]]:
     for name, targets in edges.items():
         for target in targets:
             backwards[target].add(name)
-    found: list[set[str]] = []
+    components: list[set[str]] = []
     for name in edges:
-        if not any(name in circle for circle in found):
+        if not any(name in circle for circle in components):
             circle = reached(name, edges) & reached(name, backwards)
-            found += [circle] if len(circle) > 1 else []
-    return found
+            components += [circle] if len(circle) > 1 else []
+    return components
 
 
 def test_no_large_circles_of_imports() -> None:
-    """At most three files know of each other, types and late imports counted, and those stand in one folder."""
+    """At most three files import each other in a circle, in one folder; imports for types and in functions count."""
     modules = {module(path): path for path in sources()}
     wrong = [
         sorted(circle)
@@ -236,7 +239,7 @@ def test_no_large_circles_of_imports() -> None:
 
 
 def test_imports_inside_the_package_are_relative() -> None:
-    """No file of the package says `import partita`: under the folder's name, as tools load it, it would load twice."""
+    """No file of the package has `import partita`: tools load it under the folder's name, so it would load twice."""
     absolute = [
         f"{relative(path)}:{node.lineno}"
         for path in sources()
@@ -306,7 +309,7 @@ def test_every_module_opens_with_a_docstring() -> None:
 
 
 def test_public_functions_explain_themselves() -> None:
-    """A public function that does not fit in eight lines has a docstring."""
+    """A public function of more than eight lines has a docstring."""
     silent = [
         f"{relative(path)}:{node.lineno} {node.name}"
         for path in sources()
@@ -317,7 +320,7 @@ def test_public_functions_explain_themselves() -> None:
 
 
 def test_files_and_functions_stay_small() -> None:
-    """Past 400 lines a file is two ideas; past 60 a function is."""
+    """At most 400 lines per file and 60 per function."""
     everything = sources() + sources("tests")
     long = [relative(path) for path in everything if len(path.read_text().splitlines()) > MAX_FILE_LINES]
     long += [
@@ -338,7 +341,7 @@ def test_folders_stay_small() -> None:
 
 
 def test_tests_mirror_the_folders() -> None:
-    """A folder of tests is a folder of the package, or one of the three that stand across it."""
+    """A folder of tests has the name of a folder of the package, or is one of those for all rooms."""
     across = {"laws", "conformance", "golden", "conformance/data"}
     folders = {path.parent.relative_to(CHECKOUT / "tests").as_posix() for path in sources("tests")} - {"."}
     stray = [name for name in folders if name not in across and not (CHECKOUT / name).is_dir()]
@@ -346,7 +349,7 @@ def test_tests_mirror_the_folders() -> None:
 
 
 def test_every_test_can_fail() -> None:
-    """A test asserts, expects an error, or hands over to something that does."""
+    """A test asserts, expects an error, or calls a helper that does."""
     speaks = re.compile(r"\bAssert\(|'(raises|warns|(?:assert|check|expect|compare)\w*)'")
     idle = [
         f"{relative(path)}:{node.lineno} {node.name}"
@@ -358,15 +361,15 @@ def test_every_test_can_fail() -> None:
 
 
 def test_no_path_of_a_machine() -> None:
-    """No file of ours names an absolute path of somebody's machine."""
+    """No file has an absolute path of a developer's machine."""
     suffixes = {".py", ".md", ".toml", ".proto", ".sh", ".json", ".txt"}
     machine = re.compile(r"(?<![\w./])/(?:home|root|Users|work|tmp|mnt)/\w+")
     files = [CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "pyproject.toml", "Makefile")]
     for folder in [*ROOMS, "tests", "docs", "benchmarks", ".ci", "tools"]:
         files += [path for path in (CHECKOUT / folder).rglob("*") if path.suffix in suffixes or path.name == "run"]
     wrong = [
-        f"{relative(path)}: {found[0]}"
+        f"{relative(path)}: {match[0]}"
         for path in sorted(files)
-        if (found := machine.search(path.read_text(errors="replace")))
+        if (match := machine.search(path.read_text(errors="replace")))
     ]
     assert not wrong, "\n".join(wrong)

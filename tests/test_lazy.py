@@ -1,4 +1,4 @@
-"""Packages that load their public names on first use: type checkers read what runs, in every order of imports."""
+"""Packages that load their public names at first use: type checkers see the same names, in every order of imports."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def names_for_type_checkers(name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", LAZY)
 def test_type_checkers_read_what_runs(name: str) -> None:
-    """The names imported for type checkers, those in __all__ and those loaded on first use are the same ones."""
-    found = package(name).module_by_name
-    assert found == names_for_type_checkers(name)
-    assert sorted(found) == sorted(vars(package(name))["__all__"])
+    """The names imported for type checkers, those in __all__ and those loaded at first use are the same."""
+    loaded = package(name).module_by_name
+    assert loaded == names_for_type_checkers(name)
+    assert sorted(loaded) == sorted(vars(package(name))["__all__"])
 
 
 @pytest.mark.parametrize("name", LAZY)

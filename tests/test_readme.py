@@ -1,4 +1,4 @@
-"""What the README promises is what CI checks: two commands, on files that exist, in the first screen."""
+"""The README: two commands, on files that exist, on the first screen, which CI runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_two_commands_set_everything_up() -> None:
 
 
 def test_ci_runs_the_second_command_word_for_word() -> None:
-    """What .ci/run takes out of the README is the second block, all of it."""
+    """The command that .ci/run extracts from the README is the second block."""
     extraction = EXTRACTION.search((CHECKOUT / ".ci" / "run").read_text())
     assert extraction is not None
     done = subprocess.run(["sh", "-c", extraction[1]], cwd=CHECKOUT, capture_output=True, text=True, check=True)
@@ -38,7 +38,7 @@ def test_ci_runs_the_second_command_word_for_word() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    """Every relative link of the README and of the pages beside it names a file or folder that exists."""
+    """Every relative link of the README and of the documents names an existing file or folder."""
     pages = [CHECKOUT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
     broken = [
         f"{page.name}: {target}"

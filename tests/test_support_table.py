@@ -1,4 +1,4 @@
-"""The page of supported ops is what its tool makes of the tables."""
+"""docs/support.md is up to date with the tables of ops."""
 
 from __future__ import annotations
 

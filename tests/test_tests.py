@@ -1,4 +1,4 @@
-"""What holds of the tests themselves: how they await, what they measure, and that a run says what it left out."""
+"""Rules for the tests: how they await, what they measure, and that a run reports the tests it left out."""
 
 from __future__ import annotations
 

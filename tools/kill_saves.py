@@ -71,15 +71,15 @@ def read_by_tensorflow(prefix: str) -> dict[str, np.ndarray]:
     import tensorflow as tf  # not needed unless asked for
 
     names = [name for name, _ in tf.train.list_variables(prefix)]
-    found = tf.raw_ops.RestoreV2(
+    values = tf.raw_ops.RestoreV2(
         prefix=prefix, tensor_names=names, shape_and_slices=[""] * len(names), dtypes=[tf.int64] * len(names)
     )
-    return {name: value.numpy() for name, value in zip(names, found, strict=True)}
+    return {name: value.numpy() for name, value in zip(names, values, strict=True)}
 
 
 def state(prefix: str, megabytes: float, readers: list[Callable[[str], dict[str, np.ndarray]]]) -> int | str:
     """The version that all readers find there, whole; else what is wrong."""
-    found: set[int] = set()
+    versions: set[int] = set()
     for reader in readers:
         try:
             values = reader(prefix)
@@ -91,8 +91,8 @@ def state(prefix: str, megabytes: float, readers: list[Callable[[str], dict[str,
         expected = tensors(version, megabytes)
         if values.keys() != expected.keys() or any(not np.array_equal(values[n], expected[n]) for n in expected):
             return f"a mixture of versions, one of them {version}"
-        found.add(version)
-    return found.pop() if len(found) == 1 else f"several versions: {sorted(found)}"
+        versions.add(version)
+    return versions.pop() if len(versions) == 1 else f"several versions: {sorted(versions)}"
 
 
 def kill_one(save_version: Callable[[int], None], first: int, delay_s: float) -> int:
@@ -107,14 +107,14 @@ def kill_one(save_version: Callable[[int], None], first: int, delay_s: float) ->
             os.write(sender, NUMBER.pack(version))
             version += 1
     os.close(sender)
-    told = os.read(receiver, NUMBER.size)
+    received = os.read(receiver, NUMBER.size)
     time.sleep(delay_s)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     while more := os.read(receiver, 1 << 16):
-        told += more
+        received += more
     os.close(receiver)
-    return NUMBER.unpack(told[-NUMBER.size :])[0]
+    return NUMBER.unpack(received[-NUMBER.size :])[0]
 
 
 def main() -> int:
@@ -138,21 +138,19 @@ def main() -> int:
         done, counts = 4, Counter[str]()
         for _ in range(options.kills):
             done = kill_one(lambda v: write(prefix, v, options.megabytes), done + 1, draw.uniform(0, 3 * save_s))
-            found = state(prefix, options.megabytes, readers)
-            counts["old" if found == done else "new" if found == done + 1 else "lost"] += 1
-            if found not in (done, done + 1):
-                print(f"after version {done}: {found}")
-            done = found if isinstance(found, int) else done
-            if found not in (done, done + 1):
+            outcome = state(prefix, options.megabytes, readers)
+            counts["old" if outcome == done else "new" if outcome == done + 1 else "lost"] += 1
+            if outcome not in (done, done + 1):
+                print(f"after version {done}: {outcome}")
+            done = outcome if isinstance(outcome, int) else done
+            if outcome not in (done, done + 1):
                 write(prefix, done, options.megabytes)
         write(prefix, done + 1, options.megabytes)
-        left = [path.name for path in Path(folder).iterdir() if path.is_file()]
+        leftovers = [path.name for path in Path(folder).iterdir() if path.is_file()]
         parts = 2 if options.merge else 1
     print(f"{options.kills} kills: {counts['old']} old, {counts['new']} new, {counts['lost']} lost")
-    print(
-        f"a save takes {1000 * save_s:.1f} ms; after one more there are {len(left)} files, {parts + 1} of them needed"
-    )
-    return 1 if counts["lost"] or len(left) > parts + 1 else 0
+    print(f"a save takes {1000 * save_s:.1f} ms; after one more there are {len(leftovers)} files, {parts + 1} needed")
+    return 1 if counts["lost"] or len(leftovers) > parts + 1 else 0
 
 
 if __name__ == "__main__":

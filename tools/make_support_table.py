@@ -43,12 +43,12 @@ GROUPS = {
 
 def types_text(types: frozenset[DataType]) -> str:
     """Element types in words: groups first, then single types in the order of their numbers."""
-    left, words = set(types), []
+    remaining, words = set(types), []
     for name, group in GROUPS.items():
-        if group <= left:
+        if group <= remaining:
             words.append(name)
-            left -= group
-    return ", ".join([*words, *(dtype_name(dtype) for dtype in sorted(left))])
+            remaining -= group
+    return ", ".join([*words, *(dtype_name(dtype) for dtype in sorted(remaining))])
 
 
 def types_of(signature: OpSignature) -> str:

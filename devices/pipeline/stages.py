@@ -246,8 +246,8 @@ class Partitioned:
 
     def optimise(self, evaluator: Evaluator) -> Partitioned:
         """Each graph optimised as the pipeline says; `evaluator` computes the values of constant nodes."""
-        wanted = self.pipeline.optimisations
-        return replace(self, graphs={name: optimize(part, wanted, evaluator) for name, part in self.graphs.items()})
+        settings = self.pipeline.optimisations
+        return replace(self, graphs={name: optimize(part, settings, evaluator) for name, part in self.graphs.items()})
 
     def in_order(self) -> dict[str, Graph]:
         """The graphs in the order of the cluster."""

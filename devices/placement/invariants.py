@@ -94,24 +94,24 @@ def _check_requests(stage: Stage, nodes: Mask, *, soft: bool) -> None:
     """Checks that nodes are on the requested device, or with soft placement in the requested task."""
     graph = stage.graph
     names = graph.device_names()
-    asked, assigned = graph.requested_device_indices(), graph.assigned_device_indices()
-    pairs, pair_of = np.unique(asked.astype(np.int64) * len(names) + assigned, return_inverse=True)
+    requested, assigned = graph.requested_device_indices(), graph.assigned_device_indices()
+    pairs, pair_of = np.unique(requested.astype(np.int64) * len(names) + assigned, return_inverse=True)
     fits = np.array([_fits(*(names[i] for i in divmod(pair, len(names))), soft=soft) for pair in pairs.tolist()])
     stage.no_node(
         "a node is where it asks to be",
         nodes & ~fits[pair_of.reshape(-1)],
-        lambda node: f"asks for {names[asked[node]]!r} and is on {names[assigned[node]]!r}",
+        lambda node: f"asks for {names[requested[node]]!r} and is on {names[assigned[node]]!r}",
     )
 
 
-def _fits(asked: str, assigned: str, *, soft: bool) -> bool:
-    wanted, place = find_full_name(asked), find_full_name(assigned)
-    if wanted is None or place is None:
+def _fits(request: str, assigned: str, *, soft: bool) -> bool:
+    requested, place = find_full_name(request), find_full_name(assigned)
+    if requested is None or place is None:
         return not assigned
     if soft:
-        parts = ((wanted.job, place.job), (wanted.replica, place.replica), (wanted.task, place.task))
+        parts = ((requested.job, place.job), (requested.replica, place.replica), (requested.task, place.task))
         return all(part in (None, there) for part, there in parts)
-    return is_specification(wanted, place)
+    return is_specification(requested, place)
 
 
 def _type(name: str) -> str:

@@ -53,8 +53,8 @@ def simulate(
     graphs = {cluster.find(place).name: _as_graph(graph) for place, graph in _checked(partitions).items()}
     with collector_paused():
         joined = JoinedGraph(graphs)
-        given = {**_as_feeds(shapes or {}, joined), **checked_feeds(feeds or {}, joined)}
-        inferred = infer_joined(joined, given, assumed_size=assumed_size)
+        all_feeds = {**_as_feeds(shapes or {}, joined), **checked_feeds(feeds or {}, joined)}
+        inferred = infer_joined(joined, all_feeds, assumed_size=assumed_size)
         work = plan_work(inferred, cluster, cost_source or RooflineSource())
         machines = SimulatedCluster(work)
         machines.run()

@@ -45,4 +45,4 @@ def _is_elsewhere(missing: str, cluster: Cluster) -> bool:
     if name is None or client is None:
         return True
     pairs = ((name.job, client.job), (name.replica, client.replica), (name.task, client.task))
-    return any(wanted not in (None, have) for wanted, have in pairs)
+    return any(requested not in (None, have) for requested, have in pairs)

@@ -52,10 +52,10 @@ def place_and_cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
 
 def place(loaded: Loaded, screen: Screen) -> Placed:
     """Lowers and places the graph of the request; ConfigurationError if it cannot be."""
-    asked = loaded.graph.device_names()
+    requested = loaded.graph.device_names()
     with (
         screen.working(f"placing {of_nodes(loaded.graph)}"),
-        placing(loaded.request, loaded.cluster, asked),
+        placing(loaded.request, loaded.cluster, requested),
     ):
         return Imported(loaded.pipeline, loaded.graph).lower().place()
 

@@ -1,7 +1,4 @@
-"""A peer for tests: gives back what it gets, fails, or leaves.
-
-Flows in: requests. Flows out: answers. Always holds: nothing but the standard library is needed.
-"""
+"""A peer for tests: it answers, fails, or ends. It needs only the standard library."""
 
 from __future__ import annotations
 

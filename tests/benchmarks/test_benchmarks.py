@@ -1,6 +1,6 @@
-"""Every benchmark runs, on tiny sizes and without peers; ratios, verdicts and files say what they should.
+"""Every benchmark runs on tiny sizes without peers; ratios, verdicts and saved files are right for made-up figures.
 
-Flows in: the cases of `python -m benchmarks`, made-up figures, a made-up peer. No time is judged.
+No time is judged.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def row(ours: float, peer: float | None, promise: Promise | None, key: str = "a/
 )
 def test_every_row_can_be_measured(case: Case, bench: Bench) -> None:
     """Without its peer a row has our figure, and no ratio unless the promise is about ours alone."""
-    made = Row(case, trio.run(case.measure, bench))
-    assert isinstance(made.measured.ours.value, float | int)
-    assert made.measured.peer is None
-    assert (made.ratio() is None) == (case.promise is None or case.promise.kind is not Kind.LIMIT)
+    measured = Row(case, trio.run(case.measure, bench))
+    assert isinstance(measured.measured.ours.value, float | int)
+    assert measured.measured.peer is None
+    assert (measured.ratio() is None) == (case.promise is None or case.promise.kind is not Kind.LIMIT)
 
 
 def test_keys_of_rows_are_unique() -> None:
@@ -111,9 +111,9 @@ def test_resnet50_has_its_parameters() -> None:
 )
 def test_verdicts(ours: float, peer: float | None, promise: Promise | None, ratio: float | None, verdict: str) -> None:
     """A ratio meets a promise on the line itself; without a peer, or with a figure below the noise, there is none."""
-    made = row(ours, peer, promise)
-    assert made.ratio() == pytest.approx(ratio)
-    assert made.verdict() == verdict
+    judged = row(ours, peer, promise)
+    assert judged.ratio() == pytest.approx(ratio)
+    assert judged.verdict() == verdict
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_a_peer_answers_and_tells_what_went_wrong() -> None:
 
 
 def test_a_peer_that_ends_is_an_error() -> None:
-    """Nobody waits for an answer that cannot come."""
+    """The request fails at once: there can be no answer."""
     peer = Peer(sys.executable, "tests.benchmarks.echo_peer")
     with pytest.raises(PeerError, match="exit code 3"):
         peer.call("leave")
@@ -201,7 +201,7 @@ def test_a_peer_that_ends_is_an_error() -> None:
 
 
 def test_values_are_compared_before_times() -> None:
-    """A peer that computes something else is no peer."""
+    """A peer with other values is an error."""
     ours = [np.array([[1.0, 2.0]], np.float32), np.array(np.inf, np.float32)]
     check_equal(ours, [[1.0, 2.0001], [np.inf]])
     with pytest.raises(AssertionError):

@@ -1,4 +1,4 @@
-"""Every number of the catalog says where it comes from, and every model can be used."""
+"""Every number of the catalog has a source, and every model can be used."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ INLINE = {"kind": "CPU", "memory": "1 GB", "memory_bandwidth": "1 GB/s", "peak_f
 
 def numbers(table: dict[str, Any]) -> list[Any]:
     """All leaves of a file that are no plain texts."""
-    found: list[Any] = []
+    leaves: list[Any] = []
     for key, value in table.items():
         if key == "peak_flops":
-            found += value.values()
+            leaves += value.values()
         elif key not in PLAIN_TEXTS:
-            found.append(value)
-    return found
+            leaves.append(value)
+    return leaves
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -42,14 +42,14 @@ def test_every_value_has_unit_source_and_date(name: str) -> None:
 
 
 def test_every_file_is_a_model() -> None:
-    """Nothing in the folder is left unread, and names are unique."""
+    """No file of the folder is ignored, and names are unique."""
     names = catalog.device_names() + catalog.link_names()
     assert len(set(names)) == len(names) == len(FILES)
 
 
 @pytest.mark.parametrize("name", catalog.device_names())
 def test_devices_are_usable(name: str) -> None:
-    """A spec comes out, its links exist, and its numbers are accounted for."""
+    """The spec can be read, its links exist, and all its numbers have a source."""
     spec = device_spec(name)
     assert spec.name == name
     for link in (spec.host_link, spec.peer_link):
@@ -95,7 +95,7 @@ def test_wrong_tables_are_refused(change: dict[str, Any], why: str) -> None:
 
 @pytest.mark.parametrize(("kind", "like"), [("CPU", "generic-cpu"), ("GPU", "V100-SXM2")])
 def test_what_a_table_leaves_out_is_assumed_of_its_kind(kind: str, like: str) -> None:
-    """As our own files assume it where nothing was measured, and the spec tells which numbers those are."""
+    """The default of the kind, as in our own files without measurements; `assumed` of the spec lists it."""
     table = {**INLINE, "kind": kind}
     spec, model = device_spec_from(table, "here"), device_spec(like)
     assert spec.assumed == {key: provenance(like)[key].value for key in spec.assumed}

@@ -1,4 +1,4 @@
-"""Clusters: what a text or a file describes, and how devices are found in them."""
+"""Clusters from a text or a file, and finding devices in them."""
 
 from __future__ import annotations
 
@@ -76,13 +76,13 @@ def test_models_can_be_chosen() -> None:
     [f"{TASK}/device:GPU:1", f"{TASK}/gpu:1", "/device:GPU:1", "GPU:1", "/gpu:1", "/task:0/device:GPU:1"],
 )
 def test_a_device_answers_to_all_its_names(name: str) -> None:
-    """Full, legacy, local; what a name leaves open is the client's."""
+    """Full, legacy full and local names; missing parts are the client's."""
     assert local_cluster("cpu:2,gpu:2").find(name).name == f"{TASK}/device:GPU:1"
 
 
 @pytest.mark.parametrize("name", ["GPU:7", "/job:other/device:GPU:0", "nonsense", "", f"{TASK}/device:gpu:1"])
 def test_unknown_names_list_what_exists(name: str) -> None:
-    """All of a small cluster."""
+    """The error lists all devices of a small cluster."""
     cluster = local_cluster("cpu:2,gpu:2")
     assert name not in cluster
     assert cluster.incarnation(name) == 0
@@ -107,7 +107,7 @@ def test_unknown_names_list_what_exists(name: str) -> None:
     ],
 )
 def test_short_names_leave_out_what_all_devices_share(cluster: Cluster, expected: list[str]) -> None:
-    """They are shown in tables, and accepted where a device is given."""
+    """Tables show them, and they are accepted as names of devices."""
     assert [cluster.short_names.by_device[name] for name in cluster.names] == expected
     assert [cluster.find(short).name for short in expected] == cluster.names
     assert cluster.short_names.shorten(f"from {cluster.names[0]} on") == f"from {expected[0]} on"
@@ -137,7 +137,7 @@ def test_no_two_devices_share_a_short_name(devices: list[Device]) -> None:
 
 
 def test_a_link_may_be_given_between_short_names() -> None:
-    """As tables print them."""
+    """The names that tables show."""
     cluster = parse_cluster(
         '[[device]]\nspec = "A100-80GB"\ncount = 2\n'
         '[[link]]\nbetween = ["gpu:0", "gpu:1"]\nbandwidth = "1 GB/s"\nlatency = "1 us"'
@@ -147,7 +147,7 @@ def test_a_link_may_be_given_between_short_names() -> None:
 
 @pytest.mark.parametrize("count", ["1000000", "65537", "9" * 60])
 def test_a_count_beyond_any_cluster_is_refused_by_name(count: str) -> None:
-    """Before anything is made."""
+    """Before any device is made."""
     with pytest.raises(InvalidArgumentError, match=f"'gpu:{count}' asks for .* devices; a cluster has at most 65,536"):
         local_cluster(f"cpu:1,gpu:{count}")
 
@@ -161,7 +161,7 @@ def test_what_may_stand_for_a_cluster(tmp_path: Path) -> None:
     assert as_cluster(tmp_path / "two.toml").names == as_cluster(str(tmp_path / "two.toml")).names
     for wrong in (None, 2, ["gpu:2"], {"gpu": 2}):
         with pytest.raises(InvalidArgumentError, match=f"{type(wrong).__name__} is no cluster"):
-            as_cluster(wrong)  # type: ignore[arg-type]  # that is the mistake
+            as_cluster(wrong)  # type: ignore[arg-type]  # the wrong type is what is tested
 
 
 def test_long_lists_are_cut() -> None:
@@ -197,7 +197,7 @@ def test_names_are_unique() -> None:
 
 
 def test_cluster_file(tmp_path: Path) -> None:
-    """Jobs, tasks, hosts, inline models and links all arrive."""
+    """Jobs, tasks, hosts, inline models and links are all in the cluster."""
     path = tmp_path / "cluster.toml"
     path.write_text(TWO_WORKERS)
     cluster = load_cluster(path)

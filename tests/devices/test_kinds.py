@@ -1,4 +1,4 @@
-"""A kind of device that the package does not know: registered, put into clusters, cut for, simulated and run."""
+"""A kind of device that the package does not have: registered, in clusters, cut for, simulated and run."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def model_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(name="npu")
 def registered_npu(folder: Path) -> Iterator[DeviceKind]:
-    """The kind and its model, for the time of a test."""
+    """The kind and its model, registered during a test."""
     register_device_kind(KIND, DEFAULTS)
     names = add_models(folder)
     yield KIND
@@ -78,7 +78,7 @@ def registered_npu(folder: Path) -> Iterator[DeviceKind]:
 
 @pytest.fixture(name="linkless")
 def registered_without_links(folder: Path) -> Iterator[None]:
-    """The same kind, of which no link is known."""
+    """The same kind without any link."""
     register_device_kind(KIND, KindDefaults(assumed=DEFAULTS.assumed))
     names = add_models(folder)
     yield
@@ -101,7 +101,7 @@ def product() -> GraphDef:
 
 
 def test_a_graph_is_cut_simulated_and_run(npu: DeviceKind) -> None:
-    """On "cpu:1,npu:1": transfers to and from the accelerator, at the pace of its link, and the right numbers."""
+    """On "cpu:1,npu:1": transfers to and from the accelerator at the rate of its link, and the right values."""
     cluster = local_cluster("cpu:1,npu:1")
     accelerator = cluster.find("npu:0").name
     assert accelerator == "/job:localhost/replica:0/task:0/device:NPU:0"
@@ -120,7 +120,7 @@ def test_a_graph_is_cut_simulated_and_run(npu: DeviceKind) -> None:
 
 
 def test_host_memory_of_the_kind_is_respected(npu: DeviceKind) -> None:
-    """Size has its result in host memory, so that no element of it crosses the link of the accelerator."""
+    """The result of Size is in host memory, so it does not cross the link of the accelerator."""
     cluster = local_cluster("cpu:1,npu:1")
     parts = cut(product(), cluster, feeds=["x"], fetches=["count"])
     timeline = simulate(parts, cluster, feeds={"x": (4, 4)})
@@ -129,7 +129,7 @@ def test_host_memory_of_the_kind_is_respected(npu: DeviceKind) -> None:
 
 
 def test_the_placer_prefers_by_priority(npu: DeviceKind) -> None:
-    """What nobody placed goes to the kind of the highest priority."""
+    """A node without a request goes to the kind of the highest priority."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (2,))
     b.op("Neg", x, name="y")
@@ -139,7 +139,7 @@ def test_the_placer_prefers_by_priority(npu: DeviceKind) -> None:
 
 
 def test_a_cluster_file_may_name_the_kind(npu: DeviceKind) -> None:
-    """As an inline spec, with what is assumed of the kind, and in the rules for links."""
+    """As an inline spec with the defaults of the kind, and in rules for links."""
     cluster = parse_cluster(
         """
         [[device]]
@@ -159,7 +159,7 @@ def test_a_cluster_file_may_name_the_kind(npu: DeviceKind) -> None:
 
 
 def test_without_links_there_is_no_route(linkless: None) -> None:
-    """The error names both devices and what to write; a rule or a pair of a cluster file ends it."""
+    """The error names both devices and the rule to write; with a rule or a pair there is a route."""
     bare = parse_cluster(BARE)
     cpu, first, second = bare.names
     for src, dst in ((cpu, first), (first, cpu), (first, second)):
@@ -176,7 +176,7 @@ def test_without_links_there_is_no_route(linkless: None) -> None:
 
 
 def test_without_a_model_a_text_makes_no_device(linkless: None) -> None:
-    """The error says what to give; a spec for the kind is enough."""
+    """The error says how to give a model; a spec for the kind is enough."""
     with pytest.raises(InvalidArgumentError, match="no default model of a NPU: give npu=SPEC"):
         local_cluster("npu:2")
     assert len(local_cluster("npu:2", npu="Acme N1")) == 3
@@ -184,19 +184,19 @@ def test_without_a_model_a_text_makes_no_device(linkless: None) -> None:
 
 
 def test_graphs_that_ask_for_the_kind_get_it(npu: DeviceKind) -> None:
-    """The command line makes as many as the names in the graph ask for."""
+    """The command line makes as many devices as the graph requests."""
     assert wanted_devices(["/device:NPU:1"]) == "cpu:1,npu:2"
 
 
 def test_a_registration_is_one_value(npu: DeviceKind) -> None:
-    """The same again is nothing; other defaults are an error."""
+    """Repeating it is allowed; other defaults are an error."""
     register_device_kind(KIND, DEFAULTS)
     with pytest.raises(AlreadyExistsError, match="'NPU' is registered with other defaults"):
         register_device_kind(KIND, KindDefaults())
 
 
 def test_models_are_added_once(npu: DeviceKind, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The same file again is nothing, another model of the name is an error, and a removed one is gone."""
+    """Adding a file twice is allowed, another model of the same name is an error, and a removed one is gone."""
     assert add_models(folder) == ["Acme N1"]
     other = tmp_path_factory.mktemp("other")
     (other / "device_acme_n1.toml").write_text(MODEL.replace("16 GB", "32 GB"))
@@ -208,7 +208,7 @@ def test_models_are_added_once(npu: DeviceKind, folder: Path, tmp_path_factory: 
 
 
 def test_nothing_is_left_of_a_kind_that_is_taken_back() -> None:
-    """Its devices are as unknown as before."""
+    """After unregistering, its devices are unknown again."""
     with pytest.raises(InvalidArgumentError, match="'npu:1' is not cpu:N or gpu:N"):
         local_cluster("npu:1")
     with pytest.raises(NotFoundError, match="no device kind 'NPU'"):

@@ -1,4 +1,4 @@
-"""Memory accounting: peaks are sums of what lives at one instant, each memory for itself."""
+"""Memory accounting: peaks are sums of the buffers that are live at one instant, per memory."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ buffers = st.lists(
 @given(buffers)
 def test_peak_is_the_largest_sum_of_what_lives(drawn: list[Buffer]) -> None:
     """Compared with counting at every instant; buffers are live from their start up to, not at, their end."""
-    found = peaks(drawn)
+    actual = peaks(drawn)
     for memory in {(b.device, b.place) for b in drawn}:
         mine = [b for b in drawn if (b.device, b.place) == memory]
         slow = max(sum(b.size_bytes for b in mine if b.start_ns <= t < b.end_ns) for t in range(21))
-        assert found.get(memory, 0) == slow
+        assert actual.get(memory, 0) == slow
 
 
 @given(buffers)
 def test_everything_is_given_back(drawn: list[Buffer]) -> None:
-    """Every course ends with nothing in use, and never has less than nothing."""
+    """Usage ends at 0 and is never negative."""
     for course in courses(drawn).values():
         assert course[-1].in_use_bytes == 0
         assert min(usage.in_use_bytes for usage in course) >= 0
 
 
 def test_course() -> None:
-    """What ends at an instant makes room for what begins at it."""
+    """A buffer that ends at an instant is released before one that begins."""
     drawn = [Buffer("a", "device", 0, 5, 10), Buffer("a", "device", 5, 9, 20), Buffer("a", "host", 0, 1, 1)]
     assert courses(drawn)["a", "device"] == [Usage(0, 10), Usage(5, 20), Usage(9, 0)]
     assert peaks(drawn) == {("a", "device"): 20, ("a", "host"): 1}

@@ -1,4 +1,4 @@
-"""A device spec only holds numbers that can be right, and knows which units compute what."""
+"""A device spec refuses impossible numbers, and knows which units compute on which types."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_impossible_numbers_are_refused(field: str, value: Any) -> None:
 
 
 def test_families() -> None:
-    """Products run on the units made for the type or the next wider ones; other ops at the plain rate."""
+    """Products run on the units for the type or the next wider ones; other ops at the fp32 rate."""
     a100 = device_spec("A100-80GB")
     assert a100.family(DataType.FLOAT, matrix=True) == "tf32"
     assert a100.family(make_ref(DataType.BFLOAT16), matrix=True) == "bf16"
@@ -60,7 +60,7 @@ def test_families() -> None:
 
 @given(st.integers(1, 100), st.sampled_from(list(DataType)), st.booleans())
 def test_achieved_is_the_share_of_the_peak(percent: int, dtype: DataType, matrix: bool) -> None:
-    """Exactly, without a rounding of the share itself, and never above the peak."""
+    """Exactly, without rounding the share, and at most the peak."""
     share = percent / 100
     spec = evolve(SPEC, matrix_efficiency=share, vector_efficiency=share, memory_efficiency=share)
     peak = SPEC.peak_flops_per_s[SPEC.family(dtype, matrix=matrix)]

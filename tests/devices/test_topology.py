@@ -1,4 +1,4 @@
-"""Routes: which links a transfer takes, and how long it has them for itself."""
+"""Routes: the links of a transfer, and how long it occupies them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def models(src: str, dst: str) -> list[str]:
 
 
 def test_routes() -> None:
-    """Each of the rules in the module's table."""
+    """Each rule of the table in the module's docstring."""
     assert models(name("GPU:0"), name("GPU:0")) == []
     assert models(name("CPU:0", 1), name("CPU:1", 1)) == ["loopback"]
     assert models(name("GPU:0"), name("CPU:0")) == ["PCIe4 x16"]
@@ -51,7 +51,7 @@ def test_both_directions_have_links_of_their_own() -> None:
 
 
 def test_host_ends() -> None:
-    """A tensor in host memory of a GPU device skips that GPU's link; between both memories of one GPU it takes it."""
+    """A tensor in host memory does not use the GPU's link; a copy between both memories of one GPU does."""
     gpu, cpu = name("GPU:0"), name("CPU:0")
     route = CLUSTER.topology.route
     assert [x.model for x in route(gpu, cpu, src_on_host=True).links] == ["loopback"]
@@ -60,14 +60,14 @@ def test_host_ends() -> None:
 
 
 def test_a_hop_has_one_latency() -> None:
-    """Both ends of NVLink or of the network belong to one hop; PCIe to the host and away from it are two."""
+    """Both ends of NVLink or of the network are one hop; PCIe to the host and from it are two."""
     route = CLUSTER.topology.route
     assert route(name("GPU:0"), name("GPU:1")).latency_ns == 2000
     assert route(name("GPU:0"), name("GPU:0", 1)).latency_ns == 2000 + 20_000 + 2000
 
 
 def test_a_pair_may_have_its_own_link() -> None:
-    """In both directions, before every rule."""
+    """In both directions; it replaces every rule."""
     mine = LinkSpec("mine", 10**9, 7)
     cluster = Cluster(CLUSTER.devices, LinkRules(pairs={(name("GPU:0"), name("GPU:1")): mine}))
     for src, dst in ((name("GPU:0"), name("GPU:1")), (name("GPU:1"), name("GPU:0"))):
@@ -75,7 +75,7 @@ def test_a_pair_may_have_its_own_link() -> None:
 
 
 def test_strangers_are_refused() -> None:
-    """In routes and in pairs."""
+    """Unknown devices, in routes and in pairs."""
     with pytest.raises(InvalidArgumentError, match="is not a device of this topology"):
         CLUSTER.topology.route(name("GPU:9"), name("GPU:0"))
     with pytest.raises(InvalidArgumentError, match="is not a device of this topology"):
@@ -100,7 +100,7 @@ def test_transfers_obey_the_formula(size: int, bandwidth: int, latency: int, fac
 
 
 def test_a_kind_without_links_is_refused() -> None:
-    """When the cluster is made, whatever it would be linked by; the error names the device and the kinds there are."""
+    """When the cluster is made; the error names the device and the known kinds."""
     stranger = Device(evolve(CPU, kind="XPU"))
     assert stranger.name == "/job:localhost/replica:0/task:0/device:XPU:0"
     for devices in ([stranger], [Device(CPU), stranger]):

@@ -1,4 +1,4 @@
-"""Quantities are read exactly or refused; none without a unit gets through."""
+"""Quantities are read exactly or refused; a number without a unit is refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_whole_numbers_scale_by_their_unit(count: int, space: str) -> None:
 
 @given(st.integers(0, 10**9))
 def test_decimals_are_exact(thousandths: int) -> None:
-    """Three decimals of a microsecond are nanoseconds, whatever floats would make of them."""
+    """Three decimals of a microsecond are nanoseconds, without the rounding of floats."""
     assert parse_ns(f"{thousandths // 1000}.{thousandths % 1000:03} us") == thousandths
 
 
@@ -76,7 +76,7 @@ def test_errors_say_what_is_wrong(parse: object, text: str, why: str) -> None:
 
 
 def test_bits_and_bytes_differ() -> None:
-    """A small b is an eighth."""
+    """b is an eighth of B."""
     assert parse_bytes_per_s("8 Gb/s") == parse_bytes_per_s("1 GB/s") == 10**9
 
 

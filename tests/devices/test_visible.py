@@ -1,4 +1,4 @@
-"""The devices that a session may use: at most so many of a kind, and those that filters let through."""
+"""The devices that a session may use: limits per kind, and filters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def three_tasks() -> Cluster:
 
 
 def short(cluster: Cluster) -> list[str]:
-    """Names without what all have in common: "a0 CPU:1"."""
+    """Names without the parts that all share: "a0 CPU:1"."""
     return [f"{device.job}{device.task} {device.type}:{device.index}" for device in cluster]
 
 
@@ -53,7 +53,7 @@ OWN = CPUS[:2]
     ],
 )
 def test_filters_are_those_of_a_master(filters: list[str], others: list[str]) -> None:
-    """What TensorFlow 2.21 lists for three servers of CPUs and a client of the first: its own task is always there."""
+    """The devices that TensorFlow 2.21 lists for three servers; the client's own task is always among them."""
     cluster = capped(three_tasks(), {"GPU": 0})
     assert short(cluster) == CPUS
     assert short(filtered(cluster, filters)) == OWN + others
@@ -67,7 +67,7 @@ def test_without_filters_everything_is_visible() -> None:
 
 @given(st.dictionaries(st.sampled_from(["CPU", "GPU", "gpu", "TPU"]), st.integers(-2, 4)))
 def test_a_count_caps_a_kind_in_every_task(counts: dict[str, int]) -> None:
-    """Those that are left are the first ones, in their order; the client's is the first of all."""
+    """The first devices of every task stay, in order; the client's device stays first."""
     cluster = three_tasks()
     if counts.get("CPU", 1) <= 0:
         with pytest.raises(NotFoundError, match="No CPU devices are available in this process"):
@@ -89,12 +89,12 @@ def test_a_filter_is_a_device_name(text: str) -> None:
 
 
 def test_links_of_hidden_devices_go_with_them() -> None:
-    """Those of the devices that are left stay, rules and incarnations too."""
+    """Links, rules and incarnations of visible devices stay."""
     link = link_spec("NVLink3")
     names = three_tasks().names
     pairs = {(names[2], names[3]): link, (names[0], names[2]): link}
     cluster = Cluster(three_tasks().devices, LinkRules(network=link, pairs=pairs))
-    left = capped(cluster, {"GPU": 1})
-    assert left.topology.rules.network == link
-    assert dict(left.topology.rules.pairs) == {(names[0], names[2]): link}
-    assert set(left.devices) < set(cluster.devices)
+    visible = capped(cluster, {"GPU": 1})
+    assert visible.topology.rules.network == link
+    assert dict(visible.topology.rules.pairs) == {(names[0], names[2]): link}
+    assert set(visible.devices) < set(cluster.devices)

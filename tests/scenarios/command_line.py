@@ -1,7 +1,4 @@
-"""Runs `partita` inside the test process, on small graphs written for the occasion.
-
-Flows in: arguments. Flows out: exit code, stdout, stderr. Always holds: nothing of a call is left in the process.
-"""
+"""Runs `partita` inside the test process, on small graphs that tests write."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ class Result:
 
 
 class CommandLine:
-    """Calls `partita` with arguments of any type that prints as it should be typed."""
+    """Calls `partita`; arguments may be of any type whose text is the argument."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
@@ -47,14 +44,14 @@ class CommandLine:
         return Result(ended.value.code, out, err)
 
     def done(self, *arguments: object) -> str:
-        """Runs a command that must succeed; what it printed."""
+        """Runs a command that must succeed; returns what it printed."""
         result = self(*arguments)
         assert (result.code, result.err) == (0, "")
         return result.out
 
 
 def assert_one_clear_line(result: Result, code: int, *words: str) -> None:
-    """The command failed with that code, printed no result, and explained itself in one line with all the words."""
+    """The command failed with that code, printed no result, and one line of error that has all the words."""
     assert result.code == code, result.err
     lines = result.err.splitlines()
     assert len(lines) == 1, result.err
@@ -63,7 +60,7 @@ def assert_one_clear_line(result: Result, code: int, *words: str) -> None:
 
 
 class GraphFile:
-    """A GraphDef in the making."""
+    """Builds a GraphDef and writes it to a file."""
 
     def __init__(self, producer: int = 2474) -> None:
         self.graph_def = GraphDef()
@@ -88,7 +85,7 @@ class GraphFile:
 
 
 def affine() -> GraphFile:
-    """y = x @ w + 1 with x float [?,3] fed and w a constant; y is the end, on CPU:1, the rest on CPU:0."""
+    """y = x @ w + 1, with x float [?,3] fed and w a constant; y is on CPU:1, the rest on CPU:0."""
     graph = GraphFile()
     graph.add("x", "Placeholder", device="0", dtype=DataType.FLOAT, shape=(None, 3))
     graph.add("w", "Const", device="0", dtype=DataType.FLOAT, value=np.arange(6, dtype=np.float32).reshape(3, 2))

@@ -14,7 +14,7 @@ X = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
 
 @pytest.fixture
 def partita(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
-    """The command line, without the variable that makes it print tracebacks, and without progress on a busy machine."""
+    """The command line without PARTITA_DEBUG, and without progress on a busy machine."""
     monkeypatch.delenv("PARTITA_DEBUG", raising=False)
     monkeypatch.setattr("partita.scenarios.commands.screen.PATIENCE_S", 3600.0)
     return CommandLine(capsys)
@@ -28,6 +28,6 @@ def graph(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def x(tmp_path: Path) -> str:
-    """What feeds its x."""
+    """The value of a flag that feeds x."""
     np.save(tmp_path / "x.npy", X)
     return f"x={tmp_path / 'x.npy'}"

@@ -1,4 +1,4 @@
-"""How the command line explains itself, ends, and says what is wrong."""
+"""Help, exit codes and error texts of the command line."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_fetches_that_are_wrong(partita: CommandLine, graph: Path, x: str) -> No
 
 
 def test_ops_without_kernel(partita: CommandLine, tmp_path: Path) -> None:
-    """Exit code 3 names the op, be it public or unheard of; what is not asked for does not matter."""
+    """Exit code 3 names the op, registered or not; nodes that do not run do not matter."""
     graph = GraphFile()
     graph.add("dataset", "AnonymousIterator", output_types=(1,), output_shapes=((),))
     graph.add("c", "Const", dtype=1, value=np.float32(2))
@@ -164,7 +164,7 @@ def test_a_run_that_fails(partita: CommandLine, tmp_path: Path) -> None:
 
 
 def test_tracebacks_are_for_those_who_ask(partita: CommandLine, graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PARTITA_DEBUG=1 shows where an error came from, before the one line."""
+    """PARTITA_DEBUG=1 prints a traceback before the one line."""
     monkeypatch.setenv("PARTITA_DEBUG", "1")
     result = partita("run", graph, "--devices", "tpu")
     assert result.code == 2
@@ -173,7 +173,7 @@ def test_tracebacks_are_for_those_who_ask(partita: CommandLine, graph: Path, mon
 
 
 def test_without_a_flag_devices_are_those_of_the_graph() -> None:
-    """The smallest machine that has every device asked for; there is always a CPU, and other names do not count."""
+    """The smallest machine with every requested device and at least a CPU; names of other kinds do not count."""
     assert wanted_devices([]) == "cpu:1"
     assert (
         wanted_devices(["", "/gpu:2", "/job:localhost/task:0/device:CPU:1", "nonsense", "/device:TPU:8"])

@@ -1,4 +1,4 @@
-"""`partita devices`: the catalog, its numbers and where they come from."""
+"""`partita devices`: the catalog, its numbers and their sources."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def test_every_model_is_listed_with_its_sources(partita: CommandLine) -> None:
 
 def test_the_numbers_are_those_of_the_simulation(partita: CommandLine) -> None:
     """In the units that their keys say."""
-    found = json.loads(partita.done("devices", "--json"))
-    for record in found["devices"]:
+    document = json.loads(partita.done("devices", "--json"))
+    for record in document["devices"]:
         spec = device_spec(record["name"])
         assert record["peak_flops_per_s"] == spec.peak_flops_per_s
         assert record["memory_bytes"] == spec.memory_bytes
         assert record["memory_bandwidth_bytes_per_s"] == spec.memory_bandwidth_bytes_per_s
         assert record["launch_overhead_ns"] == spec.launch_overhead_ns
         assert record["sources"]["memory"]["source"] == provenance(spec.name)["memory"].source
-    for record in found["links"]:
+    for record in document["links"]:
         assert record["bandwidth_bytes_per_s"] == link_spec(record["name"]).bandwidth_bytes_per_s
-    assert [record["name"] for record in found["devices"]] == device_names()
+    assert [record["name"] for record in document["devices"]] == device_names()
 
 
 def test_one_model(partita: CommandLine) -> None:

@@ -1,4 +1,4 @@
-"""Graphs with functions on the command line: run, simulated, partitioned and looked at as they are lowered."""
+"""Graphs with functions on the command line: run, simulated, partitioned and inspected."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def feeds(tmp_path: Path) -> list[str]:
 def test_run_fetches_the_ends_of_the_graph_as_written(
     partita: CommandLine, conditional: Path, feeds: list[str]
 ) -> None:
-    """What lowering leaves behind is no end: it may belong to the branch that is not taken."""
+    """Nodes that lowering adds are not default fetches: they may be in the branch that is not taken."""
     text = partita.done("run", conditional, *feeds)
     assert "1 values fetched" in text or "1 value fetched" in text
     assert "out  float [3] 1, 4, 9" in text
@@ -61,14 +61,14 @@ def test_run_fetches_the_ends_of_the_graph_as_written(
 def test_partition_and_simulate_see_the_lowered_graph(
     partita: CommandLine, conditional: Path, feeds: list[str], tmp_path: Path
 ) -> None:
-    """Branches go to their devices, and what they take is counted."""
+    """Branches go to their devices, and their time is counted."""
     partita.done("partition", conditional, "--devices", "cpu:2", "--out", tmp_path / "parts")
     assert {path.name for path in (tmp_path / "parts").iterdir()} == {"cpu0.pb", "cpu1.pb"}
     assert "cpu:1" in partita.done("simulate", conditional, *feeds)
 
 
 def test_inspect_tells_what_runs(partita: CommandLine, conditional: Path) -> None:
-    """The nodes are those of the file; what has no kernel is told of the nodes that run in their place."""
+    """Nodes are counted in the file; missing kernels are those of the lowered nodes."""
     text = partita.done("inspect", conditional)
     assert "4 nodes" in text
     assert "2 functions" in text
@@ -84,7 +84,7 @@ def x(tmp_path: Path) -> list[str]:
 
 
 def test_a_run_without_a_time_prints_its_values_and_why(partita: CommandLine, x: list[str], tmp_path: Path) -> None:
-    """What cannot be timed takes nothing from the values, and the exit code is 0; only a trace is refused."""
+    """Exit code 0 for nodes that cannot be timed; only with --trace it is an error."""
     text = partita.done("run", KERAS / "model", *x)
     assert "y  float [2,3]" in text
     (why,) = [line for line in text.splitlines() if "simulated step time" in line]
@@ -146,15 +146,15 @@ def test_a_run_of_a_loop_prints_its_values(partita: CommandLine, tmp_path: Path)
     case = COMMITTED / "control_flow" / "while_vars_s0"
     with np.load(case / "feeds.npz") as feeds:
         np.save(tmp_path / "x.npy", feeds["s0_i0"])
-    asked = (case / "graph.pb", "--feed", f"x={tmp_path / 'x.npy'}", "--fetch", "o")
-    text = partita.done("run", *asked)
+    request = (case / "graph.pb", "--feed", f"x={tmp_path / 'x.npy'}", "--fetch", "o")
+    text = partita.done("run", *request)
     assert "  o  float" in text
     assert "simulated step time: none (the clock does not model loops yet, such as 'loop/" in text
-    assert_one_clear_line(partita("simulate", *asked), 3, "loops", "op 'Enter'")
+    assert_one_clear_line(partita("simulate", *request), 3, "loops", "op 'Enter'")
 
 
 def test_calls_may_be_nested_deeper_than_python_nests_its_own(partita: CommandLine, tmp_path: Path) -> None:
-    """A chain of functions is looked at, cut and run."""
+    """A long chain of functions is inspected, cut and run."""
     depth, path = 350, tmp_path / "chain.pb"
     np.save(tmp_path / "x.npy", np.float32(0))
     feed = ("--feed", f"x={tmp_path / 'x.npy'}")

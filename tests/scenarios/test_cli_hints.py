@@ -1,4 +1,4 @@
-"""A name that does not exist comes with the one that was meant, a device that is missing with the option to add."""
+"""The error for an unknown name suggests the nearest, the one for a missing device the flag to add."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_models_of_a_cluster_file(partita: CommandLine, graph: Path, tmp_pat
 
 @pytest.fixture
 def far(tmp_path: Path) -> Path:
-    """A graph that asks for GPU 1 and CPU 2."""
+    """A graph that requests GPU 1 and CPU 2."""
     b = GraphBuilder()
     a = b.op("Neg", b.constant(np.ones(3, np.float32)), device="/device:CPU:2")
     b.op("Neg", a, name="y", device="/device:GPU:1")
@@ -56,7 +56,7 @@ def far(tmp_path: Path) -> Path:
 
 
 def test_a_missing_device_comes_with_the_option_to_add(partita: CommandLine, far: Path, tmp_path: Path) -> None:
-    """It holds all that the graph asks for; with it, or with soft placement, the command succeeds."""
+    """The suggested list has all requested devices; with it, or with soft placement, the command succeeds."""
     for command in (["run"], ["simulate"], ["partition", "--out", tmp_path / "parts"]):
         failed = partita(*command, far, "--devices", "gpu:1")
         assert_one_clear_line(failed, 2, "available devices", 'Add --devices "cpu:3,gpu:2"', "--soft-placement")
@@ -72,7 +72,7 @@ def test_a_device_missing_in_a_cluster_file(partita: CommandLine, far: Path, tmp
 
 
 def test_a_device_of_another_task(partita: CommandLine, tmp_path: Path) -> None:
-    """No list of devices of one machine would help."""
+    """No list of devices of one machine would help, so the hint is a cluster file."""
     graph = GraphFile()
     graph.add("y", "NoOp", device="/job:worker/replica:0/task:3/device:CPU:0")
     failed = partita("run", graph.write(tmp_path), "--devices", "cpu:1")
@@ -97,7 +97,7 @@ def test_counts_beyond_any_machine(partita: CommandLine, graph: Path) -> None:
 
 
 def test_arrays_of_objects_are_refused_with_what_to_save(partita: CommandLine, tmp_path: Path) -> None:
-    """They would have to be unpickled; numpy's own arrays of text and of bytes are fed as they are."""
+    """They would have to be unpickled; numpy's arrays of text and of bytes are accepted."""
     b = GraphBuilder()
     b.identity(b.placeholder("s", "string", (2,)), name="y")
     (tmp_path / "g.pb").write_bytes(b.SerializeToString())

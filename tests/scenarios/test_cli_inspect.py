@@ -1,4 +1,4 @@
-"""`partita inspect`: what is in a graph."""
+"""`partita inspect`: the contents of a graph."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from tests.strategies import GraphCase, graph_cases
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(graph_cases())
 def test_counts_add_up(case: GraphCase) -> None:
-    """Every node is counted once by op and once by device; every placeholder is a feed; ends are consumed by nobody."""
-    found = findings(graph_def_to_graph(case.graph_def), {})
-    assert found.ops == dict(Counter(node.op for node in case.graph_def.node))
-    assert found.nodes == len(case.graph_def.node) == sum(found.devices.values())
+    """Every node is counted once by op and once by device; every placeholder is a feed; fetches have no consumers."""
+    report = findings(graph_def_to_graph(case.graph_def), {})
+    assert report.ops == dict(Counter(node.op for node in case.graph_def.node))
+    assert report.nodes == len(case.graph_def.node) == sum(report.devices.values())
     placeholders = {node.name for node in case.graph_def.node if node.op.startswith("Placeholder")}
-    assert {feed.name for feed in found.feeds} == placeholders
+    assert {feed.name for feed in report.feeds} == placeholders
     consumed = {text.lstrip("^").partition(":")[0] for node in case.graph_def.node for text in node.input}
-    ends = {name.partition(":")[0] for name in found.fetches} | set(found.targets)
+    ends = {name.partition(":")[0] for name in report.fetches} | set(report.targets)
     assert ends == {node.name for node in case.graph_def.node} - consumed
 
 
 def test_json(partita: CommandLine, graph: Path) -> None:
-    """One JSON object, with everything."""
-    found = json.loads(partita.done("inspect", graph, "--json"))
-    assert found["nodes"] == 5
-    assert found["ops"] == {"Const": 2, "Placeholder": 1, "MatMul": 1, "AddV2": 1}
-    assert found["devices"] == {f"{CPU}0": 3, f"{CPU}1": 2}
-    assert found["feeds"] == [{"name": "x", "dtype": "float", "shape": [None, 3], "has_default": False}]
-    assert (found["fetches"], found["targets"], found["ops_without_kernel"]) == (["y"], [], {})
+    """One JSON object with all findings."""
+    document = json.loads(partita.done("inspect", graph, "--json"))
+    assert document["nodes"] == 5
+    assert document["ops"] == {"Const": 2, "Placeholder": 1, "MatMul": 1, "AddV2": 1}
+    assert document["devices"] == {f"{CPU}0": 3, f"{CPU}1": 2}
+    assert document["feeds"] == [{"name": "x", "dtype": "float", "shape": [None, 3], "has_default": False}]
+    assert (document["fetches"], document["targets"], document["ops_without_kernel"]) == (["y"], [], {})
 
 
 def test_text(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
-    """The same for people; what cannot run is named."""
+    """The same as text; ops without kernel are listed."""
     text = partita.done("inspect", graph)
     expected = ["5 nodes", "MatMul", "[?,3]", "cpu:1", "fetched by default: y"]
     assert [word for word in expected if word not in text] == []
@@ -55,7 +55,7 @@ def test_text(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
 
 
 def test_functions_that_may_be_called_are_looked_into(partita: CommandLine, tmp_path: Path) -> None:
-    """What lacks something in them is told of, with the function and the node; calls themselves lack nothing."""
+    """Missing kernels and shape functions in them are listed, with function and node; calls themselves need none."""
     b = GraphBuilder()
     b.op("ReadFile", b.placeholder("x", "string"), name="contents")
     function = function_of("read", b.graph_def(), ["x"], ["contents"])
@@ -63,8 +63,8 @@ def test_functions_that_may_be_called_are_looked_into(partita: CommandLine, tmp_
     b.op("read", b.constant(b"", "string"), name="by_name")
     path = tmp_path / "calls.pb"
     path.write_bytes(b.graph_def().SerializeToString())
-    found = json.loads(partita.done("inspect", path, "--json"))
-    assert found["ops_without_kernel"] == {"ReadFile": 1}
-    assert found["nodes_without_kernel"] == [{"function": "read", "node": "contents", "op": "ReadFile"}]
-    assert not {"PartitionedCall", "read"} & found["ops_without_shape_function"].keys()
+    document = json.loads(partita.done("inspect", path, "--json"))
+    assert document["ops_without_kernel"] == {"ReadFile": 1}
+    assert document["nodes_without_kernel"] == [{"function": "read", "node": "contents", "op": "ReadFile"}]
+    assert not {"PartitionedCall", "read"} & document["ops_without_shape_function"].keys()
     assert re.search(r"^contents +ReadFile +read *$", partita.done("inspect", path), re.MULTILINE)

@@ -28,7 +28,7 @@ def document(text: str) -> Any:
 
 
 def keys(value: Any) -> set[str]:
-    """All keys of a document that are not names of something."""
+    """All keys of a document, except those that are names of ops, devices or tensors."""
     if isinstance(value, list):
         return set().union(*map(keys, value)) if value else set()
     if not isinstance(value, dict):
@@ -62,8 +62,8 @@ def calls(folder: Path) -> dict[str, list[object]]:
 @pytest.mark.parametrize("command", sorted(cli.commands))
 def test_a_command_prints_one_document(command: str, partita: CommandLine, tmp_path: Path) -> None:
     """Every key of it is documented, and a number with a unit says which."""
-    found = document(partita.done(*calls(tmp_path)[command], "--json"))
-    undocumented = [key for key in keys(found) if not re.search(rf"`{key}(\[\])?`", DOCS)]
+    printed = document(partita.done(*calls(tmp_path)[command], "--json"))
+    undocumented = [key for key in keys(printed) if not re.search(rf"`{key}(\[\])?`", DOCS)]
     assert undocumented == []
 
 
@@ -101,7 +101,7 @@ def test_a_run_that_fails_prints_no_values(partita: CommandLine, tmp_path: Path)
 
 
 def test_values_of_a_run(partita: CommandLine, tmp_path: Path) -> None:
-    """Small tensors in full, large ones by their range; what JSON has no number for as text."""
+    """Small tensors in full, large ones by their range; numbers that JSON lacks are texts."""
     graph = GraphBuilder()
     values: dict[str, Any] = {
         "small": np.array([[1, np.nan], [np.inf, -np.inf]], np.float32),
@@ -115,8 +115,8 @@ def test_values_of_a_run(partita: CommandLine, tmp_path: Path) -> None:
     for name, value in values.items():
         graph.constant(value, name=name)
     (tmp_path / "g.pb").write_bytes(graph.SerializeToString())
-    found = document(partita.done("run", tmp_path / "g.pb", "--json"))
-    by_name = {fetch["name"]: fetch for fetch in found["fetches"]}
+    printed = document(partita.done("run", tmp_path / "g.pb", "--json"))
+    by_name = {fetch["name"]: fetch for fetch in printed["fetches"]}
     assert by_name["small"]["value"] == [[1.0, "nan"], ["inf", "-inf"]]
     assert by_name["small"]["not_finite"] == 3
     assert (by_name["large"]["value"], by_name["large"]["max"], by_name["large"]["shape"]) == (None, 999.0, [1000])
@@ -125,12 +125,12 @@ def test_values_of_a_run(partita: CommandLine, tmp_path: Path) -> None:
     assert by_name["waves"]["value"] == [[1.0, 2.0]]
     assert by_name["empty"]["value"] == []
     assert by_name["huge"]["mean"] == "inf"
-    assert found["simulated"] is None
-    assert found["why_not_simulated"]
+    assert printed["simulated"] is None
+    assert printed["why_not_simulated"]
 
 
 def test_names_are_full_and_models_are_said(partita: CommandLine, tmp_path: Path) -> None:
-    """Short names are for people; times are said to be assumed."""
+    """JSON has full device names; times are marked as assumed."""
     arguments = calls(tmp_path)
     run = document(partita.done(*arguments["run"], "--json"))["simulated"]
     alone = document(partita.done(*arguments["simulate"], "--json"))
@@ -143,8 +143,8 @@ def test_names_are_full_and_models_are_said(partita: CommandLine, tmp_path: Path
 
 
 def test_stories(partita: CommandLine) -> None:
-    """Listed with what they are about, or told line by line."""
+    """Listed with descriptions, or printed line by line."""
     listed = document(partita.done("scenario", "--json"))["scenarios"]
     assert {story["name"]: story["description"] for story in listed} == STORIES
-    told = document(partita.done("scenario", "all_to_one", "--json"))
-    assert "\n".join(told["lines"]) + "\n" == partita.done("scenario", "all_to_one")
+    story = document(partita.done("scenario", "all_to_one", "--json"))
+    assert "\n".join(story["lines"]) + "\n" == partita.done("scenario", "all_to_one")

@@ -1,4 +1,4 @@
-"""`partita ops`: what is known of an op, joined from all tables."""
+"""`partita ops`: everything that is attached to the name of an op."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ cost      operations partita.devices.kernels.linalg.linalg_costs:matmul (matrix 
 
 
 def test_an_op_with_everything(partita: CommandLine) -> None:
-    """Signature, record, and where each function comes from."""
+    """Signature, record, and the module of each function."""
     assert partita.done("ops", "MatMul").startswith(MATMUL)
 
 
 def test_what_is_missing_is_said(partita: CommandLine) -> None:
-    """Of an op that only TensorFlow's tests have, nothing but the signature is known."""
+    """An op of TensorFlow's tests has only a signature; everything else is "missing"."""
     text = partita.done("ops", "Foo1")
     assert "facts     is_test_only\nshapes    missing\nkernel    missing\ngradient  missing\n" in text
 
@@ -44,20 +44,20 @@ def test_what_the_executor_does_itself_is_not_missing(partita: CommandLine) -> N
 
 def test_the_same_as_json(partita: CommandLine) -> None:
     """With null for what is missing."""
-    found = json.loads(partita.done("ops", "QueueDequeueV2", "--json"))
-    assert found["facts"] == {"state": "queue", "waits": True, "is_stateful": True}
-    assert found["gradient"] is None
-    assert found["attrs"] == {"component_types": "list(type)", "timeout_ms": "int = -1"}
-    assert found["device_types"]["CPU"] == ["handle"]
+    document = json.loads(partita.done("ops", "QueueDequeueV2", "--json"))
+    assert document["facts"] == {"state": "queue", "waits": True, "is_stateful": True}
+    assert document["gradient"] is None
+    assert document["attrs"] == {"component_types": "list(type)", "timeout_ms": "int = -1"}
+    assert document["device_types"]["CPU"] == ["handle"]
 
 
 def test_families_are_counted(partita: CommandLine) -> None:
-    """All of them, and the ops that belong to none."""
-    found = json.loads(partita.done("ops", "--json"))["families"]
-    assert {family: len(ops) for family, ops in families().items()} == {k: v for k, v in found.items() if k != "none"}
+    """All families, and the ops without one."""
+    counts = json.loads(partita.done("ops", "--json"))["families"]
+    assert {family: len(ops) for family, ops in families().items()} == {k: v for k, v in counts.items() if k != "none"}
     assert "linalg" in partita.done("ops")
 
 
 def test_an_unknown_op_is_one_line(partita: CommandLine) -> None:
-    """With the op that was meant."""
+    """The error suggests the nearest op."""
     assert_one_clear_line(partita("ops", "Matmul"), 2, "'Matmul'", "did you mean 'MatMul'?")

@@ -1,4 +1,4 @@
-"""What is to be written is asked for before anything is read, restored or run."""
+"""Output files are checked before anything is read, restored or run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FILES = [("run", "--out"), ("run", "--trace"), ("simulate", "--trace")]
 
 @pytest.fixture
 def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A graph that is read fails the test: the outputs come first."""
+    """Fails the test if a graph is read: outputs are checked first."""
 
     def read(*_: object) -> None:
         raise AssertionError("the request was read before its outputs were checked")
@@ -29,7 +29,7 @@ def untouched(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_that_cannot_be_written_is_refused_first(
     command: str, flag: str, partita: CommandLine, graph: Path, tmp_path: Path
 ) -> None:
-    """Its folder is missing or a file, it is a folder itself, its name is no name: nothing has been done, or made."""
+    """A missing folder, a file as folder, a folder as file, an impossible name; nothing has been created."""
     (tmp_path / "file").write_text("mine")
     before = sorted(tmp_path.iterdir())
     for path, words in {
@@ -48,7 +48,7 @@ def test_a_file_that_cannot_be_written_is_refused_first(
 def test_permissions_are_asked_for(
     partita: CommandLine, graph: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the file where there is one, else of its folder."""
+    """Of the file if it exists, else of its folder."""
     (tmp_path / "old").write_text("mine")
     monkeypatch.setattr(os, "access", lambda path, _: Path(path) == graph)
     assert_one_clear_line(partita("run", graph, "--out", tmp_path / "old"), 2, "--out", "no permission to write", "old")
@@ -58,7 +58,7 @@ def test_permissions_are_asked_for(
 
 @pytest.mark.usefixtures("untouched")
 def test_two_outputs_need_two_files(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
-    """However they are spelled; and the cluster file is not to be written over."""
+    """In any spelling; and the cluster file cannot be overwritten."""
     (tmp_path / "c.toml").write_text("[[device]]\nspec = 'generic-cpu'\n")
     same = ["--out", tmp_path / "x", "--trace", tmp_path / "." / "y" / ".." / "x"]
     assert_one_clear_line(partita("run", graph, *same), 2, "--trace", "is what --out names")
@@ -78,13 +78,13 @@ def test_a_folder_that_cannot_be_made_is_refused_first(partita: CommandLine, gra
 
 
 def test_what_is_no_plain_file_may_be_written(partita: CommandLine, graph: Path, x: str) -> None:
-    """The null device, say, and both outputs may go there."""
+    """Both outputs may be written to the null device."""
     flags = ["--out", os.devnull, "--trace", os.devnull]
     assert "1 value fetched" in partita.done("run", graph, "--feed", x, "--devices", "cpu:2", "--fetch", "y", *flags)
 
 
 def test_a_tensor_may_be_called_like_an_argument_of_numpy(partita: CommandLine, tmp_path: Path) -> None:
-    """An archive holds it under its own name."""
+    """The archive has it under its own name."""
     from partita.graph.builder import GraphBuilder
 
     b = GraphBuilder()

@@ -12,13 +12,13 @@ from tests.conformance.compare import compare
 from tests.conformance.corpus import Case, cases, device_of_file, load_partitions
 from tests.scenarios.command_line import CPU, CommandLine, GraphFile, assert_one_clear_line
 
-EVERY = 4  # the suite of the partitioner compares all cases; here the way over files is in question
+EVERY = 4  # the suite of the partitioner compares all cases; this test is about files
 CASES = [case for family in ("elementary", "random") for case in cases(family)[::EVERY] if not case.has_loop]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.path)
 def test_files_hold_what_tensorflow_makes(case: Case, partita: CommandLine, tmp_path: Path) -> None:
-    """The first step of the case, asked for with flags, is cut as TensorFlow cut it."""
+    """The first step of the case is cut as TensorFlow cuts it."""
     step = case.steps()[0]
     flags = [("--feed", name) for name in step.feeds] + [("--fetch", name) for name in step.fetches]
     flags += [("--target", name) for name in step.targets]
@@ -34,7 +34,7 @@ def test_files_hold_what_tensorflow_makes(case: Case, partita: CommandLine, tmp_
 
 
 def test_files_are_named_after_devices() -> None:
-    """Names are short on the local task, carry the task elsewhere, and lead back to the device."""
+    """Names are short on the local task, have the task elsewhere, and determine the device."""
     assert file_name(f"{CPU}0") == "cpu0.pb"
     far = "/job:worker/replica:0/task:1/device:GPU:2"
     assert file_name(far) == "worker_r0_t1_gpu2.pb"
@@ -42,7 +42,7 @@ def test_files_are_named_after_devices() -> None:
 
 
 def test_feeds_need_no_value(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
-    """A name is enough to cut; an unfed placeholder stays what it is."""
+    """A name is enough to cut; a placeholder that is not fed stays in the graph."""
     partita.done("partition", graph, "--feed", "x", "--devices", "cpu:2", "--out", tmp_path / "new" / "folder")
     parts = load_partitions(tmp_path / "new" / "folder")
     assert sorted(parts) == [f"{CPU}0", f"{CPU}1"]
@@ -52,7 +52,7 @@ def test_feeds_need_no_value(partita: CommandLine, graph: Path, tmp_path: Path) 
 
 
 def test_a_cluster_file_names_tasks(partita: CommandLine, tmp_path: Path) -> None:
-    """On a worker's devices the files carry the task; if asked to, a node goes to another device of its task."""
+    """File names have the task of a worker's device; with soft placement a node goes to another device of its task."""
     drawn = GraphFile()
     drawn.add("a", "Const", dtype=1, value=np.float32(1))
     drawn.add("y", "Neg", ["a"], device="/job:worker/task:1/device:GPU:7", T=1)

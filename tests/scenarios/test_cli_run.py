@@ -26,16 +26,16 @@ PER_TEST = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 def test_values_are_those_of_a_session(
     placed: tuple[GraphCase, dict[str, str]], partita: CommandLine, tmp_path: Path
 ) -> None:
-    """What --out holds is what a session on the same devices fetches, to the bit."""
+    """--out has the values that a session on the same devices fetches, to the bit."""
     case, placement = placed
     graph_def = case.on(placement)
     (tmp_path / "drawn.pb").write_bytes(graph_def.SerializeToString())
     write_values(tmp_path / "drawn.npz", case.feeds)
-    asked = [flag for name in case.fetches for flag in ("--fetch", name)]
-    asked += [flag for name in case.targets for flag in ("--target", name)]
-    asked += ["--feeds", str(tmp_path / "drawn.npz")] if case.feeds else []
-    asked += ["--out", str(tmp_path / "out.npz")] if case.fetches else []
-    result = partita("run", tmp_path / "drawn.pb", *asked, "--devices", "cpu:4")
+    flags = [flag for name in case.fetches for flag in ("--fetch", name)]
+    flags += [flag for name in case.targets for flag in ("--target", name)]
+    flags += ["--feeds", str(tmp_path / "drawn.npz")] if case.feeds else []
+    flags += ["--out", str(tmp_path / "out.npz")] if case.fetches else []
+    result = partita("run", tmp_path / "drawn.pb", *flags, "--devices", "cpu:4")
     assert result.code == 0, result.err
     if not case.fetches:
         assert "0 values fetched" in result.out
@@ -56,7 +56,7 @@ def test_prints_values_time_and_devices(partita: CommandLine, graph: Path, x: st
 
 
 def test_without_fetches_the_ends_are_fetched(partita: CommandLine, graph: Path, x: str, tmp_path: Path) -> None:
-    """All of the graph runs, and what nothing reads comes out."""
+    """The whole graph runs, and outputs without consumers are fetched."""
     partita.done("run", graph, "--feed", x, "--devices", "cpu:2", "--out", tmp_path / "out.npz")
     with np.load(tmp_path / "out.npz") as out:
         assert out.files == ["y"]
@@ -64,14 +64,14 @@ def test_without_fetches_the_ends_are_fetched(partita: CommandLine, graph: Path,
 
 
 def test_any_tensor_can_be_fed(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
-    """A feed cuts the graph; what it makes superfluous need not be fed."""
+    """A feed cuts the graph; placeholders that are then not needed need no feed."""
     write_values(tmp_path / "xw.npz", {"xw:0": np.zeros((1, 2), np.float32)})
     text = partita.done("run", graph, "--feeds", tmp_path / "xw.npz", "--fetch", "y", "--devices", "cpu:2")
     assert "y  float [1,2] 1, 1\n" in text
 
 
 def test_steps_share_a_session(partita: CommandLine, tmp_path: Path) -> None:
-    """State is kept from step to step, and the last step is what comes out: a generator is where two draws leave it."""
+    """State is kept between steps, and the last step is printed: the second draw of a generator."""
     graph = GraphFile()
     graph.add("shape", "Const", dtype=DataType.INT32, value=np.array([4], np.int32))
     graph.add("draw", "RandomUniform", ["shape"], dtype=DataType.FLOAT, T=DataType.INT32, seed=3, seed2=5)
@@ -88,7 +88,7 @@ def test_steps_share_a_session(partita: CommandLine, tmp_path: Path) -> None:
 
 
 def test_targets_run_without_being_fetched(partita: CommandLine, graph: Path, x: str) -> None:
-    """A request may ask for effects only."""
+    """A request may have no fetches."""
     text = partita.done("run", graph, "--feed", x, "--target", "y", "--devices", "cpu:2")
     assert "1 step, 0 values fetched, 1 target run\n" in text
     assert "simulated step time: " in text
@@ -107,7 +107,7 @@ def test_trace_is_what_was_simulated(partita: CommandLine, graph: Path, x: str, 
 
 
 def test_a_run_of_constants_has_values_but_no_time(partita: CommandLine, tmp_path: Path) -> None:
-    """The values are an answer; a simulation of nothing is not, and asking for its trace fails."""
+    """A step of 0 ns has values but no simulation; --trace is then an error."""
     graph = GraphFile()
     graph.add("c", "Const", dtype=DataType.INT32, value=np.int32(7))
     path = graph.write(tmp_path)
@@ -119,7 +119,7 @@ def test_a_run_of_constants_has_values_but_no_time(partita: CommandLine, tmp_pat
 
 
 def test_nothing_to_write_is_an_error(partita: CommandLine, graph: Path, x: str, tmp_path: Path) -> None:
-    """--out without a fetch is refused before anything runs, and a folder is no file."""
+    """--out without a fetch is refused before anything runs, and so is a folder."""
     result = partita("run", graph, "--feed", x, "--target", "y", "--out", tmp_path / "out.npz")
     assert (result.code, "--out" in result.err) == (2, True)
     result = partita("run", graph, "--feed", x, "--fetch", "y", "--out", tmp_path)

@@ -37,18 +37,18 @@ def test_another_signature_keeps_state(partita: CommandLine) -> None:
 
 
 def test_tags_choose_the_graph(partita: CommandLine, tmp_path: Path) -> None:
-    """Several, with commas between."""
+    """Several tags, separated by commas."""
     for tags in ("train", "serve,extra"):
         assert "y  float" in partita.done("run", TAGGED, "--tags", tags, "--feed", feed(tmp_path))
 
 
 def test_its_signatures_are_listed(partita: CommandLine) -> None:
-    """With types and shapes, of the graph that has the tags."""
+    """With types and shapes, for the graph with these tags."""
     text = partita.done("inspect", MODEL)
     assert "signature serving_default" in text
     assert "[?,3]" in text
-    found = json.loads(partita.done("inspect", TAGGED, "--tags", "train", "--json"))
-    (y,) = found["signatures"][0]["outputs"]
+    document = json.loads(partita.done("inspect", TAGGED, "--tags", "train", "--json"))
+    (y,) = document["signatures"][0]["outputs"]
     assert (y["name"], y["dtype"]) == ("y", "float")
     assert "Could not find meta graph" in partita("inspect", MODEL, "--tags", "train").err
 
@@ -59,7 +59,7 @@ def test_simulating_needs_no_values(partita: CommandLine, tmp_path: Path) -> Non
 
 
 def test_what_is_wrong_is_said(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
-    """No such signature, tags or model, and a signature of a plain graph."""
+    """Unknown signature, tags or model, and a signature for a plain graph."""
     for arguments, text in [
         ((MODEL, "--signature", "nope"), "has no signature 'nope'; it has 'bump', 'serving_default'"),
         ((MODEL, "--tags", "train"), "Could not find meta graph def matching supplied tags"),

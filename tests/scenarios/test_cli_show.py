@@ -1,4 +1,4 @@
-"""`partita show`: the text of every stage, what is chosen of it, and what cannot be shown."""
+"""`partita show`: the text of every stage, the choice of device and nodes, and errors."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def test_the_parts_are_shown_with_their_transfers(partita: CommandLine, graph: P
     """Without --stage the graph of each device is printed, with --device that of one."""
     text = partita.done("show", graph, "--feed", "x", "--devices", "cpu:2")
     assert [line.split(": ")[0] for line in text.splitlines() if line.startswith("/job")] == [f"{CPU}0", f"{CPU}1"]
-    one = partita.done("show", graph, "--feed", "x", "--devices", "cpu:2", "--device", "cpu:1")
-    assert one in f"{text}\n"
-    assert "_Recv" in one
-    assert one == partita.done("show", graph, "--feed", "x", "--devices", "cpu:2", "--device", f"{CPU}1")
+    part = partita.done("show", graph, "--feed", "x", "--devices", "cpu:2", "--device", "cpu:1")
+    assert part in f"{text}\n"
+    assert "_Recv" in part
+    assert part == partita.done("show", graph, "--feed", "x", "--devices", "cpu:2", "--device", f"{CPU}1")
 
 
 def test_nodes_are_chosen_by_name_and_device(partita: CommandLine, graph: Path) -> None:

@@ -18,7 +18,7 @@ from tests.strategies import GraphCase, placed_cases
 def test_what_is_said_is_consistent(
     placed: tuple[GraphCase, dict[str, str]], partita: CommandLine, tmp_path: Path
 ) -> None:
-    """Shares lie between 0 and 1, no device is busier than the step is long, the critical path ends the step."""
+    """Shares are between 0 and 1, no device is busy for longer than the step, the critical path ends the step."""
     case, placement = placed
     (tmp_path / "drawn.pb").write_bytes(case.on(placement).SerializeToString())
     shapes = {name: ",".join(map(str, value.shape)) for name, value in case.feeds.items()}
@@ -34,17 +34,17 @@ def test_what_is_said_is_consistent(
         assert_one_clear_line(result, 1, "0 ns")
         return
     assert result.code == 0, result.err
-    found = json.loads(result.out)
-    assert found["makespan_ns"] >= found["dependency_bound_ns"] > 0
-    assert [device["device"] for device in found["devices"]][:4] == [f"{CPU}{k}" for k in range(4)]
-    for device in found["devices"]:
-        assert 0 <= device["busy_ns"] <= found["makespan_ns"]
-        assert device["busy_fraction"] == device["busy_ns"] / found["makespan_ns"]
-    assert found["critical_path"][-1]["end_ns"] == found["makespan_ns"]
+    document = json.loads(result.out)
+    assert document["makespan_ns"] >= document["dependency_bound_ns"] > 0
+    assert [device["device"] for device in document["devices"]][:4] == [f"{CPU}{k}" for k in range(4)]
+    for device in document["devices"]:
+        assert 0 <= device["busy_ns"] <= document["makespan_ns"]
+        assert device["busy_fraction"] == device["busy_ns"] / document["makespan_ns"]
+    assert document["critical_path"][-1]["end_ns"] == document["makespan_ns"]
 
 
 def test_no_kernel_is_needed(partita: CommandLine, tmp_path: Path) -> None:
-    """An op that cannot run still takes its time."""
+    """An op without a kernel takes time."""
     graph = GraphFile()
     graph.add("x", "Placeholder", dtype=1, shape=(64, 64))
     graph.add("y", "MatMul", ["x", "x"], T=1)
@@ -66,7 +66,7 @@ def test_text(partita: CommandLine, graph: Path, x: str, tmp_path: Path) -> None
 
 
 def test_the_suffix_of_a_trace_is_its_format(partita: CommandLine, graph: Path, x: str, tmp_path: Path) -> None:
-    """A table for .csv; a suffix that nobody writes is refused before anything runs."""
+    """A table for .csv; a suffix without exporter is refused before anything runs."""
     partita.done("simulate", graph, "--feed", x, "--trace", tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_text().startswith("device,stream,node,op,kind,start_ns")
     for command in ("simulate", "run"):
@@ -75,7 +75,7 @@ def test_the_suffix_of_a_trace_is_its_format(partita: CommandLine, graph: Path, 
 
 
 def test_faster_hardware_is_faster(partita: CommandLine, tmp_path: Path) -> None:
-    """The cluster file is what is simulated: the same graph on a device of twice every rate takes half the time."""
+    """The cluster file counts: the same graph on a device with twice every rate takes half the time."""
     graph = GraphFile()
     graph.add("x", "Placeholder", dtype=1, shape=(256, 256))
     graph.add("y", "MatMul", ["x", "x"], T=1)
@@ -85,19 +85,19 @@ def test_faster_hardware_is_faster(partita: CommandLine, tmp_path: Path) -> None
         speed = f'memory_bandwidth = "{rate} GB/s", peak_flops = {{ fp32 = "{rate} GFLOP/s" }}'
         spec = f'spec = {{ kind = "CPU", memory = "1 GiB", launch_overhead = "0 ns", {speed} }}'
         (tmp_path / "c.toml").write_text(f"[[device]]\n{spec}\n")
-        found = partita.done("simulate", path, "--cluster", tmp_path / "c.toml", "--json")
-        times.append(json.loads(found)["makespan_ns"])
+        printed = partita.done("simulate", path, "--cluster", tmp_path / "c.toml", "--json")
+        times.append(json.loads(printed)["makespan_ns"])
     assert times[0] == 2 * times[1]
 
 
 def makespan(partita: CommandLine, *arguments: object) -> int:
     """Nanoseconds of the step."""
-    found: int = json.loads(partita.done("simulate", *arguments, "--json"))["makespan_ns"]
-    return found
+    makespan_ns: int = json.loads(partita.done("simulate", *arguments, "--json"))["makespan_ns"]
+    return makespan_ns
 
 
 def test_a_feed_without_a_value_has_the_shape_of_its_placeholder(partita: CommandLine, tmp_path: Path) -> None:
-    """Named or not, and of any other tensor what the graph knows; as if a file of that shape were fed."""
+    """With and without --feed; other tensors have the shape that the graph knows; as if such a file were fed."""
     graph = GraphFile()
     graph.add("x", "Placeholder", dtype=1, shape=(256, 512))
     graph.add("h", "Neg", ["x"], T=1)
@@ -113,7 +113,7 @@ def test_a_feed_without_a_value_has_the_shape_of_its_placeholder(partita: Comman
 
 
 def test_a_shape_that_is_not_known_has_to_be_given(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
-    """The error names the tensor and the flag; whether it is a placeholder, fed or not, or any other tensor."""
+    """The error names tensor and flag, for a placeholder, fed or not, and for any other tensor."""
     devices = ("--devices", "cpu:2")
     for flags, name in (((), "x"), (("--feed", "x"), "x"), (("--feed", "xw"), "xw")):
         example = f"--shape {name}=2,{3 if name == 'x' else 2}"
@@ -126,7 +126,7 @@ def test_a_shape_that_is_not_known_has_to_be_given(partita: CommandLine, graph: 
 
 
 def test_a_scalar_has_no_sizes(partita: CommandLine, tmp_path: Path) -> None:
-    """--shape NAME= feeds one, to a placeholder that may be anything."""
+    """--shape NAME= feeds a scalar to a placeholder of any shape."""
     graph = GraphFile()
     graph.add("s", "Placeholder", dtype=1, shape=None)
     graph.add("y", "Neg", ["s"], T=1)
@@ -136,7 +136,7 @@ def test_a_scalar_has_no_sizes(partita: CommandLine, tmp_path: Path) -> None:
 
 
 def test_wrong_shapes_are_refused(partita: CommandLine, graph: Path, x: str) -> None:
-    """Malformed, contradicting the graph or a file, given twice, or for nothing that exists."""
+    """Malformed, contradicting the graph or a file, given twice, or for an unknown tensor."""
     for flags, words in (
         (("x",), ("--shape 'x'", "--shape x=2,3")),
         (("=2,3",), ("--shape '=2,3'",)),
@@ -152,8 +152,8 @@ def test_wrong_shapes_are_refused(partita: CommandLine, graph: Path, x: str) -> 
         (("y:7=2",), ("'y'", "1 outputs")),
         (("xw=5,7",), ("(5, 7)", "xw", "(None, 2)")),
     ):
-        asked = [word for text in flags for word in ("--shape", text)]
-        assert_one_clear_line(partita("simulate", graph, *asked), 2, *words)
+        arguments = [word for text in flags for word in ("--shape", text)]
+        assert_one_clear_line(partita("simulate", graph, *arguments), 2, *words)
     assert_one_clear_line(
         partita("simulate", graph, "--feed", x, "--shape", "x=5,3"), 2, "[5,3] here and [2,3] in its file"
     )
@@ -162,7 +162,7 @@ def test_wrong_shapes_are_refused(partita: CommandLine, graph: Path, x: str) -> 
 
 
 def test_shapes_of_a_saved_model_go_by_the_names_of_its_inputs(partita: CommandLine) -> None:
-    """As feeds do; those of the graph do as well."""
+    """As for --feed; names of the graph are accepted too."""
     model = (COMMITTED / "saved_model" / "keras_mlp" / "model", "--inline")
     assert_one_clear_line(partita("simulate", *model), 2, "--shape serving_default_x=2,6")
     assert_one_clear_line(partita("simulate", *model, "--feed", "x"), 2, "--shape serving_default_x:0=2,6")

@@ -1,4 +1,4 @@
-"""Tensors in files: what is written comes back, and nothing is converted in silence."""
+"""Tensors in files: written values are read back equal, and no value is converted."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ STRINGS = st.binary(max_size=5).filter(lambda text: not text.endswith(b"\0"))
 
 @given(st.dictionaries(NAMES, hnp.arrays(NUMBERS, SHAPES), max_size=4))
 def test_numbers_come_back(tmp_path_factory: pytest.TempPathFactory, values: dict[str, np.ndarray]) -> None:
-    """Name, type, shape and every bit survive the file."""
+    """Name, type, shape and every bit are kept."""
     path = tmp_path_factory.mktemp("npz") / "values.npz"
     write_values(path, values)
-    found = read_feeds([], path)
-    assert list(found) == list(values)
+    actual = read_feeds([], path)
+    assert list(actual) == list(values)
     for name, value in values.items():
-        back = found[name]
+        back = actual[name]
         assert back is not None
         assert (back.dtype, back.shape, back.tobytes()) == (value.dtype, value.shape, value.tobytes())
 
@@ -56,7 +56,7 @@ def test_text_becomes_bytes(tmp_path: Path) -> None:
 
 
 def test_strings_that_numpy_would_cut_are_refused(tmp_path: Path) -> None:
-    """A zero byte at the end would be lost, so the value is not written."""
+    """numpy drops zero bytes at the end, so such a value is not written."""
     value = np.empty(1, object)
     value[0] = b"a\0"
     with pytest.raises(ConfigurationError, match="zero byte"):
@@ -65,7 +65,7 @@ def test_strings_that_numpy_would_cut_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dtype", [ml_dtypes.bfloat16, ml_dtypes.float8_e5m2])
 def test_types_that_numpy_does_not_know_come_back(dtype: type, tmp_path: Path) -> None:
-    """numpy stores them as raw bytes, which are taken for what the graph wants."""
+    """numpy stores them as raw bytes, which are read as the type of the tensor."""
     value: Array = np.array([1.5, -2], dtype)
     write_values(tmp_path / "values.npz", {"x": value})
     graph = GraphFile()
@@ -85,14 +85,14 @@ def test_raw_bytes_of_another_size_are_refused(tmp_path: Path) -> None:
 
 @given(NAMES, st.text(min_size=1, max_size=9))
 def test_an_assignment_is_split_at_its_first_equals_sign(name: str, file: str) -> None:
-    """Files may contain the sign, names cannot."""
+    """File names may contain the sign, tensor names cannot."""
     assert split_assignment(f"{name}={file}") == (name, Path(file))
     assert split_assignment(name) == (name, None)
 
 
 def test_an_archive_of_one_array_is_that_array(tmp_path: Path) -> None:
-    """Whatever its key is called: test data often comes that way."""
+    """Whatever its key is: test data is often stored like that."""
     np.savez(tmp_path / "x.npz", s0_i0=np.arange(3))
-    found = read_feeds([("x", tmp_path / "x.npz")], None)["x"]
-    assert found is not None
-    assert found.tolist() == [0, 1, 2]
+    actual = read_feeds([("x", tmp_path / "x.npz")], None)["x"]
+    assert actual is not None
+    assert actual.tolist() == [0, 1, 2]

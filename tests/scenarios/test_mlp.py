@@ -1,4 +1,4 @@
-"""The shipped example: the file is what its story builds, and running it gives what numpy computes."""
+"""The shipped example: the file equals the graph that its story builds, and its values are those of numpy."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def by_hand() -> tuple[Array, Array]:
 
 
 def test_the_file_is_what_the_story_builds() -> None:
-    """Whoever changes the story writes the file again."""
+    """If not: python -m partita.scenarios.stories.mlp scenarios/examples/mlp.pb"""
     assert load_graph_def(EXAMPLE) == mlp.build()
 
 
 def test_without_a_flag_it_runs_on_the_devices_it_asks_for(partita: CommandLine, tmp_path: Path) -> None:
-    """Values are those of numpy; the host and both GPUs have their part in the step."""
+    """Values are those of numpy; the host and both GPUs take part in the step."""
     text = partita.done("run", EXAMPLE, "--out", tmp_path / "out.npz")
     classes, loss = by_hand()
     with np.load(tmp_path / "out.npz") as out:

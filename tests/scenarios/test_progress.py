@@ -22,7 +22,7 @@ NODES = 10_000
 
 
 class NoPatience:
-    """A timer that is up when it starts."""
+    """A timer that ends when it starts."""
 
     daemon = False
 
@@ -30,17 +30,17 @@ class NoPatience:
         self.start = action
 
     def cancel(self) -> None:
-        """Nothing is left to cancel."""
+        """Does nothing."""
 
     def join(self) -> None:
-        """Nothing is left to wait for."""
+        """Does nothing."""
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_an_import_shows_how_many_nodes_it_has_read_on_a_terminal_only(
     is_terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However long it takes, a pipe or a file gets nothing."""
+    """A pipe or a file gets no progress."""
     monkeypatch.setattr(screen_module, "Timer", NoPatience)
     screen, shown = Screen(), StringIO()
     screen.err = Console(file=shown, force_terminal=is_terminal, width=100)
@@ -60,7 +60,7 @@ def test_an_import_shows_how_many_nodes_it_has_read_on_a_terminal_only(
 def test_counts_and_times_are_shown(
     total: int | None, unit: str, shown_as: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """How much of how much, and for how long; the time alone where nobody knows how much there is."""
+    """Items done, their total, and the time; only the time if the total is unknown."""
     monkeypatch.setattr(screen_module, "Timer", NoPatience)
     screen, shown = Screen(), StringIO()
     screen.err = Console(file=shown, force_terminal=True, width=100)
@@ -70,7 +70,7 @@ def test_counts_and_times_are_shown(
 
 
 def test_stdout_is_for_results(partita: CommandLine, graph: Path, x: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Progress goes to stderr, so that a document stays one even on a terminal."""
+    """Progress goes to stderr, so stdout has one document, even on a terminal."""
     monkeypatch.setattr(screen_module, "Timer", NoPatience)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
@@ -80,7 +80,7 @@ def test_stdout_is_for_results(partita: CommandLine, graph: Path, x: str, monkey
 
 
 def test_all_nodes_are_reported_once() -> None:
-    """What the importer says it has read adds up, in more than one part."""
+    """The counts that the importer reports add up, in more than one call."""
     read: list[int] = []
     graph_def_to_graph(many_nodes(NODES), on_read=read.append)
     assert sum(read) == NODES + 1

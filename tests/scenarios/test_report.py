@@ -1,4 +1,4 @@
-"""What reports promise: causes add up to the makespan, lines do not depend on last bits, columns align."""
+"""Reports: causes add up to the makespan, lines do not depend on last bits, columns align."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GPUS = [f"/device:GPU:{k}" for k in range(4)]
 
 
 def test_causes_add_up_to_the_makespan() -> None:
-    """Whatever limits a step, its shares are all of it."""
+    """The shares add up to the makespan and are sorted."""
     cluster = local_cluster("cpu:1,gpu:4")
     for graph_def, feeds, fetch in (
         (all_to_one(GPUS, 1 << 16), {}, "total"),
@@ -21,9 +21,9 @@ def test_causes_add_up_to_the_makespan() -> None:
         (mlp((64, 64, 64, 64, 8), GPUS), {"x": (32, 64)}, "y"),
     ):
         timeline = simulate(cut(graph_def, cluster, feeds=list(feeds), fetches=[fetch]), cluster, feeds=feeds)
-        found = limits(timeline, cluster)
-        assert sum(ns for _, ns in found) == timeline.makespan_ns
-        assert [ns for _, ns in found] == sorted((ns for _, ns in found), reverse=True)
+        shares = limits(timeline, cluster)
+        assert sum(ns for _, ns in shares) == timeline.makespan_ns
+        assert [ns for _, ns in shares] == sorted((ns for _, ns in shares), reverse=True)
 
 
 def test_a_larger_product_is_bound_by_arithmetic() -> None:
@@ -32,14 +32,14 @@ def test_a_larger_product_is_bound_by_arithmetic() -> None:
     longest = {}
     for rows in (1, 1 << 17):
         parts = cut(mlp((2048, 2048), GPUS[:1]), cluster, feeds=["x"], targets=["layer1/product"])
-        found = limits(simulate(parts, cluster, feeds={"x": (rows, 2048)}), cluster)
-        longest[rows] = next(what for what, _ in found if "transfers" not in what)
+        shares = limits(simulate(parts, cluster, feeds={"x": (rows, 2048)}), cluster)
+        longest[rows] = next(what for what, _ in shares if "transfers" not in what)
     assert longest[1 << 17] == "arithmetic of gpu:0"
     assert longest[1] != longest[1 << 17]
 
 
 def test_last_bits_do_not_show() -> None:
-    """Two values that differ by rounding give one line."""
+    """Two values that differ by rounding give the same line."""
     x = np.linspace(0.1, 0.7, 12, dtype=np.float32).reshape(3, 4)
     assert value_line("x", x) == value_line("x", np.nextafter(x, np.float32(1)))
     assert value_line("x", x) == "x: float [3,4] from 0.1 to 0.7, mean 0.4"

@@ -1,4 +1,4 @@
-"""Every shipped story prints what is committed beside it, and the list of stories is complete."""
+"""Every shipped story prints the file beside it, and the list of stories is complete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDER = Path(__file__).parents[2] / "scenarios" / "stories"
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_story_prints_what_is_committed(name: str) -> None:
-    """After a change that is meant: `python -m partita.scenarios.stories.NAME > scenarios/stories/NAME.txt`."""
+    """To accept a change: `python -m partita.scenarios.stories.NAME > scenarios/stories/NAME.txt`."""
     assert "\n".join(tell(name)) + "\n" == (FOLDER / f"{name}.txt").read_text("utf-8")
 
 
@@ -25,10 +25,10 @@ def test_every_expected_output_belongs_to_a_story() -> None:
 
 
 def test_the_command_line_lists_and_tells_stories(partita: CommandLine) -> None:
-    """`partita scenario` says what there is, `partita scenario NAME` tells one."""
+    """`partita scenario` lists them, `partita scenario NAME` runs one."""
     assert [line.split()[0] for line in partita.done("scenario").splitlines()] == list(STORIES)
-    told = partita.done("scenario", "all_to_one")
-    assert told == (FOLDER / "all_to_one.txt").read_text("utf-8")
+    printed = partita.done("scenario", "all_to_one")
+    assert printed == (FOLDER / "all_to_one.txt").read_text("utf-8")
 
 
 def test_an_unknown_story_is_wrong_usage(partita: CommandLine) -> None:
@@ -37,6 +37,6 @@ def test_an_unknown_story_is_wrong_usage(partita: CommandLine) -> None:
 
 
 def test_no_story_of_another_name_is_told() -> None:
-    """Only what is listed is imported."""
+    """Only listed stories are imported."""
     with pytest.raises(KeyError):
         tell("cli")

@@ -1,4 +1,4 @@
-"""Workloads compute what they are named after: compared with numpy, with each other, and with published counts."""
+"""Workloads compute what their names say: compared with numpy, with each other, and with published counts."""
 
 from __future__ import annotations
 
@@ -30,12 +30,11 @@ PUBLISHED_RESNET50_WEIGHTS = 25_557_032  # He et al.'s network as counted by tor
 
 
 def cpus(count: int) -> list[str]:
-    """So many devices to place things on."""
     return [f"/device:CPU:{k}" for k in range(count)]
 
 
 def test_numbers_are_the_same_everywhere() -> None:
-    """The first numbers of a name, written down once; all lie in [-1, 1) and do not repeat."""
+    """The first numbers of a name, as written here; all are in [-1, 1) and differ."""
     assert uniform("x", (3,)).tolist() == uniform("x", (3, 2)).reshape(-1)[:3].tolist()
     many = uniform("many", (100, 100))
     assert many.dtype.name == "float32"
@@ -48,7 +47,7 @@ def test_numbers_are_the_same_everywhere() -> None:
 @settings(max_examples=8)
 @given(st.lists(st.integers(0, 2), min_size=3, max_size=3))
 def test_a_perceptron_is_what_numpy_computes(where: list[int]) -> None:
-    """On whichever devices its layers sit."""
+    """On any devices."""
     sizes, x = (5, 7, 6, 3), uniform("rows", (4, 5))
     graph_def = mlp(sizes, [f"/device:CPU:{k}" for k in where])
     expected = x.astype(np.float64)
@@ -61,14 +60,14 @@ def test_a_perceptron_is_what_numpy_computes(where: list[int]) -> None:
 
 
 def test_a_cnn_gives_probabilities_and_the_same_on_any_devices() -> None:
-    """Rows add up to one, bit for bit the same over one device and over three."""
+    """Rows add up to one, and the bits are the same on one device and on three."""
     images = uniform("images", (2, SIDE, SIDE, 3))
-    found = []
+    results = []
     for count in (1, 3):
         with BlockingSession(cnn(cpus(count)), f"cpu:{count}") as session:
-            found += session.run("probabilities", {"images": images})
-    np.testing.assert_allclose(found[0].sum(1), 1, rtol=1e-5)
-    np.testing.assert_array_equal(found[0], found[1])
+            results += session.run("probabilities", {"images": images})
+    np.testing.assert_allclose(results[0].sum(1), 1, rtol=1e-5)
+    np.testing.assert_array_equal(results[0], results[1])
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 8])
@@ -110,7 +109,7 @@ def by_hand(x: Array, labels: Array, values: list[Array]) -> tuple[float, list[A
 
 
 def test_resnet50_has_the_published_number_of_weights() -> None:
-    """53 convolutions a micro-batch, and every trained number; running means and variances are not trained."""
+    """53 convolutions per micro-batch, and every trained number; running means and variances are not trained."""
     graph = graph_def_to_graph(resnet50(cpus(3), 32, 2, 2))
     nodes = list(graph.op_nodes())
     assert sum(node.op == "Conv2D" for node in nodes) == 2 * 53

@@ -63,7 +63,7 @@ def chain() -> GraphBuilder:
 
 
 def test_partitions_come_in_the_order_of_the_cluster_and_can_be_simulated() -> None:
-    """By full name; they know the shapes of what is fed, and refuse others."""
+    """By full name; they know the shapes of feeds, and refuse others."""
     parts = cut(chain(), "cpu:3", feeds=["x"], fetches="n1")
     assert list(parts) == local_cluster("cpu:3").names
     assert simulate(parts, "cpu:3", feeds={"x": (2, 5)}).makespan_ns > 0
@@ -87,7 +87,7 @@ def test_a_device_that_does_not_exist_is_refused_unless_placement_is_soft() -> N
 
 
 def test_names_that_do_not_exist_are_refused() -> None:
-    """A fetch, and a request of nothing."""
+    """An unknown fetch, and an empty request."""
     with pytest.raises(NotFoundError, match="nobody"):
         cut(chain(), "cpu:3", fetches=["nobody"])
     with pytest.raises(InvalidArgumentError, match="at least one target"):

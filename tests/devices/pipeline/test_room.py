@@ -1,4 +1,4 @@
-"""The pipeline stands by itself: graphs can be cut where nothing runs and nothing is timed."""
+"""The pipeline needs no event loop and no simulation: graphs can be cut without trio and simpy."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ print(sorted(name for name in sys.modules if name in ("trio", "simpy") or name.s
 
 
 def test_cutting_needs_no_event_loop_and_no_clock() -> None:
-    """A process that has what cuts graphs has neither trio nor simpy, nor what runs graphs."""
-    found = subprocess.run([sys.executable, "-c", _CODE], capture_output=True, text=True, check=True)
-    assert found.stdout == "[]\n"
+    """A process that imports the pipeline has loaded neither trio nor simpy, nor the actors."""
+    process = subprocess.run([sys.executable, "-c", _CODE], capture_output=True, text=True, check=True)
+    assert process.stdout == "[]\n"
 
 
 def test_devices_come_without_what_cuts() -> None:
-    """`cut` is loaded when it is first asked for: clusters alone start quickly."""
+    """`cut` is loaded at first use, so programs that need only clusters start quickly."""
     code = "import sys, partita.devices; print('partita.devices.pipeline' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "False\n"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout == "False\n"

@@ -1,4 +1,4 @@
-"""What the graph of a request must keep: each rule with the error of the node that breaks it."""
+"""The rules for the graph of a request: each error names the node that breaks the rule."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pruned(graph_def: GraphDef, feeds: list[str], targets: list[str]) -> Pruned:
 
 
 def test_a_value_is_no_variable() -> None:
-    """A feed in the place of a variable that a node is to change; a node that reads it takes the value."""
+    """A feed cannot replace a variable that a node assigns to; a node that reads it takes the value."""
     b = GraphBuilder()
     variable = b.op("VariableV2", name="v", dtype="float32", shape=())
     b.op("Assign", variable, b.constant(1.0), name="set")
@@ -32,7 +32,7 @@ def test_a_value_is_no_variable() -> None:
 
 
 def test_an_attr_is_one_that_its_op_allows() -> None:
-    """Nodes that are not going to run do no harm."""
+    """Nodes that do not run are not checked."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", (1, 1, 1, 1))
     b.op("MaxPool", x, name="pool", ksize=[1, 1, 1, 1], strides=[1, 1, 1, 1], padding="SAME")
@@ -46,7 +46,7 @@ def test_an_attr_is_one_that_its_op_allows() -> None:
 
 
 def test_transfers_of_the_user_spell_keys() -> None:
-    """A name of a tensor with a semicolon in it would end the key early."""
+    """A tensor name with a semicolon would end the key early."""
     b = GraphBuilder()
     place = b"/device:CPU:0"
     for name, tensor in (("good", b"t"), ("bad", b"t;u")):

@@ -1,4 +1,4 @@
-"""The stages of the pipeline: each leaves the one before as it is, any may be the first, names go on counting."""
+"""The stages of the pipeline: each leaves the one before unchanged, any may be the first, names go on counting."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def there_and_back() -> GraphDef:
 
 @given(function_programs(conflicting=False), st.booleans())
 def test_a_stage_leaves_the_one_before_as_it_is(program: FunctionProgram, inline: bool) -> None:
-    """Whatever has been looked at can be looked at again."""
+    """The graph of a stage has the same bytes after the next stage was made."""
     pipeline = Pipeline(FOUR, inline_calls=inline, optimisations=Optimisations())
     imported = pipeline.read(program.graph_def)
     before = [bytes_of(imported.graph)]
@@ -87,7 +87,7 @@ def test_a_stage_leaves_the_one_before_as_it_is(program: FunctionProgram, inline
 
 @given(placed_cases())
 def test_any_stage_may_be_the_first(drawn: tuple[GraphCase, dict[str, str]]) -> None:
-    """What others have imported, lowered, placed or pruned is cut as if the pipeline had."""
+    """A graph imported, lowered, placed or pruned elsewhere is cut in the same way."""
     case, placement = drawn
     request = list(case.feeds), case.fetches, case.targets
     imported = Pipeline(FOUR).read(case.on(placement))
@@ -105,7 +105,7 @@ def test_any_stage_may_be_the_first(drawn: tuple[GraphCase, dict[str, str]]) -> 
 
 
 def test_names_go_on_counting_from_request_to_request() -> None:
-    """Also when a device has restarted, which puts another cluster into the pipeline."""
+    """Also after a device restarted, when the pipeline gets another cluster."""
     pipeline = Pipeline(FOUR)
     placed = pipeline.read(there_and_back()).lower().place()
     first = placed.prune(["x"], ["back"]).cut()
@@ -118,7 +118,7 @@ def test_names_go_on_counting_from_request_to_request() -> None:
 
 
 def test_a_pruned_graph_knows_what_goes_in_and_out() -> None:
-    """Element types in the order asked, as often as asked."""
+    """Element types of feeds and fetches in order, with duplicates."""
     b = GraphBuilder()
     b.op("Cast", b.placeholder("x", "float32", ()), name="whole", DstT="int32")
     pruned = Pipeline(FOUR).read(b).lower().place().prune(["x"], ["whole", "whole:0"])
@@ -126,7 +126,7 @@ def test_a_pruned_graph_knows_what_goes_in_and_out() -> None:
 
 
 def test_what_is_pruned_first_is_placed_afterwards() -> None:
-    """Nodes that are not asked for may ask for any device; a variable stays where an earlier request has put it."""
+    """Nodes outside the request may request any device; a variable stays on the device of an earlier request."""
     b = GraphBuilder()
     handle = b.op("VarHandleOp", name="v", dtype="float32", shape=())[0]
     b.op("ReadVariableOp", handle, name="read", dtype="float32")
@@ -138,7 +138,7 @@ def test_what_is_pruned_first_is_placed_afterwards() -> None:
 
 
 def test_of_a_body_results_run_and_what_has_effects() -> None:
-    """Nodes of a function that nobody reads and that change nothing are left out of a call."""
+    """Other nodes of a function are removed from a call."""
     b = GraphBuilder()
     x = b.placeholder("x", "float32", ())
     b.op("Neg", x, name="unread")
@@ -154,7 +154,7 @@ def test_of_a_body_results_run_and_what_has_effects() -> None:
 
 
 def test_partitions_are_optimised_with_the_evaluator_that_is_handed_in() -> None:
-    """Nothing is when the pipeline does not ask for it."""
+    """They stay as they are if the pipeline has no optimisations."""
     cut = Pipeline(FOUR).read(there_and_back()).lower().place().prune(["x"], ["back"]).cut()
     plain = cut.optimise(Sevens())
     assert all(plain.graphs[name] is graph for name, graph in cut.graphs.items())

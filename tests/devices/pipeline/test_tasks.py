@@ -61,7 +61,7 @@ def test_both_levels_are_those_of_graph_tasks(scheduled: bool) -> None:
 
 
 def test_receives_cannot_be_scheduled_without_start_times() -> None:
-    """A worker that schedules wants a master that does."""
+    """A worker that schedules receives needs a master that adds start times."""
     shares = Pipeline(BOTH).read(chain()).lower().place().prune(["x"], ["n4"], by_rendezvous=True).cut_by_task()
     with pytest.raises(NotFoundError, match="_start_time"):
         Pipeline(WORKERS[0], schedule_receives=True).cut_share(shares[WORKERS[0].client.task_name])

@@ -1,4 +1,4 @@
-"""Placement of function bodies: a default device, and nodes that have a device before."""
+"""Placement of function bodies: a device that ranks first, and devices that were assigned before."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.goldens import assert_text
 
 
 def test_the_default_device_is_the_best_of_those_that_fit() -> None:
-    """It is taken before faster kinds of devices; requests, kernels and colocation groups are kept all the same."""
+    """It ranks before faster kinds, but a request, a missing kernel or a group overrides it."""
     b = GraphBuilder()
     x = b.op("Placeholder", name="x", dtype="float32", shape=())[0]
     free = b.op("Neg", x, name="free")[0]
@@ -32,7 +32,7 @@ def test_the_default_device_is_the_best_of_those_that_fit() -> None:
 
 
 def test_settled_devices_stay_settled_when_requests_conflict() -> None:
-    """Soft placement drops the ids of conflicting requests, and keeps the device of a node that has one."""
+    """With soft placement a conflict of ids is dropped, unless an assigned device sets the id."""
     b = GraphBuilder()
     handle = b.op("VarHandleOp", name="v", dtype="float32", shape=(), device=CPUS[2])[0]
     copies = [b.op("Identity", handle, name=f"copy{k}", device=CPUS[k]) for k in range(2)]

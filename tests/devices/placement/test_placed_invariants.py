@@ -1,4 +1,4 @@
-"""What holds of a placed graph: each rule is broken once."""
+"""The rules of a placed graph: each is broken once."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def _checked(change: Callable[[Graph], object]) -> Callable[[], None]:
 
 
 def _node(graph: Graph, name: str) -> Node:
-    found = graph.find_node(name)
-    assert found is not None
-    return found
+    node = graph.find_node(name)
+    assert node is not None
+    return node
 
 
 def _on(name: str, device: str) -> Callable[[], None]:

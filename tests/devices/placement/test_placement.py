@@ -1,4 +1,4 @@
-"""Placement: what holds for every placement, and TensorFlow's choices in small cases."""
+"""Placement: laws for every placement, TensorFlow's choices in small cases, and its messages."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_order_of_devices_does_not_matter(graph: Graph, devices: list[str]) 
     st.lists(st.tuples(st.sampled_from(REQUESTS[:3]), st.sets(st.integers(0, 7), max_size=2)), min_size=1, max_size=8)
 )
 def test_colocated_nodes_share_a_device(nodes: list[tuple[str, set[int]]]) -> None:
-    """Nodes tied by `_class` end up together wherever the placement succeeds without softness."""
+    """Nodes in one `_class` group share a device whenever placement without softness succeeds."""
     b = GraphBuilder()
     for i, (device, others) in enumerate(nodes):
         group = [f"loc:@n{other}".encode() for other in sorted(others) if other < len(nodes)]
@@ -230,7 +230,7 @@ def test_references_and_resources_stay_with_their_source() -> None:
 
 
 def test_what_passes_many_tensors_on_is_not_tied_to_resources() -> None:
-    """An IdentityN gets the device it requests, whatever handles it reads; an Identity goes with its handle."""
+    """An IdentityN stays on its requested device, whatever handles it passes on; an Identity goes with its handle."""
     b = GraphBuilder()
     handle = b.op("VarHandleOp", name="handle", dtype="float32", shape=(), device="/cpu:1")
     b.op("IdentityN", [handle], name="many", device="/cpu:2")
@@ -247,7 +247,7 @@ def test_what_passes_many_tensors_on_is_not_tied_to_resources() -> None:
 
 
 def test_groups_take_the_types_all_members_have() -> None:
-    """A group goes to a CPU if one of its nodes has a kernel for CPUs only."""
+    """A group with a node that has only a CPU kernel goes to a CPU."""
     b = GraphBuilder()
     x = b.op("Neg", b.placeholder("x", "float32"), name="n")
     b.op("AsString", x, name="s", attrs={"_class": [b"loc:@n"]})
@@ -263,7 +263,7 @@ def test_groups_take_the_types_all_members_have() -> None:
 
 
 def test_soft_placement_drops_type_and_id() -> None:
-    """A node whose request no device fits goes elsewhere in the task."""
+    """A request that cannot be met goes to another device of the task; an unknown task stays an error."""
     b = GraphBuilder()
     x = b.op("Neg", b.placeholder("x", "float32"), name="n", device="/gpu:7")
     b.op("AsString", x, name="s", device=GPUS[1])
@@ -288,7 +288,7 @@ def test_soft_placement_drops_type_and_id() -> None:
 
 
 def test_soft_placement_ignores_impossible_groups() -> None:
-    """Members whose requests conflict are placed apart."""
+    """Members whose requests conflict stay apart."""
     b = GraphBuilder()
     b.group(name="a", device="/job:localhost/task:0/cpu:1")
     b.group(name="b", device="/job:localhost/task:1", attrs={"_class": [b"loc:@a"]})
@@ -304,7 +304,7 @@ def test_soft_placement_ignores_impossible_groups() -> None:
 
 
 def test_tasks_are_preferred_by_nearness() -> None:
-    """A node without a request goes to the client's task, that of the first device."""
+    """Of equal devices, one of the client's task is chosen."""
     b = GraphBuilder()
     b.group(name="n")
     devices = ["/job:z/replica:0/task:0/device:CPU:0", "/job:a/replica:0/task:0/device:CPU:0"]
@@ -318,7 +318,7 @@ def test_tasks_are_preferred_by_nearness() -> None:
 
 
 def test_clusters_are_accepted() -> None:
-    """The devices of a cluster are those to choose from."""
+    """A cluster means its devices."""
     b = GraphBuilder()
     b.op("Neg", 1.0, name="n")
     graph = b.graph()

@@ -1,4 +1,4 @@
-"""Calls that give resource handles: nodes that read one are placed with the variable, however calls are nested."""
+"""Handles that calls return: their consumers are on the device of the variable, however deep the calls are."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def handed_on(depth: int, times: int) -> Graph:
 
 @pytest.mark.parametrize(("depth", "times"), [(1, 1), (3, 2), (40, 2)])
 def test_what_reads_a_handle_is_where_the_variable_is(depth: int, times: int) -> None:
-    """The placer inspects each function once: a tree of 2**40 calls takes no longer than a chain of forty."""
+    """Each function is searched once: a tree of 2**40 calls takes no longer than a chain of forty."""
     graph = handed_on(depth, times)
     place(graph, CPUS)
     (read,) = [node for node in graph.op_nodes() if node.name == "read"]
@@ -43,7 +43,7 @@ def test_what_reads_a_handle_is_where_the_variable_is(depth: int, times: int) ->
 
 
 def test_the_deepest_calls_are_not_looked_into() -> None:
-    """The placer stops at a depth that no real graph has, before Python's recursion limit."""
+    """The placer stops at a depth beyond any real graph, before Python's recursion limit."""
     graph = handed_on(400, 1)
     place(graph, CPUS)
     assert all(node.assigned_device in CPUS for node in graph.op_nodes())

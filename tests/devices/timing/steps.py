@@ -1,7 +1,7 @@
-"""Small partitioned steps on hardware whose times can be worked out by hand.
+"""Small partitioned steps on hardware with round numbers, so that times can be computed by hand.
 
-Flows in: rates and sizes. Flows out: partitions, clusters, timelines. Always holds: by default a device does 1
-operation and moves 1 byte per nanosecond, a link carries 1 byte per nanosecond, and nothing has overhead or latency.
+By default a device does 1 operation and moves 1 byte per nanosecond, a link carries 1 byte per nanosecond, and overhead
+and latency are 0.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class StepBuilder:
         self.graph = Graph()
 
     def feed(self, name: str, shape: tuple[int | None, ...] | None, device: int = 0) -> str:
-        """Adds a placeholder; None is a shape of which nothing is known."""
+        """Adds a placeholder; None is an unknown shape."""
         return self._add(name, "Placeholder", {"dtype": DataType.FLOAT, "shape": shape}, [], device)
 
     def const(self, name: str, value: object, device: int = 0) -> str:
-        """Adds a constant, int32 where the value is one."""
+        """Adds a constant; int32 for integers."""
         array = np.asarray(value)
         array = array.astype(np.int32 if array.dtype.kind == "i" else np.float32 if array.dtype.kind == "f" else bool)
         types = {"i": DataType.INT32, "f": DataType.FLOAT, "b": DataType.BOOL}
@@ -70,9 +70,9 @@ class StepBuilder:
         node.assigned_device = cpu(device)
         for port, text in enumerate(inputs):
             source, _, output = text.partition(":")
-            found = self.graph.find_node(source)
-            assert found is not None
-            self.graph.add_edge(found, int(output or 0), node, port)
+            producer = self.graph.find_node(source)
+            assert producer is not None
+            self.graph.add_edge(producer, int(output or 0), node, port)
         return name
 
     def after(self, node: str, *before: str) -> None:

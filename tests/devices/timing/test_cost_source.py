@@ -25,7 +25,7 @@ rates = st.integers(1, 10**15)
 
 @given(st.integers(0, 10**21), rates)
 def test_times_are_rounded_up_exactly(amount: int, rate: int) -> None:
-    """No float is involved, however large the amount."""
+    """In integers, however large the amount."""
     assert ceil_ns(amount, rate) == ceil(Fraction(amount * 10**9, rate))
 
 
@@ -50,7 +50,7 @@ def test_faster_hardware_is_never_slower(elements: int, flops: int, memory: int,
 
 
 def test_a_source_keeps_devices_apart() -> None:
-    """One source asked for two devices gives each its own answer, the first time and the second."""
+    """One source asked about two devices answers each correctly, also the second time."""
     source, slow = RooflineSource(), spec()
     fast = evolve(slow, peak_flops_per_s={"fp32": 10**12}, memory_bandwidth_bytes_per_s=10**12)
     shapes = ((100, 100), (100, 100)), ((100, 100),)
@@ -59,7 +59,7 @@ def test_a_source_keeps_devices_apart() -> None:
 
 
 def test_the_types_of_the_data_decide_the_rate() -> None:
-    """Gradients of convolutions get sizes as their first input: the rate is that of the images."""
+    """Gradients of convolutions have sizes as first input: the rate is that of the images."""
     a100, source = device_spec("A100-80GB"), RooflineSource()
     gradient = properties_of("Conv2DBackpropInput", {"T": DataType.HALF, "strides": (1, 1, 1, 1), "padding": b"SAME"})
     shapes = ((4,), (3, 3, 64, 64), (8, 56, 56, 64)), ((8, 56, 56, 64),)

@@ -1,4 +1,4 @@
-"""What a simulated step is fed has the type and shape that the graph says, or is refused with both named."""
+"""A feed of a simulated step has the type and shape of its tensor, or is refused with both named."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def step(cut_parts: dict[str, Graph], **feeds: Any) -> Timeline:
 
 @given(st.integers(0, 50), st.sampled_from(["x", "h"]))
 def test_a_shape_is_as_good_as_a_value(rows: int, name: str) -> None:
-    """Whatever is fed: a placeholder, or what the graph computes."""
+    """For a placeholder and for a computed tensor."""
     shape = (rows, 4 if name == "x" else 8)
     cut_parts = parts(name)
     by_value = simulate(cut_parts, HARDWARE, feeds={f"{name}:0": np.zeros(shape, np.float32)})
@@ -69,14 +69,14 @@ def test_a_shape_is_as_good_as_a_value(rows: int, name: str) -> None:
     ],
 )
 def test_what_contradicts_the_graph_is_refused(feeds: dict[str, Any], words: list[str]) -> None:
-    """By name, with what was given and what the graph says."""
+    """The error names the feed, its type or shape, and that of the graph."""
     with pytest.raises(InvalidArgumentError) as error:
         simulate(parts("x"), HARDWARE, feeds=feeds)
     assert [word for word in words if word not in str(error.value)] == []
 
 
 def test_what_the_graph_computes_can_be_fed_what_it_could_compute() -> None:
-    """Its shape is that of the graph where the cut knows it, and is asked for before anything is assumed."""
+    """Its shape is that of the graph if known, and is checked before any size is assumed."""
     assert step(parts("h"), h=(3, 8)).makespan_ns == step(parts("h"), h=np.zeros((3, 8), np.float32)).makespan_ns
     with pytest.raises(InvalidArgumentError, match=r"shape \(3, 9\), the graph's 'h:0' wants \(None, 8\)"):
         step(parts("h"), h=(3, 9))
@@ -84,7 +84,7 @@ def test_what_the_graph_computes_can_be_fed_what_it_could_compute() -> None:
 
 
 def test_what_is_not_given_has_the_shape_of_its_placeholder() -> None:
-    """And nothing is assumed of it; where that is open the timeline says what was."""
+    """A warning of the timeline names the unknown sizes."""
     fed = step(parts("s", fetch="of_s"))
     assert (fed.makespan_ns, fed.warnings) == (step(parts("s", fetch="of_s"), s=()).makespan_ns, ())
     assert step(parts("x")).warnings == ("unknown sizes were taken as 1: 1 x _Arg",)
@@ -99,7 +99,7 @@ def test_a_scalar_is_one_unless_its_producer_could_not_say_otherwise() -> None:
 
 
 def test_numbers_and_texts() -> None:
-    """Numbers of Python take on the type that is wanted; texts are fed as bytes, texts or objects."""
+    """Numbers of Python may be of any type; strings are fed as bytes, texts or objects."""
     assert step(parts("s", fetch="of_s"), s=1).makespan_ns == step(parts("s", fetch="of_s"), s=()).makespan_ns
     for texts in (np.array([b"a", b"b"]), np.array(["a", "b"]), np.array([b"a", b"b"], object)):
         assert step(parts("n", fetch="of_n"), n=texts).makespan_ns > 0
@@ -108,7 +108,7 @@ def test_numbers_and_texts() -> None:
 
 
 def test_a_default_that_is_not_replaced_has_its_own_shape() -> None:
-    """A placeholder with a default, unfed, lets nothing but the default through."""
+    """A PlaceholderWithDefault that is not fed has the shape of its default."""
     times = []
     for shape in ((None, 4), (6, 4)):
         builder = StepBuilder()

@@ -1,6 +1,7 @@
-"""Simulated steps against times worked out by hand, and what is assumed where values are not known.
+"""Simulated steps against times computed by hand, and the assumptions for unknown values.
 
-The hardware of `steps`: 1 operation, 1 byte of memory and 1 byte over a link per nanosecond, unless a test says more.
+The hardware is that of `steps`: 1 operation, 1 byte of memory and 1 byte over a link per nanosecond, unless a test
+changes it.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def test_one_stream_does_one_thing_at_a_time() -> None:
 
 
 def test_first_ready_goes_first() -> None:
-    """A node that has waited longer goes before one of a lower id that became ready later."""
+    """A node that has waited longer goes before a node with a lower id that became ready later."""
     step = StepBuilder()
     step.feed("x", (2, 2))
     step.feed("y", (2, 2), 1)
@@ -101,7 +102,7 @@ def test_a_link_carries_one_transfer_at_a_time() -> None:
 
 
 def test_a_tensor_is_sent_to_a_device_once() -> None:
-    """However many of its ops read it."""
+    """However many ops there read it."""
     step = StepBuilder()
     step.feed("x", (10, 10))
     for i in range(5):
@@ -110,7 +111,7 @@ def test_a_tensor_is_sent_to_a_device_once() -> None:
 
 
 def test_control_edges_order() -> None:
-    """Between devices they cost a transfer of nothing."""
+    """Between devices they cost a transfer of 0 bytes."""
     step = StepBuilder()
     step.feed("x", (2, 2))
     step.feed("y", (2, 2), 1)
@@ -171,7 +172,7 @@ def condition(predicate: bool | None) -> StepBuilder:
 
 
 def test_a_known_condition_costs_one_side() -> None:
-    """The other side neither computes nor transfers, and is no event."""
+    """The other side has no compute, transfers or events."""
     true, false = condition(True).timeline(), condition(False).timeline()
     assert list(spans(true, ["compute"])) == ["yes", "end"]
     assert list(spans(false)) == ["no1", "no2", "end"]
@@ -180,7 +181,7 @@ def test_a_known_condition_costs_one_side() -> None:
 
 
 def test_an_unknown_condition_costs_both_sides() -> None:
-    """The merge takes what comes first, and the timeline says what was counted."""
+    """The Merge takes the first value, and a warning says that both sides were counted."""
     timeline = condition(None).timeline()
     assert {"no1", "no2", "yes", "end"} <= set(spans(timeline))
     assert timeline.warnings == ("both sides of conditions not known before the run were counted: 1 x Switch",)
@@ -188,7 +189,7 @@ def test_an_unknown_condition_costs_both_sides() -> None:
 
 
 def test_a_loop_on_the_dead_side_costs_nothing() -> None:
-    """A loop entered from the side not taken is dead as a whole: its merge does not wait for its own end."""
+    """The whole loop is dead: its Merge does not wait for its NextIteration."""
     step = condition(False)
     step.op("enter", "Enter", ["yes"], frame_name=b"loop")
     step.op("again", "Merge", ["enter", "enter"], N=2)
@@ -206,7 +207,7 @@ def test_a_loop_on_the_dead_side_costs_nothing() -> None:
 
 
 def test_shapes_that_fit_no_op_are_costed_all_the_same() -> None:
-    """What was assumed further up may not fit: the event and a warning say that the cost is a guess."""
+    """Assumed sizes may not fit an op: the event and a warning say that its cost is a guess."""
     step = StepBuilder()
     step.feed("x", None)
     step.op("a", "MatMul", ["x", "x"])
@@ -216,7 +217,7 @@ def test_shapes_that_fit_no_op_are_costed_all_the_same() -> None:
 
 
 def test_start_times_feed_partitioning() -> None:
-    """A simulation's start times are accepted as those that partitioning schedules receives by."""
+    """Start times of a simulation are accepted by receive scheduling."""
     step = two_devices()
     times = start_times(step.timeline(cluster(2, latency_ns=5000)))
     assert times["a"] == 0
@@ -228,7 +229,7 @@ def test_start_times_feed_partitioning() -> None:
 
 
 class Fixed:
-    """A cost source of one's own: every op takes 100 ns."""
+    """A cost source for which every op takes 100 ns."""
 
     def cost(
         self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
@@ -238,14 +239,14 @@ class Fixed:
 
 
 def test_any_cost_source_will_do() -> None:
-    """Its answers are the durations, and the events say where they come from."""
+    """Its answers are the durations, and the events have its provenance."""
     timeline = simulate(two_devices().parts(), cluster(2), cost_source=Fixed())
     events = [e for e in timeline.events if e.op == "Neg"]
     assert {(e.duration_ns, e.flops, e.bytes, e.provenance) for e in events} == {(100, 1, 2, "measured")}
 
 
 def test_more_memory_than_there_is_is_a_warning() -> None:
-    """The step is simulated all the same."""
+    """The step is simulated nevertheless."""
     step = StepBuilder()
     step.feed("x", (2**20, 2**12))
     step.op("a", "Neg", ["x"])
@@ -254,7 +255,7 @@ def test_more_memory_than_there_is_is_a_warning() -> None:
 
 
 def test_a_datasheet_alone_is_no_faster_than_the_catalog() -> None:
-    """A GPU given by the A100's datasheet takes about as long as the catalog's A100; the timeline says why "about"."""
+    """A GPU with the A100's datasheet takes about as long as the catalog's A100; a warning lists the defaults."""
     rates = {family: f"{rate} FLOP/s" for family, rate in device_spec("A100-80GB").peak_flops_per_s.items()}
     table = {"kind": "GPU", "memory": "80 GB", "memory_bandwidth": "2039 GB/s", "peak_flops": rates}
     steps = []
@@ -276,7 +277,7 @@ def test_a_datasheet_alone_is_no_faster_than_the_catalog() -> None:
 
 
 def test_variables_of_a_gpu() -> None:
-    """A variable lies in the GPU's memory for the whole step, though its handle does not."""
+    """A variable is in the GPU's memory for the whole step, although its handle is on the host."""
     hardware, graph = local_cluster("gpu"), Graph()
     handle = graph.add_node("v", "VarHandleOp", {"dtype": DataType.FLOAT, "shape": (256, 4)})
     read = graph.add_node("read", "ReadVariableOp", {"dtype": DataType.FLOAT})
@@ -291,7 +292,7 @@ def test_variables_of_a_gpu() -> None:
 
 
 def test_transfers_between_gpus_and_hosts() -> None:
-    """What a GPU gets comes over its host link; integers that shapes are made of stay on the host."""
+    """Tensors for a GPU cross its host link; integers for shapes stay on the host."""
     step = StepBuilder()
     step.feed("x", (1024, 1024))
     step.op("a", "Neg", ["x"])
@@ -307,7 +308,7 @@ def test_transfers_between_gpus_and_hosts() -> None:
 
 
 def test_errors_name_the_culprit() -> None:
-    """A device that is not there, partitions without their counterpart, shapes that clash, a step without work."""
+    """An unknown device, partitions without their counterpart, shapes that conflict, a step of 0 ns."""
     parts = two_devices().parts()
     with pytest.raises(InvalidArgumentError, match="is no device of this cluster"):
         simulate(parts, cluster(1))

@@ -65,7 +65,7 @@ def random_parts(draw: st.DrawFn) -> dict[str, Graph]:
 
 
 def run(parts: dict[str, Graph], **hardware: int) -> Timeline | None:
-    """The timeline; None where everything drawn is free."""
+    """The timeline; None if all drawn nodes are free."""
     try:
         return simulate(parts, cluster(4, **hardware))
     except InvalidArgumentError as error:
@@ -87,7 +87,7 @@ def test_doubling_every_rate_halves_the_time_exactly(step: StepBuilder, latency:
 
 @given(chains() | fork_joins(), st.integers(1, 5), st.integers(1, 5), st.integers(0, 50))
 def test_faster_hardware_is_never_slower(step: StepBuilder, speed: int, link_speed: int, latency: int) -> None:
-    """More bandwidth, less latency, faster kernels: no later end, where no scheduling anomaly can be."""
+    """More bandwidth, less latency, faster kernels: no later end, on graphs without scheduling anomalies."""
     parts = step.parts()
     base = run(parts, latency_ns=latency)
     assert base is not None
@@ -204,7 +204,7 @@ def assert_arrows_end_in_slices(timeline: Timeline) -> int:
 
 @given(chains() | fork_joins(), st.integers(0, 50))
 def test_every_transfer_that_is_awaited_has_an_arrow(step: StepBuilder, latency: int) -> None:
-    """It ends inside a slice of the device that receives: viewers drop or misplace others."""
+    """It ends inside a slice of the receiving device: viewers drop or misplace other arrows."""
     timeline = run(step.parts(), latency_ns=latency)
     assert timeline is not None
     devices = {event.device for event in timeline.events if event.kind == "compute" and event.duration_ns}
@@ -213,7 +213,7 @@ def test_every_transfer_that_is_awaited_has_an_arrow(step: StepBuilder, latency:
 
 @given(random_parts(), st.integers(0, 50))
 def test_arrows_end_inside_slices_on_any_graph(parts: dict[str, Graph], latency: int) -> None:
-    """One at most for each transfer that takes time."""
+    """At most one for each transfer that takes time."""
     timeline = run(parts, latency_ns=latency)
     if timeline is not None:
         recvs = sum(event.kind == "recv" for event in timeline.events)

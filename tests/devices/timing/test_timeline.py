@@ -1,4 +1,4 @@
-"""What a timeline answers, on one written by hand, and in which forms it can be taken away."""
+"""The queries on a timeline written by hand, and its file formats."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_start_times_are_whole_microseconds() -> None:
 
 
 def test_nothing_is_no_result() -> None:
-    """No events, and events that take no time."""
+    """No events, and events of 0 ns, are errors."""
     with pytest.raises(InvalidArgumentError, match="0 nodes executed"):
         Timeline([])
     with pytest.raises(InvalidArgumentError, match="all 1 events are free"):
@@ -85,7 +85,7 @@ def test_render() -> None:
 
 
 def test_chrome_trace(tmp_path: Path) -> None:
-    """Valid JSON; complete events for what takes time; an arrow from the copy to the recv; names for every row."""
+    """Valid JSON; complete events for events with time; an arrow from copy to recv; a name for every row."""
     write_chrome_trace(TIMELINE, tmp_path / "trace.json")
     trace = json.loads((tmp_path / "trace.json").read_text())
     assert trace == chrome_trace(TIMELINE)
@@ -104,7 +104,7 @@ def test_chrome_trace(tmp_path: Path) -> None:
 
 
 def test_run_metadata() -> None:
-    """Survives the wire; times exact in nanoseconds and cut in microseconds."""
+    """Equal after serialising; times exact in nanoseconds and cut in microseconds."""
     stats = RunMetadata.FromString(run_metadata(TIMELINE).SerializeToString()).step_stats
     assert [device.device for device in stats.dev_stats] == [A, f"{A}/link", B]
     (copy,) = stats.dev_stats[1].node_stats
@@ -114,7 +114,7 @@ def test_run_metadata() -> None:
 
 
 def test_csv(tmp_path: Path) -> None:
-    """Reads back as it was, units in the header."""
+    """Equal when read back, with units in the header."""
     write_csv(TIMELINE, tmp_path / "events.csv")
     text = (tmp_path / "events.csv").read_text()
     assert text == to_csv(TIMELINE)

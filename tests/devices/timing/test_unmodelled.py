@@ -1,4 +1,4 @@
-"""What the clock cannot time is refused by name: never a small number for a loop, a call or a collective."""
+"""Loops, calls and collectives are refused by name, not counted as one op."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOOPS = ["Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIterat
 
 
 def refusal(graph: Graph) -> UnimplementedError:
-    """What is said when everything of the graph runs."""
+    """The error if all nodes of the graph run."""
     with pytest.raises(UnimplementedError) as error:
         check_modelled(JoinedGraph({"": graph}), lambda _: True)
     return error.value
@@ -34,7 +34,7 @@ def refusal(graph: Graph) -> UnimplementedError:
 
 @pytest.mark.parametrize("op", sorted({*OF_FUNCTIONS, *COLLECTIVES, *LOOPS}))
 def test_every_op_that_is_more_than_itself_is_refused(op: str) -> None:
-    """Whatever of all ops runs functions, takes part in a loop or exchanges tensors; node and op are named."""
+    """Of all ops those that call functions, belong to loops or exchange tensors; the error names node and op."""
     graph = Graph()
     graph.add_node("before", "NoOp")
     values = {"func": func_attr("f"), "string": AttrValue(s=b"text")}
@@ -47,7 +47,7 @@ def test_every_op_that_is_more_than_itself_is_refused(op: str) -> None:
 
 
 def test_the_kinds_are_told_by_what_ops_declare() -> None:
-    """Collectives of every generation, and no transfer; all that names a function, and nothing else."""
+    """All collectives and no transfer; all ops with a function attr and no other."""
     assert {"CollectiveReduce", "CollectiveGatherV2", "CollectiveAllToAllV3", "CollectivePermute"} <= set(COLLECTIVES)
     assert {"NcclAllReduce", "_NcclReduceSend", "CrossReplicaSum", "CollectiveBcastRecvV2"} <= set(COLLECTIVES)
     assert [
@@ -78,7 +78,7 @@ def loop(limit: float) -> GraphDef:
 
 
 def test_a_loop_is_refused_on_one_device_and_on_many() -> None:
-    """The frame is named, in whatever partition its nodes are."""
+    """The error names the frame, whichever partition its nodes are in."""
     for devices in ("cpu:1", "cpu:2"):
         graph_def = loop(1000)
         if devices == "cpu:2":
@@ -90,7 +90,7 @@ def test_a_loop_is_refused_on_one_device_and_on_many() -> None:
 
 
 def test_what_leaves_a_loop_can_be_fed_instead() -> None:
-    """As the error says: then the loop is no part of the step, and the rest has its time."""
+    """As the error says: then the loop does not run, and the rest is timed."""
     graph_def = loop(1000)
     root = graph_def.node.add(name="root", op="Sqrt", input=["out"])
     root.attr["T"].CopyFrom(encode(DataType.FLOAT, "type"))
@@ -144,7 +144,7 @@ def step_ns(graph_def: GraphDef, hardware: Cluster, *, inline: bool) -> int:
 
 @pytest.mark.parametrize("op", ["PartitionedCall", "StatefulPartitionedCall", "outer"])
 def test_calls_are_refused_and_take_their_time_when_inlined(op: str) -> None:
-    """Nested ones too: as long as the same ops take without functions."""
+    """Nested ones too: inlined they take as long as the same ops without functions."""
     hardware = cluster(1, overhead_ns=7)
     with pytest.raises(UnimplementedError, match="'outer' would take the time of one op; inline calls first: --inline"):
         step_ns(called(op), hardware, inline=False)
@@ -173,7 +173,7 @@ def test_a_conditional_in_an_inlined_body_is_lowered_as_a_session_lowers_it() ->
 
 
 def test_what_cannot_be_inlined_is_not_told_to_be() -> None:
-    """A function that forbids it, and one that calls itself."""
+    """A function that forbids inlining, and one that calls itself."""
     closed = function("closed", "Neg")
     closed.attr["_noinline"].b = True
     graph_def = calling("PartitionedCall", closed, f=func_attr("closed")).graph_def()
@@ -189,7 +189,7 @@ def test_what_cannot_be_inlined_is_not_told_to_be() -> None:
 
 
 def test_a_call_on_the_side_not_taken_is_no_matter() -> None:
-    """What is known not to run before the step needs no time."""
+    """A node that is known to be dead needs no time."""
     step = StepBuilder()
     step.feed("x", (2, 2))
     step.const("p", False)

@@ -1,4 +1,4 @@
-"""Files are written by the exporter of their suffix: ours, one of a program, one of an installed package."""
+"""A file is written by the exporter of its suffix: built-in, of a program, or of an installed package."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def written(name: str, folder: Path) -> Path:
 
 
 def test_ours(tmp_path: Path) -> None:
-    """A Chrome trace, also without any suffix; a table; the message that traced runs return."""
+    """A Chrome trace, also without a suffix; a table; the message of traced runs."""
     for name in ("trace.json", "trace"):
         assert json.loads(written(name, tmp_path).read_text())["otherData"]["makespan_ns"] == 4000
     assert [row["node"] for row in csv.DictReader(written("trace.csv", tmp_path).read_text().splitlines())] == ["a"]
@@ -63,13 +63,13 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_of_an_installed_package(installed: None, tmp_path: Path) -> None:
-    """Its entry point is loaded when its suffix is asked for; its docstring says what it writes."""
+    """Its entry point is loaded when its suffix is needed; its docstring describes the format."""
     assert written("step.ns", tmp_path).read_text() == "4000 ns"
     assert exporter_for(Path("x.ns")).format == "The makespan."
 
 
 def test_what_cannot_be_written_is_named(installed: None) -> None:
-    """A suffix nobody writes comes with those there are; a package that cannot be loaded is named."""
+    """The error for an unknown suffix lists the known ones; a package that cannot be imported is named."""
     with pytest.raises(InvalidArgumentError, match=r"'\.svg'; there are \.json \(Chrome trace\), \.csv .*\.ns"):
         exporter_for(Path("step.svg"))
     with pytest.raises(InvalidArgumentError, match=r"'\.no' files, 'no_such_module:write', cannot be loaded"):
