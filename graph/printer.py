@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from heapq import heapify, heappop, heappush
 
+from .arrays import ready_order
 from .columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, Columns
 from .dtypes import dtype_name
 from .ops.properties import NodeProperties
@@ -58,23 +58,16 @@ def topological_order(graph: Columns) -> list[int]:
     """Ids of all nodes but source and sink, inputs first and lowest id first; those of a cycle come last."""
     edges = graph.edge_arrays()
     classes = {i: kind.op_def.record.node_class for i, kind in enumerate(graph.shared_properties()) if kind is not None}
-    waits = dict.fromkeys((i for i in graph.node_ids() if i > SINK_ID), 0)
-    consumers: dict[int, list[int]] = {i: [] for i in waits}
+    num_waited_for = [0] * graph.num_node_ids
+    consumers: list[list[int]] = [[] for _ in num_waited_for]
     for src, dst in zip(edges.src.tolist(), edges.dst.tolist(), strict=True):
         closes_loop = classes[src] is NodeClass.NEXT_ITERATION and classes[dst] is NodeClass.MERGE
-        if src in waits and dst in waits and not closes_loop:
-            waits[dst] += 1
+        if src > SINK_ID and dst > SINK_ID and not closes_loop:
+            num_waited_for[dst] += 1
             consumers[src].append(dst)
-    ready = [i for i, count in waits.items() if not count]
-    heapify(ready)
-    order = []
-    while ready:
-        order.append(heappop(ready))
-        for consumer in consumers[order[-1]]:
-            waits[consumer] -= 1
-            if not waits[consumer]:
-                heappush(ready, consumer)
-    return [*order, *sorted(waits.keys() - set(order))]
+    printed = {i for i in graph.node_ids() if i > SINK_ID}  # without the ids of removed nodes
+    order = [i for i in ready_order(consumers, num_waited_for, lowest_first=True) if i in printed]
+    return [*order, *sorted(printed.difference(order))]
 
 
 class _Printer:

@@ -105,23 +105,18 @@ class JoinedGraph:
 
     def _match(self) -> dict[int, int]:
         """Receives by joint number -> their sends, matched by tensor name and devices as at the rendezvous."""
-        sends: dict[tuple[str, str, str], int] = {}
-        for n, transfer in self.transfers.items():
-            if self.classes[n] in _SENDS:
-                sends[transfer.tensor_name, transfer.route.send_device, transfer.route.recv_device] = n
+        sends = {transfer.key: n for n, transfer in self.transfers.items() if self.classes[n] in _SENDS}
         sender = {}
         for n, transfer in self.transfers.items():
             if self.classes[n] not in _RECVS or transfer.client_terminated:
                 continue
-            key = transfer.tensor_name, transfer.route.send_device, transfer.route.recv_device
-            if key not in sends:
+            if transfer.key not in sends:
                 raise InvalidArgumentError(
-                    f"nothing sends {key[0]!r} from {key[1]!r} to {key[2]!r}; "
-                    "pass all partitions of the graph together",
+                    f"nothing sends {transfer.key}; pass all partitions of the graph together",
                     node=self.names[n],
                     op=self.ops[n],
                 )
-            sender[n] = sends[key]
+            sender[n] = sends[transfer.key]
         return sender
 
     def is_back_edge(self, src: int, dst: int) -> bool:

@@ -54,6 +54,7 @@ class Slack:
         The consumers of a Merge start after its first input; its own time is that of its last input, the end of the
         iteration.
         """
+        # Not `ready_order`: start times are computed along the way, and a Merge is ready after its first input.
         start = [0] * self.graph.num_node_ids
         pending = self.pending()
         ready = deque([SOURCE_ID])
@@ -69,6 +70,7 @@ class Slack:
 
     def alap(self) -> list[int]:
         """Latest start times by node id, counted back from 0 at the sink; minus that of the source is the makespan."""
+        # The same walk along the edges backwards; a Switch is ready when one consumer of its data has been visited.
         start = [0] * self.graph.num_node_ids
         pending = [self._num_waited_for(node) for node in range(self.graph.num_node_ids)]
         ready = deque([SINK_ID])

@@ -29,6 +29,17 @@ class Route(NamedTuple):
     recv_device: str
 
 
+class TransferKey(NamedTuple):
+    """What a send and a receive have in common, so that they meet at the rendezvous."""
+
+    tensor_name: str
+    send_device: str
+    recv_device: str
+
+    def __str__(self) -> str:
+        return f"{self.tensor_name!r} from {self.send_device!r} to {self.recv_device!r}"
+
+
 class Transfer(NamedTuple):
     """One transferred tensor: its name, its route, and the cut edge.
 
@@ -42,6 +53,11 @@ class Transfer(NamedTuple):
     dst: str = ""
     client_terminated: bool = False
     start_time: int | None = None
+
+    @property
+    def key(self) -> TransferKey:
+        """The same at both ends, even where only the sender's task knows the incarnation."""
+        return TransferKey(self.tensor_name, self.route.send_device, self.route.recv_device)
 
 
 def _text(name: str, value: str) -> bytes:

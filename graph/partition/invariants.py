@@ -23,13 +23,14 @@ import numpy.typing as npt
 
 from ...errors import PartitaError
 from ..analysis.control_flow import build_control_flow_info
-from ..analysis.transfers import Transfer, transfer_of
+from ..analysis.transfers import Transfer, TransferKey, transfer_of
 from ..columns import CONTROL_SLOT, SINK_ID
 from ..device_name import find_full_name
 from ..dtypes import base_type
 from ..graph import Graph
 from ..invariants import Mask, Stage, check_loose_ends, check_structure, is_fed_or_received, num_open_ports
 from ..node import Node
+from ..ops.device_kinds import CPU, device_kind
 from ..ops.memory_types import MemoryTypes, memory_types
 from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass
@@ -37,10 +38,8 @@ from ..port_table import PortTable
 from .loops import has_frames, is_gate
 from .options import PartitionOptions, assigned_device
 
-_CPU = "CPU"
 _LONGEST = 6  # nodes between a source and its consumer: constant, cast, send, recv, cast or identity, and the consumer
 Numbers = npt.NDArray[np.int64]
-_Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +126,7 @@ def _check_memory(stage: Stage) -> None:
     """Host and device memory of one device meet in a transfer only."""
     graph, edges = stage.graph, stage.edges
     kinds, kind_of = graph.distinct_properties()
-    types = [(name and (parsed := find_full_name(name)) and parsed.type) or _CPU for name in graph.device_names()]
+    types = [(name and (parsed := find_full_name(name)) and parsed.type) or CPU.name for name in graph.device_names()]
     devices = graph.assigned_device_indices()
     codes, index = np.unique(kind_of * len(types) + devices, return_inverse=True)
     facts = [_memory(kinds[c // len(types)], types[c % len(types)]) for c in codes.tolist()]
@@ -135,7 +134,7 @@ def _check_memory(stage: Stage) -> None:
     code = index.reshape(-1)
     from_host = outputs.at(code[edges.src], edges.src_output)
     to_host = inputs.at(code[edges.dst], edges.dst_input)
-    on_device = np.array([kind != _CPU for kind in types])[devices]
+    on_device = np.array([device_kind(name).own_memory for name in types])[devices]
     inside = stage.is_data & on_device[edges.src] & (devices[edges.src] == devices[edges.dst])
     stage.no_edge("host and device memory meet in a transfer", inside & (from_host != to_host))
 
@@ -198,11 +197,6 @@ class _End:
     number: int
     transfer: Transfer
 
-    @property
-    def key(self) -> _Key:
-        """Where both ends of a transfer meet; incarnation and type are checked, not matched."""
-        return self.transfer.tensor_name, self.transfer.route.send_device, self.transfer.route.recv_device
-
 
 class _Joined:
     """The parts as one graph: nodes are numbered part after part."""
@@ -213,8 +207,8 @@ class _Joined:
         counts = [len(part.original) for part in parts]
         self.first = dict(zip(map(id, self.stages), np.cumsum([0, *counts]).tolist(), strict=False))
         self.original: Numbers = np.concatenate([np.zeros(0, np.int64), *(part.original for part in parts)])
-        self.sends: dict[_Key, _End] = {}
-        self.receives: dict[_Key, _End] = {}
+        self.sends: dict[TransferKey, _End] = {}
+        self.receives: dict[TransferKey, _End] = {}
         for part in parts:
             self._add_ends(part)
 
@@ -226,10 +220,11 @@ class _Joined:
             node = stage.graph.node(number)
             end = _End(stage, node, self.first[id(stage)] + number, transfer_of(node.properties))
             ends = self.sends if node.is_send else self.receives
-            if end.key in ends:
-                both = f"{end.key} is at {node!r} and at {ends[end.key].node!r}"
+            key = end.transfer.key
+            if key in ends:
+                both = f"{key} is at {node!r} and at {ends[key].node!r}"
                 raise stage.broken("a key is sent once and received once", both, number)
-            ends[end.key] = end
+            ends[key] = end
 
     def ends_of(self, stage: Stage) -> Sequence[_End]:
         """The ends of transfers in one part."""

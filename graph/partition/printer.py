@@ -12,8 +12,9 @@ Neg: float = Neg(x/_1)
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
-from ..analysis.transfers import Route, transfer_of
+from ..analysis.transfers import TransferKey, transfer_of
 from ..graph import Graph
 from ..printer import graph_text
 
@@ -40,18 +41,24 @@ def partitions_text(
     return "\n\n".join(blocks)
 
 
+class _End(NamedTuple):
+    """One end of a transfer: a node of the partition at a location."""
+
+    location: str
+    node_id: int
+    name: str
+
+
 def _peers(partitions: Mapping[str, Graph]) -> dict[str, dict[int, str]]:
-    """By location and node that transfers: the name of the node at the other end, where that is in a partition."""
-    ends: dict[tuple[Route, str, bool], list[tuple[str, int, str]]] = {}
+    """By location and node id: the name of the node at the other end of a transfer, if a partition has it."""
+    ends: dict[tuple[TransferKey, bool], list[_End]] = {}
     for location, part in partitions.items():
         for node in part.op_nodes():
             if node.op_def.record.is_transfer and not (transfer := transfer_of(node.properties)).client_terminated:
-                ends.setdefault((transfer.route, transfer.tensor_name, node.is_send), []).append(
-                    (location, node.id, node.name)
-                )
+                ends.setdefault((transfer.key, node.is_send), []).append(_End(location, node.id, node.name))
     peers: dict[str, dict[int, str]] = {location: {} for location in partitions}
-    for (route, tensor, sends), own in ends.items():
-        for _, _, name in ends.get((route, tensor, not sends), []):
-            for location, number, _ in own:
-                peers[location][number] = name
+    for (key, is_send), here in ends.items():
+        for peer in ends.get((key, not is_send), []):
+            for end in here:
+                peers[end.location][end.node_id] = peer.name
     return peers

@@ -1,12 +1,11 @@
-"""Cutting a placed graph: one graph per location, joined by Send and Recv nodes.
+"""Cutting a placed graph into one graph per location, connected by Send and Recv nodes.
 
-Flows in: a graph whose nodes all have an assigned device, and options. Flows out: a graph per location
-(`split_graph`), or GraphDefs (`partition`). Always holds: every cut edge becomes, or shares, one pair of transfer
-nodes; consumers are visited by ascending id, their data inputs by port, then their control inputs, and names are
-drawn in the order constant, cast, send, recv, cast or identity, so that all names equal TensorFlow's.
+Each cut edge gets a pair of a send and a receive, or shares the pair of an earlier edge: one output that several
+consumers in one location want in the same memory is sent once. Edges of references share nothing: each has its own
+pair, and its receive waits for the other inputs of the consumer.
 
-A pair is shared by all consumers of one output in one location that want it in the same memory. Reference edges share
-nothing: each has its own pair, and its recv waits for the consumer's other inputs.
+Generated names equal TensorFlow's, so their order is fixed: consumers by ascending id, for each its data inputs by port
+and then its control inputs, and for each pair the order of `pairs.PairNodes`.
 
     >>> b = GraphBuilder()
     >>> with b.device("/job:a/replica:0/task:0/device:CPU:0"):
@@ -36,8 +35,8 @@ nothing: each has its own pair, and its recv waits for the consumer's other inpu
       a/_4       _Recv
       a/_5       Identity  a/_4
 
-The tensor of x crosses once, though y and z both read it; it is y, which comes first, that asks for it. That z waits
-for a on the other device is an empty tensor: a constant that waits for a there, and an identity that z waits for here.
+The tensor of x is sent once, though y and z both read it. The control edge from a to z is an empty tensor: a constant
+that waits for a on the CPU is sent, and z waits for an identity of it on the GPU.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ from .start_times import StartTimes
 
 
 class _Cut:
-    """One partitioning in progress."""
+    """The columns of one cut, and the steps that compute them."""
 
     def __init__(self, graph: Graph, options: PartitionOptions) -> None:
         num_given = graph.num_node_ids
@@ -137,7 +136,7 @@ class _Cut:
         self.kinds.extend(*pairs.kinds())
         self.start_times.write(self.kinds, transfers, pairs, pair_of)
         beside, consumer = pairs.sides()
-        # In its part a node comes by its id, and what is made for a consumer right after the consumer.
+        # In its partition a node comes by ascending id, and a generated node right after the consumer it is for.
         keys = np.concatenate([np.arange(given) * 2, consumer.astype(np.int64) * 2 + 1])
         return Members(
             names=[*self.graph.names(), *names],
@@ -188,7 +187,7 @@ class _Cut:
         return sent
 
     def _ref_order(self, pairs: Pairs, pair_of: PairNumbers) -> EdgeEnds:
-        """Control edges that make the recv of a reference edge wait for the other inputs of its consumer."""
+        """Control edges from the other inputs of its consumer to the receive of a reference."""
         cut, nodes = pairs.edges, pairs.nodes
         rows: list[tuple[int, int]] = []
         for at in np.flatnonzero(cut.is_ref).tolist():
@@ -199,7 +198,7 @@ class _Cut:
         return _control_edges(rows)
 
     def _plain_inputs(self, consumer: int) -> list[int]:
-        """Sources of a node in its own location, except of references."""
+        """Producers of a node that are in its location, except of references."""
         sources = []
         for at in np.flatnonzero((self.edges.dst == consumer) & (self.edges.src > SINK_ID)).tolist():
             src, output = int(self.edges.src[at]), int(self.edges.src_output[at])
@@ -209,7 +208,7 @@ class _Cut:
         return sources
 
     def _gating(self, kept: Flags) -> Flags:
-        """Which edges tell a node that an iteration of its control loop has begun."""
+        """Which edges come from the gate of a control loop."""
         if not has_frames(self.graph):
             return np.zeros_like(kept)
         gating: Flags = kept & (self.edges.src_output == CONTROL_SLOT)
@@ -218,25 +217,26 @@ class _Cut:
         return gating
 
     def _gates(self, pairs: Pairs, gating: Numbers) -> EdgeEnds:
-        """Gating edges, moved from a consumer to the receives made for it, each of which gets one.
+        """Edges from gates, moved from consumers to the receives that were generated for them, one per receive.
 
-        A consumer has as many as receives, but for a worker, whose import has dropped all but the first.
+        A consumer has as many of these edges as receives, except in a worker: its import drops equal control edges.
         """
         rows: list[tuple[int, int]] = []
         gated = self.edges.dst[gating].tolist()
-        gate_of, left = dict(zip(gated, self.edges.src[gating].tolist(), strict=True)), Counter(gated)
+        gate_of = dict(zip(gated, self.edges.src[gating].tolist(), strict=True))
+        num_unmoved = Counter(gated)
         if gate_of:
             remote = ~pairs.edges.local[pairs.first]
             consumers = pairs.edges.edges.dst[pairs.first][remote].tolist()
             for consumer, recv in zip(consumers, pairs.nodes.recv[remote].tolist(), strict=True):
                 if consumer in gate_of:
-                    left[consumer] -= 1
+                    num_unmoved[consumer] -= 1
                     rows.append((gate_of[consumer], recv))
-        rows += [(gate_of[node], node) for node in left.elements()]
+        rows += [(gate_of[node], node) for node in num_unmoved.elements()]
         return _control_edges(rows)
 
     def _fill_in_incarnations(self) -> bool:
-        """Transfers of an earlier partitioning learn the incarnations nobody knew then; whether there were any."""
+        """Writes incarnations that an earlier partitioning did not know into its transfers; whether there were any."""
         changed = False
         transfers = [i for i, kind in enumerate(self.kinds.kinds) if kind.op_def.record.is_transfer]
         for i in np.flatnonzero(np.isin(self.kinds.of, transfers)).tolist():
@@ -249,14 +249,14 @@ class _Cut:
 
 
 def _control_edges(rows: list[tuple[int, int]]) -> EdgeEnds:
-    """Control edges from (source, consumer)."""
+    """Control edges from rows of (producer, consumer)."""
     src, dst = np.array(rows, np.int64).reshape(-1, 2).T
     control = np.full(len(rows), CONTROL_SLOT)
     return EdgeEnds(src, control, dst, control)
 
 
 def _with_loops(graph: Graph, options: PartitionOptions) -> Graph:
-    """The graph that is cut: with control flow beside its data, and control loops where loops cross devices."""
+    """The graph that is cut: control flow moved to its data, and control loops added where loops cross devices."""
     if options.control_flow_added:
         return graph
     moved = colocate_control_flow(graph)
@@ -266,11 +266,11 @@ def _with_loops(graph: Graph, options: PartitionOptions) -> Graph:
 
 
 def split_graph(graph: Graph, options: PartitionOptions | None = None) -> dict[str, Graph]:
-    """Cuts a placed graph into one graph per location; `graph` stays as it is.
+    """Cuts a placed graph into one graph per location, and does not change it.
 
-    A graph that lies in one location already is its own only part, the same object. Raises InvalidArgumentError for
-    missing inputs and malformed loops, InternalError for malformed assigned devices, NotFoundError for missing start
-    times when scheduling.
+    When all nodes are in one location and nothing has to be added, the result is `graph` itself. Raises
+    InvalidArgumentError for missing inputs and malformed loops, InternalError for malformed assigned devices,
+    NotFoundError for missing start times when receives are scheduled.
     """
     check_graph(graph)
     with collector_paused():

@@ -1,6 +1,7 @@
 """The order in which passes visit nodes; it depends on node and edge ids alone, as TensorFlow's does.
 
-So of two equal nodes TensorFlow and Partita keep the same one.
+So of two equal nodes TensorFlow and Partita keep the same one. This is why `arrays.ready_order` is not used here: its
+order is topological too, but another one.
 """
 
 from __future__ import annotations
