@@ -57,7 +57,7 @@ def frame_text(frame_id: int | str, iter_id: int) -> str:
 
 
 def instance_number(instance: str) -> int:
-    """The frame number of a loop or call that is under way, from its name: the same on all devices."""
+    """The frame number of a running loop or call, computed from its name, so it is the same on all devices."""
     return int.from_bytes(blake2b(instance.encode(), digest_size=8).digest(), "big")
 
 
