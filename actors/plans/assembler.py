@@ -1,8 +1,7 @@
 """Turns the nodes of a draft into instructions.
 
-Flows in: a `Draft`, the slot of every value, the kernels of a device. Flows out: one instruction per program
-position. Always holds: nodes of one or two inputs and one output that cannot be dead (nearly all nodes of most
-graphs) are made in bulk, column by column; the others one by one.
+Nodes of one or two inputs and one output that cannot be dead are nearly all nodes of most graphs. Their instructions
+are made in bulk, column by column; the others one by one.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ class Assembler:
         return instructions
 
     def _simple(self) -> Flags:
-        """Which of all nodes can be made in bulk."""
+        """By node: whether its instruction can be made in bulk."""
         draft, columns = self.draft, self.draft.columns
         outputs = np.diff(columns.first_value)
         inputs = np.diff(columns.input_starts)
@@ -169,7 +168,7 @@ class Assembler:
         return form.NO_SLOT if own is None else self.slots[own]
 
     def _send(self, node: NodeNumber, control: list[SlotNumber]) -> Instruction:
-        """Sends a message; a tensor of it is dead if the input of its send is, or something that this waits for."""
+        """Sends a message. A tensor of it is dead if the input of its send is, or a control input."""
         draft, message = self.draft, int(self._message[node])
         starts = self.outgoing.starts
         key, nodes = self.outgoing.keys[message], self.outgoing.nodes[starts[message] : starts[message + 1]].tolist()
@@ -184,7 +183,7 @@ class Assembler:
         return form.send_bundle_either(key, values, watched)
 
     def _step(self, node: NodeNumber, role: Role, inputs: list[SlotNumber], outputs: list[SlotNumber]) -> form.Step:
-        """What a node does when it is alive."""
+        """The step of a node that is alive."""
         if role is Role.CONST:
             return form.store(self._constant(node), outputs[0])
         kernel = self._kernel(node, role)
@@ -222,9 +221,9 @@ class Assembler:
         return form.dereferencing(kernel, marks) if any(marks) else kernel
 
     def _marks(self, node: NodeNumber) -> list[bool]:
-        """Which inputs of a node get a reference and ask for an array."""
+        """By input of a node: whether it may get a variable where an array is asked for."""
         columns, flags = self.draft.columns, self.draft.may_refer
         if flags is None:
             return []
-        asked = columns.properties[node].input_types
-        return [bool(flags[v]) and not is_ref(t) for v, t in zip(columns.inputs[node], asked, strict=True)]
+        types = columns.properties[node].input_types
+        return [bool(flags[v]) and not is_ref(t) for v, t in zip(columns.inputs[node], types, strict=True)]

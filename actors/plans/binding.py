@@ -1,9 +1,8 @@
-"""Kernels for nodes: which function computes a node, found once for all nodes that are alike.
+"""Kernels for nodes: looks up the function that computes a node, once for all nodes that can share it.
 
-Flows in: a node's properties and name, the state of its device. Flows out: its kernel. Always holds: nodes of a
-stateless op with the same properties share one kernel on one device; kernels that are not ours are checked
-(`output_checks`); ops without a kernel are collected, so that one error names them all; ops that the executor itself
-carries out (transfers, control flow, arguments) never get here.
+Nodes of a stateless op with the same properties share one kernel on one device. Kernels from outside of this package
+are checked (`output_checks`). Ops without a kernel are collected, so that one error names them all. Transfers, control
+flow and arguments have no kernel: the executor carries them out.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def has_kernel(properties: NodeProperties, library: FunctionLibrary | None) -> b
 
 
 class CallResolver(Protocol):
-    """Who knows what nodes that call functions do: it is handed to a `Binder`, as a plan knows no functions."""
+    """Resolves nodes that call functions for a `Binder`: compiled functions belong to `running`."""
 
     @property
     def library(self) -> FunctionLibrary:
@@ -61,7 +60,7 @@ class CallResolver(Protocol):
 
 
 class Binder:
-    """Makes and remembers the kernels of one device. Keep it as long as the device: later plans find kernels made."""
+    """Makes the kernels of one device and keeps them; it lives as long as the device, so that plans share them."""
 
     def __init__(self, device: str, state: DeviceState) -> None:
         self.device = device
@@ -75,9 +74,9 @@ class Binder:
 
         A missing one is noted for `check_complete` and a stand-in returned. Raises what the factory raises.
         """
-        found = self._shared.get(properties)
-        if found is not None:
-            return found
+        shared = self._shared.get(properties)
+        if shared is not None:
+            return shared
         op, factory = properties.op_def.name, lookup(properties.op_def.name)
         if not has_kernel(properties, None if self.functions is None else self.functions.library):
             self.missing.append((name, op))
@@ -94,14 +93,14 @@ class Binder:
             name, op, properties.attrs, properties.input_types, properties.output_types, self.device, self.state
         )
         try:
-            made = factory(construction)
+            kernel = factory(construction)
         except PartitaError as error:
             raise error.located(node=name, op=op, device=self.device) from None
         if not is_built_in(op):
-            made = (checked_start if is_deferred(op) else checked_kernel)(made, properties)
+            kernel = (checked_start if is_deferred(op) else checked_kernel)(kernel, properties)
         if is_shared(properties):
-            self._shared[properties] = made
-        return made
+            self._shared[properties] = kernel
+        return kernel
 
     def is_deferred(self, properties: NodeProperties) -> bool:
         """Whether the outputs of a node come later than its kernel returns; then `kernel` gives what starts it."""
@@ -112,7 +111,7 @@ class Binder:
         return self.functions.is_deferred(properties, self.device)
 
     def constant(self, name: str, properties: NodeProperties) -> Any:  # Any: only the graph knows the element type
-        """The value of a Const node, in the form that kernels like best.
+        """The value of a Const node, in the form with which kernels are fastest.
 
         Raises InvalidArgumentError when it cannot be read or is of another type than the node says.
         """
@@ -122,9 +121,9 @@ class Binder:
             raise of_kernel(properties.op, error).located(node=name, op=properties.op, device=self.device) from None
         declared = properties.output_types[0]
         if value.dtype != numpy_dtype(declared):
-            found = dtype_name(from_numpy(value.dtype))
+            actual = dtype_name(from_numpy(value.dtype))
             raise InvalidArgumentError(
-                f"Type mismatch between value ({found}) and dtype ({dtype_name(declared)})",
+                f"Type mismatch between value ({actual}) and dtype ({dtype_name(declared)})",
                 node=name,
                 op=properties.op,
                 device=self.device,
@@ -133,7 +132,7 @@ class Binder:
 
 
 def check_complete(binders: Iterable[Binder]) -> None:
-    """Raises one UnimplementedError for all nodes that were found to have no kernel since the last call."""
+    """Raises one UnimplementedError for all nodes without a kernel that were asked for since the last call."""
     missing: list[tuple[str, str]] = []
     for binder in binders:
         missing += binder.missing
@@ -152,7 +151,7 @@ def check_complete(binders: Iterable[Binder]) -> None:
 
 
 def _stand_in(*_values: object) -> None:
-    """Never called: `check_complete` has raised before."""
+    """A kernel that is never called, as `check_complete` raises first."""
 
 
 def _unfed(name: str, properties: NodeProperties) -> Kernel:

@@ -3,11 +3,11 @@
 Nodes are numbered densely in topological order, without source and sink, and so are the outputs of nodes. Of
 y = -x + 1, where x is fed, these are the columns:
 
-    node                      0 _arg_x   1 one   2 neg   3 y   4 _retval_y
-    first_value               1          2       3       4     5    (and 5, one past the last)
-    data.src -> data.dst      0 -> 2, 2 -> 3, 1 -> 3, 3 -> 4
-    data_value                1       3       2       4
-    inputs[3]                 [3, 2]
+    node                      0 one   1 _arg_x   2 neg   3 y   4 _retval_y
+    first_value               1       2          3       4     5            and 5, one past the last
+    data.src -> data.dst      1 -> 2  2 -> 3  0 -> 3  3 -> 4                in the order of destinations, then ports
+    data_value                2       3       1       4                     the output that each edge carries
+    inputs[3]                 [3, 1]                                        those that y takes in
 
 An edge's source stands before its destination, unless the source is a NextIteration: those edges lead back to a Merge.
 """

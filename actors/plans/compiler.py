@@ -1,15 +1,49 @@
 """Compiles the partition graphs of a request to plans. A reader of the compiler should begin here.
 
-EXAMPLE
+As an example take y = (-x + 1) * -x, of which CPU:1 adds one. The partition of CPU:0, with device names shortened:
 
-    levels (loops folded) -> draft (roles, what may be dead) -> segments and messages, of all partitions together
-            -> program order -> lifetimes -> slots -> instructions
+    7 nodes @CPU:0
+    sum/_3: float = _Recv() {edge_6_sum from CPU:1}
+    _arg_x_0_0: float = _Arg() {index=0}
+    neg: float = Neg(_arg_x_0_0)
+    same: float = Identity(neg)
+    same/_0 = _Send(same) {edge_4_same to CPU:1}
+    y: float = Mul(sum/_3, same)
+    _retval_y_0_0 = _Retval(y) {index=0}
 
-Nodes that cost nothing at run time (constants, identities, no-ops) leave no instruction behind, unless `every_node`
-asks for one instruction a node, as traces do. The program order is topological and the same every time.
+First it becomes a draft: nodes in topological order (`columns`), each with its role (`roles`), and numbered values
+(`draft`). Nodes that need an instruction are grouped into segments by the messages that they wait for, in all
+partitions together, as one end of a message decides what the other waits for (`segments`, `transfers`):
 
-Loops come before what is around them. One that a device runs by itself becomes a `LocalLoop`. Of one that exchanges
-messages, the shares of all devices are compiled together, like a graph of its own.
+    0 sum/_3: v1 = RECV()
+    1 _arg_x_0_0: v2 = ARG()
+    2 neg: v3 = COMPUTE(v2)    # segment 0
+    3 same: v3 = ALIAS(v3)
+    4 same/_0: SEND(v3)    # segment 0
+    5 y: v5 = COMPUTE(v1, v3)    # segment 1
+    6 _retval_y_0_0: RETVAL(v5)
+    segment 1, after message of 0
+
+Values get slots by their lifetimes (`slots`, `layout`), nodes get instructions (`assembler`, `instructions`), and this
+is the plan (`planning`, `plan`):
+
+    plan of CPU:0
+      slots 9
+      argument 0 (float) -> s5
+      message 0 -> s8, key CPU:1;1;CPU:0;edge_6_sum;0:0
+    segment 0, at once
+      s6 = Neg(s5)    # neg
+      _Send(s6)    # same/_0: send CPU:0;1;CPU:1;edge_4_same;0:0
+    segment 1, after message 0
+      s7 = Mul(s8, s6)    # y
+    result 0 (float) = s7
+
+Constants, identities and no-ops leave no instruction behind, unless `every_node` asks for one instruction a node, as
+traces do. Where a tensor may be dead, and only there, instructions look for it (`deadness`).
+
+A partition with loops is folded into `levels` before all that, and each level becomes a plan of its own, inner loops
+first. A loop that one device runs by itself becomes a `LocalLoop`. Of a loop that exchanges messages, the shares of all
+devices are compiled together, like a graph.
 """
 
 from __future__ import annotations
@@ -41,7 +75,7 @@ if TYPE_CHECKING:
 Part = tuple["Graph", "Binder"]
 
 
-class _Share(NamedTuple):
+class _LevelPart(NamedTuple):
     """What one partition has of a level: the graph around it, its columns, and the compiled loops of the partition."""
 
     graph: Graph
@@ -82,13 +116,13 @@ def compile_plans(
     alive = None if from_elsewhere else _entered_alive(levels)
     for frame in _inner_first(levels):
         of_frame = [
-            (loop, _Share(*part, loop.columns, compiled))
+            (loop, _LevelPart(*part, loop.columns, compiled))
             for part, own, compiled in zip(parts, levels, loops, strict=True)
             for loop in own.loops
             if loop.name == frame
         ]
         _compile_loop(of_frame, replace(setting, framed=True, in_loop=True, entered_alive=frame == alive))
-    shares = [_Share(*part, own.root, compiled) for part, own, compiled in zip(parts, levels, loops, strict=True)]
+    shares = [_LevelPart(*part, own.root, compiled) for part, own, compiled in zip(parts, levels, loops, strict=True)]
     plans = _compile_level(shares, setting)
     check_complete(binder for _, binder in parts)
     if any(keeps_inputs(loop.columns) for own in levels for loop in own.loops):
@@ -116,9 +150,9 @@ def _entered_alive(levels: Sequence[Levels]) -> str | None:
     return outermost.pop() if len(outermost) == 1 and not _has_switches(own.root for own in levels) else None
 
 
-def _compile_loop(shares: Sequence[tuple[Loop, _Share]], setting: _Setting) -> None:
+def _compile_loop(shares: Sequence[tuple[Loop, _LevelPart]], setting: _Setting) -> None:
     """Compiles the shares that partitions have in a loop, into their `loops`."""
-    together: list[tuple[Loop, _Share]] = []
+    together: list[tuple[Loop, _LevelPart]] = []
     for loop, share in shares:
         alone = local_loop(loop, share.binder, share.loops, every_node=setting.every_node)
         if alone is None:
@@ -130,7 +164,7 @@ def _compile_loop(shares: Sequence[tuple[Loop, _Share]], setting: _Setting) -> N
         share.loops[loop.name] = distributed_loop(loop, plan)
 
 
-def _compile_level(shares: Sequence[_Share], setting: _Setting) -> list[Plan]:
+def _compile_level(shares: Sequence[_LevelPart], setting: _Setting) -> list[Plan]:
     """The plans of one level of all partitions: of the graph, or of what an iteration of a loop does."""
     every_node = setting.every_node
     columns = [launched(share.columns) for share in shares]

@@ -1,7 +1,6 @@
-"""Nodes whose outputs come later, as a plan has them: a launch that takes the inputs, an arrival that has the outputs.
+"""Splits each deferred node in two: a launch that takes the inputs, and an arrival that has the outputs.
 
-Flows in: the columns of a level. Flows out: the same columns, each deferred node split in two. What waits for an
-arrival is in a segment of its own, as if it waited for a message:
+Nodes behind an arrival are in another segment, as if they waited for a message:
 
     x -> dequeue -> y          becomes          x -> launch          arrival -> y
 """

@@ -1,6 +1,6 @@
-"""Loops that several devices run together, each its share: what one device does in an iteration is a plan of its own.
+"""Loops that several devices run together: what one device does in an iteration is a plan of its own.
 
-A device that does not have the loop's condition follows the one that has: it receives the predicate every iteration.
+One device computes the loop's condition. The others receive the predicate from it in every iteration.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def distributed_loop(loop: Loop, plan: Plan) -> DistributedLoop:
-    """The loop whose iterations `plan` computes."""
+    """A device's share in a loop; `plan` is what it does in an iteration."""
     slot_of = {argument.index: argument.slot for argument in plan.arguments}
     entering = loop.num_variables + loop.num_invariants
     arguments = tuple(slot_of[index] for index in range(entering))

@@ -2,10 +2,10 @@
 
 Of y = -x + 1, where x is fed, the draft is:
 
-    node          0 _arg_x   1 one    2 neg      3 y        4 _retval_y
-    role          ARG        CONST    COMPUTE    COMPUTE    RETVAL
-    emits         no         no       yes        yes        no
-    values        1          2        3          4
+    node          0 one      1 _arg_x    2 neg      3 y        4 _retval_y
+    role          CONST      ARG         COMPUTE    COMPUTE    RETVAL
+    emits         no         no          yes        yes        no
+    outputs       1          2           3          4
 
 A node that `emits` gets one instruction. Every other value is in its slot before it is read: arguments, constants and
 messages are put there, and the output of an Identity is the value of its input (its `source`).

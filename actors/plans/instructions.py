@@ -1,16 +1,15 @@
-"""Instructions: the steps of a plan, from the cheapest form to the ones that look for dead tensors.
+"""Instructions: what a plan does, in forms from the cheapest to those that look for dead tensors.
 
-An instruction is a tuple `(k, i, j, o)`: a kernel or a step, and slots. Which form it has, the slots tell:
+An instruction is a tuple `(k, i, j, o)`: a kernel or a step, and slots. Its slots say which form it has:
 
     i     j     what is done                        made for
     > 0   > 0   slots[o] = k(slots[i], slots[j])    a kernel of two inputs and one output
     > 0   0     slots[o] = k(slots[i])              a kernel of one input and one output
     0     0     k(slots)                            all else: k, a step, loads and stores by itself (`whole`)
 
-A step returns DEAD if its node was dead. What slots hold: 0 belongs to nobody, 1 holds what the step sends with, 2 what
-a traced step records in, 3 a function that returns the part of the step that the slots belong to; from 4 on a slot
-holds a value, a `Variable` (the value of a reference), or DEAD. Only instructions made by `guarded` and its kind look
-for DEAD, so nodes that cannot be dead pay nothing for those that can.
+A step returns DEAD if its node was dead. Slot 0 means none. Slot 1 holds the function that sends, slot 2 the list in
+which a traced step records, slot 3 a function that returns the running part. From slot 4 on a slot holds a value, a
+`Variable` (the value of a reference), or DEAD. Only the instructions of nodes that may be dead look for DEAD.
 
     y = Neg(x), z = Add(y, y), z is sent         (neg, 4, 0, 5)  (add, 5, 5, 5)  (send_to(key), 5, SEND_SLOT, 0)
 """
@@ -54,7 +53,7 @@ DEAD: Final = _Dead()
 
 
 def run_instructions(instructions: Iterator[Instruction], slots: Slots) -> None:
-    """Runs instructions; the inner loop of every executor."""
+    """The inner loop of every executor."""
     for k, i, j, o in instructions:
         if j:
             slots[o] = k(slots[i], slots[j])
@@ -65,16 +64,17 @@ def run_instructions(instructions: Iterator[Instruction], slots: Slots) -> None:
 
 
 def picker(slots: Sequence[int]) -> Callable[[Slots], Sequence[Any]]:
-    """A function that takes the values of `slots`."""
+    """A function that returns the values of `slots`."""
     if len(slots) > 1:
         return itemgetter(*slots)
     return lambda values: [values[slot] for slot in slots]
 
 
 def whole(step: Step, reads: Sequence[int] = (), writes: Sequence[int] = ()) -> Instruction:
-    """The instruction of a step that loads and stores by itself; from which slots, printers and checkers want to know.
+    """The instruction of a step that loads and stores by itself.
 
-    The step has to be a function of this instruction's own, or one that needs no slots.
+    `reads` and `writes` are its slots, for printers and checkers. They are kept on the function, so that a step with
+    slots must be a function of this instruction alone.
     """
     if reads or writes:
         vars(step).update(reads=tuple(reads), writes=tuple(writes))
@@ -103,7 +103,7 @@ def plain(kernel: Kernel, inputs: Sequence[int], outputs: Sequence[int]) -> Inst
 
 
 def always(value: Any) -> Kernel:
-    """The kernel of a constant that waits for something, whatever that is."""
+    """The kernel of a constant that waits for other nodes, whose values it ignores."""
     return lambda *_inputs: value
 
 
@@ -146,9 +146,9 @@ def identity(value: Any) -> Any:
 
 
 def dereferencing(kernel: Kernel, is_reference: Sequence[bool]) -> Kernel:
-    """A kernel that gets the arrays of the variables where `is_reference` says that a reference arrives unasked for.
+    """`kernel`, with the variable read first for each input that `is_reference` marks.
 
-    Raises FailedPreconditionError when it is called with an uninitialised one.
+    Raises FailedPreconditionError when it is called with an uninitialised variable.
     """
     if len(is_reference) == 1:
         return lambda value: kernel(read(value))
@@ -173,9 +173,9 @@ def owner(value: Any) -> object:
 
 
 def passed_on(value: Any) -> Any:
-    """The kernel of nodes that pass their input on, a variable as such: whoever computes with it reads it then.
+    """The kernel of nodes that pass their input on; the node that computes with a variable reads it.
 
-    Raises FailedPreconditionError for one that is not initialised.
+    Raises FailedPreconditionError for a variable that is not initialised.
     """
     if isinstance(value, Variable):
         value.read()
@@ -227,25 +227,25 @@ def if_alive(kernel: Kernel, inputs: Sequence[int], output: int) -> Instruction:
 
 
 def send_either(key: str, value: int, watched: Sequence[int], convert: Kernel = identity) -> Instruction:
-    """Sends a value, or the news that it or something `watched` is dead: a send runs in any case."""
+    """Sends a value, or a dead tensor if it or one of the `watched` slots is dead: a send runs in any case."""
     if not watched:
 
-        def hand_over_either(tensor: Any, send: Callable[..., None]) -> None:
+        def send_one(tensor: Any, send: Callable[..., None]) -> None:
             if tensor is DEAD:
                 send(key, None, True)
             else:
                 send(key, convert(tensor))
 
-        return hand_over_either, value, SEND_SLOT, 0
+        return send_one, value, SEND_SLOT, 0
     ins = (value, *watched)
 
-    def hand_over(slots: Slots) -> None:
+    def send_values(slots: Slots) -> None:
         if any(slots[i] is DEAD for i in ins):
             slots[SEND_SLOT](key, None, True)
         else:
             slots[SEND_SLOT](key, convert(slots[value]))
 
-    return whole(hand_over, ins)
+    return whole(send_values, ins)
 
 
 _NBYTES = attrgetter("nbytes")
@@ -269,23 +269,23 @@ def send_bundle(key: str, values: Sequence[int]) -> Instruction:
     """Sends two or more values, dead or alive, as one message."""
     gather = itemgetter(*values)
 
-    def hand_over(slots: Slots) -> None:
+    def send_values(slots: Slots) -> None:
         slots[SEND_SLOT](key, Bundle(gather(slots)))
 
-    return whole(hand_over, values)
+    return whole(send_values, values)
 
 
 def send_bundle_either(key: str, values: Sequence[int], watched: Sequence[Sequence[int]]) -> Instruction:
-    """Sends values as one message, those as DEAD that are dead or watch something dead."""
+    """Sends values as one message; a tensor is dead if its value or one of its `watched` slots is."""
     if not any(watched):
         return send_bundle(key, values)
     sources = [(value, tuple(others)) for value, others in zip(values, watched, strict=True)]
 
-    def hand_over(slots: Slots) -> None:
+    def send_values(slots: Slots) -> None:
         tensors = [DEAD if any(slots[i] is DEAD for i in others) else slots[value] for value, others in sources]
         slots[SEND_SLOT](key, Bundle(tensors))
 
-    return whole(hand_over, [*values, *(slot for others in watched for slot in others)])
+    return whole(send_values, [*values, *(slot for others in watched for slot in others)])
 
 
 def holds(predicate: Any) -> bool:
@@ -302,7 +302,7 @@ def switch(value: Any, predicate: Any) -> tuple[Any, Any]:
 
 
 def switch_to(inputs: Sequence[int], outputs: Sequence[int]) -> Instruction:
-    """A Switch that waits for nothing but its inputs, and of which only the outputs say whether it is dead."""
+    """A Switch without control inputs that may be dead and without a deadness flag of its own."""
     value, predicate = inputs
     when_false, when_true = outputs
 
@@ -311,7 +311,7 @@ def switch_to(inputs: Sequence[int], outputs: Sequence[int]) -> Instruction:
         if data is DEAD or chooses is DEAD:
             slots[when_false] = slots[when_true] = DEAD
             return DEAD
-        if chooses is np.True_:  # there is but one
+        if chooses is np.True_:  # numpy has a single True
             slots[when_false] = DEAD
             slots[when_true] = data
         else:
@@ -332,7 +332,7 @@ def switch_n(count: int) -> Kernel:
 
 
 def merge(inputs: Sequence[int], outputs: Sequence[int], convert: Kernel = identity) -> Instruction:
-    """Passes on the first input that is alive and its index; dead if none is, whatever its control inputs are."""
+    """Passes on the first input that is alive, and its index; dead if none is, whatever its control inputs are."""
     ins = tuple(inputs)
     value_out, index_out = outputs
 
@@ -349,7 +349,7 @@ def merge(inputs: Sequence[int], outputs: Sequence[int], convert: Kernel = ident
 
 
 def launch(number: int, inputs: Sequence[int], convert: Kernel) -> Instruction:
-    """Starts the deferred node of that number with what `convert` makes of its inputs, a tuple."""
+    """Starts the deferred node of that number; `convert` makes a tuple of its inputs."""
     ins = tuple(inputs)
 
     def begin(slots: Slots) -> None:
@@ -359,7 +359,7 @@ def launch(number: int, inputs: Sequence[int], convert: Kernel) -> Instruction:
 
 
 def launch_either(number: int, inputs: Sequence[int], watched: Sequence[int], convert: Kernel) -> Instruction:
-    """Starts a deferred node, or says that it is dead because an input or something `watched` is."""
+    """Starts a deferred node, or makes its outputs dead if an input or one of the `watched` slots is."""
     ins, seen = tuple(inputs), (*inputs, *watched)
 
     def begin(slots: Slots) -> object:
@@ -374,5 +374,5 @@ def launch_either(number: int, inputs: Sequence[int], watched: Sequence[int], co
 
 
 def all_inputs(*values: Any) -> tuple[Any, ...]:
-    """The kernel of what takes its inputs as they are."""
+    """The inputs of a deferred node as they are."""
     return values

@@ -1,11 +1,11 @@
-"""What holds of a plan, the last stage: every slot is written before it is read, and everybody who waits is woken.
+"""The checker of plans, the last stage: slots are written before they are read, and every wait ends.
 
     a segment has an instruction for each of its nodes; its waits are the messages, calls and segments that unlock it
     segment 0 waits for nothing and comes before all others, which are reached from it, from messages and calls
-    what an instruction reads is there: held from the beginning, an argument, in a message or a call that its segment
-        waits for, or written before, in its own segment or one that comes first in any case
+    an instruction reads slots that are filled: constants, arguments, messages and outputs of calls that its segment
+        waits for, and slots written before, in its own segment or one that it comes after
     a slot that several segments write is read only in a segment that has written it before
-    a result is in a slot that somebody fills; deferred nodes are launched once; a key is sent once and received once
+    a result is in a slot that is filled; deferred nodes are launched once; a key is sent once and received once
 
 A broken rule is a mistake of this package. Tests check all plans they compile (`graph.invariants.checking`).
 """
@@ -35,8 +35,8 @@ def check_plan(plan: Plan) -> None:
             _check_local_loop(deferred.work)
 
 
-def _broken(plan: Plan, rule: str, found: str) -> InternalError:
-    return InternalError(f"plan, rule {rule!r}: {found}; this is a mistake of Partita\n{plan_text(plan)}")
+def _broken(plan: Plan, rule: str, violation: str) -> InternalError:
+    return InternalError(f"plan, rule {rule!r}: {violation}; this is a mistake of Partita\n{plan_text(plan)}")
 
 
 def _unlocked(plan: Plan) -> Iterator[tuple[int, ...]]:
@@ -47,12 +47,12 @@ def _unlocked(plan: Plan) -> Iterator[tuple[int, ...]]:
 
 
 def _before(plan: Plan) -> list[int]:
-    """By segment, as bits: those that have ended when it begins. Raises for waits that nobody ends."""
+    """By segment, as bits: the segments that have ended when it begins. Raises for waits that never end."""
     counted: Counter[int] = Counter(after for segments in _unlocked(plan) for after in segments)
     for number, segment in enumerate(plan.segments):
         if segment.waits != counted[number]:
-            found = f"segment {number} waits for {segment.waits}, {counted[number]} unlock it"
-            raise _broken(plan, "a segment waits for what unlocks it", found)
+            violation = f"segment {number} waits for {segment.waits}, {counted[number]} unlock it"
+            raise _broken(plan, "a segment waits for what unlocks it", violation)
         if bool(segment.waits) == (number == 0):
             raise _broken(plan, "segment 0 alone waits for nothing", f"segment {number} waits for {segment.waits}")
         if len(segment.origins) != sum(map(len, segment.chunks)):
@@ -62,7 +62,7 @@ def _before(plan: Plan) -> list[int]:
     order = ready_order([segment.unlocks for segment in plan.segments], map(num_before.__getitem__, range(count)))
     if len(order) < count:
         raise _broken(plan, "segments do not wait for each other in a circle", f"{len(order)} of them can run")
-    before = [int(number > 0) for number in range(count)]  # 0 is posted before anybody waits for a message
+    before = [int(number > 0) for number in range(count)]  # segment 0 is posted before any receive
     for number in order:
         for after in plan.segments[number].unlocks:
             before[after] |= before[number] | 1 << number
@@ -110,21 +110,21 @@ def _written(segment: Segment) -> Iterator[int]:
 
 def _arrived(plan: Plan) -> dict[int, tuple[int, ...]]:
     """By slot of a message or of an output of a call: the segments that wait for it."""
-    found: dict[int, tuple[int, ...]] = {}
+    waiting: dict[int, tuple[int, ...]] = {}
     for arrival in plan.arrivals:
-        found.update(dict.fromkeys(range(arrival.slot, arrival.slot + arrival.size), arrival.segments))
+        waiting.update(dict.fromkeys(range(arrival.slot, arrival.slot + arrival.size), arrival.segments))
     for deferred in plan.deferred:
-        found.update(dict.fromkeys((*deferred.outputs, deferred.flag), deferred.segments))
-    return found
+        waiting.update(dict.fromkeys((*deferred.outputs, deferred.flag), deferred.segments))
+    return waiting
 
 
 def _check_order(plan: Plan, instructions: Iterable[tuple[int, Instruction]], there: set[int]) -> None:
-    """Walks instructions that run in order; `there` are the slots that hold something, and grow."""
+    """Walks instructions in their order; `there` are the filled slots, to which it adds those that they write."""
     for node, instruction in instructions:
         missing = set(slots_read(instruction)) - there
         if missing:
-            found = f"{plan.names[node]!r} reads {sorted(missing)}"
-            raise _broken(plan, "a slot is written before it is read", found)
+            violation = f"{plan.names[node]!r} reads {sorted(missing)}"
+            raise _broken(plan, "a slot is written before it is read", violation)
         writes = slots_written(instruction)
         if any(slot >= len(plan.template) for slot in writes):
             raise _broken(plan, "a slot is one of the plan's", f"{plan.names[node]!r} writes {writes}")

@@ -1,7 +1,7 @@
 """The rendezvous keys of the transfers that partitions make: stems, to which a run adds its frame.
 
-Flows in: the rows of a partitioning, or the attrs of `_Send` and `_Recv` nodes that came with a graph. Flows out: stems
-as `rendezvous.key` spells them. Always holds: the two ends of a transfer get the same one.
+Stems are made from the rows of a partitioning, or from the attrs of `_Send` and `_Recv` nodes that came with a graph;
+`rendezvous.key` spells them. The two ends of a transfer get the same one.
 """
 
 from __future__ import annotations
@@ -21,21 +21,22 @@ if TYPE_CHECKING:
 
 
 def stem_of(transfer: Transfer) -> str:
-    """The stem of one transfer."""
+    """The stem of a transfer that is given as a node has it."""
     return stem(*transfer.route, transfer.tensor_name)
 
 
 def numbered_stems(ends: Sequence[tuple[Graph, Numbers]]) -> tuple[Numbers, list[str]]:
-    """Numbers of the transfers that sends and receives, given as ids in graphs, are ends of; per number the stem.
+    """By send or receive, given as ids in graphs: the number of its transfer. By number: the stem.
 
-    Ends have the same number if they meet at the rendezvous. Numbers are in the order of a partitioning's rows.
+    Ends that meet at the rendezvous have the same number. Numbers are in the order of a partitioning's rows, or without
+    one in the order of appearance.
     """
     tables = {id(table): table for graph, _ in ends for table in [graph.details()[0]]}
     table = next(iter(tables.values()), None)
     rows = np.concatenate([np.zeros(0, np.int64), *(graph.details()[1][nodes] for graph, nodes in ends)])
     if len(tables) == 1 and isinstance(table, TransferTable) and (rows >= 0).all():
-        taken, numbers = np.unique(rows, return_inverse=True)
-        tensors = [(table.route[row], table.tensor_name(row)) for row in taken.tolist()]
+        in_use, numbers = np.unique(rows, return_inverse=True)
+        tensors = [(table.route[row], table.tensor_name(row)) for row in in_use.tolist()]
         return numbers.reshape(-1), stems(table.routes, tensors)
     known: dict[str, int] = {}
     texts = [stem_of(transfer_of(graph.node_properties(node))) for graph, nodes in ends for node in nodes.tolist()]

@@ -1,15 +1,13 @@
 """A partition as levels: loops folded into single nodes, and one acyclic graph per loop for what an iteration does.
 
-Flows in: a partition `Graph`, loops and all. Flows out: the columns of the root level, and a `Loop` per frame. Always
-holds: every level is acyclic; a node is in the level of its frame; where a level has a loop inside, it has instead a
-node that is given what enters the loop and gives what leaves it.
+A node is in the level of its frame. Where a loop is inside, a level has one node instead, whose inputs enter the loop
+and whose outputs leave it. So every level is acyclic.
 
     partition     x -> Enter -> Merge -> Switch -> body -> NextIteration (-> Merge)         Switch:0 -> Exit -> y
     outer level   x -> Enter -> LOOP -> Exit -> y              Enter and Exit only pass on
     its own       _Arg -> Switch -> body -> NextIteration -> _Retval 0                 Switch:0 -> _Retval 1 (the exit)
 
-What gives its outputs some time after it was given its inputs, a loop or a kernel that waits for something, is a
-`Deferred` node.
+A node whose outputs come some time after its inputs, a loop or a kernel that waits for something, is a `Deferred` node.
 
 Only loops built as `tf.while_loop` builds them are folded: each Merge that a NextIteration leads to joins it with
 one Enter; constant Enters lead anywhere else. Others raise `Unfoldable`; the tagged-frame interpreter runs those.
@@ -41,7 +39,7 @@ _SYNTHETIC = -1  # the id of nodes that the graph does not have
 
 
 class Unfoldable(UnimplementedError):
-    """A loop that is not built as `tf.while_loop` does it; whoever has the uncut graph interprets that instead."""
+    """A loop that is not built as `tf.while_loop` builds them. It can be interpreted, if the uncut graph is there."""
 
     def __init__(self, node: str) -> None:
         """`node` is where the loop is unusual."""
@@ -69,18 +67,18 @@ class Deferred(NodeProperties):
 
 
 def _loop_properties(frame: str, takes: tuple[DataType, ...], gives: tuple[DataType, ...]) -> Deferred:
-    made = Deferred(NodeProperties(lookup_op("While"), (), takes, gives))
-    made.frame = frame
-    return made
+    loop = Deferred(NodeProperties(lookup_op("While"), (), takes, gives))
+    loop.frame = frame
+    return loop
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """One frame of a partition. Its columns have as `_Arg` i what enters, as `_Retval` i what goes on or leaves.
+    """One frame of a partition: the columns of an iteration, with its `_Arg` and `_Retval` nodes.
 
-    What enters: `num_variables` values that every iteration hands on to the next, then as many values as there are
-    constant Enters, then for each of `counted` variables the index of the input that its Merge took: 0 in the first
-    iteration, 1 later. What leaves: the next values of the variables, then the exits.
+    The arguments, by index: `num_variables` values that each iteration passes to the next; `num_invariants` values of
+    constant Enters; then for each of `num_counted` variables the index of the input that its Merge took, which is 0 in
+    the first iteration and 1 later. The results: the next values of the variables, then `num_exits` values that leave.
     """
 
     name: str
@@ -101,7 +99,7 @@ class Levels:
 
 
 def located(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> Callable[[NodeProperties], bool]:
-    """`is_deferred`, whose errors, those of compiling what is called, name a node of the graph."""
+    """`is_deferred`, with a node of the graph named in its errors, which come from compiling called functions."""
 
     def ask(kind: NodeProperties) -> bool:
         try:
@@ -129,7 +127,7 @@ def levels_of(graph: Graph, is_deferred: Callable[[NodeProperties], bool]) -> Le
 
 @dataclass
 class _Level:
-    """A level in the making: nodes and edges, by number in the order of their making."""
+    """The nodes and edges of a level so far; nodes are numbered in the order in which they are added."""
 
     name: str
     parent: str = ROOT
@@ -143,18 +141,18 @@ class _Level:
     merges: list[int] = field(default_factory=list)
 
     def add(self, node_id: int, name: str, kind: NodeProperties) -> int:
-        """Adds a node; its number in the level."""
+        """The number of the new node in the level."""
         self.ids.append(node_id)
         self.names.append(name)
         self.kinds.append(kind)
         return len(self.ids) - 1
 
     def connect(self, src: int, output: int, dst: int, port: int) -> None:
-        """Adds an edge between two nodes of the level."""
+        """Both ends are nodes of the level."""
         self.edges.append((src, output, dst, port))
 
     def columns(self) -> Columns:
-        """The columns, nodes in topological order."""
+        """The columns of the finished level."""
         distinct: dict[NodeProperties, int] = {}
         kind = [distinct.setdefault(properties, len(distinct)) for properties in self.kinds]
         nodes = Nodes(self.ids, self.names, list(distinct), np.array(kind, np.int64))
@@ -171,13 +169,13 @@ class _Folding:
         self.levels: dict[str, _Level] = {ROOT: _Level(ROOT)}
         self.node: dict[int, int] = {}  # where a node stands in its level; Enter and Exit: in the outer one
         self.inner: dict[int, int] = {}  # Enter and Exit in the level of their own frame; loop merges
-        self.taken: dict[int, int] = {}  # by loop merge: where the index of the input it took is
-        self.counted: set[int] = set()  # loop merges of which somebody asks which input they took
+        self.index_taken: dict[int, int] = {}  # by loop merge: the node for the index of the input that it took
+        self.counted: set[int] = set()  # loop merges whose index output is read
         self.enter_of: dict[int, int] = {}  # by loop merge
         self.next_of: dict[int, int] = {}
 
     def fold(self) -> Levels:
-        """All levels."""
+        """Opens a level per frame, places the nodes and edges, and closes the levels from the inside out."""
         for node in self.kind:
             if self.op[node] == "Enter":
                 self._open(node)
@@ -216,10 +214,10 @@ class _Folding:
         begins = {dst for src, _, dst, port in self._edges() if port >= 0 and self.op[src] == "NextIteration"}
         for src, output, dst, port in self._edges():
             if dst in begins:
-                found = {"Enter": self.enter_of, "NextIteration": self.next_of}.get(self.op[src])
-                if found is None or port != (0 if found is self.enter_of else 1) or self._is_constant(src):
+                source_of = {"Enter": self.enter_of, "NextIteration": self.next_of}.get(self.op[src])
+                if source_of is None or port != (0 if source_of is self.enter_of else 1) or self._is_constant(src):
                     raise Unfoldable(self.graph.node_name(dst))
-                found[dst] = src
+                source_of[dst] = src
             elif (self.op[src] == "NextIteration") or (self.op[src] == "Enter" and not self._is_constant(src)):
                 raise Unfoldable(self.graph.node_name(src))
             if src in begins and output == 1:
@@ -263,7 +261,7 @@ class _Folding:
             self.inner[node] = level.add(_SYNTHETIC, self.graph.node_name(node), _argument(self.kind[node], 0, index))
         first = len(level.merges) + len(constant)
         for index, merge in enumerate([merge for merge in level.merges if merge in self.counted]):
-            self.taken[merge] = level.add(
+            self.index_taken[merge] = level.add(
                 _SYNTHETIC, self.graph.node_name(merge), _argument(self.kind[merge], 1, first + index)
             )
         for index, node in enumerate([*(self.next_of[merge] for merge in level.merges), *level.exits]):
@@ -280,15 +278,15 @@ class _Folding:
             if dst in self.enter_of:
                 continue
             if src in self.enter_of and port < 0 and role_of(self.kind[dst].op_def.name) is Role.RECV:
-                continue  # that an iteration has begun; its receives are asked for then
+                continue  # the receives of an iteration are posted when it begins, without this edge
             frame = self.info.of_outputs(src, self.graph.node(src).node_class)[2]
             place = self.inner if self.op[dst] == "Exit" else self.node
-            self.levels[frame].connect(*self._made(src, output), place[dst], port)
+            self.levels[frame].connect(*self._place_of_output(src, output), place[dst], port)
 
-    def _made(self, src: int, output: int) -> tuple[int, int]:
-        """Where in its level an output of a node is made, and as which output."""
+    def _place_of_output(self, src: int, output: int) -> tuple[int, int]:
+        """The node in the level that has an output of a node of the graph, and the number of that output."""
         if src in self.enter_of:
-            return (self.taken[src], 0) if output == 1 else (self.inner[src], output)
+            return (self.index_taken[src], 0) if output == 1 else (self.inner[src], output)
         if self.op[src] == "Enter":
             return self.inner[src], output
         return self.node[src], output

@@ -1,10 +1,9 @@
 """Loops that one device runs by itself: they exchange no messages and wait for nothing.
 
-Flows in: the level of a loop. Flows out: a `LocalLoop`, or nothing where the loop is not of this kind. Always holds:
-in the last iteration nothing is computed that would be dead.
-
-What an iteration does falls apart by the Switches on the loop's condition: what needs none of them is done every time
-and decides whether to go on; what needs their true side is the body; their false side is what leaves the loop.
+The Switches on the loop's condition divide the nodes of an iteration. Nodes that depend on no Switch are the condition
+part, which runs every time. Nodes behind the true outputs are the body. The false outputs are the values that leave the
+loop; nothing is computed from them in the loop. So no instruction of a local loop looks for DEAD on account of them,
+and the last iteration ends after the condition part.
 
     x0 -> [condition part] --false--> the exits' values leave
                ^   `--true--> [body part] -> next values
@@ -61,7 +60,7 @@ def local_loop(
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """Which side of the loop's switches each node is on, the switches, and the number of the predicate's value."""
+    """By node: the side of the loop's Switches that it is on. The Switches, and the LoopCond, as nodes."""
 
     of_node: list[int]
     switches: set[int]
@@ -133,7 +132,7 @@ def _without_switches(columns: Columns, sides: _Sides) -> tuple[Columns, list[bo
 
 
 class _Compiler:
-    """One local loop in the making; `columns` are those without its switches."""
+    """Compiles one local loop; `columns` are those without its Switches."""
 
     def __init__(
         self,
@@ -161,7 +160,7 @@ class _Compiler:
         self.assembler = Assembler(self.draft, self.slots, binder, NO_MESSAGES)
 
     def compile(self) -> LocalLoop:
-        """The loop."""
+        """Makes the instructions, and sorts them into condition part and body."""
         instructions = self.assembler.assemble(self.program)
         stretches: tuple[list[Stretch], list[Stretch]] = ([], [])
         for node, instruction in zip(self.program.tolist(), instructions, strict=True):

@@ -1,15 +1,11 @@
-"""What kernels that are not ours give is checked before anybody believes it.
+"""Checks the outputs of kernels that were registered from outside of this package.
 
-Flows in: the function of a kernel registered from outside of this package, and the properties of its node. Flows out:
-the same function with a look at what it returns, or at what it tells its call if it is deferred. Always holds: an
-output is an array or a numpy scalar of exactly the declared type, in as many numbers as declared, and of a shape that
-the op's shape function, or `_output_shapes`, does not rule out; otherwise the node fails with InternalError, which
-whoever runs the kernel locates.
+A node must return as many outputs as it declares. Each must be an array or a numpy scalar of exactly the declared type,
+and of a shape that the op's shape function, or `_output_shapes`, does not rule out. Otherwise the node fails with
+InternalError. `check_received` checks messages whose sender was not compiled together with the receiver.
 
-What arrives from a sender that was not compiled together with its receiver is checked, too (`check_received`).
-
-Our own kernels are tested instead, so steps pay nothing for this: `Binder.kernel` wraps a kernel when a plan is
-compiled, and everybody who runs kernels (plans, loops, functions, the interpreter, constant folding) gets them there.
+Our own kernels are tested instead, so that steps pay nothing for this: `Binder.kernel` wraps only other kernels, when a
+plan is compiled. Plans, loops, functions, the interpreter and constant folding all get their kernels there.
 """
 
 from __future__ import annotations
@@ -38,20 +34,20 @@ def checked_kernel(kernel: Kernel, node: NodeProperties) -> Kernel:
     check, types = _Check(node), node.output_types
 
     def run(*inputs: Any) -> Any:
-        given = kernel(*inputs)
+        result = kernel(*inputs)
         if len(types) == 1:
-            check((given,), inputs)
+            check((result,), inputs)
         elif types:
-            check(_several(given, len(types)), inputs)
-        elif given is not None and not (isinstance(given, tuple) and not given):
-            raise InternalError(f"What it returns is {_named(given)}, but it has no outputs; return None")
-        return given
+            check(_several(result, len(types)), inputs)
+        elif result is not None and not (isinstance(result, tuple) and not result):
+            raise InternalError(f"What it returns is {_named(result)}, but it has no outputs; return None")
+        return result
 
     return run
 
 
 def checked_start(start: Start, node: NodeProperties) -> Start:
-    """What starts a deferred kernel, with a call that fails with InternalError when it is done with other outputs."""
+    """`start`, with a call that fails with InternalError for outputs that are not what `node` declares."""
     check = _Check(node)
 
     def begin(call: Call, *inputs: Any) -> None:
@@ -61,7 +57,7 @@ def checked_start(start: Start, node: NodeProperties) -> Start:
 
 
 class _CheckedCall:
-    """A call that looks at its outputs; see `Call`."""
+    """A `Call` that checks its outputs."""
 
     def __init__(self, call: Call, check: Callable[[Sequence[Any]], None]) -> None:
         self._call = call
@@ -70,7 +66,7 @@ class _CheckedCall:
         self.fail, self.after, self.on_cancel = call.fail, call.after, call.on_cancel
 
     def done(self, *outputs: Any) -> None:  # Any: tensors of any type
-        """The outputs are there."""
+        """Passes the outputs on if they are right, else the error."""
         try:
             self._check(outputs)
         except InternalError as error:
@@ -98,10 +94,10 @@ class _Check:
                 raise InternalError(f"Output {number} has shape {_shape_of(value)} where the op gives {shape}")
 
 
-def _several(given: Any, count: int) -> Sequence[Any]:
-    if not isinstance(given, tuple | list):
-        raise InternalError(f"What it returns for its {count} outputs is {_named(given)}; return a tuple of {count}")
-    return given
+def _several(result: Any, count: int) -> Sequence[Any]:
+    if not isinstance(result, tuple | list):
+        raise InternalError(f"What it returns for its {count} outputs is {_named(result)}; return a tuple of {count}")
+    return result
 
 
 def _wrong_number(given: int, declared: int) -> InternalError:
@@ -109,7 +105,7 @@ def _wrong_number(given: int, declared: int) -> InternalError:
     return InternalError(f"{missing}{given} outputs are given where {declared} are declared")
 
 
-def check_type(number: int, value: Any, dtype: DataType) -> None:  # Any: whatever is to be believed
+def check_type(number: int, value: Any, dtype: DataType) -> None:  # Any: a kernel may return anything
     """Raises InternalError unless output `number` is a tensor of a type, or, for a reference, a variable of it."""
     declared, wanted = dtype_name(dtype), numpy_dtype(dtype)
     if is_ref(dtype):
@@ -137,14 +133,14 @@ def check_type(number: int, value: Any, dtype: DataType) -> None:  # Any: whatev
         )
 
 
-def check_received(value: Any, dtype: DataType) -> None:  # Any: whatever somebody has sent
+def check_received(value: Any, dtype: DataType) -> None:  # Any: a message may hold anything
     """Raises InternalError unless a value that was sent is a tensor of a type, or a variable with such a tensor."""
     base = base_type(dtype)
     check_type(0, value, make_ref(base) if isinstance(value, Variable) else base)
 
 
 def _named(value: object) -> str:
-    """A value in an error: what it is, not all that is in it."""
+    """What kind of thing a value is, for an error."""
     if isinstance(value, Variable):
         return f"a variable of type {dtype_name(make_ref(value.dtype))}"
     return "None" if value is None else f"of class {type(value).__name__}"
@@ -166,14 +162,14 @@ def _shape_of(value: Any) -> Shape:
 
 
 def _fits(shape: Shape, known: Shape) -> bool:
-    """Whether a shape is one of those that are possible."""
+    """Whether a shape is one of those that `known` allows."""
     if shape is None or known is None:
         return True
     return len(shape) == len(known) and all(size in (own, None) for own, size in zip(shape, known, strict=True))
 
 
 class _Shapes:
-    """The shapes that are known of a node's outputs, given its inputs: by the op's shape function, or written down."""
+    """The known shapes of a node's outputs, by the op's shape function, else by the attr `_output_shapes`."""
 
     def __init__(self, node: NodeProperties) -> None:
         self._node = node
@@ -187,23 +183,23 @@ class _Shapes:
         """One shape per output, or none at all if nothing is known."""
         if self._function is None:
             return self._written
-        given = tuple(map(_shape_of, inputs))
-        if self._last is not None and self._last[0] == given:
+        input_shapes = tuple(map(_shape_of, inputs))
+        if self._last is not None and self._last[0] == input_shapes:
             return self._last[1]
         values, node = _Values(inputs), self._node
         try:
-            found = self._function(
-                ShapeContext(node.op, node.attrs, given, node.input_types, node.output_types, values)
+            shapes = self._function(
+                ShapeContext(node.op, node.attrs, input_shapes, node.input_types, node.output_types, values)
             )
         except PartitaError:
-            return self._written  # the kernel takes what the shape function does not
+            return self._written  # the kernel accepts inputs that the shape function refuses
         if not values.asked:
-            self._last = given, found
-        return found
+            self._last = input_shapes, shapes
+        return shapes
 
 
 class _Values(Mapping[int, "Array"]):
-    """The inputs of a kernel as a shape function sees them, and whether it has asked for one."""
+    """The values of a kernel's inputs for a shape function; `asked` says whether it has looked at one."""
 
     def __init__(self, inputs: Sequence[Any]) -> None:
         self._inputs = inputs

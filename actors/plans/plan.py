@@ -1,7 +1,7 @@
 """What a compiled partition is: slots to start from, segments of instructions, and where values come in and go out.
 
-A plan is shared by all steps that run it and keeps nothing of any step, except how its segments are cut: what takes
-long is cut further (`running.learning`), which changes when the event loop gets its turn and never what is computed.
+A plan is shared by all steps that run it and keeps nothing of any step, except how its segments are cut. A chunk that
+takes long is cut further (`running.learning`): that changes when the event loop gets its turn, not what is computed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Chunk = list["Instruction"]
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """Feed number `index` goes to `slot`; 0 when nobody reads it."""
+    """Feed number `index` is stored in `slot`; slot 0 when no node reads it."""
 
     index: int
     slot: SlotNumber
@@ -35,7 +35,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What `slot` holds at the end of the step is fetch number `index`."""
+    """Fetch number `index` is in `slot` at the end of the step."""
 
     index: int
     slot: SlotNumber
@@ -43,9 +43,9 @@ class Result:
 
 
 class Arrival(NamedTuple):
-    """What is received under `key` goes to `slot`, and then each of `segments` waits for one thing less.
+    """A message: it is received under `key` and stored in `slot`; then `segments` wait for one thing less.
 
-    A `size` of more than one is a bundle of so many tensors, for `slot` and those after it.
+    A message of more than one tensor (`size`) is a bundle; they go to `slot` and the slots after it.
     """
 
     key: str
@@ -55,7 +55,7 @@ class Arrival(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What must arrive in `slot`, of a sender that was not compiled together with its receive, node number `node`."""
+    """The type that must arrive in `slot` for the receive `node`, whose sender was not compiled together with it."""
 
     slot: SlotNumber
     dtype: DataType
@@ -81,7 +81,7 @@ class Segment:
     slow_once: frozenset[int] = frozenset()
 
     def set_apart(self, positions: list[int]) -> None:
-        """Makes chunks of their own of some instructions, and marks them as slow before anybody has waited for them."""
+        """Makes chunks of their own of some instructions, and marks them as slow before they have run."""
         instructions = list(chain.from_iterable(self.chunks))
         ends = accumulate(map(len, self.chunks))
         cuts = sorted({0, *ends, *positions, *(position + 1 for position in positions)})
@@ -104,18 +104,18 @@ class Plan:
     arrivals: tuple[Arrival, ...] = ()
     segments: tuple[Segment, ...] = ()
     keeps_inputs: bool = False
-    """whether a node may keep what it is given after the step (variables do), so that feeds must be copied"""
+    """whether a node may keep its inputs after the step (variables do), so that feeds must be copied"""
     deferred: tuple[DeferredNode, ...] = ()
     unchecked: Mapping[int, tuple[Expected, ...]] = field(default_factory=dict)
-    """by number of the arrival: what to check before it is believed"""
+    """by number of the arrival: types that only the run can check"""
     sends: Messages = NO_MESSAGES
     repeats: bool = False
-    """whether this is what a loop does in an iteration"""
+    """whether the plan is one iteration of a loop"""
     outputs: tuple[tuple[int, ...], ...] = ()
     """by node, the slots of what it computes; only in plans that are made to be traced"""
 
     def __str__(self) -> str:
-        """See `printer`."""
+        """The text that `printer` describes."""
         from .printer import plan_text
 
         return plan_text(self)
@@ -131,16 +131,16 @@ class Plan:
         return self.names[node], self.properties[node].op
 
     def locate_error(self, segment: Segment, instruction: int, error: Exception) -> PartitaError:
-        """The error of an instruction with its place."""
+        """The error of an instruction, with node, op and device."""
         node, op = self.origin(segment, instruction)
         return of_kernel(op, error).located(node=node, op=op, device=self.device)
 
 
 @dataclass(frozen=True, slots=True)
 class DeferredNode:
-    """One deferred node of a plan: what it does, where its outputs go, and the segments that wait for them.
+    """A deferred node: its work, the slots of its outputs, and the segments that wait for them.
 
-    `work` is a loop, or the kernel that starts what the node waits for. `flag` is 0 or
+    `work` is a loop, or a kernel that starts what the node waits for. `flag` is 0 or
     the slot of its deadness flag.
     """
 
@@ -152,7 +152,7 @@ class DeferredNode:
 
 
 class Inner(NamedTuple):
-    """A loop in a loop: what it takes and gives, and what must be alive for it to run."""
+    """A loop in a loop: the slots of its inputs and outputs, and those that must be alive for it to run."""
 
     loop: LocalLoop
     inputs: tuple[int, ...]
@@ -161,15 +161,15 @@ class Inner(NamedTuple):
 
 
 Stretch = Segment | Inner
-"""what is run without a look at the clock, or a loop"""
+"""instructions that run without a look at the clock, or an inner loop"""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalLoop:
-    """A loop, ready to run. Slots are those of an iteration, which the next one finds as they were left.
+    """A loop that one device runs by itself. All iterations use the same slots, one after the other.
 
-    `arguments` are the slots of the variables, then of the invariants; `counted` those that say which input a Merge
-    took; `next_values` and `exits` are where an iteration leaves its results.
+    `arguments` are the slots of the variables, then of the invariants; `counted` those of the indices of the inputs
+    that Merges took; `next_values` and `exits` those of the results of an iteration.
     """
 
     plan: Plan
@@ -184,10 +184,10 @@ class LocalLoop:
 
 @dataclass(frozen=True, slots=True)
 class DistributedLoop:
-    """A device's share in a loop. Slots are those of `plan`; see `levels.Loop` for what goes in and out.
+    """A device's share in a loop over several devices. Slots are those of `plan`, one iteration.
 
-    `arguments` are where the variables, then the invariants are put; `next_values` picks what an iteration leaves for
-    the next; `exits` are, by number, where it leaves what leaves the loop.
+    `arguments` are the slots of the variables, then of the invariants; `counted` as in `LocalLoop`. `next_values` picks
+    the next values of the variables; `exits` are pairs of the number of an exit and its slot.
     """
 
     frame: str

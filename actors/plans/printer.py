@@ -1,22 +1,11 @@
-"""Plans as text, to read what a device does, and to compare in tests.
-
-Of y = (-x + 1) * -x, of which CPU:1 adds one, this is what CPU:0 does (keys are shortened here):
-
-    plan of /job:localhost/replica:0/task:0/device:CPU:0
-      slots 9
-      argument 0 (float) -> s5
-      message 0 -> s8, key CPU:1;1;CPU:0;edge_5_sum;0:0
-    segment 0, at once
-      s6 = Neg(s5)    # neg
-      _Send(s6)    # neg/_0: send CPU:0;1;CPU:1;edge_3_neg;0:0
-    segment 1, after message 0
-      s7 = Mul(s8, s6)    # y
-    result 0 (float) = s7
+"""Plans and drafts as text, to read what a device does, and to compare in tests. `compiler` opens with an example.
 
 `s5` is slot 5. Segment 0 comes first, the others in any order once what they wait for is there; the instructions of one
 run as they are written. A send of several slots sends one message. A key that ends with ";" is a stem: a run adds the
 frame of the call or loop, and the iteration. Loops and other work of deferred nodes ("call 0") stand below, further in.
-A node that calls functions names them. The same plan has the same text, whatever has been learnt from its runs.
+A node that calls functions names them. What is learnt from the runs of a plan does not change its text.
+
+In a draft `v3` is value 3, and an Identity shows the value of its input: they share a slot.
 """
 
 from __future__ import annotations
@@ -30,8 +19,10 @@ import numpy as np
 from ...graph.dtypes import dtype_name
 from ...graph.library.named import functions_in
 from .deferred import End
+from .draft import Draft
 from .instructions import Instruction, slots_read, slots_written
 from .plan import DistributedLoop, Inner, LocalLoop, Plan, Segment, Stretch
+from .transfers import Share
 
 _INDENT = "  "
 
@@ -39,6 +30,22 @@ _INDENT = "  "
 def plan_text(plan: Plan) -> str:
     """The text of a plan."""
     return "\n".join([f"plan of {plan.device}", *_plan_lines(plan)])
+
+
+def draft_text(draft: Draft, share: Share) -> str:
+    """The text of a draft and its segments: a line a node, with its segment if it needs an instruction."""
+    lines = []
+    for node, role in enumerate(draft.roles):
+        outputs = ", ".join(f"v{draft.source[value]}" for value in range(draft.first[node], draft.first[node + 1]))
+        inputs = ", ".join(f"v{value}" for value in draft.inputs[node])
+        segment = f"    # segment {share.grouping.segment_of[node]}" if draft.emits[node] else ""
+        is_what = f"{f'{outputs} = ' if outputs else ''}{role.name}({inputs})"
+        lines.append(f"{node} {draft.columns.names[node]}: {is_what}{segment}")
+    for number in range(1, len(share.grouping.groups)):
+        messages = [f"message of {node}" for node in share.grouping.receives(number)]
+        segments = [f"segment {before}" for before in share.grouping.follows(number)]
+        lines.append(f"segment {number}, after {', '.join([*messages, *segments])}")
+    return "\n".join(lines)
 
 
 def _plan_lines(plan: Plan) -> Iterator[str]:
@@ -68,7 +75,7 @@ def instructions_of(segment: Segment) -> Iterator[tuple[int, Instruction]]:
 
 
 def _begin_lines(plan: Plan) -> Iterator[str]:
-    """What is in the slots before the first instruction, and what comes later."""
+    """The slots that are filled other than by instructions: constants, arguments, messages."""
     yield f"slots {len(plan.template)}"
     for slot, value in enumerate(plan.template):
         if value is not None:

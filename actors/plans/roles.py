@@ -1,7 +1,7 @@
-"""Which nodes the executor carries out by itself, and how: transfers, control flow, arguments, and what costs nothing.
+"""The role of a node in a plan, by its op: computed by a kernel, or carried out by the executor itself.
 
-Flows in: the records of ops. Flows out: a `Role` per op. Always holds: an op of no class of its own is computed by a
-kernel.
+The executor carries out transfers, control flow and arguments. Constants, identities and no-ops cost nothing at run
+time. An op that has none of these classes in its record is computed by a kernel.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Role(IntEnum):
-    """How a node is carried out."""
+    """What the executor does for a node."""
 
     COMPUTE = 0
     """call its kernel"""
@@ -40,11 +40,11 @@ class Role(IntEnum):
     FRAME = 12
     """enters, leaves or advances a loop"""
     DEFERRED = 13
-    """gives its outputs later: a loop, or a kernel that waits for something"""
+    """its outputs come later than its inputs: a loop, or a kernel that waits for something"""
     LAUNCH = 14
     """takes the inputs of a deferred node and starts it"""
     ARRIVAL = 15
-    """where the outputs of a deferred node arrive; stands right behind its launch"""
+    """has the outputs of a deferred node; it stands right behind the launch in the columns"""
 
 
 _OF_CLASS: Final[Mapping[NodeClass, Role]] = {
@@ -63,7 +63,7 @@ _OF_CLASS: Final[Mapping[NodeClass, Role]] = {
     NodeClass.EXIT: Role.FRAME,
     NodeClass.NEXT_ITERATION: Role.FRAME,
 }
-_OF_NAME: Final[Mapping[str, Role]] = {  # the compiler's own ops, and the one that its class does not tell
+_OF_NAME: Final[Mapping[str, Role]] = {  # the compiler's own ops, and one that shares its class with Switch
     "_Deferred": Role.DEFERRED,
     "_Launch": Role.LAUNCH,
     "_Arrival": Role.ARRIVAL,
@@ -72,7 +72,7 @@ _OF_NAME: Final[Mapping[str, Role]] = {  # the compiler's own ops, and the one t
 
 
 def roles_of(kinds: Iterable[NodeProperties]) -> list[Role]:
-    """The roles of nodes with these properties."""
+    """By kind: the role of its nodes."""
     return [_role(p.op_def.record) for p in kinds]
 
 

@@ -1,9 +1,13 @@
-"""Slots for values: a small register file instead of one place per tensor.
+"""Slots for values: values whose lifetimes do not overlap take turns in a slot.
 
-Flows in: for every value, where it is made and where it is used. Flows out: its slot. Always holds: two values share
-a slot only if the first is used for the last time not later than the second is made, in program order; a value that
-outlives its segment, or is there before the step starts, has a slot of its own, and so segments may run in any order
-as long as one ends before the next begins. Storing into a slot is what frees the tensor that was there.
+    program      0: a = Neg(x)       1: b = Exp(a)     2: c = Neg(b)       x is fed, c is fetched
+    lifetimes    x: -1 to 0          a: 0 to 1         b: 1 to 2           c: 2 to the end
+    slots        s5 for x, s6 for c, s7 for a, then b
+
+Two values share a slot only if the first is read for the last time not later than the second is made, in program order:
+an instruction loads its inputs before it stores its output. A value that is read in another segment, or is there before
+the step starts, has a slot of its own: so segments may run in any order, as long as one ends before the next begins. A
+tensor is freed when the next value is stored into its slot.
 """
 
 from __future__ import annotations
@@ -18,9 +22,10 @@ from .instructions import FIRST_FREE_SLOT
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """When values live, in positions of the program; `made` is -1 for values that need no instruction.
+    """By value: when it lives, in positions of the program.
 
-    `last_use` is the position of the last instruction that reads the value, `pinned` marks those that must be kept.
+    `made` is -1 for values that need no instruction. `last_use` is the position of the last instruction that reads the
+    value. `pinned` values have a slot of their own.
     """
 
     made: Numbers
@@ -30,18 +35,24 @@ class Lifetimes:
 
 def lifetimes(made: Numbers, used_value: Numbers, used_at: Numbers, segment_at: Numbers) -> Lifetimes:
     """Lifetimes from uses (`used_value[k]` is read at position `used_at[k]`) and the segment of each position."""
+    # `for v, at in zip(used_value, used_at): last_use[v] = max(last_use[v], at)`
     last_use = made + 1  # an output that nobody reads is free for the next instruction
     np.maximum.at(last_use, used_value, used_at)
     pinned = made < 0
     if len(segment_at) and segment_at[-1] != segment_at[0]:
-        known = ~pinned[used_value]
-        values = used_value[known]
-        pinned[values[segment_at[made[values]] != segment_at[used_at[known]]]] = True
+        # `for v, at in ...: pinned[v] |= segment_at[made[v]] != segment_at[at]`, for values with an instruction
+        by_instruction = ~pinned[used_value]
+        values = used_value[by_instruction]
+        pinned[values[segment_at[made[values]] != segment_at[used_at[by_instruction]]]] = True
     return Lifetimes(made, last_use, pinned)
 
 
 def allocate(lives: Lifetimes, rank: Numbers) -> tuple[list[int], int]:
-    """The slot of every value, and the number of slots; slots of pinned values ascend with their `rank`."""
+    """The slot of every value, and the number of slots; slots of pinned values ascend with their `rank`.
+
+    Slots in use depend on all values before, so that this is a loop, over lists: one turn costs less than an access to
+    an array.
+    """
     kept = np.flatnonzero(lives.pinned)
     kept = kept[np.argsort(rank[kept], kind="stable")]
     slots = np.zeros(len(lives.made), np.int64)

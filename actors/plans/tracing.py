@@ -1,8 +1,7 @@
 """Plans that record when each of their instructions ran: what traces are made of.
 
-Flows in: a plan with an instruction for every node. Flows out: the plan with a clock around every instruction, which
-puts a `Record` per node that ran into the list in slot TRACE_SLOT. Dead nodes and transfers leave no record, as in
-TensorFlow; what is in a loop leaves one per iteration. Other plans have none of this.
+Such a plan has an instruction for every node, and a clock around it, which appends a `Record` to the list in slot
+TRACE_SLOT. Dead nodes and transfers leave no record, as in TensorFlow; a node in a loop leaves one per iteration.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ def _traced_segment(plan: Plan, segment: Segment) -> Segment:
 def timed_instruction(
     instruction: Instruction, name: str, properties: NodeProperties, outputs: Sequence[int] = ()
 ) -> Instruction:
-    """The instruction of a node with a clock around it; as it is for those that leave no record.
+    """The instruction of a node with a clock around it; unchanged for nodes that leave no record.
 
     `outputs` are the slots of what the node computes, as far as that is to be recorded.
     """
@@ -86,7 +85,7 @@ def timed_instruction(
 def _described(properties: NodeProperties, values: Sequence[Any]) -> list[NodeOutput]:  # Any: tensors of any type
     """Type, shape and memory of the tensors that a node computed; dead ones and references are left out.
 
-    Tensors in the memory of the same array are said to be of one allocation: that of a view is its input's.
+    Tensors in the memory of one array have one allocation id: a view has that of its input.
     """
     return [
         NodeOutput(

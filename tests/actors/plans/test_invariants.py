@@ -1,4 +1,4 @@
-"""A plan that breaks a rule is told apart from one that does not."""
+"""The checker of plans finds each broken rule."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def plan() -> Plan:
     b.op("Mul", added, neg, name="y", device=cpu(0))
     parts = cut(b.graph_def(), "cpu:2", feeds=["x"], fetches=["y"])
     plans = compile_plans([(part, Binder(name, DeviceState(0))) for name, part in parts.items()])
-    for found in plans:
-        check_plan(found)
-    return next(found for found in plans if found.device.endswith("CPU:0"))
+    for each in plans:
+        check_plan(each)
+    return next(each for each in plans if each.device.endswith("CPU:0"))
 
 
 def broken(plan: Plan) -> str:
@@ -40,25 +40,25 @@ def broken(plan: Plan) -> str:
     return error.value.message.split(";")[0]
 
 
-def test_a_slot_that_nobody_writes_is_not_read(plan: Plan) -> None:
-    """Here the last instruction reads one that the plan only makes room for."""
+def test_a_slot_is_written_before_it_is_read(plan: Plan) -> None:
+    """The last instruction reads a slot that no instruction writes."""
     plan.segments[1].chunks[0][0] = plain(np.multiply, [4, 4], [7])
     assert broken(plan) == "plan, rule 'a slot is written before it is read': 'y' reads [4]"
 
 
 def test_a_segment_does_not_read_what_it_does_not_wait_for(plan: Plan) -> None:
-    """Here segment 0 reads the message that segment 1 waits for."""
+    """Segment 0 reads the message that segment 1 waits for."""
     plan.segments[0].chunks[0][0] = plain(np.negative, [plan.arrivals[0].slot], [6])
     assert "'neg' reads" in broken(plan)
 
 
-def test_a_segment_waits_for_as_much_as_wakes_it(plan: Plan) -> None:
+def test_a_segment_waits_for_as_many_as_unlock_it(plan: Plan) -> None:
     """Else it would never run, or too early."""
     plan.segments[1].waits = 2
     assert broken(plan) == "plan, rule 'a segment waits for what unlocks it': segment 1 waits for 2, 1 unlock it"
 
 
-def test_a_result_is_in_a_slot_that_somebody_fills(plan: Plan) -> None:
+def test_a_result_is_in_a_slot_that_is_filled(plan: Plan) -> None:
     """Else the fetch would be None."""
     wrong = replace(plan, results=(replace(plan.results[0], slot=FIRST_FREE_SLOT),))
     assert broken(wrong) == "plan, rule 'a result is in a slot that is filled': result 0 is not"

@@ -1,4 +1,4 @@
-"""What kernels from outside give is checked, wherever they run; our own kernels are called as they are."""
+"""The outputs of kernels from outside are checked wherever they run; our own kernels are called as they are."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ GIVER, LATER, REFERRER = "GivesWhatATestSays", "GivesItLater", "GivesAReference"
 X = {"x": np.float32(1)}
 
 
-class Given:
-    """What the kernels of the test give, whatever they are asked."""
+class Kernels:
+    """The outputs that the kernels of the test return, whatever their inputs are."""
 
     def __init__(self) -> None:
         self.value: Any = None
@@ -52,7 +52,7 @@ class Given:
 
 
 @pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> Iterator[Given]:
+def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernels]:
     """Three ops of a user's own, with kernels that were registered as users register them."""
     registry.registered_ops()
     for table in (registry._FACTORIES, ops._signatures):
@@ -68,10 +68,10 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Iterator[Given]:
     message.input_arg.add(name="x", type=int(DataType.FLOAT))
     message.output_arg.add(name="y", type=int(DataType.FLOAT), is_ref=True)
     ops.register_op(message)
-    made = Given()
-    kernel(GIVER, REFERRER)(made.factory)
-    deferred_kernel(LATER)(made.start)
-    yield made
+    kernels = Kernels()
+    kernel(GIVER, REFERRER)(kernels.factory)
+    deferred_kernel(LATER)(kernels.start)
+    yield kernels
     for op in (GIVER, LATER, REFERRER):
         del registry._FACTORIES[op], ops._signatures[op]
     registry._DEFERRED.discard(LATER)
@@ -99,9 +99,9 @@ async def run_plan(graph_def: GraphDef, fetch: str, devices: int = 1) -> Any:
 
 
 def text(*elements: object) -> np.ndarray[Any, Any]:
-    found = np.empty(len(elements), object)
-    found[:] = elements
-    return found
+    array = np.empty(len(elements), object)
+    array[:] = elements
+    return array
 
 
 HANDLE = ResourceHandle(cpu(0), "localhost", "v", "Var")
@@ -143,45 +143,45 @@ WRONG: list[tuple[list[str], Any, str]] = [
 
 
 @pytest.mark.parametrize(("types", "value"), RIGHT, ids=[f"{types}-{type(value).__name__}" for types, value in RIGHT])
-async def test_what_is_as_declared_is_believed(given: Given, types: list[str], value: Any) -> None:
-    given.value = value
+async def test_outputs_as_declared_are_passed_on(kernels: Kernels, types: list[str], value: Any) -> None:
+    kernels.value = value
     assert await run_plan(graph(types), "") == []
 
 
 @pytest.mark.parametrize(("types", "value", "why"), WRONG, ids=[why for *_, why in WRONG])
 async def test_anything_else_is_an_internal_error_that_names_node_and_op(
-    given: Given, types: list[str], value: Any, why: str
+    kernels: Kernels, types: list[str], value: Any, why: str
 ) -> None:
-    given.value = value
+    kernels.value = value
     with pytest.raises(InternalError, match=why) as caught:
         await run_plan(graph(types), "")
     assert (caught.value.node, caught.value.op, caught.value.device) == ("n", GIVER, cpu(0))
 
 
-async def test_a_view_of_the_input_or_the_input_itself_is_fine(given: Given) -> None:
+async def test_a_view_of_the_input_or_the_input_itself_is_fine(kernels: Kernels) -> None:
     """Read-only as it is."""
     for own in (lambda x: x, lambda x: x.T, lambda x: np.broadcast_to(x, (3, 2))):
         registry._FACTORIES[GIVER] = lambda _node, own=own: own  # type: ignore[misc]  # the default only binds it
         np.testing.assert_array_equal((await run_plan(graph(["float"]), "y0"))[0], own(np.float32(1)))
 
 
-async def test_a_reference_is_a_variable_of_its_type(given: Given) -> None:
-    given.value = Variable("v", DataType.FLOAT, np.ones(2, np.float32))
+async def test_a_reference_is_a_variable_of_its_type(kernels: Kernels) -> None:
+    kernels.value = Variable("v", DataType.FLOAT, np.ones(2, np.float32))
     np.testing.assert_array_equal((await run_plan(graph(["float"], REFERRER), "y0"))[0], [1, 1])
     for wrong in (np.ones(2, np.float32), Variable("v", DataType.INT32, np.ones(2, np.int32))):
-        given.value = wrong
+        kernels.value = wrong
         with pytest.raises(InternalError, match=dtype_name(make_ref(DataType.FLOAT))):
             await run_plan(graph(["float"], REFERRER), "")
 
 
-async def test_outputs_that_come_later_are_checked_too(given: Given) -> None:
+async def test_outputs_that_come_later_are_checked_too(kernels: Kernels) -> None:
     for outputs, why in (
         ((np.float32(1),), None),
         ((np.int32(1),), "of type int32 does not match declared output type float"),
         ((), "Missing 0-th output"),
         ((np.float32(1), np.float32(1)), "2 outputs are given where 1 are declared"),
     ):
-        given.outputs = outputs
+        kernels.outputs = outputs
         if why is None:
             assert await run_plan(graph(["float"], LATER), "y0") == [1]
             continue
@@ -190,19 +190,19 @@ async def test_outputs_that_come_later_are_checked_too(given: Given) -> None:
         assert (caught.value.node, caught.value.op) == ("n", LATER)
 
 
-async def test_shapes_that_the_op_rules_out_are_refused(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its shape function, of the shapes and values it is given, or as they are written down."""
+async def test_shapes_that_the_op_rules_out_are_refused(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its shape function, of the shapes and values of its inputs, or by `_output_shapes`."""
     shapes.registered_ops()
     monkeypatch.setitem(shapes._FUNCTIONS, GIVER, lambda c: [(c.inputs[0] or ()) + (2, None)])
     for value, fits in ((np.ones((2, 5), np.float32), True), (np.ones((3, 2), np.float32), False)):
-        given.value = value
+        kernels.value = value
         if fits:
             await run_plan(graph(["float"]), "y0")
         else:
             with pytest.raises(InternalError, match=r"shape \(3, 2\) where the op gives \(2, None\)"):
                 await run_plan(graph(["float"]), "y0")
     monkeypatch.setitem(shapes._FUNCTIONS, GIVER, lambda c: [(int(np.asarray(c.constant(0))),)])
-    given.value = np.ones(1, np.float32)
+    kernels.value = np.ones(1, np.float32)
     await run_plan(graph(["float"]), "y0")
     monkeypatch.delitem(shapes._FUNCTIONS, GIVER)
     with pytest.raises(InternalError, match=r"shape \(1,\) where the op gives \(4,\)"):
@@ -223,24 +223,24 @@ def in_function(graph_def: GraphDef, loop: bool) -> GraphDef:
     else:
         attrs = {"Tin": ["float32"], "Tout": ["float32"], "f": func_attr("f")}
         b.op("StatefulPartitionedCall", [x], name="y0", device=cpu(0), attrs=attrs)
-    made = b.graph_def()
-    made.library.CopyFrom(library_of(function, test))
-    return made
+    graph_def = b.graph_def()
+    graph_def.library.CopyFrom(library_of(function, test))
+    return graph_def
 
 
 @pytest.mark.parametrize("loop", [False, True])
-async def test_functions_and_loops_check_what_runs_in_them(given: Given, loop: bool) -> None:
+async def test_functions_and_loops_check_what_runs_in_them(kernels: Kernels, loop: bool) -> None:
     graph_def = in_function(graph(["float"]), loop)
-    given.value = np.float32(7)
+    kernels.value = np.float32(7)
     assert await run_plan(graph_def, "y0") == [7]
-    given.value = np.float64(7)
+    kernels.value = np.float64(7)
     with pytest.raises(InternalError, match="of type double") as caught:
         await run_plan(graph_def, "y0")
     assert (caught.value.node, caught.value.op) == ("n", GIVER)
 
 
-def test_the_interpreter_and_constant_folding_check_them(given: Given) -> None:
-    given.value = np.float64(7)
+def test_the_interpreter_and_constant_folding_check_them(kernels: Kernels) -> None:
+    kernels.value = np.float64(7)
     b = GraphBuilder()
     node = b.op(GIVER, b.constant(1.0), name="n", attrs={"Tout": encode([DataType.FLOAT], "list(type)")})
     b.op("Identity", node[0], name="y")
@@ -252,29 +252,29 @@ def test_the_interpreter_and_constant_folding_check_them(given: Given) -> None:
         run_reference([constant], {cpu(0): Binder(cpu(0), DeviceState(1))}, [], 0)
 
 
-async def test_traced_steps_check_them(given: Given) -> None:
-    given.value = None
+async def test_traced_steps_check_them(kernels: Kernels) -> None:
+    kernels.value = None
     traced = RunOptions(trace_level=RunOptions.FULL_TRACE)
     async with open_session(graph(["float"])) as session:
         with pytest.raises(InternalError, match="is None"):
             await session.run("y0", X, options=traced)
 
 
-def test_our_own_kernels_are_not_wrapped(given: Given) -> None:
-    """What a plan runs is what the factory has made; whoever registers one, by whatever helper, is found out."""
+def test_our_own_kernels_are_not_wrapped(kernels: Kernels) -> None:
+    """A plan runs what the factory returned. Which kernels are ours is known, however they were registered."""
     assert all(registry.is_built_in(op) for op in registry.registered_ops() - {GIVER, LATER, REFERRER})
     assert not any(registry.is_built_in(op) for op in (GIVER, LATER, REFERRER))
     properties = properties_of("Neg", {"T": DataType.FLOAT})
     binder = Binder(cpu(0), DeviceState(1))
-    made = binder.kernel("n", properties)
+    bound = binder.kernel("n", properties)
     attrs, types = properties.attrs, (properties.input_types, properties.output_types)
     factory = registry.lookup("Neg")
     assert factory is not None
     own = factory(Construction("n", "Neg", attrs, *types, cpu(0), binder.state))
-    assert getattr(made, "__code__", made) == getattr(own, "__code__", own)
+    assert getattr(bound, "__code__", bound) == getattr(own, "__code__", own)
 
 
-async def test_what_simple_registers_from_outside_is_not_ours(given: Given) -> None:
+async def test_what_simple_registers_from_outside_is_not_ours(kernels: Kernels) -> None:
     del registry._FACTORIES[GIVER]
     simple(GIVER, np.negative)
     assert not registry.is_built_in(GIVER)

@@ -39,14 +39,14 @@ def reference(case: Conditional, seed: int | None, *, cut: bool) -> list[Any]:
 
 async def planned(case: Conditional) -> list[Any]:
     """What a session fetches, one tensor at a time so that a dead one does not hide the others."""
-    found: list[Any] = []
+    values: list[Any] = []
     async with open_session(case.graph_def, "cpu:3") as session:
         for fetch in case.fetches:
             try:
-                found += await session.run(fetch, case.feeds)
+                values += await session.run(fetch, case.feeds)
             except InvalidArgumentError as error:
-                found.append(DEAD if error.message == "Retval[0] does not have value" else error)
-    return found
+                values.append(DEAD if error.message == "Retval[0] does not have value" else error)
+    return values
 
 
 def assert_same(ours: list[Any], theirs: list[Any]) -> None:

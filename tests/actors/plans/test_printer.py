@@ -1,7 +1,4 @@
-"""What a plan says of itself: golden texts of small graphs, compiled as sessions compile them.
-
-A text is the answer to "what does this device do, and what does it wait for", also inside of loops.
-"""
+"""Golden texts of the plans of small graphs: what a device does and what it waits for, also inside of loops."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from tests.strategies import cpu
 
 
 def texts(graph_def: GraphDef, fetch: str, feeds: list[str]) -> str:
-    """The plans of a request over two devices, what is the same in all names shortened."""
+    """The plans of a request over two devices, with device names and incarnations shortened."""
     parts = cut(graph_def, "cpu:2", feeds=feeds, fetches=[fetch])
     plans = compile_plans([(part, Binder(name, DeviceState(0))) for name, part in parts.items()])
     text = "\n\n".join(map(str, plans))
@@ -35,7 +32,7 @@ def test_a_chain_over_two_devices() -> None:
 
 
 def test_a_loop_over_two_devices() -> None:
-    """What each device does in an iteration, and by which stems its messages go."""
+    """What each device does in an iteration, and the stems of its messages."""
     b = GraphBuilder()
     x, n = b.placeholder("x", "float32", ()), b.placeholder("n", "int32", ())
     value, _ = add_loop(b, "loop", x, n, lambda v: b.op("AddV2", v, v, name="double", device=cpu(1))[0])
@@ -49,7 +46,7 @@ def test_a_loop_of_one_device() -> None:
 
 
 def test_a_deferred_node() -> None:
-    """What waits for a queue stands in a segment after its call."""
+    """Nodes behind a dequeue are in a segment after its call."""
     b = GraphBuilder()
     queue = b.op("FIFOQueueV2", component_types=["float32"], name="queue", device=cpu(0))[0]
     fill = b.op("QueueEnqueueV2", queue, [b.placeholder("x", "float32", ())], name="fill", device=cpu(0))

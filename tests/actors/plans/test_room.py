@@ -1,4 +1,4 @@
-"""The compiler stands by itself: it can be used where nothing runs."""
+"""The compiler depends on nothing that runs plans."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def test_no_plan_needs_what_runs_it() -> None:
     names = sorted(path.stem for path in Path(plans.__path__[0]).glob("*.py") if path.stem != "__init__")
     above = ("partita.actors.running", "partita.actors.sessions")
     code = _IMPORT.format(names=names, above=above)
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "[]\n"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout == "[]\n"

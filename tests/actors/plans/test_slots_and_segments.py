@@ -38,7 +38,7 @@ def test_a_value_stays_in_its_slot_until_its_last_use(
     slots, num_slots = allocate(lives, np.zeros(len(made), np.int64))
     assert max(slots) < num_slots
     holds: dict[int, int] = {slots[value]: value for value in range(len(made)) if made[value] < 0}
-    assert len(holds) == sum(m < 0 for m in made)  # what is there before the program shares nothing
+    assert len(holds) == sum(m < 0 for m in made)  # values that are there before the program share nothing
     for position in range(len(segment_at)):
         for value, at in uses:
             if at == position:
@@ -121,10 +121,10 @@ def test_a_segment_follows_the_segments_that_its_nodes_need(
         after.append({0, segment}.union(*[after[earlier] for earlier in follows]))
     emitting_before: list[set[int]] = []
     for node, before in enumerate(producers):
-        found = set().union(*[emitting_before[p] | ({p} if emits[p] else set()) for p in before])
-        emitting_before.append(found)
+        instructions = set().union(*[emitting_before[p] | ({p} if emits[p] else set()) for p in before])
+        emitting_before.append(instructions)
         if emits[node]:
-            assert {grouping.segment_of[p] for p in found} <= after[grouping.segment_of[node]]
+            assert {grouping.segment_of[p] for p in instructions} <= after[grouping.segment_of[node]]
 
 
 @given(

@@ -25,15 +25,15 @@ DEVICES = 3
 def crowds(draw: st.DrawFn) -> GraphDef:
     """Sums of earlier nodes, and nodes that wait for or share the value of one, all over the devices."""
     builder = GraphBuilder()
-    made = [builder.constant(np.float32(1), device=cpu(0))]
+    tensors = [builder.constant(np.float32(1), device=cpu(0))]
     for number in range(draw(st.integers(1, 30))):
         device, name = cpu(draw(st.integers(0, DEVICES - 1))), f"n{number}"
-        inputs = draw(st.lists(st.sampled_from(made), min_size=1, max_size=3))
+        inputs = draw(st.lists(st.sampled_from(tensors), min_size=1, max_size=3))
         if draw(st.integers(0, 4)):
-            made.append(builder.op("AddN", inputs, name=name, device=device)[0])
+            tensors.append(builder.op("AddN", inputs, name=name, device=device)[0])
         else:
             with builder.control_dependencies(*inputs[1:]):
-                made.append(builder.op("Identity", inputs[0], name=name, device=device)[0])
+                tensors.append(builder.op("Identity", inputs[0], name=name, device=device)[0])
     return builder.graph_def()
 
 
@@ -128,7 +128,7 @@ def fan(width: int) -> GraphDef:
     return builder.graph_def()
 
 
-def test_what_is_ready_at_once_crosses_in_one_message_there_and_back() -> None:
+def test_tensors_that_are_ready_together_cross_in_one_message_there_and_back() -> None:
     shares = Crowd(fan(20)).shares
     assert [share.outgoing.sizes.tolist() for share in shares] == [[20], [20]]
     assert [len(share.grouping.groups) for share in shares] == [2, 2]  # nothing first, then all that the message allows
