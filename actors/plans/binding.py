@@ -90,7 +90,13 @@ class Binder:
             except PartitaError as error:
                 raise error.located(node=name, op=op, device=self.device) from error.__cause__
         construction = Construction(
-            name, op, properties.attrs, properties.input_types, properties.output_types, self.device, self.state
+            name=name,
+            op=op,
+            attrs=properties.attrs,
+            input_types=properties.input_types,
+            output_types=properties.output_types,
+            device=self.device,
+            state=self.state,
         )
         try:
             kernel = factory(construction)

@@ -68,7 +68,7 @@ class Draft:
 
     @cached_property
     def aliased(self) -> Flags:
-        """By node: whether all it does is that its output shares the slot of its input, dead or alive."""
+        """By node: whether it needs no instruction because its output shares the slot of its input, dead or alive."""
         columns = self.columns
         aliased: Flags = self.codes == Role.ALIAS
         # An Identity that may die by a control edge has to look for it.
@@ -120,7 +120,7 @@ class Draft:
         source = np.arange(self.num_values)
         nodes = np.flatnonzero(self.aliased)
         source[self.columns.first_value[nodes]] = self.first_input(nodes)
-        # `while source[v] != v: v = source[v]` for every value: each round doubles the steps that are taken at once.
+        # `while source[v] != v: v = source[v]` for every value: each round doubles the steps that it takes.
         while True:
             further = source[source]
             if np.array_equal(further, source):

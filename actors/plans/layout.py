@@ -47,15 +47,15 @@ def slots_of(draft: Draft, program: Program, *, rank: Numbers | None = None, kep
     program has ended, besides those that are fetched.
     """
     columns, position = draft.columns, program.position
-    made = np.full(draft.num_values, -1, np.int64)
-    made[1 : columns.num_values] = np.repeat(position, np.diff(columns.first_value))
-    made[list(draft.own_value.values())] = position[list(draft.own_value)]
+    defined_at = np.full(draft.num_values, -1, np.int64)
+    defined_at[1 : columns.num_values] = np.repeat(position, np.diff(columns.first_value))
+    defined_at[list(draft.own_value.values())] = position[list(draft.own_value)]
     used, at = _uses(draft, position)
-    lives = lifetimes(made, used, at, program.segment_at)
+    lives = lifetimes(defined_at, used, at, program.segment_at)
     lives.pinned[[0, *map(draft.result, draft.nodes(Role.RETVAL).tolist()), *kept]] = True
     own = np.flatnonzero(draft.source == np.arange(draft.num_values))  # not behind identities
     rank = np.zeros(draft.num_values, np.int64) if rank is None else rank
-    allocated, num_slots = allocate(Lifetimes(lives.made[own], lives.last_use[own], lives.pinned[own]), rank[own])
+    allocated, num_slots = allocate(Lifetimes(lives.defined_at[own], lives.last_use[own], lives.pinned[own]), rank[own])
     slots = np.zeros(draft.num_values, np.int64)
     slots[own] = allocated
     return SlotTable(slots[draft.source].tolist(), num_slots)

@@ -255,7 +255,7 @@ class _Folding:
             self.node[node] = level.add(node, name, kind)
 
     def _place_variables(self, level: _Level) -> None:
-        """Adds to a loop's level what enters each iteration and what goes on or leaves."""
+        """Adds to a loop's level the arguments and results of an iteration."""
         constant = self._constants(level)
         for index, node in enumerate([*level.merges, *constant]):
             self.inner[node] = level.add(_SYNTHETIC, self.graph.node_name(node), _argument(self.kind[node], 0, index))
@@ -305,13 +305,13 @@ class _Folding:
 
     def _loop(self, level: _Level) -> Loop:
         return Loop(
-            level.name,
-            level.depth,
-            level.columns(),
-            len(level.merges),
-            len(self._constants(level)),
-            sum(merge in self.counted for merge in level.merges),
-            len(level.exits),
+            name=level.name,
+            depth=level.depth,
+            columns=level.columns(),
+            num_variables=len(level.merges),
+            num_invariants=len(self._constants(level)),
+            num_counted=sum(merge in self.counted for merge in level.merges),
+            num_exits=len(level.exits),
         )
 
 

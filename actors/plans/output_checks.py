@@ -189,7 +189,14 @@ class _Shapes:
         values, node = _Values(inputs), self._node
         try:
             shapes = self._function(
-                ShapeContext(node.op, node.attrs, input_shapes, node.input_types, node.output_types, values)
+                ShapeContext(
+                    node.op,
+                    node.attrs,
+                    input_shapes,
+                    input_types=node.input_types,
+                    output_types=node.output_types,
+                    constants=values,
+                )
             )
         except PartitaError:
             return self._written  # the kernel accepts inputs that the shape function refuses

@@ -112,7 +112,7 @@ class Plan:
     repeats: bool = False
     """whether the plan is one iteration of a loop"""
     outputs: tuple[tuple[int, ...], ...] = ()
-    """by node, the slots of what it computes; only in plans that are made to be traced"""
+    """by node, the slots of its outputs; only in plans for traces"""
 
     def __str__(self) -> str:
         """The text that `printer` describes."""

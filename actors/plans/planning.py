@@ -1,7 +1,7 @@
 """The plan of one level of a partition, when its draft and its share in the transfers are known.
 
 The program is the nodes that need an instruction, segment by segment. Each value gets a slot, each node of the program
-an instruction, and what comes in and goes out is listed with the slots.
+an instruction. Arguments, results, messages and deferred nodes are listed with their slots.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def plan_of(draft: Draft, binder: Binder, share: Share, loops: Loops) -> Plan:
 
 
 def keeps_inputs(columns: Columns) -> bool:
-    """Whether any node has a resource or a reference, where what is fed may be stored."""
+    """Whether any node has a resource or a reference, in which a feed may be stored."""
     return any(t is DataType.RESOURCE or is_ref(t) for p in columns.kinds for t in (*p.input_types, *p.output_types))
 
 
@@ -120,9 +120,9 @@ def _results(draft: Draft, slots: SlotTable) -> Iterator[Result]:
 
 
 def _waiting(grouping: Grouping, num_nodes: int) -> _Waiting:
-    """Turns around what segments wait for: who waits for each message and for each segment."""
-    nobody: Segments = ()
-    waiting = _Waiting([nobody] * num_nodes, [nobody] * len(grouping.groups))
+    """By message and by segment: the segments that wait for it."""
+    none: Segments = ()
+    waiting = _Waiting([none] * num_nodes, [none] * len(grouping.groups))
     for group in grouping.groups:
         only = (group.number,)
         for need in group.needs:
@@ -156,7 +156,7 @@ def _unchecked(draft: Draft, share: Share, slots: SlotTable) -> dict[int, tuple[
 def _segments(
     program: Program, grouping: Grouping, unlocks: Sequence[Segments], instructions: list[Instruction]
 ) -> tuple[Segment, ...]:
-    """Cuts the program into segments and chunks and says who waits for whom."""
+    """Cuts the program into segments and chunks; `unlocks` are by segment those that wait for it."""
     starts = np.searchsorted(program.segment_at, np.arange(len(grouping.groups) + 1)).tolist()
     origins: list[NodeNumber] = program.nodes.tolist()
     return tuple(

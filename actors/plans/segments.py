@@ -6,12 +6,12 @@
     x -> m                m               segment 0, at once
 
 Segment 0 waits for nothing and runs first. A node is in a segment only if it needs everything that the segment waits
-for, so that to wait for all of it at once cannot make a deadlock. Every message is waited for by some segment, even if
-nobody needs it. A segment waits only for segments with smaller numbers.
+for, so that to wait for all of it at once cannot make a deadlock. Some segment waits for each message, even if no
+node needs it. A segment waits only for segments with smaller numbers.
 
 To group by equal sets of awaited messages would cost a set of messages per node. Instead a node that depends on one
 group joins it, and a node that depends on several gets the group of that combination, without those that another one
-implies: k above need not wait for messages a and b. What implies what is known among the latest few hundred groups. So
+implies: k above need not wait for messages a and b. Implications are known among the latest few hundred groups. So
 nodes that could be in one segment may be in two; nodes that wait for different messages are never in one.
 """
 
@@ -62,7 +62,7 @@ class Group:
 
 
 Need: TypeAlias = Incoming | Group
-"""what a node waits for: a message, or what a group has waited for; the latter for nothing at all, if it is group 0"""
+"""a message, or all that a group waits for; group 0 stands for nothing"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,27 +24,27 @@ from .instructions import FIRST_FREE_SLOT
 class Lifetimes:
     """By value: when it lives, in positions of the program.
 
-    `made` is -1 for values that need no instruction. `last_use` is the position of the last instruction that reads the
-    value. `pinned` values have a slot of their own.
+    `defined_at` is -1 for values that need no instruction; `last_use` is where the value is read for the last time.
+    `pinned` values have a slot of their own.
     """
 
-    made: Numbers
+    defined_at: Numbers
     last_use: Numbers
     pinned: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
-def lifetimes(made: Numbers, used_value: Numbers, used_at: Numbers, segment_at: Numbers) -> Lifetimes:
+def lifetimes(defined_at: Numbers, used_value: Numbers, used_at: Numbers, segment_at: Numbers) -> Lifetimes:
     """Lifetimes from uses (`used_value[k]` is read at position `used_at[k]`) and the segment of each position."""
     # `for v, at in zip(used_value, used_at): last_use[v] = max(last_use[v], at)`
-    last_use = made + 1  # an output that nobody reads is free for the next instruction
+    last_use = defined_at + 1  # the slot of an output that is never read is free for the next instruction
     np.maximum.at(last_use, used_value, used_at)
-    pinned = made < 0
+    pinned = defined_at < 0
     if len(segment_at) and segment_at[-1] != segment_at[0]:
-        # `for v, at in ...: pinned[v] |= segment_at[made[v]] != segment_at[at]`, for values with an instruction
+        # `for v, at in ...: pinned[v] |= segment_at[defined_at[v]] != segment_at[at]`, for values with an instruction
         by_instruction = ~pinned[used_value]
         values = used_value[by_instruction]
-        pinned[values[segment_at[made[values]] != segment_at[used_at[by_instruction]]]] = True
-    return Lifetimes(made, last_use, pinned)
+        pinned[values[segment_at[defined_at[values]] != segment_at[used_at[by_instruction]]]] = True
+    return Lifetimes(defined_at, last_use, pinned)
 
 
 def allocate(lives: Lifetimes, rank: Numbers) -> tuple[list[int], int]:
@@ -55,18 +55,18 @@ def allocate(lives: Lifetimes, rank: Numbers) -> tuple[list[int], int]:
     """
     kept = np.flatnonzero(lives.pinned)
     kept = kept[np.argsort(rank[kept], kind="stable")]
-    slots = np.zeros(len(lives.made), np.int64)
+    slots = np.zeros(len(lives.defined_at), np.int64)
     slots[kept] = np.arange(len(kept)) + FIRST_FREE_SLOT
     result, next_slot = slots.tolist(), FIRST_FREE_SLOT + len(kept)
     local = np.flatnonzero(~lives.pinned)
-    births = local[np.argsort(lives.made[local], kind="stable")]
-    deaths = local[np.argsort(lives.last_use[local], kind="stable")]
-    dying, death_positions = deaths.tolist(), lives.last_use[deaths].tolist()
+    by_definition = local[np.argsort(lives.defined_at[local], kind="stable")]
+    by_last_use = local[np.argsort(lives.last_use[local], kind="stable")]
+    unused_next, last_uses = by_last_use.tolist(), lives.last_use[by_last_use].tolist()
     free: list[int] = []
     freed = 0
-    for value, position in zip(births.tolist(), lives.made[births].tolist(), strict=True):
-        while death_positions[freed] <= position:  # stops at the latest at the value itself, which dies later
-            free.append(result[dying[freed]])
+    for value, position in zip(by_definition.tolist(), lives.defined_at[by_definition].tolist(), strict=True):
+        while last_uses[freed] <= position:  # stops at the latest at the value itself, whose last use is later
+            free.append(result[unused_next[freed]])
             freed += 1
         if free:
             result[value] = free.pop()

@@ -1,4 +1,4 @@
-"""Plans that record when each of their instructions ran: what traces are made of.
+"""Plans that record when each of their instructions ran, for traces.
 
 Such a plan has an instruction for every node, and a clock around it, which appends a `Record` to the list in slot
 TRACE_SLOT. Dead nodes and transfers leave no record, as in TensorFlow; a node in a loop leaves one per iteration.

@@ -1,4 +1,4 @@
-"""Transfers between the partitions of a graph: what is sent in one message, and what every partition waits for.
+"""Transfers between the partitions of a graph: bundles them into messages, for which segments wait.
 
 What one segment sends to one device can travel as one message, a bundle, as a segment that sends one of its tensors
 sends them all: one look-up, one callback and one wake-up instead of one each.
@@ -12,7 +12,7 @@ enough messages: it does where many tensors are ready at once, and not where nod
 
 Both ends of a message have its tensors in the same order, and its key is that of the first. A tensor read from a
 variable travels alone, so that it is read exactly where its send stands. Sends with a long kernel between them are not
-in one message, so that what is ready early leaves early.
+in one message, so that a tensor that is ready early leaves early.
 """
 
 from __future__ import annotations
