@@ -54,15 +54,15 @@ class _Drawing:
         """A node on some device, perhaps with a control input, whose guards it then has too."""
         control = [self.value()] if self.draw(st.integers(0, 4)) == 0 else []
         where = cpu(self.draw(st.integers(0, self.devices - 1)))
-        outputs = self.builder.op(op, *inputs, device=where, control=[v.tensor for v in control], **attrs)
+        operation = self.builder.op(op, *inputs, device=where, control=[v.tensor for v in control], **attrs)
         if op != "Merge":  # which does not care whether its control inputs are dead
             guards = guards.union(*[self.node_guards[v.tensor.node] for v in control])
-        self.node_guards[outputs.name] = guards
+        self.node_guards[operation.name] = guards
         if op == "Switch":
             predicate = int(inputs[1].node.removeprefix("p"))
-            self.values += [_Value(outputs[side], guards | {(predicate, bool(side))}) for side in (0, 1)]
+            self.values += [_Value(operation[side], guards | {(predicate, bool(side))}) for side in (0, 1)]
         else:
-            self.values.append(_Value(outputs[0], guards))
+            self.values.append(_Value(operation[0], guards))
 
     def unary(self) -> None:
         value = self.value()

@@ -89,7 +89,7 @@ class _Writer:
     # Small things
 
     def op(self, scope: _Scope, op: str, *inputs: Any, follows: bool = False, **keywords: Any) -> Operation:
-        """A node that requests some device, or with `follows` the device of its inputs unless requests may conflict."""
+        """A node that requests a random device; none if it `follows` its inputs and requests must not conflict."""
         k = self.random.randrange(self.devices)
         device = self.random.choice(["", "", cpu(k), f"/device:CPU:{k}"])
         return scope.builder.op(op, *inputs, device="" if follows and not self.conflicting else device, **keywords)

@@ -45,8 +45,8 @@ def body(build: Callable[[GraphBuilder, Tensor], Tensor], *functions: FunctionDe
     b = GraphBuilder()
     for function in functions:
         b.function(function)
-    outputs = build(b, b.placeholder("x", "float32", ()))
-    return [*functions, function_of("f", b.graph_def(), ["x:0"], [outputs.name])]
+    result = build(b, b.placeholder("x", "float32", ()))
+    return [*functions, function_of("f", b.graph_def(), ["x:0"], [result.name])]
 
 
 def calling(functions: list[FunctionDef], device: int) -> GraphDef:
@@ -123,8 +123,8 @@ def passed_through() -> FunctionDef:
     b.function(add_and_read())
     handle, x = b.placeholder("h", "resource", ()), b.placeholder("x", "float32", ())
     attrs = {"Tin": ["resource", "float32"], "Tout": ["float32"], "f": named("f")}
-    outputs = b.op(CALL, [handle, x], device=cpu(1), attrs=attrs)
-    return function_of("outer", b.graph_def(), ["h:0", "x:0"], [outputs[0].name], [outputs.name])
+    call = b.op(CALL, [handle, x], device=cpu(1), attrs=attrs)
+    return function_of("outer", b.graph_def(), ["h:0", "x:0"], [call[0].name], [call.name])
 
 
 def with_variables(count: int, *functions: FunctionDef) -> tuple[GraphBuilder, list[Tensor]]:
