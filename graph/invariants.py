@@ -2,7 +2,7 @@
 
 A graph goes through the stages raw -> lowered -> placed -> pruned -> partitioned (-> optimised) -> plan. The checker of
 a stage is in a file `invariants.py` beside the code that makes the stage (`passes` has three), and that code calls it
-last. Checkers run only while `checking` is on, as in every test; otherwise a stage costs one test of a flag.
+last. Checkers run only while `checking.py` says so, as in every test; otherwise a stage costs one test of a flag.
 
 A broken rule is a mistake of this package, not of the user's graph: a wrong graph has been refused before, or is
 allowed until it runs (an unconnected input, a value where a reference is wanted). Rules that such graphs break compare
@@ -17,8 +17,7 @@ Checkers take linear time, and use numpy for rules about all nodes or all edges.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -35,23 +34,6 @@ from .port_table import PortTable
 
 Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
-
-_checking = False
-
-
-@contextmanager
-def checking(*, on: bool = True) -> Iterator[None]:
-    """Switches the checkers of stages on or off inside the block."""
-    global _checking  # noqa: PLW0603 - one switch for the process, as `warnings` has one
-    before, _checking = _checking, on
-    try:
-        yield
-    finally:
-        _checking = before
-
-
-def are_checked() -> bool:
-    return _checking
 
 
 class Stage:

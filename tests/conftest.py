@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from partita.graph.invariants import checking
+from partita.graph.checking import checking
 from tests.goldens import write_texts
 from tests.hangs import JumpingClock, never_hangs
 

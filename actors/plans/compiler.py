@@ -52,14 +52,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from ...graph.checking import are_checked
 from ...graph.dtypes import is_ref
-from ...graph.invariants import are_checked
 from .binding import check_complete
 from .columns import Columns, columns_of
 from .deferred import launched
 from .distributed_loops import distributed_loop
 from .draft import draft_of
-from .invariants import check_plan
 from .levels import Levels, Loop, levels_of, located, needs_levels
 from .local_loops import local_loop
 from .plan import DistributedLoop, Plan
@@ -128,6 +127,8 @@ def compile_plans(
     if any(keeps_inputs(loop.columns) for own in levels for loop in own.loops):
         plans = [replace(plan, keeps_inputs=True) for plan in plans]
     if are_checked():
+        from .invariants import check_plan
+
         for plan in plans:
             check_plan(plan)
     return plans

@@ -28,12 +28,12 @@ import numpy.typing as npt
 
 from ...errors import InternalError, InvalidArgumentError
 from ...graph.arrays import first_seen
+from ...graph.checking import are_checked
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
 from ...graph.functions.body import FunctionBody, instantiate_call
 from ...graph.graph import Graph
 from ...graph.graphdef.sources import check_graph
-from ...graph.invariants import are_checked
 from ...graph.library.calls import called_function
 from ...graph.node import Node
 from ...graph.passes.isolate_calls import calls_giving_resources, isolate_calls
@@ -42,7 +42,6 @@ from ...graph.validate import check_attrs
 from ..cluster import Cluster
 from .candidates import ANY, Constraint, DeviceSet
 from .colocation import Colocation, Group
-from .invariants import check_placed
 from .messages import debug_string, no_kernel, refusal
 from .node_kinds import Kind, kinds_of
 
@@ -77,6 +76,8 @@ def place(
     settled = graph.assigned_device_indices()
     _Placer(graph, device_set, allow_soft_placement).run()
     if are_checked():
+        from .invariants import check_placed
+
         check_placed(graph, settled, device_set, soft=allow_soft_placement)
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...errors import InvalidArgumentError
+from ..checking import are_checked
 from ..collector import collector_paused
 from ..graph import Graph
-from ..invariants import are_checked
 from ..library.function_library import FunctionLibrary
 from .constructor import Constructor
 from .import_options import ImportOptions
-from .invariants import check_raw
 from .sources import GraphSource
 
 
@@ -45,6 +44,8 @@ def graph_def_to_graph(
         if expect_device:
             _assign_requested(graph)
         if are_checked():
+            from .invariants import check_raw
+
             check_raw(graph)
         return graph
 

@@ -16,7 +16,7 @@ from ..attrs import decode
 from ..dtypes import DataType
 from ..protos import OpDef, OpList
 from .collectives import is_collective
-from .record import Facts, add_record, record_of
+from .record import Facts, OpRecord, add_record, record_of
 from .testing_ops import testing_ops
 
 PRODUCER = 2474  # the GraphDef version of TensorFlow 2.21
@@ -48,12 +48,11 @@ class AttrDef:
 
 
 class OpSignature:
-    """The signature of an op: arguments, attrs and flags. `record` has the facts beside it."""
+    """The signature of an op: arguments, attrs and flags."""
 
     def __init__(self, message: OpDef) -> None:
         self.message = message
         self.name = message.name
-        self.record = record_of(message.name)
         self.input_args = tuple(map(_arg, message.input_arg))
         self.output_args = tuple(map(_arg, message.output_arg))
         self.attrs = {attr.name: _attr(attr) for attr in message.attr}
@@ -61,6 +60,11 @@ class OpSignature:
         self.is_commutative = message.is_commutative
         self.is_aggregate = message.is_aggregate
         self.allows_uninitialized_input = message.allows_uninitialized_input
+
+    @cached_property
+    def record(self) -> OpRecord:
+        """What passes must know of the op beside its signature; the first record asked for loads all rows."""
+        return record_of(self.name)
 
     @property
     def deprecation(self) -> tuple[int, str] | None:

@@ -47,19 +47,18 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..arrays import Flags, Numbers
+from ..checking import are_checked
 from ..collector import collector_paused
 from ..columns import CONTROL_SLOT, SINK_ID, EdgeArrays, Ids
 from ..dtypes import REF_OFFSET, DataType, base_type
 from ..edge_ends import EdgeEnds, all_edges, by_consumer
 from ..graph import Graph
 from ..graphdef.sources import check_graph
-from ..invariants import are_checked
 from ..node import Edge, Node
 from ..port_table import PortTable
 from ..protos import AttrValue, GraphDef
 from .colocation import colocate_control_flow
 from .cut_edges import CutEdges, CutPositions, PairNumbers
-from .invariants import check_partitioned
 from .kind_column import KindColumn
 from .loops import add_control_loops, has_frames, is_gate
 from .memories import Memories
@@ -277,6 +276,8 @@ def split_graph(graph: Graph, options: PartitionOptions | None = None) -> dict[s
         cut = _Cut(graph, options or PartitionOptions())
         partitions = cut.run()
         if are_checked():
+            from .invariants import check_partitioned
+
             check_partitioned(partitions, cut.graph, cut.options)
         return partitions
 

@@ -17,16 +17,15 @@ import numpy.typing as npt
 
 from ...errors import InvalidArgumentError, NotFoundError
 from ..arrays import grouped
+from ..checking import are_checked
 from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
 from ..dtypes import DataType, base_type
 from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
 from ..graphdef.sources import GraphSource, check_graph
-from ..invariants import are_checked
 from ..node import Node
 from ..suggestions import meant
 from ..tensor_id import TensorId, parse_tensor_name
-from .pruned_invariants import check_pruned
 
 
 def feed_node_name(tensor: TensorId, position: int) -> str:
@@ -267,6 +266,8 @@ def typed_client_graph(
     )
     request = request.copy()
     if are_checked():
+        from .pruned_invariants import check_pruned
+
         check_pruned(request, full, feeds, fetches, targets, device, by_position=use_function_convention)
     return request, types
 

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from ...errors import InvalidArgumentError
+from ..checking import are_checked
 from ..collector import collector_paused
 from ..columns import SINK_ID
 from ..functions.body import instantiate_call
 from ..graph import Graph
-from ..invariants import are_checked
 from ..library.calls import MULTI_DEVICE_ATTR, called_function, flag, function_attr, is_call, is_partitioned_call
 from ..library.function_library import FunctionLibrary
 from ..node import Node
@@ -24,7 +24,6 @@ from ..ops.properties import NodeProperties
 from ..ops.record import Calls, NodeClass
 from .conditionals import lower_case, lower_if
 from .inline import can_inline, inline_call
-from .lowered_invariants import check_lowered
 from .while_loops import lower_while
 
 LOWER_ATTR = "_lower_using_switch_merge"
@@ -57,6 +56,8 @@ def lower_functional(graph: Graph, *, inline_calls: bool = False, control_flow: 
     if fetchable:
         _check_calls(graph)
     if are_checked():
+        from .lowered_invariants import check_lowered
+
         check_lowered(graph, original, is_due, lambda kind: kind.op_def.record.calls in _LOWERINGS, fetchable=fetchable)
     return graph
 

@@ -12,9 +12,9 @@ from functools import partial
 
 import numpy as np
 
+from ..checking import are_checked
 from ..columns import SINK_ID
 from ..graph import Graph
-from ..invariants import are_checked
 from ..protos import GraphOptions, OptimizerOptions
 from .constant_folding import MAX_CONSTANT_BYTES, Evaluator, fold_constants
 from .cse import merge_common_subexpressions
@@ -22,7 +22,6 @@ from .dead_nodes import remove_dead_nodes
 from .foldable import Shapes
 from .identities import remove_identity_nodes
 from .list_converters import remove_list_converters
-from .optimised_invariants import check_optimised
 
 MAX_ROUNDS = 10
 
@@ -86,6 +85,8 @@ def optimize(graph: Graph, wanted: Optimisations, evaluator: Evaluator, *, shape
         return graph
     optimised = result.copy()
     if are_checked():
+        from .optimised_invariants import check_optimised
+
         check_optimised(optimised, graph)
     return optimised
 

@@ -10,8 +10,9 @@ import pytest
 from partita.errors import InternalError
 from partita.graph import Graph, graph_def_to_graph
 from partita.graph.builder import GraphBuilder
+from partita.graph.checking import are_checked, checking
 from partita.graph.columns import SINK_ID, SOURCE_ID
-from partita.graph.invariants import Stage, are_checked, check_loose_ends, check_structure, checking
+from partita.graph.invariants import Stage, check_loose_ends, check_structure
 from partita.graph.ops.properties import NodeProperties
 from tests.invariants import assert_all_are_broken
 
