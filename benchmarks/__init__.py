@@ -1,13 +1,13 @@
 """How fast Partita is, next to other programs that do the same: `python -m benchmarks`.
 
-Flows in: flags (`--help` lists them). Flows out: one table, a row per promise about speed, with our figure, the peer's,
-the ratio, the floor of the stack, and what was promised. Always holds: ours and the peer's runs alternate; a figure is
-the median; a peer runs in a process, and if need be in an interpreter, of its own; nothing here judges a build.
+The result is a table with a row per promise about speed: our figure, the peer's, the ratio, the floor (what the stack
+costs at least), and the promise. Our runs and the peer's alternate, and a figure is the median. A peer runs in its own
+process, if necessary with its own interpreter. Slow rows do not fail a build.
 
     rows (what a row is, verdicts)   sampling (clocks, medians)   table (print, save, compare)
     workloads, models (graphs)       peers/ (other programs)      bench_*.py (the rows, by group)
 
-Linear algebra is kept to one thread on both sides, so that kernels are compared and not the number of cores.
+Linear algebra has one thread on both sides, so that kernels are compared and not the number of cores.
 """
 
 from __future__ import annotations

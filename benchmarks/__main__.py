@@ -1,7 +1,7 @@
 """The command: `python -m benchmarks`, or `make bench`.
 
-Flows in: flags. Flows out: progress on stderr, the table on stdout. Always holds: a row that fails is reported where it
-stands, the others are measured all the same, and the exit code is 1; figures are saved row by row.
+Progress goes to stderr, the table to stdout. A row that fails is reported, the others are measured all the same, and
+the exit code is 1. Figures are saved after every row.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def main(
 def measure(cases: Sequence[Case], bench: Bench, saved: Path | None = None) -> tuple[list[Row], list[str]]:
     """The rows of some cases, and the keys of those that failed.
 
-    The file `saved` has all rows there are after each of them, so that a run which is stopped loses nothing.
+    The file `saved` is written after every row, so that a run which is stopped loses nothing.
     """
     rows, failed = [], []
     for case in cases:
@@ -100,7 +100,7 @@ def measure(cases: Sequence[Case], bench: Bench, saved: Path | None = None) -> t
 
 
 def _machine() -> str:
-    """What the figures depend on."""
+    """The versions and hardware that the figures depend on."""
     cores, load_average = os.cpu_count() or 1, os.getloadavg()[0]
     busy = "; other work is running, so judge by CPU time" if load_average > cores else ""
     return f"machine: Python {platform.python_version()}, {cores} cores, load {load_average:.1f}{busy}"

@@ -1,7 +1,5 @@
-"""What a case gets to work with: sizes, peers, a folder.
-
-Flows in: the flags of the command line. Flows out: a `Bench`. Always holds: a graph is written to a file once, and
-every program reads the same file.
+"""The surroundings of a case: sizes, peers, a folder. A graph is written to a file once, and every program reads that
+file.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of everything; the defaults are those that the promises were made about."""
+    """How much of everything; the promises are about the default values."""
 
     graph_nodes: int = 100_000
     many_nodes: int = 1_000_000
@@ -55,7 +53,7 @@ QUICK = Sizes(
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """See the module."""
+    """Sizes, peers, and the folder for graphs of one run."""
 
     sizes: Sizes
     peers: Peers
@@ -75,5 +73,5 @@ class Bench:
         return self._files[workload.name]
 
     def peer(self, name: str) -> Peer | None:
-        """The running peer of that name; None when it is not installed anywhere."""
+        """The running peer of that name; None when it is not installed in any interpreter."""
         return self.peers.get(name)

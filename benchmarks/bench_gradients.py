@@ -1,7 +1,7 @@
-"""Gradients: what it costs to add them to a graph, per op that is differentiated.
+"""The row "gradients": the cost of adding gradients to a graph, per differentiated op.
 
-Flows in: a recurrent network written out step by step, of unknown batch size. Flows out: the row "gradients". Floor: as
-many names and edges as the gradient has, put into lists.
+The graph is a recurrent network written out step by step, of unknown batch size. Floor: as many names and edges as the
+gradient has, put into lists.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OPS_A_STEP = 5
 
 
 def recurrent(ops: int) -> Workload:
-    """h = tanh(h w + x u + b), again and again, five ops a step."""
+    """h = tanh(h w + x u + b), repeated, five ops per step."""
     b = GraphBuilder()
     x, h = (b.placeholder(name, "float32", (None, _WIDTH)) for name in ("x", "h"))
     w, u = (b.placeholder(name, "float32", (_WIDTH, _WIDTH)) for name in ("w", "u"))

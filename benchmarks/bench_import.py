@@ -1,7 +1,7 @@
-"""Reading graphs: time, validated, and the memory that a graph takes.
+"""The rows "import/...": time to read and validate a graph, and the memory that it takes.
 
-Flows in: a drawn graph of tiny nodes in a file. Flows out: rows "import/...". Floors: parsing the message, for time;
-the names of the nodes, for memory.
+The graph is a drawn one of tiny nodes in a file. Floors: parsing the message, for time; the names of the nodes, for
+memory.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _names_bytes(workload: Workload) -> int:
 
 
 def _graph_bytes(data: bytes) -> float:
-    """Memory a graph takes once imported: the growth when some more are imported beside a first one."""
+    """Memory of an imported graph: the growth of the process when more copies are imported."""
     kept = [_imported(data)]
     gc.collect()
     before = resident_bytes()

@@ -1,7 +1,6 @@
-"""While loops: what an iteration costs on one device, and on two that have to agree on every one.
+"""The rows "loop/...": the cost of an iteration of a while loop, on one device and on two that exchange its condition.
 
-Flows in: a loop as `tf.while_loop` writes it, a counter and a sum. Flows out: rows "loop/...", per iteration. Floor:
-the same loop written in Python.
+The loop is built as `tf.while_loop` builds it, with a counter and a sum. Floor: the same loop in Python.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _FRAME: dict[str, Any] = {"frame_name": "while", "parallel_iterations": 10}  # w
 
 
 def loop(iterations: int, *, devices: int = 1) -> Workload:
-    """Adds the fed number so many times; the counter is on the first device, the sum on the last."""
+    """Adds the fed number `iterations` times; the counter is on the first device, the sum on the last."""
     b = GraphBuilder()
     first, last = device_name(0), device_name(devices - 1)
     x = b.placeholder("x", "float32", (), device=last)

@@ -1,7 +1,7 @@
-"""Whole models, weights held constant.
+"""The rows "model/...": whole models with constant weights.
 
-Flows in: the perceptron at three batch sizes, ResNet-50 on one image. Flows out: rows "model/...". Floors: the matrix
-products of the model alone. TensorFlow gets one thread, as numpy's linear algebra does here.
+The perceptron at three batch sizes, and ResNet-50 on one image. Floor: only the matrix products of the model.
+TensorFlow has one thread, as numpy's linear algebra has here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ async def _resnet50(bench: Bench) -> Measured:
 
 
 def resnet_products(image: int, divisor: int) -> list[Product]:
-    """The matrix products that the convolutions come down to."""
+    """The matrix products that equal the convolutions."""
     side = image // 2
     products = [(side * side, 7 * 7 * 3, 64 // divisor)]
     side, channels = side // 2, 64 // divisor

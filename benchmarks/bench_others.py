@@ -1,6 +1,6 @@
-"""Tiny nodes against the other programs that run graphs node by node in Python.
+"""The rows "node/against ...": tiny nodes, against other programs that run graphs node by node in Python.
 
-Flows in: a chain of additions. Flows out: rows "node/against ...". Floor: the plainest loop over the same nodes.
+The graph is a chain of additions. Floor: the plainest loop over the same nodes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .workloads import chain
 
 
 async def _chain(bench: Bench, name: str) -> Measured:
-    """Each peer builds a chain of the same length in its own terms; see its module."""
+    """Each peer builds a chain of the same length with its own API."""
     workload, peer = chain(bench.sizes.program_nodes), bench.peer(name)
     async with open_session(workload.data) as session:
         ours = Ours(session, workload)

@@ -1,7 +1,7 @@
-"""Whole processes: a script that runs one request, the command line's help, imports, what is installed.
+"""The rows "process/..." and "start/...": a script that runs one request, the help of the command line, imports, size
+on disk.
 
-Flows in: a drawn graph in a file; the package as it is installed. Flows out: rows "process/...", "start/...". Floors:
-for scripts a process that parses the file and no more; for the rest a bare interpreter.
+Floors: for scripts a process that only parses the file; for the rest an interpreter that does nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROOMS = ("actors", "devices", "graph", "rendezvous", "scenarios")
 
 
 async def _whole(bench: Bench) -> dict[str, tuple[Sample, float]]:
-    """Median time and largest peak memory of "ours", "floor" and, where it is there, "peer"."""
+    """Median time and largest peak memory of "ours", "floor" and, if installed, "peer"."""
     if bench.whole:
         return bench.whole
     workload = drawn(bench.sizes.graph_nodes)
@@ -89,7 +89,7 @@ async def _import(bench: Bench) -> Measured:
 
 
 async def _installed(bench: Bench) -> Measured:
-    """Size of the package's files, without what Python compiled and without what it depends on."""
+    """Size of the package's files, without compiled Python and without dependencies."""
     root = Path(next(iter(partita.__path__)))
     files = [path for room in _ROOMS for path in (root / room).rglob("*") if path.is_file()]
     ours = sum(path.stat().st_size for path in files if path.suffix != ".pyc")

@@ -1,7 +1,7 @@
-"""Large graphs and long runs: a million nodes over eight devices, and the memory that ten thousand steps leave.
+"""The rows "scale/...": a million nodes over eight devices, and the memory that ten thousand steps leave.
 
-Flows in: a drawn graph in a file; the training graph of the stories. Flows out: rows "scale/...". The peer reads a
-graph of the size that all other rows use, as one of a million would take it half an hour; figures are per node.
+The peer reads a graph of the size of the other rows, as one of a million nodes would take it half an hour; figures are
+per node.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .workloads import Workload, drawn
 
 _DEVICES = 8
 _REPLICAS, _ROWS = 4, 32
-_WARM_UP = 200  # steps, for pools and free lists to fill up
+_WARM_UP = 200  # steps, until pools and free lists are full
 
 
 async def _whole(bench: Bench) -> dict[str, tuple[Sample, float]]:
-    """Time and peak memory per node of "ours" and, where it is there, "peer"."""
+    """Time and peak memory per node of "ours" and, if installed, "peer"."""
     if not bench.large:
         bench.large["ours"] = _ended(bench, drawn(bench.sizes.many_nodes, devices=_DEVICES), "benchmarks.whole_partita")
         python = bench.peers.found.get("tensorflow")
@@ -66,7 +66,7 @@ async def _growth(bench: Bench) -> Measured:
 
 
 async def _left_behind(kind: Kind, steps: int) -> int:
-    """By how many bytes this process grows in so many steps."""
+    """Bytes by which this process grows in `steps` steps."""
     graph_def = training_step(kind, [f"/device:GPU:{k}" for k in range(_REPLICAS)], _ROWS)
     feeds = {"x": np.ones((_ROWS, FEATURES), np.float32), "labels": np.zeros(_ROWS, np.int32)}
     async with open_session(graph_def, local_cluster(f"cpu:1,gpu:{_REPLICAS}")) as session:

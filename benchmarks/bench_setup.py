@@ -1,7 +1,7 @@
-"""Getting ready: from an imported graph to the end of the first step, less what a step takes.
+"""The rows "set-up/...": from an imported graph to the end of the first step, minus the time of a step.
 
-Flows in: drawn graphs on one device, and on eight with every node on a drawn one. Flows out: rows "set-up/...". Floor:
-one tuple a node, made column by column, and one look-up by name.
+The graphs are drawn ones, on one device, and on eight with a drawn device for every node. Floor: one tuple per node,
+made column by column, and one look-up by name.
 """
 
 from __future__ import annotations

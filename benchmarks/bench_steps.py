@@ -1,10 +1,9 @@
-"""Steps of tiny nodes: what a node costs, what a step costs, what crossing devices costs.
+"""The rows "node/...", "step/..." and "pairs/...": the cost of a tiny node, of a step, and of crossing devices.
 
-Flows in: chains and drawn graphs of scalars or of arrays of one element, chains over devices, many pairs at once.
-Flows out: rows "node/...", "step/...", "pairs/...". Floors: the plainest loop over the same nodes; one checkpoint and
-one kernel; a dict and a callback a pair.
+The graphs are chains and drawn graphs of scalars or of arrays of one element, chains over devices, and many pairs at
+once. Floors: the plainest loop over the same nodes; one checkpoint and one kernel; a dict and a callback per pair.
 
-Arrays without dimensions are scalars to a session, hence arrays of one element for the rows about tiny arrays.
+Rows about tiny arrays have arrays of one element, because a session makes scalars of arrays without dimensions.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .workloads import Shape, Workload, chain, drawn, hops, pairs
 
 
 async def _steps(bench: Bench, workload: Workload) -> dict[str, Sample]:
-    """Per step."""
+    """Samples of one step."""
     async with open_session(workload.data, f"cpu:{workload.devices}") as session:
         return await interleave(await side_by_side(bench, session, workload), bench.sizes.rounds)
 
@@ -53,7 +52,7 @@ def loop_floor(count: int, shape: Shape) -> float:
 
 
 async def _per_step(bench: Bench, devices: int) -> Measured:
-    """A chain with one node on each device; of one device: one node."""
+    """A chain with one node on each device."""
     taken = await _steps(bench, hops(devices))
     figures = {name: Figure.of(sample) for name, sample in taken.items()}
     return Measured(figures["ours"], figures.get("peer"), _handover_floor(1000) * (devices - 1) or None)
@@ -68,7 +67,7 @@ async def _many_pairs(bench: Bench) -> Measured:
 
 
 async def _pairs(bench: Bench, count: int, rounds: int) -> Measured:
-    """Values that cross between two devices, all ready at once: a step with them less the same step on one device."""
+    """Values that cross between two devices, all ready at once: a step with them minus the same step on one device."""
     apart, together = pairs(count, devices=2), pairs(count, devices=1)
     async with (
         open_session(apart.data, "cpu:2") as far,
@@ -88,7 +87,7 @@ async def _pairs(bench: Bench, count: int, rounds: int) -> Measured:
 
 
 def _handover_floor(count: int) -> float:
-    """A waiter is put in a dict, a value comes, the waiter is taken out and called."""
+    """Puts a waiter into a dict, takes it out when a value comes, and calls it."""
     keys = [f"from;to;edge{index}" for index in range(count)]
 
     def handovers() -> None:

@@ -1,8 +1,4 @@
-"""Whole processes: started, timed from outside, waited for.
-
-Flows in: a module or a command line, and an interpreter. Flows out: wall and CPU time, what was printed. Always holds:
-a process that fails is an error with its code; the checkout comes last on its path.
-"""
+"""Whole processes: started, timed from outside, waited for. The checkout comes last on their path."""
 
 from __future__ import annotations
 
@@ -25,7 +21,7 @@ _MODULE = (
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A process that is over."""
+    """A process that has ended: wall and CPU seconds, and what it printed."""
 
     sample: Sample
     output: str

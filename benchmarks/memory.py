@@ -1,7 +1,4 @@
-"""How much memory this process has and had.
-
-Flows in: nothing. Flows out: bytes. Always holds: the standard library only, so that peers use it too.
-"""
+"""The memory of this process, with the standard library only, so that peers can use it too."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from pathlib import Path
 
 
 def resident_bytes() -> int:
-    """Resident memory now, on Linux; elsewhere the peak, which serves as long as memory only grows."""
+    """Resident memory now, on Linux; elsewhere the peak, which is the same while memory only grows."""
     statm = Path("/proc/self/statm")
     return int(statm.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statm.exists() else peak_bytes()
 
@@ -20,7 +17,7 @@ def resident_bytes() -> int:
 def peak_bytes() -> int:
     """The most resident memory so far.
 
-    On Linux from /proc: what `getrusage` says starts at the size of the process that started this one.
+    On Linux from /proc: the peak of `getrusage` includes that of the parent process.
     """
     status = Path("/proc/self/status")
     if status.exists():

@@ -1,7 +1,6 @@
-"""Models to measure with: a perceptron of three layers and ResNet-50.
+"""Models to measure with: a perceptron of three layers and ResNet-50, with constant weights from a fixed seed.
 
-Flows in: a batch, sizes. Flows out: `Workload`s whose weights are constants, drawn from a fixed seed. Always holds:
-activations stay near one, so that no kernel meets denormal numbers or infinities; images are NHWC, the one layout that
+Activations stay near one, so that no kernel meets denormal numbers or infinities. Images are NHWC, the only layout that
 TensorFlow computes on CPUs.
 """
 
@@ -30,7 +29,7 @@ class _Weights:
         self._draw = np.random.default_rng(0)
 
     def matrix(self, *shape: int) -> Tensor:
-        """Scaled for ReLU: variance two over the number of inputs, which all axes but the last make up."""
+        """Scaled for ReLU: variance two over the number of inputs, the product of all axes but the last."""
         scale = np.sqrt(2 / np.prod(shape[:-1]))
         return self._constant(self._draw.standard_normal(shape) * scale)
 
@@ -81,7 +80,7 @@ def resnet50(image: int = 224, divisor: int = 1) -> Workload:
 
 
 class _ResNet:
-    """The parts of a residual network."""
+    """The blocks of a residual network."""
 
     def __init__(self, builder: GraphBuilder) -> None:
         self.b = builder

@@ -1,7 +1,6 @@
-"""What a row is: a promise about speed, and what was measured about it.
+"""A row: a promise about speed, and the figures measured for it.
 
-Flows in: samples or sizes, ours and the peer's. Flows out: rows with a ratio and a verdict. Always holds: a row without
-its peer has no ratio and no verdict; the verdict follows from the ratio and the promise alone.
+A row without its peer has no ratio and no verdict. The verdict depends only on the ratio and the promise.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """`must` is the line below which the work is not done, `aim` the goal."""
+    """`must` is the least that the work has to reach, `aim` the goal."""
 
     kind: Kind
     must: float
@@ -45,7 +44,7 @@ def speed_up(must: float, aim: float) -> Promise:
 
 
 def limit(must: float) -> Promise:
-    """At most this, whoever the peer is."""
+    """At most this, without a peer."""
     return Promise(Kind.LIMIT, must)
 
 
@@ -57,7 +56,7 @@ class Figure:
     cpu: float | None = None
 
     def by(self, *, cpu: bool) -> float:
-        """By the CPU clock, if asked for and there is one."""
+        """The CPU figure if asked for and there is one, else the wall figure."""
         return self.cpu if cpu and self.cpu is not None else self.value
 
     @classmethod
@@ -68,7 +67,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a case found out. `peer` is None when the peer is not there; `floor` is what the stack costs at least."""
+    """The figures of a case. `peer` is None if the peer is not installed; `floor` is what the stack costs at least."""
 
     ours: Figure
     peer: Figure | None = None
@@ -77,7 +76,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One row to be: `key` ("set-up/1 device") picks it, `peer` names the program it is compared with ("" for none)."""
+    """A row to be measured: `key` ("set-up/1 device") selects it, `peer` is the program to compare with or ""."""
 
     key: str
     peer: str

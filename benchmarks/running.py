@@ -1,7 +1,7 @@
-"""Requests against sessions, ours and TensorFlow's, side by side.
+"""Requests in sessions, ours and TensorFlow's, side by side.
 
-Flows in: workloads. Flows out: samples per step or per set-up. Always holds: both sides read the same bytes and get
-the same feeds; their values are compared before anything is timed; both use the run call that everybody uses.
+Both sides read the same bytes and get the same feeds; their values are compared before anything is timed; both use the
+usual call, `run`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Ours:
 
 
 async def side_by_side(bench: Bench, session: Session, workload: Workload, *, threads: int = 0) -> dict[str, Run]:
-    """Runs "ours" and, where TensorFlow is there, "peer", of one step each; each repeats to fill a run's time.
+    """Runs of one step each, "ours" and, if TensorFlow is installed, "peer"; a run repeats the step to fill its time.
 
     `threads` is what TensorFlow may use, 0 for all. Raises AssertionError when the values differ.
     """
@@ -79,7 +79,7 @@ async def side_by_side(bench: Bench, session: Session, workload: Workload, *, th
 
 
 async def repeated(bench: Bench, steps: Callable[[int], Awaitable[Sample]]) -> Run:
-    """A run of as many steps as fill a run's time; its sample is that of one step."""
+    """A run of as many steps as fill the time of a run; its sample is that of one step."""
     seconds = (await steps(1)).wall_s
     count = max(1, min(_MOST_STEPS, int(bench.sizes.seconds_a_run / max(seconds, 1e-7))))
 
@@ -90,7 +90,7 @@ async def repeated(bench: Bench, steps: Callable[[int], Awaitable[Sample]]) -> R
 
 
 def check_equal(ours: Sequence[Array], theirs: Sequence[Sequence[float]]) -> None:
-    """AssertionError when the first values of a fetch are not the peer's."""
+    """AssertionError when the values differ from the peer's."""
     for mine, other in zip(ours, theirs, strict=True):
         largest = np.max(np.abs(np.nan_to_num(other)), initial=1e-6)
         start = np.ravel(mine)[: len(other)]
@@ -98,9 +98,9 @@ def check_equal(ours: Sequence[Array], theirs: Sequence[Sequence[float]]) -> Non
 
 
 async def our_set_up(workload: Workload) -> Sample:
-    """Opening a session and its first run, less importing the graph and the second run.
+    """Opening a session and its first run, minus importing the graph and the second run.
 
-    What remains: checking attrs, placing, pruning, partitioning, compiling.
+    The rest is checking attrs, placing, pruning, partitioning and compiling.
     """
     cluster = local_cluster(f"cpu:{workload.devices}")
     start = now()
@@ -116,5 +116,5 @@ async def our_set_up(workload: Workload) -> Sample:
 
 
 def their_set_up(bench: Bench, peer: Peer, workload: Workload) -> Sample:
-    """The same of TensorFlow, whose sessions place and compile in their first run."""
+    """The same for TensorFlow, whose sessions place and compile in their first run."""
     return peer.time("set_up", **request(bench, workload))

@@ -1,7 +1,7 @@
 """Clocks and medians.
 
-Flows in: things to time. Flows out: `Sample`s, wall and CPU seconds. Always holds: what is compared alternates, run by
-run, so that a machine that is busy for a while is busy for all; the garbage of one run is not collected in the next.
+Runs that are compared alternate, so that a machine that is busy for a while slows down all of them. The garbage of a
+run is collected before the next.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from time import perf_counter, process_time
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Seconds on the wall and seconds of CPU, all threads of the process together."""
+    """Wall seconds and CPU seconds; CPU of all threads of the process together."""
 
     wall_s: float
     cpu_s: float
@@ -27,12 +27,12 @@ class Sample:
         return Sample(self.wall_s + other.wall_s, self.cpu_s + other.cpu_s)
 
     def per(self, count: int) -> Sample:
-        """The share of one of `count` items."""
+        """The sample divided by `count` items."""
         return Sample(self.wall_s / count, self.cpu_s / count)
 
 
 def now() -> Sample:
-    """Both clocks; `now() - before` is what has passed since."""
+    """Both clocks; `now() - before` is the time since."""
     return Sample(perf_counter(), process_time())
 
 

@@ -1,7 +1,6 @@
-"""The table that a run ends with, and the file that a later run is compared with.
+"""The table at the end of a run, and the file that later runs are compared with.
 
-Flows in: rows. Flows out: text, JSON. Always holds: a figure is shown with its unit; without a peer, a floor or a
-promise its cell is empty; a row that a file lacks is new, not slower.
+Figures have units. A missing peer, floor or promise is an empty cell. A row that the file lacks is new, not slower.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from rich.table import Table
 
 from .rows import Kind, Promise, Row
 
-SLOWER = 1.2  # ours, against the file: from here on a row is called slower; below it is noise
+SLOWER = 1.2  # ours against the file: from this ratio on a row is slower; below it is noise
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
 _COLOURS = {"aim": "green", "must": "yellow", "below": "red"}
 
@@ -29,7 +28,7 @@ def quantity(value: float | None, unit: str) -> str:
 
 
 def table(rows: Sequence[Row], *, cpu: bool = False, baseline: Mapping[str, Any] | None = None) -> Table:
-    """One line a row, judged by wall or by CPU time; with a baseline also how ours compares with it, by CPU time."""
+    """One line per row, judged by wall or by CPU time; with a baseline also ours against it, by CPU time."""
     clocks = ("CPU", "wall") if cpu else ("wall", "CPU")
     made = Table(title=f"By {clocks[0]} time", title_justify="left")
     made.add_column("row", no_wrap=True)
@@ -95,7 +94,7 @@ def change_since(row: Row, baseline: Mapping[str, Any]) -> float | None:  # JSON
 
 
 def slower(rows: Sequence[Row], baseline: Mapping[str, Any]) -> list[str]:  # JSON
-    """Keys of the rows that have become slower."""
+    """Keys of the rows that are slower than in the baseline."""
     return [row.case.key for row in rows if (change_since(row, baseline) or 0) >= SLOWER]
 
 

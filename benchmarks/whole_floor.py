@@ -1,6 +1,5 @@
-"""What a process that reads a graph cannot do without: numpy, trio, the message classes, and parsing the file.
-
-Flows in: a file. Flows out: peak memory in bytes. Always holds: not a node is looked at.
+"""The least that a process needs to read a graph: numpy, trio, the message classes, parsing the file. Prints peak
+memory.
 """
 
 from __future__ import annotations

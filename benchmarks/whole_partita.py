@@ -1,7 +1,5 @@
-"""One whole process of ours: reads a file, runs one request, ends.
-
-Flows in: the request as JSON, the workload's file in it. Flows out: peak memory in bytes. Always holds: nothing is
-imported that a user's script would not import.
+"""A whole process of ours: reads a file, runs one request, and prints its peak memory; it imports what a user would
+import.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Graphs to measure with: many tiny nodes, in chains, in drawn graphs, across devices.
+"""Graphs to measure with: many tiny nodes, in chains, in drawn graphs, over devices.
 
-Flows in: sizes. Flows out: `Workload`s: a serialised GraphDef and a request for it. Always holds: the same arguments
-give the same bytes; every node is needed for the request, or close to it.
+A `Workload` is a serialised GraphDef and a request for it. The same arguments give the same bytes, and (nearly) every
+node is needed for the request.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOOK_BACK = 50  # how far back a drawn node's inputs may be
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A graph and a request. Feeds are float32, all 0.5, of the given shapes; `nodes` is what a time is divided by."""
+    """A graph and a request. Feeds are float32, all 0.5, of the given shapes; times are divided by `nodes`."""
 
     name: str
     data: bytes
@@ -39,7 +39,7 @@ def device_name(index: int) -> str:
 
 
 class _Writer:
-    """Writes nodes straight into a GraphDef: a builder that checks would take longer than what is measured."""
+    """Writes nodes directly into a GraphDef: a builder that checks would take longer than the measured code."""
 
     def __init__(self, shape: Shape | None) -> None:
         self.graph = GraphDef()
@@ -52,7 +52,7 @@ class _Writer:
                 self.x.attr["shape"].shape.dim.add(size=size)
 
     def add(self, name: str, op: str, *inputs: str, device: int | None = None) -> NodeDef:
-        """A node on CPU `device`, or wherever it may go."""
+        """A node on CPU `device`; None for no request."""
         node: NodeDef = self.graph.node.add(name=name, op=op, input=inputs)
         if device is not None:
             node.device = device_name(device)
@@ -98,7 +98,7 @@ def chain(nodes: int, shape: Shape = (), *, devices: int = 1) -> Workload:
 
 
 def hops(devices: int) -> Workload:
-    """One node on each device, each on the value of the one before."""
+    """One node on each device, each reading the one before."""
     writer, last = _Writer(()), "x"
     for index in range(devices):
         last = writer.math(f"n{index}", "Neg", last, device=index)
@@ -106,7 +106,7 @@ def hops(devices: int) -> Workload:
 
 
 def pairs(count: int, *, devices: int) -> Workload:
-    """`count` values made on one device and read on the next, or, with `devices` 1, on the same one."""
+    """`count` values made on one device and read on the next, or, with `devices` 1, on the same."""
     writer = _Writer(())
     writer.x.device = device_name(0)
     done = writer.add("done", "NoOp", device=devices - 1)

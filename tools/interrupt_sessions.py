@@ -1,4 +1,4 @@
-"""Sends SIGINT to sessions at random moments and says how each of them ended.
+"""Sends SIGINT to sessions at random moments and counts how they ended.
 
     python tools/interrupt_sessions.py 1000
 
@@ -44,7 +44,7 @@ def steps(devices: int) -> GraphDef:
 
 
 def loop() -> GraphDef:
-    """y: x goes back and forth between two devices, without end."""
+    """y: x is sent back and forth between two devices in an endless loop."""
     builder = GraphBuilder()
     x = builder.placeholder("x", "float32", (SIZE, SIZE), device="/device:CPU:0")
 
@@ -70,7 +70,7 @@ KINDS: dict[str, tuple[GraphDef, dict[str, Any]]] = {
 
 
 async def run_for_ever(kind: str, sent: list[float]) -> None:
-    """Steps of a session, and the thread that will interrupt them."""
+    """Runs steps in a session, and starts the thread that interrupts them."""
     graph_def, settings = KINDS[kind]
     feeds = {"x": np.ones((SIZE, SIZE), np.float32)}
     async with open_session(graph_def, "cpu:2", **settings) as session:
@@ -92,7 +92,7 @@ def ended(kind: str) -> tuple[str, float]:
     faulthandler.dump_traceback_later(HANG_S, exit=True)
     try:
         trio.run(partial(run_for_ever, kind, sent))
-    except BaseException as error:  # noqa: BLE001 - whatever it is, it is the result
+    except BaseException as error:  # noqa: BLE001 - any exception is a result
         return type(error).__name__, time.perf_counter() - sent[0]
     finally:
         faulthandler.cancel_dump_traceback_later()
@@ -100,7 +100,7 @@ def ended(kind: str) -> tuple[str, float]:
 
 
 def command_ended() -> tuple[str, float]:
-    """How `partita run` ended."""
+    """How one call of `partita run` ended, and how long after the signal."""
     call = [sys.executable, "-m", "partita", "run", str(EXAMPLE), "--steps", "1000000"]
     process = subprocess.Popen(call, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     time.sleep(1 + random.random())

@@ -1,8 +1,8 @@
-"""Kills a program that saves one checkpoint over and over, and counts what each kill has left.
+"""Kills a program that saves one checkpoint again and again, and counts the states that the kills leave.
 
-Flows in: how often to kill and what to save. Flows out: how many kills left the old state, how many the new one, and
-how many neither. Always holds: the moments of the kills are drawn evenly over the time that a save takes; a save that
-was reported as done counts as old from then on, so that falling back behind it is a loss, too.
+It prints how many kills left the old state, how many the new one, and how many neither. The moments of the kills are
+uniform over the time of a save. A save that was reported as done is the old state from then on, so going back behind it
+counts as a loss.
 
     python tools/kill_saves.py                  1,000 kills of saves over one prefix
     python tools/kill_saves.py --merge          of saves of two parts that are merged over one prefix
@@ -37,7 +37,7 @@ TENSORS = 8
 
 
 def tensors(version: int, megabytes: float) -> dict[str, np.ndarray]:
-    """What version number `version` consists of: its number everywhere, in sizes that change with it."""
+    """The tensors of a version: its number in every element, in sizes that change with it."""
     size = int(megabytes * 2**20 / 8 / TENSORS) + version % 5
     return {f"t{number}": np.full(size + number, version, np.int64) for number in range(TENSORS)}
 
@@ -50,7 +50,7 @@ def save(prefix: str, version: int, megabytes: float) -> None:
 
 
 def save_and_merge(prefix: str, version: int, megabytes: float) -> None:
-    """Saves one version as two checkpoints in a folder beside it, which become one."""
+    """Saves one version as two checkpoints in a folder beside it, and merges them."""
     parts = [f"{prefix}_temp/part-{number}" for number in range(2)]
     values = tensors(version, megabytes)
     for number, part in enumerate(parts):
@@ -78,7 +78,7 @@ def read_by_tensorflow(prefix: str) -> dict[str, np.ndarray]:
 
 
 def state(prefix: str, megabytes: float, readers: list[Callable[[str], dict[str, np.ndarray]]]) -> int | str:
-    """The version that all readers find there, whole; else what is wrong."""
+    """The version that all readers read completely; otherwise what is wrong."""
     versions: set[int] = set()
     for reader in readers:
         try:
@@ -96,7 +96,7 @@ def state(prefix: str, megabytes: float, readers: list[Callable[[str], dict[str,
 
 
 def kill_one(save_version: Callable[[int], None], first: int, delay_s: float) -> int:
-    """Lets another process save versions from `first` on, and kills it so much later; the last one it completed."""
+    """Lets another process save versions from `first` on, and kills it after `delay_s`; the last completed version."""
     receiver, sender = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,9 +1,8 @@
 """Makes `graph/ops/kernel_facts.json.gz` from dumps of TensorFlow's kernel registry.
 
-Flows in: a folder with, for cpu and gpu, `*_kernels_of_used_ops.json` (every kernel of some ops) and
-`*_host_memory_args.json` (of all ops, the kernels with arguments in host memory). Flows out: one file of facts per
-device type and op. Always holds: the same input gives the same bytes; two kernels that differ in the allowed values of
-a single attr and agree in everything else are one entry.
+The input is a folder with, for cpu and gpu, `*_kernels_of_used_ops.json` (every kernel of some ops) and
+`*_host_memory_args.json` (of all ops, the kernels with arguments in host memory). The output is one file of facts per
+device type and op. Kernels that differ only in the allowed values of a single attr become one entry.
 
     python tools/make_kernel_facts.py FOLDER
 """
@@ -29,7 +28,7 @@ def read(path: Path) -> dict[str, list[dict]]:
 
 
 def merged(entries: list[Entry]) -> list[Entry]:
-    """The entries with those joined that agree in host arguments and in all constraints but one."""
+    """Joins entries that agree in host arguments and in all constraints but one."""
     for i, (constraint, host) in enumerate(entries):
         for j in range(i):
             other, other_host = entries[j]
@@ -50,7 +49,7 @@ def facts_of(kernels: list[dict]) -> list[list]:
     groups: dict[tuple[bool, int, str], list[Entry]] = {}
     for kernel in kernels:
         key = (kernel["device_type"] == "DEFAULT", -kernel.get("priority", 0), kernel.get("label", ""))
-        # The dumps leave out the values of constraints on strings (a data format): unknown, so nothing is asked.
+        # The dumps lack the values of constraints on strings (a data format), so these are left out.
         constraint = {attr: frozenset(values) for attr, values in kernel["constraint"].items() if values}
         groups.setdefault(key, []).append((constraint, frozenset(kernel["host_memory_arg"])))
     return [

@@ -1,8 +1,7 @@
-"""Makes `docs/support.md`: for every op with a kernel or a shape function its types, and what Partita knows of it.
+"""Makes `docs/support.md`: for every op with a kernel or a shape function its types, and what Partita has for it.
 
-Flows in: the tables of kernels, shape functions, gradients and costs, and the declarations of ops. Flows out: a page in
-Markdown. Always holds: the same tables give the same bytes; `tests/test_support_table.py` compares them with the
-committed page.
+The page is made from the tables of kernels, shape functions, gradients and costs; `tests/test_support_table.py`
+compares it with the committed page.
 
     python tools/make_support_table.py
 """
@@ -52,7 +51,7 @@ def types_text(types: frozenset[DataType]) -> str:
 
 
 def types_of(signature: OpSignature) -> str:
-    """The types of the attr T that nodes may have on a CPU; of ops without it those of the first output, or input."""
+    """The types of the attr T that nodes may have on a CPU; without T, the types of the first output, or input."""
     args = [*signature.output_args, *signature.input_args]
     if not args:
         return "-"
@@ -67,7 +66,7 @@ def types_of(signature: OpSignature) -> str:
 
 
 def cost_of(op: str) -> str:
-    """How a simulation counts the op."""
+    """How a simulation computes the cost of the op."""
     if record_of(op).is_view:
         return "view"
     if op_cost.is_free(op):

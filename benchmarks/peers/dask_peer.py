@@ -1,8 +1,4 @@
-"""dask: its synchronous scheduler, on a graph of tasks as users write them.
-
-Flows in: the length of a chain. Flows out: times of steps. Always holds: a task adds the value before and the fed
-one, a numpy scalar.
-"""
+"""dask: its synchronous scheduler on a chain of tasks, each of which adds the value before and the fed numpy scalar."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""onnx.reference: ONNX's own evaluator.
-
-Flows in: the length of a chain. Flows out: times of steps. Always holds: a node adds the value before and the fed
-one, an array without dimensions.
-"""
+"""onnx.reference, ONNX's evaluator, on a chain of nodes: each adds the value before and the fed scalar array."""
 
 from __future__ import annotations
 

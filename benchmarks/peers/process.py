@@ -1,7 +1,6 @@
-"""Our end of a peer: finds it, starts it, asks it.
+"""Starts the processes of peers, and sends them requests.
 
-Flows in: interpreters to look in. Flows out: `Peer`s that answer requests. Always holds: a peer is started when it is
-first asked for, once, and ended with the `Peers` it belongs to; one that is not installed is None, never an error.
+A peer is started once, at first use, and ended with its `Peers`. A peer that is not installed is None, not an error.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any, Self
 from ..fresh import module_flags
 from ..sampling import Sample
 
-# By the name of the peer: the library that has to be there, and our module that drives it.
+# By the name of the peer: the library that it needs, and our module that runs in its process.
 KNOWN = {
     "tensorflow": ("tensorflow", "tensorflow_peer"),
     "onnx.reference": ("onnx", "onnx_peer"),
@@ -27,7 +26,7 @@ _FIND = "import importlib.util, sys; print([n for n in sys.argv[1:] if importlib
 
 
 class PeerError(Exception):
-    """A peer could not do what it was asked."""
+    """A peer failed."""
 
 
 class Peer:
@@ -44,7 +43,7 @@ class Peer:
         )
 
     def call(self, action: str, **arguments: Any) -> Any:  # any JSON, each way
-        """What the peer answers; PeerError with its traceback when it fails."""
+        """The answer of the peer; PeerError with its traceback when it fails."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"action": action, "arguments": arguments}) + "\n")
@@ -58,7 +57,7 @@ class Peer:
         return answer["result"]
 
     def time(self, action: str, **arguments: Any) -> Sample:  # any JSON
-        """What the peer's own clocks said about an action."""
+        """The seconds that the peer's own clocks measured for an action."""
         return Sample(*self.call(action, **arguments))
 
     def close(self) -> None:
@@ -67,7 +66,7 @@ class Peer:
 
 
 class Peers:
-    """All peers that the given interpreters have; earlier interpreters first, our own last."""
+    """All peers that the given interpreters have; earlier interpreters are preferred, our own is the last."""
 
     def __init__(self, pythons: Sequence[str] = ()) -> None:
         self.pythons = [*pythons, sys.executable]
@@ -86,7 +85,7 @@ class Peers:
 
     @property
     def found(self) -> dict[str, str]:
-        """Which interpreter has which peer."""
+        """Peer -> its interpreter."""
         if self._found is None:
             self._found = {}
             for python in self.pythons:

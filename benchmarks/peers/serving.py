@@ -1,8 +1,4 @@
-"""The peer's end: reads requests, does them, answers.
-
-Flows in: lines of JSON on stdin. Flows out: lines of JSON on stdout. Always holds: one answer a request, a traceback if
-it failed; whatever libraries print goes to stderr.
-"""
+"""The side of a peer: reads requests from stdin and answers on stdout; what libraries print goes to stderr."""
 
 from __future__ import annotations
 
@@ -18,14 +14,14 @@ Seconds = tuple[float, float]
 
 
 def serve(actions: Mapping[str, Callable[..., Any]]) -> None:  # actions take and give any JSON
-    """Answers until stdin ends."""
+    """Answers requests until stdin ends: one answer each, a traceback for one that failed."""
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)
         for line in sys.stdin:
             request = json.loads(line)
             try:
                 answer = {"result": actions[request["action"]](**request["arguments"])}
-            except Exception:  # noqa: BLE001 - the other end tells what happened here, whatever it was
+            except Exception:  # noqa: BLE001 - every error is sent to the other side
                 answer = {"error": traceback.format_exc()}
             answers.write(json.dumps(answer) + "\n")
             answers.flush()

@@ -1,7 +1,6 @@
 """TensorFlow: imports graphs and runs them in sessions.
 
-Flows in: files with a GraphDef, requests. Flows out: times, sizes, values. Always holds: Grappler, the graph optimiser
-and XLA are off, so that TensorFlow runs the graph it is given, as Partita does.
+Grappler, the graph optimiser and XLA are off, so that TensorFlow runs the graph as it is, as Partita does.
 """
 
 from __future__ import annotations
@@ -67,13 +66,13 @@ def import_python(file: str) -> Seconds:
 
 
 def import_c(file: str) -> Seconds:
-    """The C function behind it, from bytes."""
+    """The C function behind `tf.import_graph_def`, from bytes."""
     data = Path(file).read_bytes()
     return timed(lambda: _imported_by_c_api(data))
 
 
 def graph_bytes(file: str, copies: int) -> float:
-    """Memory a graph takes once imported: the growth when some more are imported beside a first one."""
+    """Memory of an imported graph: the growth of the process when more copies are imported."""
     data = Path(file).read_bytes()
     _kept.append(_imported_by_c_api(data))
     gc.collect()
@@ -94,7 +93,7 @@ def _runner(file: str, devices: int, feeds: Shapes, names: Sequence[Sequence[str
 
 
 def set_up(file: str, devices: int, feeds: Shapes, fetches: Sequence[str], targets: Sequence[str]) -> Seconds:
-    """First run minus second: what it takes to prune, place, partition and make executors."""
+    """The first run minus the second: pruning, placing, partitioning and making executors."""
     session, run = _runner(file, devices, feeds, (fetches, targets), 0)
     first, second = timed(run), timed(run)
     session.close()
@@ -117,7 +116,7 @@ def steps(number: int, count: int) -> Seconds:
 
 
 def gradients(file: str, ys: Sequence[str], xs: Sequence[str]) -> Seconds:
-    """`tf.gradients` in a graph that was imported just now, as it makes every graph it is used on larger."""
+    """`tf.gradients` in a freshly imported graph, as each call makes its graph larger."""
     graph_def = _graph_def(file)
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(graph_def, name="")
@@ -126,7 +125,7 @@ def gradients(file: str, ys: Sequence[str], xs: Sequence[str]) -> Seconds:
 
 
 def installed_bytes() -> int:
-    """Size of the installed package, without what Python compiled."""
+    """Size of the installed package, without compiled Python."""
     folder = Path(tf.__file__).parent
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc")
 

@@ -1,7 +1,5 @@
-"""One whole process of TensorFlow: reads a file, runs one request, ends.
-
-Flows in: the request as JSON. Flows out: peak memory in bytes. Always holds: it does what `benchmarks.whole_partita`
-does, in the few lines that a user of TensorFlow would write.
+"""A whole process of TensorFlow: reads a file, runs one request, and prints its peak memory; as
+`benchmarks.whole_partita`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""torch.fx: its interpreter, which runs a graph node by node as ours does.
-
-Flows in: the length of a chain. Flows out: times of steps. Always holds: a node adds the value before and the fed one,
-a tensor without dimensions; no gradients are recorded.
-"""
+"""torch.fx: its interpreter on a chain of nodes: each adds the value before and the fed scalar; no gradients."""
 
 from __future__ import annotations
 
