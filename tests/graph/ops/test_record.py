@@ -72,3 +72,9 @@ def test_ours_comes_before_what_a_user_registers() -> None:
     code = "from partita.devices.kernels.registry import kernel; kernel('StringLower')(lambda node: None)"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert f"{AlreadyExistsError.__name__}: op 'StringLower' has a kernel already" in done.stderr
+
+
+def test_importing_sessions_reads_no_records() -> None:
+    """The records of all families are read by the first op that is looked up: they cost as much as forty modules."""
+    code = "import sys; from partita.actors import open_session; print('partita.graph.ops.nn.ops' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"False"
