@@ -9,6 +9,7 @@ from partita.graph import graph_def_to_graph
 from partita.graph.builder import GraphBuilder
 from partita.graph.printer import graph_text, topological_order
 from tests.function_defs import calling, func_attr, function_of
+from tests.goldens import assert_text
 from tests.graph.partition.test_loops import a_loop
 from tests.strategies import GraphCase, cpu, graph_cases
 
@@ -22,15 +23,18 @@ def test_a_line_says_types_op_inputs_attrs_and_device() -> None:
     with b.control_dependencies(x, w):
         b.op("AddV2", top[0], top[0], name="sum", device="/gpu:0")
     graph = graph_def_to_graph(b.graph_def(), add_default_attrs=True)
-    expected = """\
-6 nodes
-x: float = Placeholder() {shape=[2,?]}
-w: float = Const() {value=[3,2] [0 1][2]...}
-y: float = MatMul(x, w) {transpose_b=true}
-k: int32 = Const() {value=1}
-top: float, int32 = TopKV2(y, k)
-sum: float = AddV2(top, top, ^w, ^x) @?/gpu:0"""
-    assert str(graph) == expected
+    assert_text(
+        graph,
+        """
+        6 nodes
+        x: float = Placeholder() {shape=[2,?]}
+        w: float = Const() {value=[3,2] [0 1][2]...}
+        y: float = MatMul(x, w) {transpose_b=true}
+        k: int32 = Const() {value=1}
+        top: float, int32 = TopKV2(y, k)
+        sum: float = AddV2(top, top, ^w, ^x) @?/gpu:0
+        """,
+    )
     assert repr(graph) == "<Graph of 8 nodes and 13 edges>"
 
 
@@ -41,26 +45,51 @@ def test_devices_are_said_once_where_they_are_the_same() -> None:
     b.op("Neg", x, name="y", device=cpu(0))
     graph = graph_def_to_graph(b.graph_def(), add_default_attrs=True)
     graph.assign_devices(graph.requested_device_indices())
-    assert str(graph) == f"2 nodes @{cpu(0)}\nx: float = Placeholder() {{shape=[]}}\ny: float = Neg(x)"
+    assert_text(
+        graph,
+        """
+        2 nodes @/job:localhost/replica:0/task:0/device:CPU:0
+        x: float = Placeholder() {shape=[]}
+        y: float = Neg(x)
+        """,
+    )
     graph.node(3).assigned_device = cpu(1)
-    task = "/job:localhost/replica:0/task:0"
-    assert str(graph).splitlines() == [
-        f"2 nodes @{task}/...",
-        "x: float = Placeholder() {shape=[]} @CPU:0",
-        "y: float = Neg(x) @CPU:1",
-    ]
+    assert_text(
+        graph,
+        """
+        2 nodes @/job:localhost/replica:0/task:0/...
+        x: float = Placeholder() {shape=[]} @CPU:0
+        y: float = Neg(x) @CPU:1
+        """,
+    )
     graph.node(3).assigned_device = "/job:worker/replica:0/task:1/device:GPU:0"
-    assert str(graph).splitlines()[0] == "2 nodes"
-    assert str(graph).splitlines()[2] == "y: float = Neg(x) @/job:worker/replica:0/task:1/device:GPU:0"
+    assert_text(
+        graph,
+        """
+        2 nodes
+        x: float = Placeholder() {shape=[]} @/job:localhost/replica:0/task:0/device:CPU:0
+        y: float = Neg(x) @/job:worker/replica:0/task:1/device:GPU:0
+        """,
+    )
 
 
 def test_a_loop_is_printed_from_its_beginning() -> None:
     """The edge that closes a loop does not delay its Merge."""
-    names = [line.split(":")[0] for line in str(a_loop([cpu(0)])).splitlines()[1:]]
-    assert names == [
-        *("x", "f/enter", "f/merge", "f/less", "f/cond", "f/switch", "f/body0", "f/next"),
-        "f/exit",
-    ]
+    assert_text(
+        a_loop([cpu(0)]),
+        """
+        9 nodes @/job:localhost/replica:0/task:0/device:CPU:0
+        x: float = Placeholder() {shape=[]}
+        f/enter: float = Enter(x) {frame_name="f"}
+        f/merge: float, int32 = Merge(f/enter, f/next)
+        f/less: bool = Less(f/merge, f/merge)
+        f/cond: bool = LoopCond(f/less)
+        f/switch: float, float = Switch(f/merge, f/cond)
+        f/body0: float = Neg(f/switch:1)
+        f/next: float = NextIteration(f/body0)
+        f/exit: float = Exit(f/switch)
+        """,
+    )
 
 
 def test_what_is_left_out_is_counted() -> None:
@@ -70,8 +99,22 @@ def test_what_is_left_out_is_counted() -> None:
         b.op("NoOp", name=f"n{number:03}")
     graph = graph_def_to_graph(b.graph_def())
     assert len(str(graph).splitlines()) == 301
-    assert graph_text(graph, most=2).splitlines() == ["300 nodes", "n000 = NoOp()", "n001 = NoOp()", "... and 298 more"]
-    assert graph_text(graph, only=lambda name: name == "n007").splitlines() == ["1 of 300 nodes", "n007 = NoOp()"]
+    assert_text(
+        graph_text(graph, most=2),
+        """
+        300 nodes
+        n000 = NoOp()
+        n001 = NoOp()
+        ... and 298 more
+        """,
+    )
+    assert_text(
+        graph_text(graph, only=lambda name: name == "n007"),
+        """
+        1 of 300 nodes
+        n007 = NoOp()
+        """,
+    )
 
 
 def test_functions_and_open_ports_are_named() -> None:
@@ -81,7 +124,15 @@ def test_functions_and_open_ports_are_named() -> None:
     function = function_of("F", b.graph_def(), ["x0:0"], ["y:0"], [])
     graph = graph_def_to_graph(calling("PartitionedCall", function, f=func_attr("F")).graph_def())
     graph.remove_edge(next(edge for edge in graph.edges() if edge.dst.name == "c"))
-    assert str(graph).splitlines()[-2:] == ["c: float = PartitionedCall(?) {f=F[]}", "functions: F"]
+    assert_text(
+        graph,
+        """
+        2 nodes
+        x0: float = Placeholder()
+        c: float = PartitionedCall(?) {f=F[]}
+        functions: F
+        """,
+    )
 
 
 @given(graph_cases())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 
 from partita.actors.plans.binding import Binder
@@ -11,6 +13,7 @@ from partita.devices.state import DeviceState
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import GraphDef
 from tests.actors.running.test_loops import add_loop, doubling
+from tests.goldens import assert_file, assert_text
 from tests.strategies import cpu
 
 
@@ -28,7 +31,30 @@ def test_a_chain_over_two_devices() -> None:
     neg = b.op("Neg", b.placeholder("x", "float32", (), device=cpu(0)), name="neg", device=cpu(0))[0]
     added = b.op("Add", neg, b.constant(np.float32(1)), name="sum", device=cpu(1))[0]
     b.op("Mul", added, neg, name="y", device=cpu(0))
-    assert texts(b.graph_def(), "y", ["x"]) == CHAIN
+    assert_text(
+        texts(b.graph_def(), "y", ["x"]),
+        """
+        plan of CPU:0
+          slots 9
+          argument 0 (float) -> s5
+          message 0 -> s8, key CPU:1;1;CPU:0;edge_5_sum;0:0
+        segment 0, at once
+          s6 = Neg(s5)    # neg
+          _Send(s6)    # neg/_0: send CPU:0;1;CPU:1;edge_3_neg;0:0
+        segment 1, after message 0
+          s7 = Mul(s8, s6)    # y
+        result 0 (float) = s7
+
+        plan of CPU:1
+          slots 8
+          holds s5 = float32 1.0
+          message 0 -> s6, key CPU:0;1;CPU:1;edge_3_neg;0:0
+        segment 0, at once
+        segment 1, after message 0
+          s7 = Add(s6, s5)    # sum
+          _Send(s7)    # sum/_2: send CPU:1;1;CPU:0;edge_5_sum;0:0
+        """,
+    )
 
 
 def test_a_loop_over_two_devices() -> None:
@@ -37,12 +63,34 @@ def test_a_loop_over_two_devices() -> None:
     x, n = b.placeholder("x", "float32", ()), b.placeholder("n", "int32", ())
     value, _ = add_loop(b, "loop", x, n, lambda v: b.op("AddV2", v, v, name="double", device=cpu(1))[0])
     b.identity(value, name="y", device=cpu(0))
-    assert texts(b.graph_def(), "y", ["x", "n"]) == LOOP_OF_TWO
+    assert_file(texts(b.graph_def(), "y", ["x", "n"]), Path(__file__).parent / "data" / "loop_of_two.txt")
 
 
 def test_a_loop_of_one_device() -> None:
     """Condition and body, and what goes from one iteration to the next."""
-    assert texts(doubling(), "y", ["x", "n"]) == LOOP_OF_ONE
+    assert_text(
+        texts(doubling(), "y", ["x", "n"]),
+        """
+        plan of CPU:0
+          slots 9
+          holds s7 = int32 0
+          argument 0 (float) -> s5
+          argument 1 (int32) -> s6
+        segment 0, at once
+          While(s5, s7, s6)    # loop: call 0
+        segment 1, after call 0
+        result 0 (float) = s8
+        call 0, loop -> s8
+          loop of this device, 12 slots; begins with s5, s6, s7
+            holds s10 = int32 1
+          every iteration
+            s8 = Less(s6, s7)    # Less
+          ends unless s8, with s5; else
+            s9 = AddV2(s5, s5)    # AddV2
+            s11 = AddV2(s6, s10)    # AddV2_1
+          the next one gets s9, s11
+        """,
+    )
 
 
 def test_a_deferred_node() -> None:
@@ -52,119 +100,23 @@ def test_a_deferred_node() -> None:
     fill = b.op("QueueEnqueueV2", queue, [b.placeholder("x", "float32", ())], name="fill", device=cpu(0))
     taken = b.op("QueueDequeueV2", queue, component_types=["float32"], name="taken", control=[fill.name], device=cpu(0))
     b.op("Neg", taken[0], name="y", device=cpu(0))
-    assert texts(b.graph_def(), "y", ["x"]) == QUEUE
-
-
-CHAIN = """\
-plan of CPU:0
-  slots 9
-  argument 0 (float) -> s5
-  message 0 -> s8, key CPU:1;1;CPU:0;edge_5_sum;0:0
-segment 0, at once
-  s6 = Neg(s5)    # neg
-  _Send(s6)    # neg/_0: send CPU:0;1;CPU:1;edge_3_neg;0:0
-segment 1, after message 0
-  s7 = Mul(s8, s6)    # y
-result 0 (float) = s7
-
-plan of CPU:1
-  slots 8
-  holds s5 = float32 1.0
-  message 0 -> s6, key CPU:0;1;CPU:1;edge_3_neg;0:0
-segment 0, at once
-segment 1, after message 0
-  s7 = Add(s6, s5)    # sum
-  _Send(s7)    # sum/_2: send CPU:1;1;CPU:0;edge_5_sum;0:0"""
-
-LOOP_OF_TWO = """\
-plan of CPU:0
-  slots 10
-  holds s7 = float32 [0]
-  holds s8 = int32 0
-  argument 0 (float) -> s5
-  argument 1 (int32) -> s6
-segment 0, at once
-  While(s7, s5, s8, s6)    # loop: call 0
-segment 1, after call 0
-result 0 (float) = s9
-call 0, loop -> s9
-  loop loop, together with other devices; its messages have the iteration in their keys
-  every iteration begins with s5, s6, s7, s8
-  the next one gets s11, s12, s10
-  output 0, if alive, is s9
-    slots 17
-    argument 0 (float) -> s5
-    argument 1 (float) -> s6
-    argument 2 (int32) -> s7
-    argument 3 (int32) -> s8
-    message 0 -> s12, key CPU:1;1;CPU:0;edge_14_double;
-  segment 0, at once
-    s13 = Less(s7, s8)    # Less
-    s9, s14 = Switch(s6, s13)    # Switch
-    s15, s16 = Switch(s7, s13)    # Switch_1
-    s15 = Const(s16)    # Const_1
-    s10 = AddV2(s16, s15)    # AddV2
-    _Send(s14, s13)    # LoopCond/_14: send CPU:0;1;CPU:1;edge_12_Identity;
-    s13, s11 = Switch(s5, s13)    # _cloopNextIteration/_7
-  segment 1, after message 0
-  result 0 (float) = s11
-  result 1 (float) = s12
-  result 2 (int32) = s10
-  result 3 (float) = s9
-
-plan of CPU:1
-  slots 6
-  holds s5 = float32 [0]
-segment 0, at once
-  While(s5)    # loop: call 0
-segment 1, after call 0
-call 0, loop
-  loop loop, together with other devices; its messages have the iteration in their keys
-  every iteration begins with s5
-  the next one gets s6
-    slots 10
-    argument 0 (float) -> s5
-    message 0 -> s7, s8, key CPU:0;1;CPU:1;edge_12_Identity;
-  segment 0, at once
-  segment 1, after message 0
-    s9 = AddV2(s7, s7)    # double
-    _Send(s9)    # double/_12: send CPU:1;1;CPU:0;edge_14_double;
-    s9, s6 = Switch(s5, s8)    # _cloopdouble/_2
-  result 0 (float) = s6"""
-
-LOOP_OF_ONE = """\
-plan of CPU:0
-  slots 9
-  holds s7 = int32 0
-  argument 0 (float) -> s5
-  argument 1 (int32) -> s6
-segment 0, at once
-  While(s5, s7, s6)    # loop: call 0
-segment 1, after call 0
-result 0 (float) = s8
-call 0, loop -> s8
-  loop of this device, 12 slots; begins with s5, s6, s7
-    holds s10 = int32 1
-  every iteration
-    s8 = Less(s6, s7)    # Less
-  ends unless s8, with s5; else
-    s9 = AddV2(s5, s5)    # AddV2
-    s11 = AddV2(s6, s10)    # AddV2_1
-  the next one gets s9, s11"""
-
-QUEUE = """\
-plan of CPU:0
-  slots 9
-  argument 0 (float) -> s6
-segment 0, at once
-  s5 = FIFOQueueV2()    # queue
-  QueueEnqueueV2(s5, s6)    # fill: call 0
-segment 1, after call 0
-  QueueDequeueV2(s5)    # taken: call 1
-segment 2, after call 1
-  s8 = Neg(s7)    # y
-result 0 (float) = s8
-call 0, fill
-  starts QueueEnqueueV2
-call 1, taken -> s7
-  starts QueueDequeueV2"""
+    assert_text(
+        texts(b.graph_def(), "y", ["x"]),
+        """
+        plan of CPU:0
+          slots 9
+          argument 0 (float) -> s6
+        segment 0, at once
+          s5 = FIFOQueueV2()    # queue
+          QueueEnqueueV2(s5, s6)    # fill: call 0
+        segment 1, after call 0
+          QueueDequeueV2(s5)    # taken: call 1
+        segment 2, after call 1
+          s8 = Neg(s7)    # y
+        result 0 (float) = s8
+        call 0, fill
+          starts QueueEnqueueV2
+        call 1, taken -> s7
+          starts QueueDequeueV2
+        """,
+    )
