@@ -35,7 +35,9 @@ class Received(NamedTuple):
 
 
 Outcome = Received | PartitaError
+"""how a receive ends: with a tensor, or with the error that aborted it"""
 Callback = Callable[[Outcome], None]
+"""called once with the outcome of a receive, within `send`, `abort` or `recv_callback` itself"""
 
 
 class Waiter(Protocol):

@@ -96,6 +96,18 @@ def test_an_example_does_what_the_page_says(example: Example, monkeypatch: pytes
         check_lines(lines, example.output.splitlines())
 
 
+def test_pages_use_public_names_only() -> None:
+    """What an example imports comes from the packages of docs/api.md."""
+    public = set(re.findall(r"^## (partita[\w.]*)$", (CHECKOUT / "docs" / "api.md").read_text(), re.MULTILINE))
+    imports = [
+        (page.name, module)
+        for page in PAGES
+        for module in re.findall(r"^from (partita[\w.]*) import", page.read_text(), re.MULTILINE)
+    ]
+    assert imports
+    assert [f"{page}: {module}" for page, module in imports if module not in public] == []
+
+
 def test_quoted_code_is_the_code() -> None:
     """Every quotation on every page is part of the file that it names."""
     quotations = [

@@ -1,7 +1,7 @@
 """Makes `docs/config.md`: what sessions do with every field of ConfigProto and RunOptions.
 
-The page is made from the table in `actors/sessions/config_fields.py`; `tests/test_config_page.py` compares it with the
-committed page.
+The page is made from the table in `actors/sessions/config_fields.py`; `tests/test_generated_pages.py` compares it with
+the committed page.
 
     python tools/make_config_table.py
 """

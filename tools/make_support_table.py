@@ -1,6 +1,6 @@
 """Makes `docs/support.md`: for every op with a kernel or a shape function its types, and what Partita has for it.
 
-The page is made from the tables of kernels, shape functions, gradients and costs; `tests/test_support_table.py`
+The page is made from the tables of kernels, shape functions, gradients and costs; `tests/test_generated_pages.py`
 compares it with the committed page.
 
     python tools/make_support_table.py

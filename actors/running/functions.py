@@ -31,7 +31,6 @@ from ...graph.columns import SINK_ID
 from ...graph.device_name import is_specification, parse_full_name
 from ...graph.dtypes import DataType
 from ...graph.functions.body import FunctionBody, instantiate_call
-from ...graph.gradients import gradient_function
 from ...graph.library.calls import calls_functions
 from ..plans.compiler import compile_plans
 from ..plans.levels import Unfoldable
@@ -201,7 +200,11 @@ class Functions:
 
 def body_of(library: FunctionLibrary, function: NameAttrList, *, gradient: bool) -> FunctionBody:
     """The body of a function, or of its gradient function. Raises the errors of instantiation and of gradients."""
-    return (gradient_function if gradient else instantiate_call)(library, function)
+    if gradient:
+        from ...graph.gradients import gradient_function  # few programs differentiate calls: the others do not load it
+
+        return gradient_function(library, function)
+    return instantiate_call(library, function)
 
 
 def _fix_devices(graph: Graph, body: FunctionBody, device: str, resource_devices: ResourceDevices | None) -> None:

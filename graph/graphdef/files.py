@@ -26,6 +26,7 @@ def graph_def_from_text(text: str, name: str = "the text") -> GraphDef:
 
 
 def graph_def_to_text(graph_def: GraphDef) -> str:
+    """The text form, as protobuf prints it; `graph_def_from_text` reads it back."""
     return text_format.MessageToString(graph_def)
 
 
