@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import trio
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 import partita
@@ -29,6 +29,7 @@ from partita.devices.catalog import device_spec
 from partita.devices.cluster import Cluster
 from partita.devices.device import Device
 from partita.devices.kernels import registry
+from partita.errors import InvalidArgumentError
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import Array
 from partita.graph.protos import GraphDef
@@ -169,7 +170,10 @@ def test_in_loops_over_two_devices(program: Program, share: float) -> None:
                 results.append(await session.run(list(program.fetches), program.feeds))
 
     count = Count()
-    trio.run(main)
+    try:
+        trio.run(main)
+    except InvalidArgumentError:  # a drawn fetch is dead: the branch of a conditional that is not taken
+        reject()
     count = Count(1 + int(count.events * share))
     is_interrupted(main, count)
     count = Count()
