@@ -80,7 +80,7 @@ async def _help(bench: Bench) -> Measured:
 
 
 async def _import(bench: Bench) -> Measured:
-    measured = await _start(bench, "-P", "-c", "import partita.actors")
+    measured = await _start(bench, "-P", "-c", "from partita.actors import open_session")
     python = bench.peers.found.get("tensorflow")
     if python is None:
         return measured
