@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...devices.kernels.registry import Kernel, Start, outputs
+from ...devices.pipeline.bodies import ResourceDevices
 from ...graph.dtypes import DataType, base_type
 from ...graph.library.calls import called_by, calls_gradient, is_partitioned_call
 from ...graph.ops.record import Calls
 from .call_checks import check_arguments, check_branch, check_call, check_condition, check_loop_body, check_map
-from .callee import Called, Callee, Callees, ResourceDevices, Values
+from .callee import Called, Callee, Callees, Values
 from .map_kernel import MapKernel, promised_by
 
 if TYPE_CHECKING:

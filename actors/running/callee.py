@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from ...devices.pipeline.bodies import ResourceDevices
 from ...errors import InvalidArgumentError, PartitaError, ResourceExhaustedError, of_kernel
 from ...rendezvous.key import frame_text, instance_number
 from ..plans.instructions import DEAD
@@ -39,8 +40,6 @@ _MAX_SHORT_SIZE = 64  # instructions of a short function and of those it calls
 Values = Sequence[Any]  # tensors of any type
 Done = Callable[[Values], None]
 
-ResourceDevices = tuple[str, ...]
-"""full names of the devices of the resource arguments of a call, in their order"""
 Key = tuple[bytes, str, ResourceDevices | None, bool]
 
 

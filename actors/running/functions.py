@@ -2,14 +2,7 @@
 
 There is a `Callee` per function, calling device, and devices of its resource arguments. All nodes with effects in a
 body run, whether its results are used or not. A function that may call itself is compiled when it is first
-called.
-
-Nodes of a body go to devices by TensorFlow's two rules:
-- `PartitionedCall` and `StatefulPartitionedCall` run over several devices. Arguments and results are on the caller's
-  device, resources where their handles say, which may be known only at run time. The placer places the rest and
-  prefers the caller's device.
-- All other calls (a function used as an op, If, Case and While that are not lowered, maps, remote calls, gradients)
-  run as a whole on one device, whatever devices their nodes request.
+called. `devices/pipeline/bodies.py` says to which devices the nodes of a body go.
 
 Calls may be nested deeper than Python's recursion limit. So nothing here recurses: a stack of `_Compilation` compiles
 the innermost body first, and a call returns by a message. Only functions that may call themselves have a limit of
@@ -25,26 +18,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...devices.pipeline import Pipeline
+from ...devices.pipeline.bodies import body_of, placed_body
 from ...devices.state import ResourceHandle
 from ...errors import InvalidArgumentError, PartitaError
-from ...graph.columns import SINK_ID
 from ...graph.device_name import is_specification, parse_full_name
-from ...graph.dtypes import DataType
-from ...graph.functions.body import FunctionBody, instantiate_call
+from ...graph.functions.body import FunctionBody
 from ...graph.library.calls import calls_functions
 from ..plans.compiler import compile_plans
 from ..plans.levels import Unfoldable
 from ..plans.transfers import is_long
 from .call_kernels import call_kernel, is_deferred_call, next_uncompiled, size_of_call
-from .callee import Called, Callee, Key, ResourceDevices
+from .callee import Called, Callee, Key
 from .interpretation import interpret
 
 if TYPE_CHECKING:
     from ...devices.cluster import Cluster
     from ...devices.kernels.registry import Kernel, Start
-    from ...graph import NameAttrList
     from ...graph.graph import Graph
-    from ...graph.library.function_library import FunctionLibrary
     from ...graph.ops.properties import NodeProperties
     from ..plans.plan import Plan
     from .device_actor import DeviceActor
@@ -159,10 +149,9 @@ class Functions:
     def _compilation(self, called: Called) -> _Compilation:
         """Places and cuts a body and lists the calls in it."""
         body = body_of(self.library, called.function, gradient=called.gradient)
+        pipeline = Pipeline(self._cluster, allow_soft_placement=self._soft)
+        placed = placed_body(pipeline, body, called.device, called.resource_devices)
         try:
-            pruned = Pipeline(self._cluster, allow_soft_placement=self._soft).prune_body(body)
-            _fix_devices(pruned.graph, body, called.device, called.resource_devices)
-            placed = pruned.place(default_device=called.device)
             parts = placed.cut().graphs
         except PartitaError as error:
             raise error.inside(body.name) from error.__cause__
@@ -196,29 +185,3 @@ class Functions:
                 elif calls_functions(kind, self.library):
                     size += _CALL_SIZE - 1 + size_of_call(kind, self, plan.device)
         return size
-
-
-def body_of(library: FunctionLibrary, function: NameAttrList, *, gradient: bool) -> FunctionBody:
-    """The body of a function, or of its gradient function. Raises the errors of instantiation and of gradients."""
-    if gradient:
-        from ...graph.gradients import gradient_function  # few programs differentiate calls: the others do not load it
-
-        return gradient_function(library, function)
-    return instantiate_call(library, function)
-
-
-def _fix_devices(graph: Graph, body: FunctionBody, device: str, resource_devices: ResourceDevices | None) -> None:
-    """Assigns the arguments and results of a pruned body; requests `device` for all nodes if it has no others."""
-    if resource_devices is None:
-        requested = graph.requested_device_indices()
-        requested[SINK_ID + 1 :] = graph.intern_device(device)
-        graph.request_devices(requested)
-        return
-    assigned, device_of_next_resource = graph.assigned_device_indices(), iter(resource_devices)
-    for node in body.arguments:
-        argument_device = next(device_of_next_resource, device) if node.output_types[0] is DataType.RESOURCE else device
-        assigned[node.id] = graph.intern_device(argument_device)
-    for node in body.results:
-        if node.input_types[0] is not DataType.RESOURCE:
-            assigned[node.id] = graph.intern_device(device)
-    graph.assign_devices(assigned)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...devices.pipeline.bodies import body_of
 from ...errors import PartitaError
 from ...graph.columns import SINK_ID
 from ...graph.library.calls import called_by, calls_functions, calls_gradient
 from ...graph.passes.body_graph import body_graph
 from ..plans.binding import has_kernel
 from ..plans.roles import Role, role_of
-from .functions import body_of
 
 if TYPE_CHECKING:
     from ...graph import NameAttrList

@@ -3,6 +3,7 @@
 stages.py    the stages, each a value that can be looked at, and the settings that they share
 rules.py     errors in the user's graph that are found before cutting
 cutting.py   all stages in one call
+bodies.py    the bodies of functions, which actors and simulated clocks enter the pipeline with
 """
 
 from .cutting import cut
