@@ -18,10 +18,10 @@ from ...rendezvous import Key
 from ...rendezvous.key import edge_of
 from ..plans.binding import Binder, check_complete
 from ..plans.instructions import DEAD, read
-from .frames import Token
 from .interpretation import Interpretation
 from .ports import Feeds, feed_value, fetched_array, ports, split_feeds
 from .reference import Reference
+from .tokens.frames import Token
 
 if TYPE_CHECKING:
     from ...graph.dtypes import Array

@@ -22,9 +22,9 @@ from .reference import Reference
 
 if TYPE_CHECKING:
     from .device_actor import DeviceActor
-    from .frames import Token
     from .interpretation import Interpretation
     from .step import Step
+    from .tokens.frames import Token
 
 _NODES_BETWEEN_LOOKS = 20  # at the clock: about 100 us
 
