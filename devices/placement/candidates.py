@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from ...errors import FailedPreconditionError, InvalidArgumentError
 from ...graph.device_name import (
     ParsedName,
     are_compatible,
     find_full_name,
-    is_specification,
     merge,
     parse_full_name,
 )
 from ...graph.ops.device_kinds import device_kind, prioritized_types
 
 ANY = ParsedName()
+_Key: TypeAlias = tuple[str | int | None, ...]  # job, replica, task, type and id of a name
+_Open: TypeAlias = tuple[bool, ...]  # which of them a name leaves open
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class DeviceSet:
     default: str = ""
     ranked: list[tuple[str, ParsedName]] = field(init=False)
     types: list[str] = field(init=False)
+    _tables: dict[_Open, dict[_Key, list[tuple[str, ParsedName]]]] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.names:
@@ -114,11 +117,22 @@ class DeviceSet:
 
     def matching(self, name: ParsedName, types: Sequence[str] | None = None) -> list[str]:
         """Names of the devices that fit `name` and are of one of `types` (any when None), best first."""
-        return [
-            device
-            for device, parts in self.ranked
-            if is_specification(name, parts) and (types is None or parts.type in types)
-        ]
+        return [device for device, parts in self._fitting(name) if types is None or parts.type in types]
+
+    def _fitting(self, name: ParsedName) -> Sequence[tuple[str, ParsedName]]:
+        """The devices that fit `name`, best first.
+
+        Looked up in a table of the parts that `name` sets, made once for all names that set the same parts: a graph for
+        a thousand devices requests each of them by name, and a pass over all devices per name would be quadratic.
+        """
+        leaves_open = tuple([part is None for part in _key(name)])
+        table = self._tables.get(leaves_open)
+        if table is None:
+            table = self._tables[leaves_open] = {}
+            for device in self.ranked:
+                parts = zip(_key(device[1]), leaves_open, strict=True)
+                table.setdefault(tuple([None if is_open else part for part, is_open in parts]), []).append(device)
+        return table.get(_key(name), ())
 
     def candidates(self, constraint: Constraint, *, soft: bool) -> list[str]:
         """Names of the devices that fit, best first; [] when none does.
@@ -145,7 +159,11 @@ class DeviceSet:
     def exists(self, name: str) -> bool:
         """Whether `name`, full or legacy full, is one of these devices."""
         parts = find_full_name(name)
-        return parts is not None and any(parts == known for _, known in self.ranked)
+        return parts is not None and parts.is_full and bool(self._fitting(parts))
+
+
+def _key(name: ParsedName) -> _Key:
+    return name.job, name.replica, name.task, name.type, name.id
 
 
 def _softened(name: ParsedName, keeps_type: bool, keeps_id: bool) -> ParsedName:

@@ -71,13 +71,16 @@ def _part(
     if whole.functions:
         kinds = (members.kinds[kind] for kind in np.unique(members.kind_of[chosen]).tolist())
         part.functions = whole.functions.reachable(name for kind in kinds for name in functions_named_by(kind))
-    interned = np.array([part.intern_device(name) for name in whole.device_names()], np.int32)
+    # Only the devices of these nodes, mostly one: all names of the whole graph in every part would be quadratic.
+    used, device_of = np.unique(members.devices[chosen], return_inverse=True)
+    names = whole.device_names()
+    interned = np.array([part.intern_device(names[device]) for device in used.tolist()], np.int32)
     numbers = chosen.tolist()
     part.extend_nodes_of_kinds(
         cast("list[str]", list(map(members.names.__getitem__, numbers))),  # what has a location was not removed
         members.kinds,
         members.kind_of[chosen],
-        interned[members.devices[chosen]].tolist(),
+        interned[device_of.reshape(-1)].tolist(),
     )
     part.set_details(members.details, np.concatenate([np.full(SINK_ID + 1, -1, np.int32), members.row[chosen]]))
     part.assign_devices(part.requested_device_indices())

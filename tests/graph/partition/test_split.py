@@ -245,6 +245,12 @@ def test_parts_can_be_larger_than_devices() -> None:
     )
 
 
+def test_a_part_knows_the_devices_of_its_own_nodes_alone() -> None:
+    """Thousands of parts do not each list thousands of devices."""
+    parts = split_graph(placed(diamond))
+    assert {name: list(part.device_names()) for name, part in parts.items()} == {CPU0: ["", CPU0], CPU1: ["", CPU1]}
+
+
 def test_cutting_again_fills_in_incarnations() -> None:
     """A transfer whose incarnation was unknown (0) gets it when its graph is cut again."""
     first = partition(placed(diamond), PartitionOptions(get_incarnation=lambda device: 0))[CPU0]
