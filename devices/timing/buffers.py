@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
 from ...graph.dtypes import item_size
 from ...graph.ops.device_kinds import device_kind
 from ...graph.ops.memory_types import memory_types
@@ -34,7 +36,7 @@ def buffers_of(work: Work, log: StepLog, cluster: Cluster) -> list[Buffer]:
     for (n, output), end in sorted(last_use.items()):
         place, size = memories.of(n)[output]
         start = log.start_ns[n]
-        if work.graph.classes[n] in _WHOLE_STEP or work.graph.ops[n] == _VARIABLE_HANDLE:
+        if work.graph.node_class(n) in _WHOLE_STEP or work.graph.op(n) == _VARIABLE_HANDLE:
             start, end = 0, makespan
         buffers.append(Buffer(work.devices[work.device[n]], place, start, end, size))
     return buffers
@@ -45,13 +47,13 @@ def _last_uses(work: Work, log: StepLog) -> dict[Output, int]:
     graph, end_ns = work.graph, log.end_ns
     roots = _roots(work)
     last_use = {root: end_ns[root[0]] for root in set(roots.values())}
-    for n, inputs in enumerate(graph.inputs):
-        for source in inputs:
+    for n in range(len(graph)):
+        for source in graph.inputs_of(n):
             root = roots.get(source)
             if root is not None and last_use[root] < end_ns[n]:
                 last_use[root] = end_ns[n]
-    for recv, send in graph.sender.items():
-        root = roots.get(graph.inputs[send][0])
+    for recv in np.flatnonzero(graph.sender >= 0).tolist():
+        root = roots.get(graph.inputs_of(graph.sender[recv])[0])
         if root is not None and last_use[root] < end_ns[recv]:
             last_use[root] = end_ns[recv]
     return last_use
@@ -61,13 +63,13 @@ def _roots(work: Work) -> dict[Output, Output]:
     """Every live output -> the output whose buffer it uses: itself, or for views an output of another node."""
     graph = work.graph
     roots: dict[Output, Output] = {}
-    for n in graph.order():
+    for n in graph.order().tolist():
         if work.duty[n] is Duty.DEAD:
             continue
-        record, inputs = graph.properties[n].op_def.record, graph.inputs[n]
+        record, inputs = graph.properties[n].op_def.record, graph.inputs_of(n)
         same_memory = n in work.routes and not work.routes[n].links
         if same_memory:
-            inputs = graph.inputs[graph.sender[n]]
+            inputs = graph.inputs_of(graph.sender[n])
         is_alias = bool(inputs) and (same_memory or record.is_view)
         for output in range(len(work.shapes[n])):
             own = n, output

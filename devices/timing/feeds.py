@@ -113,7 +113,7 @@ def _check_type(text: str, value: object, graph: JoinedGraph, number: int, outpu
         raise InvalidArgumentError(
             f"feed {text!r} holds {actual.name}, the graph wants {dtype_name(expected)}; give a value of that type",
             node=graph.names[number],
-            op=graph.ops[number],
+            op=graph.op(number),
         )
 
 
@@ -130,5 +130,5 @@ def _check_computed(feeds: Feeds, computed: Mapping[str, int], graph: JoinedGrap
             raise InvalidArgumentError(
                 f"feed {text!r} has shape {fed}, where the graph computes {shape}; feed what it could compute",
                 node=graph.names[number],
-                op=graph.ops[number],
+                op=graph.op(number),
             ) from None

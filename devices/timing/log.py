@@ -5,6 +5,7 @@ Entries are numbered from 0 as they are written. The cause of an entry is the nu
 
 from __future__ import annotations
 
+from ...graph.ops.record import RECVS, TRANSFERS
 from .timeline import COMPUTE_STREAM, Kind, TimelineEvent
 from .work import Duty, Work
 
@@ -60,7 +61,7 @@ class StepLog:
 
     def _node(self, work: Work, n: int, cause: int) -> TimelineEvent:
         graph, end = work.graph, self.end_ns[n]
-        device, op, name = work.devices[work.device[n]], graph.ops[n], graph.names[n]
+        device, op, name = work.devices[work.device[n]], graph.op(n), graph.names[n]
         if work.duty[n] is Duty.COMPUTE:
             time_ns, flops, moved, provenance = work.cost[n]
             start = end - time_ns
@@ -68,14 +69,14 @@ class StepLog:
                 device, COMPUTE_STREAM, name, op, "compute", start, end, moved, flops, provenance, cause
             )
         kind: Kind = "compute"
-        if n in graph.transfers:
-            kind = "recv" if graph.properties[n].output_types else "send"
+        if graph.node_class(n) in TRANSFERS:
+            kind = "recv" if graph.node_class(n) in RECVS else "send"
         start = end - work.latency_ns.get(n, 0)
         return TimelineEvent(device, COMPUTE_STREAM, name, op, kind, start, end, 0, 0, "free", cause)
 
     def _transfer(self, work: Work, n: int, cause: int) -> TimelineEvent:
         graph = work.graph
         device = work.devices[work.device[graph.sender[n]]]
-        stream, tensor = work.routes[n].links[0].stream_name, graph.transfers[n].tensor_name
+        stream, tensor = work.routes[n].links[0].stream_name, graph.transfers.of(n).tensor_name
         start, end, size = self.start_ns[n], self.end_ns[n] - work.latency_ns[n], work.sizes[n]
         return TimelineEvent(device, stream, tensor, "copy", "copy", start, end, size, 0, "link", cause)

@@ -116,12 +116,12 @@ def _memory_warnings(peak: Mapping[tuple[str, Place], int], cluster: Cluster) ->
 def _dependency_bound_ns(work: Work) -> int:
     """The longest chain of durations along edges: the makespan with unlimited streams and links."""
     graph, done = work.graph, [0] * len(work.graph)
-    for n in graph.order():
-        before = [done[src] for src in graph.controls[n] if not graph.is_back_edge(src, n)]
-        data = [done[src] for src, _ in graph.inputs[n] if not graph.is_back_edge(src, n)]
-        if graph.classes[n] is NodeClass.MERGE:
+    for n in graph.order().tolist():
+        before = [done[src] for src in graph.controls_of(n) if not graph.is_back_edge(src, n)]
+        data = [done[src] for src, _ in graph.inputs_of(n) if not graph.is_back_edge(src, n)]
+        if graph.node_class(n) is NodeClass.MERGE:
             data = [min(data)] if data else []
-        if n in graph.sender:
+        if graph.sender[n] >= 0:
             data.append(done[graph.sender[n]])
         took = work.occupied_ns[n] + work.latency_ns[n] if n in work.routes else work.cost[n].time_ns
         done[n] = max(before + data, default=0) + took

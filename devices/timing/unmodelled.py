@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from ...errors import UnimplementedError
 from ...graph.analysis.joined import JoinedGraph
 from ...graph.library.calls import called_function, functions_named_by, is_call
@@ -25,18 +27,19 @@ _LISTED = 3
 
 def check_modelled(graph: JoinedGraph, runs: Callable[[int], bool]) -> None:
     """Raises UnimplementedError for the first node that runs and cannot be timed."""
-    kinds = dict(zip(graph.ops, graph.properties, strict=True))
+    kinds = dict(zip(graph.ops, graph.kinds, strict=True))
     refused = {op for op, kind in kinds.items() if kind.op_def.takes_functions or kind.op_def.is_collective}
     refused.update(op for op in kinds if any(op in library for library in graph.functions))
-    for n, op in enumerate(graph.ops):
-        if (op in refused or graph.classes[n] in _OF_LOOPS) and runs(n):
-            raise UnimplementedError(_why(graph, n), node=graph.names[n], op=op)
+    by_kind = [op in refused or c in _OF_LOOPS for op, c in zip(graph.ops, graph.classes, strict=True)]
+    for n in np.flatnonzero(np.array(by_kind, np.bool_)[graph.kind_of]).tolist():
+        if runs(n):
+            raise UnimplementedError(_why(graph, n), node=graph.names[n], op=graph.op(n))
 
 
 def _why(graph: JoinedGraph, n: int) -> str:
     node, library = graph.properties[n], graph.functions[graph.place[n]]
-    if graph.classes[n] in _OF_LOOPS:
-        frame = f" {node.attrs['frame_name'].decode()!r}" if graph.classes[n] is NodeClass.ENTER else ""
+    if graph.node_class(n) in _OF_LOOPS:
+        frame = f" {node.attrs['frame_name'].decode()!r}" if graph.node_class(n) is NodeClass.ENTER else ""
         return f"the clock does not model loops yet, such as{frame or ' this one'}; {_FEED_INSTEAD}"
     if node.op_def.takes_functions or node.op in library:
         return _why_function(node, library)

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from math import prod
 
+import numpy as np
+
 from ...graph.analysis.joined import JoinedGraph
 from ...graph.dtypes import item_size
-from ...graph.ops.record import NodeClass
+from ...graph.ops.record import TRANSFERS, NodeClass
 from ...graph.shape_inference.infer import InferredShapes
 from ..cluster import Cluster
 from ..kernels.op_cost import Dims
@@ -78,9 +80,9 @@ def plan_work(shapes: InferredShapes, cluster: Cluster, cost_source: CostSource)
     duty = _duties(graph, dead)
     cost = [_FREE] * len(graph)
     specs = [cluster.find(name).spec for name in devices]
-    for n, inputs in enumerate(graph.inputs):
+    for n in range(len(graph)):
         if duty[n] is Duty.COMPUTE:
-            read = tuple([known[src][output] for src, output in inputs])
+            read = tuple([known[src][output] for src, output in graph.inputs_of(n)])
             cost[n] = cost_source.cost(graph.properties[n], read, known[n], specs[device[n]])
             if cost[n].provenance == "free":
                 duty[n] = Duty.FREE
@@ -115,18 +117,8 @@ def _known_sizes(shapes: Sequence[tuple[tuple[int | None, ...] | None, ...]]) ->
 def _place(graph: JoinedGraph, cluster: Cluster) -> tuple[list[int], list[str]]:
     """Device of every node, by index: its assigned device, or else the device that its partition is named after."""
     numbers: dict[str, int] = {}
-    devices: list[str] = []
-    device = []
-    for own, place in zip(graph.devices, graph.place, strict=True):
-        name = own or graph.places[place]
-        number = numbers.get(name)
-        if number is None:
-            full = cluster.find(name).name
-            if full not in devices:
-                devices.append(full)
-            number = numbers[name] = devices.index(full)
-        device.append(number)
-    return device, devices
+    number = [numbers.setdefault(cluster.find(name).name, len(numbers)) for name in graph.devices]
+    return [number[device] for device in graph.device_of.tolist()], list(numbers)
 
 
 def _dead_outputs(shapes: InferredShapes) -> set[tuple[int, int]]:
@@ -135,34 +127,29 @@ def _dead_outputs(shapes: InferredShapes) -> set[tuple[int, int]]:
     Output -1 of a node in the set means that the node does not run.
     """
     graph, dead = shapes.graph, set[tuple[int, int]]()
-    if not any(c is NodeClass.SWITCH for c in graph.classes):
+    if NodeClass.SWITCH not in graph.classes:
         return dead
-    for n in graph.order():
-        sources = graph.inputs[n]
+    for n in graph.order().tolist():
+        sources, send = graph.inputs_of(n), int(graph.sender[n])
         dead_inputs = [source in dead for source in sources if not graph.is_back_edge(source[0], n)]
-        if graph.classes[n] is NodeClass.MERGE:
+        if graph.node_class(n) is NodeClass.MERGE:
             is_dead = bool(dead_inputs) and all(dead_inputs)
         else:
-            is_dead = any(dead_inputs) or any((src, -1) in dead for src in graph.controls[n])
-        is_dead = is_dead or (graph.sender.get(n, n), -1) in dead
+            is_dead = any(dead_inputs) or any((src, -1) in dead for src in graph.controls_of(n))
+        is_dead = is_dead or (send, -1) in dead
         outputs = range(-1, len(graph.properties[n].output_types))
         if is_dead:
             dead.update((n, output) for output in outputs)
-        elif graph.classes[n] is NodeClass.SWITCH and graph.ops[n] != _MANY_WAY and sources[1] in shapes.values:
+        elif graph.node_class(n) is NodeClass.SWITCH and graph.op(n) != _MANY_WAY and sources[1] in shapes.values:
             dead.add((n, 0 if shapes.values[sources[1]] else 1))
     return dead
 
 
 def _duties(graph: JoinedGraph, dead: set[tuple[int, int]]) -> list[Duty]:
-    duties = []
-    for n in range(len(graph)):
-        if (n, -1) in dead:
-            duties.append(Duty.DEAD)
-        elif n in graph.sender:
-            duties.append(Duty.TRANSFER)
-        else:
-            duties.append(Duty.FREE if n in graph.transfers else Duty.COMPUTE)
-    return duties
+    duties = np.where(graph.of_class(*TRANSFERS), Duty.FREE, Duty.COMPUTE)
+    duties[graph.sender >= 0] = Duty.TRANSFER
+    duties[[n for n, output in dead if output == -1]] = Duty.DEAD
+    return list(map(Duty, duties.tolist()))
 
 
 def _transfers(
@@ -170,15 +157,15 @@ def _transfers(
 ) -> tuple[dict[int, Route], dict[int, int]]:
     """Route and bytes of every live receive."""
     routes, sizes = {}, {}
-    for n in graph.sender:
+    for n in np.flatnonzero(graph.sender >= 0).tolist():
         if duty[n] is not Duty.TRANSFER:
             continue
-        transfer, op = graph.transfers[n], graph.ops[n]
+        route = graph.transfers.of(n).route
         routes[n] = cluster.topology.route(
-            cluster.find(transfer.route.send_device).name,
-            cluster.find(transfer.route.recv_device).name,
-            src_on_host=graph.ops[graph.sender[n]] == "_HostSend",
-            dst_on_host=op == "_HostRecv",
+            cluster.find(route.send_device).name,
+            cluster.find(route.recv_device).name,
+            src_on_host=graph.op(graph.sender[n]) == "_HostSend",
+            dst_on_host=graph.op(n) == "_HostRecv",
         )
         sizes[n] = prod(shapes[n][0]) * item_size(graph.properties[n].output_types[0])
     return routes, sizes
@@ -191,8 +178,9 @@ def _dependencies(
     waits = [0] * len(graph)
     after: list[list[int]] = [[] for _ in waits]
     into_merges: dict[int, list[int]] = {}
-    for n, inputs in enumerate(graph.inputs):
-        if duty[n] is not Duty.DEAD and graph.classes[n] is NodeClass.MERGE:
+    for n in range(len(graph)):
+        inputs = graph.inputs_of(n)
+        if duty[n] is not Duty.DEAD and graph.node_class(n) is NodeClass.MERGE:
             waits[n] += 1
             for source in inputs:
                 if source not in dead and not graph.is_back_edge(source[0], n):
@@ -202,24 +190,24 @@ def _dependencies(
                 if not graph.is_back_edge(src, n):
                     after[src].append(n)
                     waits[n] += 1
-        for src in graph.controls[n]:
+        for src in graph.controls_of(n):
             if not graph.is_back_edge(src, n):
                 after[src].append(n)
                 waits[n] += 1
-    for recv, send in graph.sender.items():
-        after[send].append(recv)
+    for recv in np.flatnonzero(graph.sender >= 0).tolist():
+        after[graph.sender[recv]].append(recv)
         waits[recv] += 1
     return waits, after, into_merges
 
 
 def _cost_warnings(graph: JoinedGraph, costs: list[OpCost]) -> list[str]:
-    guessed = Counter(graph.ops[n] for n, cost in enumerate(costs) if cost.provenance == "assumed")
+    guessed = Counter(graph.op(n) for n, cost in enumerate(costs) if cost.provenance == "assumed")
     listed = ", ".join(f"{count} x {op}" for op, count in sorted(guessed.items()))
     return [f"shapes that do not fit the op cost one operation per output element: {listed}"] if guessed else []
 
 
 def _control_flow_warnings(graph: JoinedGraph, dead: set[tuple[int, int]]) -> list[str]:
-    switches = [n for n, c in enumerate(graph.classes) if c is NodeClass.SWITCH and (n, -1) not in dead]
+    switches = [n for n in np.flatnonzero(graph.of_class(NodeClass.SWITCH)).tolist() if (n, -1) not in dead]
     undecided = sum((n, 0) not in dead and (n, 1) not in dead for n in switches)
     text = f"both sides of conditions not known before the run were counted: {undecided} x Switch"
     return [text] if undecided else []

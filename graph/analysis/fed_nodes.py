@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from re import compile as pattern
 
+import numpy as np
+
 from ..dtypes import Shape
-from ..ops.record import record_of
+from ..ops.record import NodeClass, record_of
 from ..tensor_id import parse_tensor_name
 from .joined import JoinedGraph
 
@@ -27,10 +29,10 @@ def means_anything(op: str, shape: Shape, producer: int) -> bool:
 def feed_nodes(graph: JoinedGraph) -> dict[str, int]:
     """ "node:output" of every tensor that is fed through a node of its own -> the joint number of that node."""
     numbers = {}
-    for n, name in enumerate(graph.names):
-        transfer = graph.transfers.get(n)
-        if transfer is not None and transfer.client_terminated and graph.properties[n].output_types:
+    for n, transfer in graph.transfers.from_attrs.items():
+        if transfer.client_terminated and graph.kinds[graph.kind_of[n]].output_types:
             numbers[str(parse_tensor_name(transfer.tensor_name))] = n
-        elif graph.ops[n] == "_Arg" and (match := _ARG_NAME.fullmatch(name)):
+    for n in np.flatnonzero(graph.of_class(NodeClass.ARG)).tolist():
+        if graph.op(n) == "_Arg" and (match := _ARG_NAME.fullmatch(graph.names[n])):
             numbers[f"{match[1]}:{match[2]}"] = n
     return numbers

@@ -1,163 +1,235 @@
 """The partitions of a graph as one graph again: one numbering of all nodes, and every receive joined to its send.
 
 Nodes are numbered in the order of the places and, within a place, of node ids; source and sink are left out. A single
-unpartitioned graph may be given too. Columns by this joint number have name, properties, place, data inputs by port,
-control inputs, and the send of every receive.
+unpartitioned graph may be given too. A step of a million nodes is planned and simulated in one process, so the graph is
+columns, and facts that nodes of one kind share are stored by kind.
+
+    cpu:0    x = Const, a = Neg(x), s = _Send(x)        names         x    a    s    r    y
+    cpu:1    r = _Recv, y = Mul(r, r)                   place         0    0    0    1    1
+                                                        sender       -1   -1   -1    2   -1
+    The inputs of node n are those from                 input_start   0    0    1    2    2    4
+    input_start[n] to input_start[n + 1].               input_src     0    0    3    3
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import TypeVar
 
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..arrays import ready_order
-from ..columns import CONTROL_SLOT, SINK_ID
-from ..dtypes import Shape
+from ..arrays import Flags, Groups, Integers, Numbers, first_seen, grouped, owners, starts_of, topological_order
+from ..columns import CONTROL_SLOT, SINK_ID, Ids
+from ..edge_ends import EdgeEnds, all_edges, by_consumer
 from ..graph import Graph
 from ..ops.properties import NodeProperties
-from ..ops.record import NodeClass
-from .transfers import Transfer, transfer_of
+from ..ops.record import RECVS, SENDS, NodeClass
+from .joined_transfers import Ends, JoinedTransfers
+from .transfers import TransferTable
 
-_SENDS = (NodeClass.SEND, NodeClass.HOST_SEND)
-_RECVS = (NodeClass.RECV, NodeClass.HOST_RECV)
+_LISTED = 3
+_Key = TypeVar("_Key", bound=Hashable)
 
 
 class JoinedGraph:
     """Columns over all nodes of several graphs.
 
-    `inputs[n]` has one (node, output) per data input, `controls[n]` the control inputs, `sender[n]` the send of receive
-    `n`; receives without an entry get their tensor from the client. `functions` and `producers` have, by place, the
-    function library and the producer version of the graph; `fed_shapes` is as in `Graph`.
+    By joint number: `names`; `kind_of`, an index into `kinds`; `place`, an index into `places`; `device_of`, an index
+    into `devices`: the assigned device of the node, else the requested one, else its place.
+
+    Data inputs, in the order of nodes and ports: output `input_output[i]` of node `input_src[i]` for every `i` from
+    `input_start[n]` to `input_start[n + 1]`. Control inputs likewise: `control_src` and `control_start`.
+
+    `transfers` has the routes of sends and receives; `sender[n]` is the send of receive `n`, -1 for other nodes and for
+    receives from the client. By kind: `ops` and `classes`. By place: `functions`, the function library of the graph,
+    and `producers`, its producer version. `fed_shapes` is as in `Graph`.
     """
 
     def __init__(self, graphs: Mapping[str, Graph]) -> None:
         """Raises InvalidArgumentError for an unconnected input, and for a receive whose send is not in `graphs`."""
+        parts = list(graphs.values())
         self.places = list(graphs)
-        self.functions = [graph.functions for graph in graphs.values()]
-        self.producers = [graph.versions.producer for graph in graphs.values()]
-        self.fed_shapes: dict[str, Shape] | None = None
-        self.names: list[str] = []
-        self.properties: list[NodeProperties] = []
-        self.place: list[int] = []
-        self.devices: list[str] = []
-        self.node_ids: list[int] = []
-        self.inputs: list[list[tuple[int, int]]] = []
-        self.controls: list[list[int]] = []
-        for number, graph in enumerate(graphs.values()):
-            self._add(graph, number)
-            if graph.fed_shapes is not None:
-                self.fed_shapes = {**(self.fed_shapes or {}), **graph.fed_shapes}
-        self.ops = [properties.op for properties in self.properties]
-        self.classes = [kind.op_def.record.node_class for kind in self.properties]
-        self.transfers: dict[int, Transfer] = {
-            n: transfer_of(self.properties[n]) for n, c in enumerate(self.classes) if c in _SENDS or c in _RECVS
-        }
-        self.sender = self._match()
-        self._next_iterations = {n for n, c in enumerate(self.classes) if c is NodeClass.NEXT_ITERATION}
-        self._order: list[int] = []
+        self.functions = [graph.functions for graph in parts]
+        self.producers = [graph.versions.producer for graph in parts]
+        given = [graph.fed_shapes for graph in parts if graph.fed_shapes is not None]
+        self.fed_shapes = {name: shape for shapes in given for name, shape in shapes.items()} if given else None
+        ids = [nodes[nodes > SINK_ID] for nodes in (graph.live_nodes() for graph in parts)]
+        counts = np.array([len(nodes) for nodes in ids], np.int64)
+        self.names: list[str] = list(chain.from_iterable(map(_names, parts, ids)))
+        self.place: Ids = owners(counts).astype(np.int32)
+        self.kinds, self.kind_of = _numbered(map(_kinds, parts, ids))
+        self.devices, self.device_of = _numbered(map(_devices, self.places, parts, ids))
+        self.ops = [kind.op for kind in self.kinds]
+        self.classes = [kind.op_def.record.node_class for kind in self.kinds]
+        self._join_edges(_edges(parts, ids, (np.cumsum(counts) - counts).tolist()))
+        self.transfers = JoinedTransfers(self._ends(parts, ids))
+        self.sender = self.transfers.sender
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def _add(self, graph: Graph, number: int) -> None:
-        ids = [i for i in graph.node_ids() if i > SINK_ID]
-        first = len(self.names)
-        joint = np.full(graph.num_node_ids, -1, np.int64)
-        joint[ids] = np.arange(first, first + len(ids))
-        names, properties, assigned = graph.names(), graph.all_properties(), graph.assigned_device_indices()
-        requested, device_names = graph.requested_device_indices(), graph.device_names()
-        for i in ids:
-            name, shared = names[i], properties[i]
-            if name is None or shared is None:
-                continue  # never happens: only for the type checker
-            self.names.append(name)
-            self.properties.append(shared)
-            self.place.append(number)
-            self.devices.append(device_names[assigned[i]] or device_names[requested[i]])
-        self.node_ids += ids
-        self._add_edges(graph, joint, first)
+    def _join_edges(self, edges: EdgeEnds) -> None:
+        is_control = edges.src_output == CONTROL_SLOT
+        data, control = edges.at(~is_control), edges.at(is_control)
+        self.input_start, self.input_src = starts_of(data.dst, len(self)), data.src.astype(np.int32)
+        self.input_output = data.src_output.astype(np.int32)
+        self.control_start, self.control_src = starts_of(control.dst, len(self)), control.src.astype(np.int32)
+        wanted = np.array([len(kind.input_types) for kind in self.kinds], np.int64)[self.kind_of]
+        for n in np.flatnonzero(np.diff(self.input_start) != wanted).tolist():
+            connected = len(self.inputs_of(n))
+            problem = f"{connected} of {wanted[n]} inputs are connected; complete the graph first"
+            raise InvalidArgumentError(problem, node=self.names[n], op=self.op(n))
 
-    def _add_edges(self, graph: Graph, joint: np.typing.NDArray[np.int64], first: int) -> None:
-        inputs: list[list[tuple[int, int]]] = [[] for _ in range(first, len(self.names))]
-        controls: list[list[int]] = [[] for _ in inputs]
-        edges = graph.edge_arrays()
-        order = np.lexsort((edges.dst_input, edges.dst))
-        columns = (joint[edges.src[order]], edges.src_output[order], joint[edges.dst[order]])
-        for src, output, dst in zip(*(column.tolist() for column in columns), strict=True):
-            if src < 0 or dst < 0:
-                continue  # an edge of source or sink
-            if output == CONTROL_SLOT:
-                controls[dst - first].append(src)
-            else:
-                inputs[dst - first].append((src, output))
-        for n, sources in enumerate(inputs, first):
-            wanted = len(self.properties[n].input_types)
-            if len(sources) != wanted:
-                raise InvalidArgumentError(
-                    f"{len(sources)} of {wanted} inputs are connected; complete the graph first",
-                    node=self.names[n],
-                    op=self.properties[n].op,
-                )
-        self.inputs += inputs
-        self.controls += controls
+    def _ends(self, parts: Sequence[Graph], ids: Sequence[Ids]) -> Ends:
+        details = [graph.details() for graph in parts]
+        rows = [rows[nodes] for (_, rows), nodes in zip(details, ids, strict=True)]
+        return Ends(
+            tables=[table if isinstance(table, TransferTable) else None for table, _ in details],
+            names=self.names,
+            kinds=self.kinds,
+            kind_of=self.kind_of,
+            place=self.place,
+            row=np.concatenate([np.zeros(0, np.int32), *rows]),
+            is_send=self.of_class(*SENDS),
+            is_recv=self.of_class(*RECVS),
+        )
 
-    def _match(self) -> dict[int, int]:
-        """Receives by joint number -> their sends, matched by tensor name and devices as at the rendezvous."""
-        sends = {transfer.key: n for n, transfer in self.transfers.items() if self.classes[n] in _SENDS}
-        sender = {}
-        for n, transfer in self.transfers.items():
-            if self.classes[n] not in _RECVS or transfer.client_terminated:
-                continue
-            if transfer.key not in sends:
-                raise InvalidArgumentError(
-                    f"nothing sends {transfer.key}; pass all partitions of the graph together",
-                    node=self.names[n],
-                    op=self.ops[n],
-                )
-            sender[n] = sends[transfer.key]
-        return sender
+    # One node
+
+    def op(self, n: int) -> str:
+        """Name of the op of a node."""
+        return self.ops[int(self.kind_of[n])]
+
+    def node_class(self, n: int) -> NodeClass:
+        """Class of the op of a node."""
+        return self.classes[int(self.kind_of[n])]
+
+    def inputs_of(self, n: int) -> list[tuple[int, int]]:
+        """One (node, output) per data input."""
+        begin, end = self.input_start[n], self.input_start[n + 1]
+        return list(zip(self.input_src[begin:end].tolist(), self.input_output[begin:end].tolist(), strict=True))
+
+    def controls_of(self, n: int) -> list[int]:
+        """The control inputs of a node."""
+        controls: list[int] = self.control_src[self.control_start[n] : self.control_start[n + 1]].tolist()
+        return controls
+
+    # Whole columns
+
+    @cached_property
+    def properties(self) -> list[NodeProperties]:
+        """By node its kind: all its properties, except that transfers of a cut have no attr but their type."""
+        return list(map(self.kinds.__getitem__, self.kind_of.tolist()))
+
+    def of_class(self, *classes: NodeClass) -> Flags:
+        """By node whether its op is of one of the classes."""
+        return np.array([c in classes for c in self.classes], np.bool_)[self.kind_of]
+
+    @cached_property
+    def _can_close_loops(self) -> tuple[Flags, Flags]:
+        return self.of_class(NodeClass.NEXT_ITERATION), self.of_class(NodeClass.MERGE)
+
+    def closes_loop(self, src: Integers, dst: Integers) -> Flags:
+        """Which edges close a loop: they go from a NextIteration to a Merge."""
+        is_next, is_merge = self._can_close_loops
+        return is_next[src] & is_merge[dst]
 
     def is_back_edge(self, src: int, dst: int) -> bool:
-        """Whether the edge closes a loop: from a NextIteration to a Merge."""
-        return src in self._next_iterations and self.classes[dst] is NodeClass.MERGE
+        """Whether one edge closes a loop."""
+        return bool(self._can_close_loops[0][src] and self._can_close_loops[1][dst])
 
-    def consumers(self) -> list[list[int]]:
-        """By node its consumers, once per edge: data, control, send to receive; without edges that close a loop."""
-        after: list[list[int]] = [[] for _ in self.names]
-        for n, inputs in enumerate(self.inputs):
-            for src, _ in inputs:
-                if not self.is_back_edge(src, n):
-                    after[src].append(n)
-            for src in self.controls[n]:
-                if not self.is_back_edge(src, n):
-                    after[src].append(n)
-        for recv, send in self.sender.items():
-            after[send].append(recv)
-        return after
+    def consumers(self) -> Groups:
+        """The consumers of every node, once per edge: data, control, send to receive; without edges that close a loop.
 
-    def order(self) -> list[int]:
+        Consumers of one node are in ascending order, those by data before those by control, receives last.
+        """
+        receives = np.flatnonzero(self.sender >= 0)
+        data, control = owners(np.diff(self.input_start)), owners(np.diff(self.control_start))
+        dst = np.concatenate([data, control])
+        order = np.argsort(dst, kind="stable")
+        dst = dst[order]
+        src = np.concatenate([self.input_src, self.control_src])[order]
+        closes = self.closes_loop(src, dst)
+        if closes.any():
+            src, dst = src[~closes], dst[~closes]
+        src, dst = np.concatenate([src, self.sender[receives]]), np.concatenate([dst, receives])
+        starts, edges = grouped(src, len(self))
+        return Groups(starts, dst[edges])
+
+    def order(self) -> Ids:
         """A topological order (first ready, first out; lowest numbers first at the start); not to be changed.
 
-        Raises InvalidArgumentError naming a node of a cycle that has no NextIteration.
+        Raises InvalidArgumentError for a cycle that has no NextIteration, naming nodes of it, or else the receives
+        that wait.
         """
-        if len(self._order) < len(self):
-            self._order = self._sorted()
         return self._order
 
-    def _sorted(self) -> list[int]:
-        after = self.consumers()
-        waits = [0] * len(after)
-        for targets in after:
-            for n in targets:
-                waits[n] += 1
-        order = ready_order(after, waits)
-        if len(order) < len(after):
-            stuck = min(set(range(len(after))).difference(order))
-            raise InvalidArgumentError(
-                "the node waits for itself: its inputs form a cycle without a next iteration; break the cycle",
-                node=self.names[stuck],
-                op=self.ops[stuck],
-            )
+    @cached_property
+    def _order(self) -> Ids:
+        order = np.array(topological_order(*self.consumers()), np.int32)
+        if len(order) < len(self):
+            self._refuse_cycle(order)
         return order
+
+    def _refuse_cycle(self, order: Ids) -> None:
+        is_stuck = np.ones(len(self), np.bool_)
+        is_stuck[order] = False
+        stuck = np.flatnonzero(is_stuck)
+        receives = stuck[self.sender[stuck] >= 0].tolist()
+        waiting = [f"{self.names[n]!r} waits for {self.transfers.of(n).key}" for n in receives[:_LISTED]]
+        more = [f"{len(receives) - _LISTED} more receives wait"] if len(receives) > _LISTED else []
+        raise InvalidArgumentError(
+            "the node waits for itself: its inputs form a cycle without a next iteration; break the cycle"
+            + "".join(f"; {text}" for text in waiting + more),
+            node=self.names[stuck[0]],
+            op=self.op(stuck[0]),
+        )
+
+
+def _numbered(columns: Iterable[tuple[Iterable[_Key], Integers]]) -> tuple[list[_Key], Ids]:
+    """Numbers the keys of all graphs together; a graph has its distinct keys, and by node the index of its own."""
+    numbers: dict[_Key, int] = {}
+    joined = [np.zeros(0, np.int32)]
+    for keys, of in columns:
+        numbered = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int32)
+        joined.append(numbered[of])
+    return list(numbers), np.concatenate(joined)
+
+
+def _names(graph: Graph, nodes: Ids) -> list[str]:
+    names = graph.names()
+    if len(nodes) + SINK_ID + 1 < len(names):
+        names = [names[i] for i in nodes.tolist()]
+    else:
+        names = names[SINK_ID + 1 :]
+    return [name for name in names if name is not None]  # live nodes have names: only for the type checker
+
+
+def _kinds(graph: Graph, nodes: Ids) -> tuple[list[NodeProperties], Numbers]:
+    kinds, kind_of = graph.distinct_properties()
+    seen = first_seen(kind_of[nodes])
+    return [kinds[kind] for kind in kind_of[nodes[seen.first]].tolist()], seen.number
+
+
+def _devices(place: str, graph: Graph, nodes: Ids) -> tuple[list[str], Numbers]:
+    assigned, requested = graph.assigned_device_indices()[nodes], graph.requested_device_indices()[nodes]
+    device, names = np.where(assigned > 0, assigned, requested), graph.device_names()  # number 0 is the empty name
+    seen = first_seen(device)
+    return [names[number] or place for number in device[seen.first].tolist()], seen.number
+
+
+def _edges(parts: Sequence[Graph], ids: Sequence[Ids], first: Sequence[int]) -> EdgeEnds:
+    """The edges between nodes, by joint numbers, in the order of consumers and their inputs."""
+    nothing = np.zeros(0, np.int32)
+    columns = [EdgeEnds(nothing, nothing, nothing, nothing)]
+    for graph, nodes, begin in zip(parts, ids, first, strict=True):
+        joint = np.full(graph.num_node_ids, -1, np.int32)
+        joint[nodes] = np.arange(begin, begin + len(nodes))
+        edges = graph.edge_arrays()
+        ends = EdgeEnds(joint[edges.src], edges.src_output, joint[edges.dst], edges.dst_input)
+        columns.append(ends.at((ends.src >= 0) & (ends.dst >= 0)))  # without the edges of source and sink
+    joined = all_edges(columns)
+    return joined.at(by_consumer(joined.dst, joined.dst_input))

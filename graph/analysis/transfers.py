@@ -76,10 +76,11 @@ def _device_entry(name: str, device: str) -> bytes:
 
 @cache
 def transfer_kind(op: str, dtype: DataType) -> NodeProperties:
-    """The properties that all ends of transfers of one op and element type share."""
+    """The properties that all ends of transfers of one op and element type share; of the attrs only the type."""
     op_def = lookup_op(op)
     is_recv = op_def.record.is_recv
-    return NodeProperties(op_def, (), () if is_recv else (dtype,), (dtype,) if is_recv else ())
+    entry = _shared_entry("tensor_type" if is_recv else "T", dtype, "type")
+    return NodeProperties(op_def, (entry,), () if is_recv else (dtype,), (dtype,) if is_recv else ())
 
 
 class TransferProperties(NodeProperties):
@@ -139,14 +140,23 @@ class TransferTable:
         """The name of the tensor of a transfer."""
         return f"edge_{self.edge[row]}_{self.src[row]}"
 
+    def transfer(self, row: int, *, is_recv: bool) -> Transfer:
+        """The transfer of a row as one of its ends has it."""
+        return Transfer(
+            self.tensor_name(row),
+            self.routes[self.route[row]],
+            DataType(self.dtype[row]),
+            self.src[row],
+            self.dst[row],
+            start_time=self.starts.get((row, is_recv)),
+        )
+
     def properties(self, shared: NodeProperties, row: int) -> TransferProperties:
         """All properties of the end of a transfer whose kind is `shared`."""
-        end = row, shared.op_def.record.is_recv
-        known = self._made.get(end)
+        is_recv = shared.op_def.record.is_recv
+        known = self._made.get((row, is_recv))
         if known is None:
-            route, dtype, start = self.routes[self.route[row]], DataType(self.dtype[row]), self.starts.get(end)
-            transfer = Transfer(self.tensor_name(row), route, dtype, self.src[row], self.dst[row], start_time=start)
-            known = self._made[end] = TransferProperties(shared, transfer)
+            known = self._made[row, is_recv] = TransferProperties(shared, self.transfer(row, is_recv=is_recv))
         return known
 
 

@@ -52,7 +52,7 @@ class FedTensors:
 
         Raises InvalidArgumentError for a feed that does not fit the placeholder, or the graph before it was cut.
         """
-        op, who = self.graph.ops[n], "the placeholder"
+        op, who = self.graph.op(n), "the placeholder"
         if n in self.promised:
             who = f"the graph's {self.promised[n][0]!r}"
         elif not record_of(op).is_placeholder or means_anything(

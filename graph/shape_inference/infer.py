@@ -91,6 +91,7 @@ class _Inference:
         self, graph: JoinedGraph, feeds: Feeds, assumed_size: int | None = None, refine: Refine | None = None
     ) -> None:
         self.graph = graph
+        self.inputs = list(map(graph.inputs_of, range(len(graph))))
         self.refine = refine
         self.inside: frozenset[str] = frozenset()
         self.called: CallShapes = {}  # shared by all nested walks
@@ -127,13 +128,13 @@ class _Inference:
     def results(self, body: FunctionBody) -> Shapes:
         """Shapes of the results of a body whose walk is done."""
         numbers = {name: number for number, name in enumerate(self.graph.names)}
-        return tuple(self._of(self.graph.inputs[numbers[result.name]][0]) for result in body.results)
+        return tuple(self._of(self.inputs[numbers[result.name]][0]) for result in body.results)
 
     def run(self) -> Iterator[ShapedCall]:
         """Infers all shapes; yields the calls whose result shapes it needs before it can go on."""
         self._check_attrs()
-        order = self.graph.order()
-        merges = [n for n in order if self.graph.classes[n] is NodeClass.MERGE]
+        order = self.graph.order().tolist()
+        merges = [n for n in order if self.graph.node_class(n) is NodeClass.MERGE]
         for _ in range(_LOOP_PASSES):
             before = [self.shapes[n] for n in merges]
             for n in order:
@@ -142,7 +143,7 @@ class _Inference:
                 except Wanted as wanted:
                     yield wanted.call
                     self._visit(n)  # a node calls one function, so this time it succeeds
-            closed = any(self.graph.is_back_edge(src, n) for n in merges for src, _ in self.graph.inputs[n])
+            closed = any(self.graph.is_back_edge(src, n) for n in merges for src, _ in self.inputs[n])
             if not closed or self.assumptions.size is not None or before == [self.shapes[n] for n in merges]:
                 break
 
@@ -159,9 +160,9 @@ class _Inference:
         fed = self.fed.get(n)
         if fed is not None:
             shapes = self._with_feeds(n, list(shapes), fed)
-        elif self.assumptions.size is not None and self.graph.ops[n] == "PlaceholderWithDefault":
+        elif self.assumptions.size is not None and self.graph.op(n) == "PlaceholderWithDefault":
             # Nothing is fed, so the output is the default, whose shape is better than an assumption.
-            shapes = (merge(shapes[0], self._of(self.graph.inputs[n][0])),)
+            shapes = (merge(shapes[0], self._of(self.inputs[n][0])),)
         if self.refine is not None:
             shapes = self.refine(self.graph.names[n], self.graph.properties[n], shapes)
         if self.assumptions.size is not None and shapes not in self._closed:
@@ -172,9 +173,9 @@ class _Inference:
 
     def _closed_shapes(self, n: int, shapes: Shapes) -> Shapes:
         """The shapes of a node with all unknown sizes assumed."""
-        sources = self.graph.inputs[n]
+        sources = self.inputs[n]
         first = self._of(sources[0]) if sources else ()
-        return tuple(self.assumptions.closed(self.graph.ops[n], shape, first) for shape in shapes)
+        return tuple(self.assumptions.closed(self.graph.op(n), shape, first) for shape in shapes)
 
     def _with_feeds(self, n: int, shapes: list[Shape], fed: Mapping[int, Shape | Array]) -> Shapes:
         for output, feed in fed.items():
@@ -182,7 +183,7 @@ class _Inference:
                 raise InvalidArgumentError(
                     f"feed of output {output}: the node has {len(shapes)}; check the number",
                     node=self.graph.names[n],
-                    op=self.graph.ops[n],
+                    op=self.graph.op(n),
                 )
             self.values.pop((n, output), None)
             if feed is None or isinstance(feed, tuple):
@@ -196,15 +197,15 @@ class _Inference:
 
     def _infer(self, n: int) -> Shapes:
         graph = self.graph
-        send = graph.sender.get(n)
-        if send is not None:
-            source = graph.inputs[send][0]
+        send = int(graph.sender[n])
+        if send >= 0:
+            source = self.inputs[send][0]
             self._pass_on(source, n)
             return (self._of(source),)
-        if graph.classes[n] is NodeClass.MERGE:
+        if graph.node_class(n) is NodeClass.MERGE:
             return self._merge(n)
-        inputs = tuple(map(self._of, graph.inputs[n]))
-        if can_evaluate(graph.ops[n]):
+        inputs = tuple(map(self._of, self.inputs[n]))
+        if can_evaluate(graph.op(n)):
             self._follow_values(n, inputs)
         if self.handles or graph.properties[n].op_def.record.handle_shape_attr:
             variable = self._variable_shapes(n, inputs)
@@ -225,7 +226,7 @@ class _Inference:
 
     def _merge(self, n: int) -> Shapes:
         """The common shape of the inputs known so far: in the first pass a loop's Merge knows only its Enter."""
-        sources = self.graph.inputs[n]
+        sources = self.inputs[n]
         known = [self._of(source) for source in sources if self.shapes[source[0]]]
         if self.assumptions.size is not None:
             known = known[:1]
@@ -237,7 +238,7 @@ class _Inference:
         return (common_shape(known) if known else None, ())
 
     def _follow_values(self, n: int, inputs: Shapes) -> None:
-        sources = self.graph.inputs[n]
+        sources = self.inputs[n]
         properties = self.graph.properties[n]
         values = [self.values.get(source) for source in sources]
         for output, value in enumerate(evaluate(properties, inputs, values)):
@@ -248,7 +249,7 @@ class _Inference:
 
     def _variable_shapes(self, n: int, inputs: Shapes) -> Shapes | None:
         """Shapes of reads through resource handles, which the handle determines; None for other nodes."""
-        properties, sources = self.graph.properties[n], self.graph.inputs[n]
+        properties, sources = self.graph.properties[n], self.inputs[n]
         behind = shape_behind(properties)
         if behind is not None:
             self.handles[n] = behind[0]
@@ -265,7 +266,7 @@ class _Inference:
 
     def _by_op(self, n: int, inputs: Shapes) -> Shapes:
         graph, properties = self.graph, self.graph.properties[n]
-        values = {i: self.values[s] for i, s in enumerate(graph.inputs[n]) if s in self.values}
+        values = {i: self.values[s] for i, s in enumerate(self.inputs[n]) if s in self.values}
         if properties.op == "Range":
             values |= self._constant_inputs(n)
         key = id(properties), inputs
@@ -278,8 +279,8 @@ class _Inference:
             shapes = shapes_of(properties, inputs, values)
         except PartitaError as error:
             if not self.assumptions:
-                raise error.located(node=graph.names[n], op=graph.ops[n]) from None
-            self.assumptions.contradict(graph.ops[n])
+                raise error.located(node=graph.names[n], op=graph.op(n)) from None
+            self.assumptions.contradict(graph.op(n))
             shapes = (None,) * len(properties.output_types)
         if not values:
             self._known[key] = shapes
@@ -294,7 +295,7 @@ class _Inference:
         body = instantiate_call(library, function)
         if len(body.arguments) != len(inputs) or len(body.results) != len(self.graph.properties[n].output_types):
             return None
-        handles = [(index, source) for index, (source, _) in enumerate(self.graph.inputs[n]) if source in self.handles]
+        handles = [(index, source) for index, (source, _) in enumerate(self.inputs[n]) if source in self.handles]
         recursive = library.may_call_itself(function.name)
         call = ShapedCall(
             body,
@@ -311,5 +312,5 @@ class _Inference:
 
     def _constant_inputs(self, n: int) -> dict[int, Array]:
         """Inputs that are constants of any type; beyond constants only integers are followed."""
-        sources = ((i, self.graph.properties[s]) for i, (s, _) in enumerate(self.graph.inputs[n]))
+        sources = ((i, self.graph.properties[s]) for i, (s, _) in enumerate(self.inputs[n]))
         return {i: source.attrs["value"] for i, source in sources if source.op == "Const"}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.graph.arrays import first_seen, grouped, inverse, owners, ready_order, starts_of
+from partita.graph.arrays import first_seen, grouped, inverse, owners, ready_order, starts_of, topological_order
 from partita.graph.columns import CONTROL_SLOT
 from partita.graph.edge_ends import by_consumer
 
@@ -96,3 +97,20 @@ def test_of_several_ready_nodes_the_first_one_comes() -> None:
     edges = [(0, 3), (2, 1)]
     assert walk(edges, lowest_first=False)[:9] == [0, 2, 4, 5, 6, 7, 8, 9, 3]
     assert walk(edges, lowest_first=True) == [0, 2, 1, 3, 4, 5, 6, 7, 8, 9]
+
+
+@given(st.integers(1, 300), st.integers(0, 600), st.integers(1, 100), st.randoms(use_true_random=False))
+def test_columns_have_the_order_of_the_plain_loop(nodes: int, edges: int, near: int, draw: Random) -> None:
+    """On graphs with wide waves, narrow ones and cycles: the same nodes in the same order."""
+    ends = [(src, min(nodes - 1, max(0, src + draw.randint(-1, near)))) for src in draw.choices(range(nodes), k=edges)]
+    consumers: list[list[int]] = [[] for _ in range(nodes)]
+    for src, dst in ends:
+        consumers[src].append(dst)
+    waits = [sum(group.count(n) for group in consumers) for n in range(nodes)]
+    starts, rows = grouped(column([src for src, _ in ends]), nodes)
+    assert topological_order(starts, column([dst for _, dst in ends])[rows]) == ready_order(consumers, waits)
+
+
+def test_of_no_nodes_the_order_is_empty() -> None:
+    """Also in columns."""
+    assert topological_order(starts_of(column([]), 0), column([])) == []
