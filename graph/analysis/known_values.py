@@ -1,0 +1,155 @@
+"""Scalars of a graph that are known before a run, as functions of a loop's iteration (see `counters`).
+
+Values are followed backwards from where they are used, on demand: through identities, casts, Send and Recv, arithmetic,
+comparisons and calls of functions. Leaves are constants, and values that shape inference knows, such as the number of
+rows of a tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from math import isfinite
+
+from ...errors import PartitaError
+from ..dtypes import Array, DataType
+from ..functions.body import instantiate_call
+from ..library.calls import called_function
+from ..ops.record import NodeClass
+from .counters import ALWAYS, ARITHMETIC, NEVER, Number, Truth, Value, both, compared, either, negated
+from .joined import JoinedGraph
+
+Output = tuple[int, int]
+Values = Mapping[Output, Array]
+
+_PASSING = (
+    NodeClass.IDENTITY,
+    NodeClass.ENTER,
+    NodeClass.NEXT_ITERATION,
+    NodeClass.LOOP_COND,
+    NodeClass.SWITCH,
+)
+_PASSING_OPS = frozenset({"EnsureShape", "Reshape", "Squeeze", "ExpandDims", "PlaceholderWithDefault"})
+_MAX_DEPTH = 200  # values behind each other: beyond that a value counts as unknown
+
+
+class KnownValues:
+    """The values of one graph.
+
+    `bound` has values of outputs that are not to be followed further, None for unknown ones. `of_exit` gives the
+    value of an Exit node by its joint number.
+    """
+
+    def __init__(
+        self,
+        graph: JoinedGraph,
+        values: Values,
+        bound: Mapping[Output, Value],
+        of_exit: Callable[[int], Value] = lambda _: None,
+        depth: int = 0,
+    ) -> None:
+        self.graph = graph
+        self.values = values
+        self.of_exit = of_exit
+        self.depth = depth
+        self.known: dict[Output, Value] = dict(bound)
+
+    def value(self, source: Output) -> Value:
+        """The value of an output, None if it is unknown."""
+        if source not in self.known:
+            if self.depth > _MAX_DEPTH:
+                return None
+            self.known[source] = None  # what is asked for inside is part of a cycle
+            self.depth += 1
+            self.known[source] = self._evaluated(*source)
+            self.depth -= 1
+        return self.known[source]
+
+    def input(self, n: int, port: int = 0) -> Value:
+        """The value of a data input of a node."""
+        sources = self.graph.inputs_of(n)
+        return self.value(sources[port]) if port < len(sources) else None
+
+    def _evaluated(self, n: int, output: int) -> Value:
+        graph, properties = self.graph, self.graph.properties[n]
+        if (n, output) in self.values:
+            return scalar(self.values[n, output])
+        if graph.sender[n] >= 0:
+            return self.input(int(graph.sender[n]))
+        record, op = properties.op_def.record, properties.op
+        if record.node_class is NodeClass.CONSTANT:
+            return scalar(properties.attrs["value"])
+        if record.node_class is NodeClass.EXIT:
+            return self.of_exit(n)
+        if record.node_class in _PASSING or record.passes_on or op in _PASSING_OPS:
+            return self.input(n)
+        if record.regroups:
+            return self.input(n, output)
+        if op == "Cast":
+            return _cast(self.input(n), properties.output_types[0])
+        if len(graph.inputs_of(n)) <= 2 and (record.family == "elementwise" or op.startswith("Logical")):
+            return _computed(op, self.input(n), self.input(n, 1))
+        return self._of_call(n, output)
+
+    def _of_call(self, n: int, output: int) -> Value:
+        """The value of a result of a called function."""
+        graph = self.graph
+        library = graph.functions[graph.place[n]]
+        function = called_function(graph.properties[n], library) if library else None
+        if function is None or function.name not in library:
+            return None
+        try:
+            body = instantiate_call(library, function)
+            inner = JoinedGraph({"": body.graph})
+        except PartitaError:
+            return None  # the run, or the simulation, reports the error
+        numbers = {name: number for number, name in enumerate(inner.names)}
+        if len(body.arguments) != len(graph.inputs_of(n)) or output >= len(body.results):
+            return None
+        arguments = {(numbers[node.name], 0): self.input(n, k) for k, node in enumerate(body.arguments)}
+        return KnownValues(inner, {}, arguments, depth=self.depth).input(numbers[body.results[output].name])
+
+
+def scalar(value: Array) -> Value:
+    """A tensor of one element as a value; None for any other, and for elements that are no finite number."""
+    if value.size != 1:
+        return None
+    element = value.reshape(-1)[0].item() if hasattr(value.reshape(-1)[0], "item") else None
+    if isinstance(element, bool):
+        return ALWAYS if element else NEVER
+    if isinstance(element, int):
+        return Number(element)
+    if isinstance(element, float) and isfinite(element):
+        return Number(int(element) if element.is_integer() else Fraction(element))
+    return None
+
+
+def _cast(value: Value, dtype: DataType) -> Value:
+    if isinstance(value, Truth):
+        return value if dtype is DataType.BOOL else None
+    if value is None or dtype is DataType.BOOL:
+        return None
+    return value if isinstance(value.start, int) and isinstance(value.step, int) else None
+
+
+def _computed(op: str, a: Value, b: Value) -> Value:
+    """The value of an op on numbers or truth values."""
+    if op in ("LogicalAnd", "LogicalOr"):
+        return _joined(op, a, b)
+    if op == "LogicalNot":
+        return negated(a) if isinstance(a, Truth) else None
+    if not isinstance(a, Number) or not isinstance(b, Number):
+        return None
+    if op in ARITHMETIC:
+        return ARITHMETIC[op](a, b)
+    return compared(op, a, b)
+
+
+def _joined(op: str, a: Value, b: Value) -> Value:
+    """AND or OR; of an unknown value too, where the other one decides."""
+    decides = NEVER if op == "LogicalAnd" else ALWAYS
+    if decides in (a, b):
+        return decides
+    if not isinstance(a, Truth) or not isinstance(b, Truth):
+        return None
+    return both(a, b) if op == "LogicalAnd" else either(a, b)
