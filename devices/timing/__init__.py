@@ -1,16 +1,19 @@
 """Virtual time: op costs, the simulated cluster, and the timeline of a step."""
 
 from .cost_source import CostSource, OpCost, RooflineSource
+from .hardware.flows import Flow, finish_times
 from .simulate import simulate
 from .timeline import BASIS, Timeline, TimelineEvent, start_times
 
 __all__ = [
     "BASIS",
     "CostSource",
+    "Flow",
     "OpCost",
     "RooflineSource",
     "Timeline",
     "TimelineEvent",
+    "finish_times",
     "simulate",
     "start_times",
 ]

@@ -1,0 +1,1 @@
+"""The simulated hardware: flows over shared links, in numbers and on the clock."""
