@@ -26,6 +26,7 @@ from . import (
     bench_process,
     bench_scale,
     bench_setup,
+    bench_simulate,
     bench_steps,
 )
 from .bench import QUICK, Bench, Sizes
@@ -43,6 +44,7 @@ CASES: list[Case] = [
     *bench_models.CASES,
     *bench_process.CASES,
     *bench_scale.CASES,
+    *bench_simulate.CASES,
 ]
 _PATH = click.Path(path_type=Path, dir_okay=False)
 

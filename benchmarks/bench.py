@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .fresh import Ended
 from .peers.process import Peer, Peers
 from .sampling import Sample
 
@@ -21,6 +22,7 @@ class Sizes:
 
     graph_nodes: int = 100_000
     many_nodes: int = 1_000_000
+    many_devices: int = 1024
     steps: int = 10_000
     program_nodes: int = 10_000
     iterations: int = 1_000
@@ -37,6 +39,7 @@ class Sizes:
 QUICK = Sizes(
     graph_nodes=400,
     many_nodes=800,
+    many_devices=16,
     steps=20,
     program_nodes=100,
     iterations=10,
@@ -62,6 +65,8 @@ class Bench:
     """time and peak memory of whole processes, which two rows share"""
     large: dict[str, tuple[Sample, float]] = field(default_factory=dict)
     """the same per node, of large graphs"""
+    many_devices: list[Ended] = field(default_factory=list)
+    """the process that simulates a thousand devices, once it has ended; two rows share it"""
     _files: dict[str, Path] = field(default_factory=dict)
 
     def file(self, workload: Workload) -> Path:

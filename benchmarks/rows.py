@@ -43,9 +43,9 @@ def speed_up(must: float, aim: float) -> Promise:
     return Promise(Kind.SPEED_UP, must, aim)
 
 
-def limit(must: float) -> Promise:
+def limit(must: float, aim: float | None = None) -> Promise:
     """At most this, without a peer."""
-    return Promise(Kind.LIMIT, must)
+    return Promise(Kind.LIMIT, must, aim)
 
 
 @dataclass(frozen=True, slots=True)

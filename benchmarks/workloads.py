@@ -17,6 +17,7 @@ from partita.graph.protos.types_pb2 import DT_FLOAT
 Shape = tuple[int, ...]
 _FLOAT = DT_FLOAT
 _OPS = ("AddV2", "Mul", "Sub", "Maximum")
+GPUS_PER_HOST = 8
 _LOOK_BACK = 50  # how far back a drawn node's inputs may be
 
 
@@ -36,6 +37,12 @@ class Workload:
 def device_name(index: int) -> str:
     """Full name of a CPU of the local task."""
     return f"/job:localhost/replica:0/task:0/device:CPU:{index}"
+
+
+def stage_device(stage: int) -> str:
+    """Full name of a GPU of a cluster whose hosts have eight each."""
+    host, index = divmod(stage, GPUS_PER_HOST)
+    return f"/job:worker/replica:0/task:{host}/device:GPU:{index}"
 
 
 class _Writer:
@@ -95,6 +102,29 @@ def chain(nodes: int, shape: Shape = (), *, devices: int = 1) -> Workload:
         op = ("Maximum", "Mul", "AddV2", "Sub")[index % 4]
         last = writer.math(f"n{index}", op, last, "x", device=index % devices)
     return writer.workload(f"chain {nodes} {shape} {devices}", nodes, shape, last, devices=devices)
+
+
+def stages(nodes: int, shape: Shape = (), *, devices: int) -> Workload:
+    """A pipeline over GPUs of many hosts: as many nodes on each, some of which read values of the stage before.
+
+    Every node reads the one that is four before it, so all are needed, and a drawn one of the last 50.
+    """
+    draw, writer, before = Random(0), _Writer(shape), list[str]()
+    writer.x.device = stage_device(0)
+    done = writer.add("done", "NoOp")
+    done.device = stage_device(0)
+    for stage in range(devices):
+        own: list[str] = []
+        for index in range(nodes // devices):
+            recent = own[-_LOOK_BACK:] or ["x"]
+            other = before[index] if before and index % _LOOK_BACK == 0 else draw.choice(recent)
+            node = writer.add(f"stage{stage}/n{index}", draw.choice(_OPS), own[-4] if index >= 4 else "x", other)
+            node.attr["T"].type = _FLOAT
+            node.device = stage_device(stage)
+            own.append(node.name)
+        done.input.extend(f"^{name}" for name in own[-4:])
+        before = own
+    return writer.workload(f"stages {nodes} {shape} {devices}", nodes, shape, target="done", devices=devices)
 
 
 def hops(devices: int) -> Workload:

@@ -21,6 +21,7 @@ KNOWN = {
     "onnx.reference": ("onnx", "onnx_peer"),
     "dask": ("dask", "dask_peer"),
     "torch.fx": ("torch", "torch_peer"),
+    "simpy": ("simpy", "simpy_peer"),
 }
 _FIND = "import importlib.util, sys; print([n for n in sys.argv[1:] if importlib.util.find_spec(n)])"
 

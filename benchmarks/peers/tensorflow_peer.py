@@ -124,6 +124,22 @@ def gradients(file: str, ys: Sequence[str], xs: Sequence[str]) -> Seconds:
         return timed(lambda: tf.gradients(*tensors))
 
 
+def measure_costs(file: str, devices: int, fetches: Sequence[str]) -> Seconds:
+    """Grappler's simulation of one step on that many virtual CPUs."""
+    cluster_py: Any = import_module("tensorflow.python.grappler.cluster")
+    item_py: Any = import_module("tensorflow.python.grappler.item")
+    properties_pb2: Any = import_module("tensorflow.core.protobuf.device_properties_pb2")
+    cpu = properties_pb2.DeviceProperties(type="CPU", frequency=1000, num_cores=1, bandwidth=10**8)
+    named = [
+        properties_pb2.NamedDevice(name=f"/job:localhost/replica:0/task:0/device:CPU:{index}", properties=cpu)
+        for index in range(devices)
+    ]
+    meta_graph = tf.compat.v1.MetaGraphDef(graph_def=_graph_def(file))
+    meta_graph.collection_def["train_op"].node_list.value.extend(fetches)  # what Grappler takes for fetches
+    cluster, item = cluster_py.Cluster(devices=named), item_py.Item(meta_graph)
+    return timed(lambda: cluster.MeasureCosts(item))
+
+
 def installed_bytes() -> int:
     """Size of the installed package, without compiled Python."""
     folder = Path(tf.__file__).parent
@@ -140,6 +156,7 @@ if __name__ == "__main__":
             "start": start,
             "steps": steps,
             "gradients": gradients,
+            "measure_costs": measure_costs,
             "installed_bytes": installed_bytes,
         }
     )
