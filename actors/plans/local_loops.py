@@ -27,7 +27,7 @@ from .levels import Deferred, Loop
 from .numbering import NodeNumber
 from .plan import Inner, LocalLoop, Plan, Segment, Stretch
 from .roles import Role, roles_of
-from .tracing import timed_instruction
+from .tracing import begin_iteration, timed_instruction
 from .transfers import NO_MESSAGES
 
 if TYPE_CHECKING:
@@ -154,15 +154,19 @@ class _Compiler:
         position = np.full(columns.num_nodes, -1, np.int64)
         position[self.program] = np.arange(len(self.program))
         predicate = int(self.draft.source[columns.first_value[condition]])
+        self.condition = NodeNumber(condition)
         in_one_segment = Program(self.program, np.zeros(len(self.program), np.int64), position)
         self.slots, self.num_slots = slots_of(self.draft, in_one_segment, kept=[predicate])
         self.predicate = self.slots[predicate]
         self.assembler = Assembler(self.draft, self.slots, binder, NO_MESSAGES)
+        self.device = binder.device
 
     def compile(self) -> LocalLoop:
         """Makes the instructions, and sorts them into condition part and body."""
         instructions = self.assembler.assemble(self.program)
         stretches: tuple[list[Stretch], list[Stretch]] = ([], [])
+        if self.draft.every_node:
+            stretches[False].append(Segment(([begin_iteration(self.loop.name)],), [self.condition]))
         for node, instruction in zip(self.program.tolist(), instructions, strict=True):
             self._add(stretches[self.is_body[node]], node, instruction)
         draft, columns = self.draft, self.columns
@@ -173,7 +177,7 @@ class _Compiler:
         leaving = self.loop.num_variables + self.loop.num_exits
         template = template_of(draft, self.assembler, self.num_slots)
         return LocalLoop(
-            plan=Plan(self.assembler.binder.device, template, columns.names, columns.properties),
+            plan=Plan(self.device, template, columns.names, columns.properties),
             condition=tuple(stretches[False]),
             body=tuple(stretches[True]),
             predicate=self.predicate,
@@ -196,7 +200,8 @@ class _Compiler:
             stretches.append(Inner(loop, inputs, outputs, (*inputs, *control) if draft.may_be_dead[node] else ()))
             return
         if self.draft.every_node:
-            instruction = timed_instruction(instruction, self.columns.names[node], kind)
+            written = self.slots[self.draft.first[node] : self.draft.first[node + 1]]
+            instruction = timed_instruction(instruction, self.device, self.columns.names[node], kind, written)
         last = stretches[-1] if stretches else None
         if not isinstance(last, Segment):
             last = Segment(([],), [])

@@ -1,22 +1,25 @@
 """Plans that record when each of their instructions ran, for traces.
 
-Such a plan has an instruction for every node, and a clock around it, which appends a `Record` to the list in slot
-TRACE_SLOT. Dead nodes and transfers leave no record, as in TensorFlow; a node in a loop leaves one per iteration.
+Such a plan has an instruction for every node, and a clock around it, which appends a `Record` to the records of the
+`Scope` in slot TRACE_SLOT. Dead nodes and transfers leave no record, as in TensorFlow. For node `neg` of a function
+that node `f` calls, in iteration 3 of the loop `w` of that function:
+
+    scope.prefix "f/"    scope.iteration "f/w:3"    record.node "neg"    in the trace: f/neg = Neg @ f/w:3
+
+The scope of a call is made by whoever starts it (`running.traced`), that of an iteration by the first instruction of a
+loop on one device (`begin_iteration`). Plans that are not traced have no scope and none of these instructions.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
+from ...devices.state import Variable
 from ...graph.dtypes import base_type
-from ...graph.protos import AllocationDescription, NodeOutput, TensorDescription
-from ...graph.tensor import shape_to_proto
-from .deferred import End
 from .instructions import (
     DEAD,
     TRACE_SLOT,
@@ -34,70 +37,131 @@ if TYPE_CHECKING:
     from ...graph.ops.properties import NodeProperties
     from .plan import Plan, Segment
 
-Record = tuple[str, str, int, int, list[NodeOutput]]
-"""name and op of a node, start and end of its instruction on the clock of `perf_counter_ns`, what it computed"""
-
 _UNRECORDED = frozenset({Role.SEND, Role.RECV, Role.LAUNCH})
 
 
+class Output(NamedTuple):
+    """Number, type, shape and bytes of an output; outputs in the memory of one array have the same `allocation`."""
+
+    slot: int
+    dtype: str
+    shape: tuple[int, ...]
+    num_bytes: int
+    allocation: int
+
+
+class Record(NamedTuple):
+    """One run of a node, from `start_ns` to `end_ns` on the clock of `perf_counter_ns`."""
+
+    scope: Scope
+    device: str
+    node: str
+    op: str
+    start_ns: int
+    end_ns: int
+    outputs: Sequence[Output]
+
+
+class Scope:
+    """Where recorded nodes run: in the graph, in a call of a function, in an iteration of a loop.
+
+    `prefix` stands before the names of nodes: the path of calls. `iteration` is the path of iterations. By node of this
+    scope: `began_ns` is when a node that is under way was launched, `calls` which functions it has called how often.
+    """
+
+    __slots__ = ("_around", "_frame", "_number", "began_ns", "calls", "iteration", "prefix", "records")
+
+    def __init__(
+        self, records: list[Record], prefix: str = "", around: str = "", frame: str = "", number: int = 0
+    ) -> None:
+        """The scope of iteration `number` of `frame`, within the iteration `around`; of `around` without a frame."""
+        self.records = records
+        self.prefix = prefix
+        self.iteration = f"{around}/{frame}:{number}" if around and frame else f"{frame}:{number}" if frame else around
+        self.began_ns: dict[str, int] = {}
+        self.calls: dict[str, Counter[str]] = {}
+        self._around = around
+        self._frame = frame
+        self._number = number
+
+    def called(self, node: str, function: str, number: int | None = None) -> Scope:
+        """The scope of a function that a node of this scope calls; `number` counts the calls of a While or a map."""
+        self.calls.setdefault(node, Counter())[function] += 1
+        frame = "" if number is None else self.prefix + node
+        return Scope(self.records, f"{self.prefix}{node}/", self.iteration, frame, number or 0)
+
+    def in_iteration(self, frame: str, number: int) -> Scope:
+        """The scope of an iteration of a loop that runs in this scope."""
+        return Scope(self.records, self.prefix, self.iteration, self.prefix + frame, number)
+
+    def next_iteration(self, frame: str) -> Scope:
+        """From the scope of an iteration of the loop that of the next; from any other scope that of the first."""
+        if self._frame != self.prefix + frame:
+            return self.in_iteration(frame, 0)
+        return Scope(self.records, self.prefix, self._around, self._frame, self._number + 1)
+
+    def record(
+        self, device: str, node: str, properties: NodeProperties, start_ns: int, values: Sequence[Any]
+    ) -> None:  # Any: tensors of any type
+        """Appends the record of a node whose run ends now, with the values of its outputs."""
+        end_ns = perf_counter_ns()
+        self.records.append(Record(self, device, node, properties.op, start_ns, end_ns, described(properties, values)))
+
+
+def described(properties: NodeProperties, values: Sequence[Any]) -> list[Output]:  # Any: tensors of any type
+    """What a trace says of the outputs of a node; dead ones and variables without a value are left out."""
+    outputs = []
+    for slot, value in enumerate(values):
+        tensor = value.value if isinstance(value, Variable) else value
+        if tensor is not None and tensor is not DEAD:
+            dtype = base_type(properties.output_types[slot]).name
+            shape, num_bytes = getattr(tensor, "shape", ()), getattr(tensor, "nbytes", 0)
+            outputs.append(Output(slot, dtype, shape, num_bytes, id(owner(tensor))))
+    return outputs
+
+
 def traced(plan: Plan) -> Plan:
-    """The plan with a clock around every instruction; its steps need a list in slot TRACE_SLOT."""
+    """The plan with a clock around every instruction; its steps need a scope in slot TRACE_SLOT."""
     return replace(plan, segments=tuple(_traced_segment(plan, segment) for segment in plan.segments))
 
 
 def _traced_segment(plan: Plan, segment: Segment) -> Segment:
     instructions = [instruction for chunk in segment.chunks for instruction in chunk]
     timed = [
-        timed_instruction(
-            instruction, plan.names[node], plan.properties[node], plan.outputs[node] if plan.outputs else ()
-        )
+        timed_instruction(instruction, plan.device, plan.names[node], plan.properties[node], plan.outputs[node])
         for instruction, node in zip(instructions, segment.origins, strict=True)
     ]
     return replace(segment, chunks=(timed,) if timed else ())
 
 
 def timed_instruction(
-    instruction: Instruction, name: str, properties: NodeProperties, outputs: Sequence[int] = ()
+    instruction: Instruction, device: str, name: str, properties: NodeProperties, outputs: Sequence[int]
 ) -> Instruction:
-    """The instruction of a node with a clock around it; unchanged for nodes that leave no record.
+    """The instruction of a node with a clock around it; unchanged for nodes that leave no record here.
 
-    `outputs` are the slots of what the node computes, as far as that is to be recorded.
+    `outputs` are the slots of what the node computes. Parts record deferred nodes, which end later than their launch.
     """
     step, first_input, _, output = instruction
-    op = properties.op
-    if role_of(op) in _UNRECORDED or (isinstance(properties, End) and properties.deferred.frame):
+    if role_of(properties.op_def.name) in _UNRECORDED:
         return instruction
 
     def run_and_record(slots: Slots) -> None:
-        start = perf_counter_ns()
+        start_ns = perf_counter_ns()
         if first_input:
             run_instructions(iter((instruction,)), slots)
             if slots[output] is DEAD:
                 return
         elif step(slots) is DEAD:
             return
-        end = perf_counter_ns()
-        slots[TRACE_SLOT].append((name, op, start, end, _described(properties, [slots[i] for i in outputs])))
+        slots[TRACE_SLOT].record(device, name, properties, start_ns, [slots[i] for i in outputs])
 
     return whole(run_and_record, slots_read(instruction), slots_written(instruction))
 
 
-def _described(properties: NodeProperties, values: Sequence[Any]) -> list[NodeOutput]:  # Any: tensors of any type
-    """Type, shape and memory of the tensors that a node computed; dead ones and references are left out.
+def begin_iteration(frame: str) -> Instruction:
+    """The first instruction of a traced loop on one device: what follows is recorded in the scope of the iteration."""
 
-    Tensors in the memory of one array have one allocation id: a view has that of its input.
-    """
-    return [
-        NodeOutput(
-            slot=slot,
-            tensor_description=TensorDescription(
-                dtype=f"DT_{base_type(properties.output_types[slot]).name}",
-                shape=shape_to_proto(value.shape),
-                allocation_description=AllocationDescription(
-                    requested_bytes=value.nbytes, allocated_bytes=value.nbytes, allocation_id=id(owner(value))
-                ),
-            ),
-        )
-        for slot, value in enumerate(values)
-        if isinstance(value, np.ndarray | np.generic)
-    ]
+    def begin(slots: Slots) -> None:
+        slots[TRACE_SLOT] = slots[TRACE_SLOT].next_iteration(frame)
+
+    return whole(begin)

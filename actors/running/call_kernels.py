@@ -244,8 +244,9 @@ class _LongWhile:
             if not _truth(results[0]):
                 self.call.done(*values)
                 return
+            turn = f":{self.iteration}b"
             self.iteration += 1
-            self.body(values).start(self.call, values, self.decide, f":{self.iteration}b")
+            self.body(values).start(self.call, values, self.decide, turn)
 
         self.cond.start(self.call, values, decided, f":{self.iteration}c")
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from ...devices.pipeline.bodies import ResourceDevices
 from ...errors import InvalidArgumentError, PartitaError, ResourceExhaustedError, of_kernel
 from ...rendezvous.key import frame_text, instance_number
-from ..plans.instructions import DEAD
+from ..plans.instructions import DEAD, TRACE_SLOT
 from .executor import fresh_slots, run_chunk
 from .interpreted_part import InterpretedPart
 from .messages import Return
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ...graph.dtypes import DataType
     from ...graph.library.function_library import FunctionLibrary
     from ..plans.plan import Plan
+    from ..plans.tracing import Scope
     from .device_actor import DeviceActor
     from .interpretation import Interpretation
     from .pending import PendingCall
@@ -102,6 +103,8 @@ class Callee:
     may_call_itself: bool
     interpreted: tuple[Interpretation, DeviceActor] | None = None
     """instead of `work`, for a body with a loop that only the interpreter can run"""
+    _part: ClassVar[type[Part]] = Part
+    _interpreted_part: ClassVar[type[InterpretedPart]] = InterpretedPart
 
     @property
     def num_results(self) -> int:
@@ -134,8 +137,14 @@ class Callee:
                 results[result.index] = slots[result.slot]
         return self.checked_results(results)
 
-    def start(self, call: PendingCall, arguments: Values, done: Done, turn: str = "") -> None:
-        """Calls the function for a deferred node; `done` gets the results. `turn` tells its calls apart."""
+    def start(
+        self, call: PendingCall, arguments: Values, done: Done, turn: str = "", scope: Scope | None = None
+    ) -> None:
+        """Calls the function for a deferred node; `done` gets the results.
+
+        `turn` tells the calls of a While or a map apart: ":" and the number of the iteration or row, then a letter if
+        there is a second function. `scope` is that of the call in a traced step.
+        """
         caller = call.part
         depth = caller.depth + self.may_call_itself
         if depth > MAX_DEPTH:
@@ -147,13 +156,17 @@ class Callee:
         ended = _ResultCollector(self, call, done)
         if self.interpreted is not None:
             graph, actor = self.interpreted
-            uncut = InterpretedPart(caller.step, graph, actor, arguments, ended, depth, call, self.name)
+            uncut = self._interpreted_part(
+                caller.step, graph, actor, arguments, ended, depth, call, self.name, scope=scope
+            )
             uncut.start(frame)
         elif not self.work:
             done([])
         for plan, actor in self.work:
-            part = Part(caller.step, plan, actor, ended, depth, call, self.name)
-            actor.begin(part.step, partial(part.start, fresh_slots(plan, arguments, send), frame, ahead=True))
+            part = self._part(caller.step, plan, actor, ended, depth, call, self.name)
+            slots = fresh_slots(plan, arguments, send)
+            slots[TRACE_SLOT] = scope
+            actor.begin(part.step, partial(part.start, slots, frame, ahead=True))
 
     def checked_results(self, results: list[Any]) -> list[Any]:
         """The results themselves; InvalidArgumentError if one is dead."""

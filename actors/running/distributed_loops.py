@@ -28,7 +28,7 @@ from ..plans.instructions import DEAD, SEND_SLOT, TRACE_SLOT, Slots
 
 if TYPE_CHECKING:
     from ..plans.plan import DistributedLoop
-    from ..plans.tracing import Record
+    from ..plans.tracing import Scope
     from .pending import PendingCall
 
 _FIRST, _LATER = np.int32(0), np.int32(1)  # second output of a Merge: the number of its live input
@@ -52,15 +52,13 @@ class LoopRun:
 
     __slots__ = ("_call", "_exits", "_frame", "_frame_id", "_iteration", "_loop", "_send", "_template")
 
-    def __init__(
-        self, loop: DistributedLoop, call: PendingCall, inputs: Sequence[Any], trace: list[Record] | None
-    ) -> None:
-        """`inputs` are the initial variables, then the invariants. A traced step appends its records to `trace`."""
+    def __init__(self, loop: DistributedLoop, call: PendingCall, inputs: Sequence[Any], scope: Scope | None) -> None:
+        """`inputs` are the initial variables, then the invariants. `scope` is that of the loop in a traced step."""
         self._loop = loop
         self._call = call
         self._send = call.step.rendezvous.send
         self._template = loop.plan.template.copy()
-        self._template[TRACE_SLOT] = trace
+        self._template[TRACE_SLOT] = scope
         for slot, value in zip(loop.arguments[loop.num_variables :], inputs[loop.num_variables :], strict=True):
             self._template[slot] = value
         self._exits: list[Any] = [DEAD] * len(loop.exits)

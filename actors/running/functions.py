@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,11 +31,13 @@ from ..plans.transfers import is_long
 from .call_kernels import call_kernel, is_deferred_call, next_uncompiled, size_of_call
 from .callee import Called, Callee, Key
 from .interpretation import interpret
+from .traced.callees import TracedCallee
 
 if TYPE_CHECKING:
     from ...devices.cluster import Cluster
     from ...devices.kernels.registry import Kernel, Start
     from ...graph.graph import Graph
+    from ...graph.library.function_library import FunctionLibrary
     from ...graph.ops.properties import NodeProperties
     from ..plans.plan import Plan
     from .device_actor import DeviceActor
@@ -72,13 +75,27 @@ class _Compilation:
 class Functions:
     """The functions of a session's library and those already compiled: a `plans.binding.CallResolver`."""
 
-    def __init__(self, graph: Graph, cluster: Cluster, actors: Mapping[str, DeviceActor], *, soft: bool) -> None:
-        """`graph` has the library; `soft` is soft placement for the nodes of functions."""
-        self.library = graph.functions
+    def __init__(
+        self,
+        library: FunctionLibrary,
+        cluster: Cluster,
+        actors: Mapping[str, DeviceActor],
+        *,
+        soft: bool,
+        every_node: bool = False,
+    ) -> None:
+        """`soft` is soft placement for the nodes of functions, `every_node` is for traces, as in `compile_plans`."""
+        self.library = library
         self._cluster = cluster
         self._actors = actors
         self._soft = soft
+        self._every_node = every_node
         self._callees: dict[Key, Callee] = {}
+
+    @cached_property
+    def traced(self) -> Functions:
+        """The same functions, compiled for traced steps."""
+        return Functions(self.library, self._cluster, self._actors, soft=self._soft, every_node=True)
 
     def may_call_itself(self, name: str, *, gradient: bool = False) -> bool:
         """Whether a function, or its gradient function, can lead to a call of itself."""
@@ -106,6 +123,18 @@ class Functions:
         return self._callees.get(called.key)
 
     def _compiled(self, called: Called) -> Callee:
+        """Compiles a function; the calls in it are of these functions too."""
+        binders = [actor.binder for actor in self._actors.values()]
+        bound = [binder.functions for binder in binders]
+        try:
+            for binder in binders:
+                binder.functions = self
+            return self._compiled_last(called)
+        finally:
+            for binder, functions in zip(binders, bound, strict=True):
+                binder.functions = functions
+
+    def _compiled_last(self, called: Called) -> Callee:
         """Compiles a function after those it needs, with a stack in place of recursion."""
         waiting = [self._compilation(called)]
         while True:
@@ -163,16 +192,17 @@ class Functions:
         """Compiles a body whose callees are known."""
         parts, body, called = compilation.parts, compilation.body, compilation.called
         may_call_itself = self.may_call_itself(called.function.name, gradient=called.gradient)
-        types = body.argument_types, body.result_types
+        types, kind = (body.argument_types, body.result_types), TracedCallee if self._every_node else Callee
+        bound = [(part, self._actors[name].binder) for name, part in parts.items()]
         try:
-            plans = compile_plans([(part, self._actors[name].binder) for name, part in parts.items()], called=True)
+            plans = compile_plans(bound, every_node=self._every_node, called=True)
         except Unfoldable:
             uncut = interpret(compilation.graph, {name: actor.binder for name, actor in self._actors.items()})
-            return Callee(body.name, (), *types, 0, may_call_itself, (uncut, self._actors[called.device]))
+            return kind(body.name, (), *types, 0, may_call_itself, (uncut, self._actors[called.device]))
         except PartitaError as error:
             raise error.inside(body.name) from error.__cause__
         work = tuple(zip(plans, [self._actors[name] for name in parts], strict=True))
-        return Callee(body.name, work, *types, sum(map(self._size, plans)), may_call_itself)
+        return kind(body.name, work, *types, sum(map(self._size, plans)), may_call_itself)
 
     def _size(self, plan: Plan) -> int:
         """The number of instructions of a plan as `Callee.size` counts them."""

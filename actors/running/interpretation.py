@@ -33,6 +33,7 @@ class Interpretation:
 
     def __init__(self, graph: Graph, binders: Mapping[str, Binder]) -> None:
         """Binds each node to a kernel of its device. The binder notes ops without one; `interpret` raises for them."""
+        self.graph = graph
         columns = columns_of(graph)
         self.devices = [graph.assigned_device(node) for node in columns.ids]
         self.names, self.properties = columns.names, list(map(graph.node_properties, columns.ids))

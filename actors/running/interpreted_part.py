@@ -21,6 +21,7 @@ from .pending import PendingCall, Place, add_call_chain
 from .reference import Reference
 
 if TYPE_CHECKING:
+    from ..plans.tracing import Scope
     from .device_actor import DeviceActor
     from .interpretation import Interpretation
     from .step import Step
@@ -44,8 +45,9 @@ class InterpretedPart(Reference):
         depth: int = 0,
         call: PendingCall | None = None,
         function: str = "",
+        scope: Scope | None = None,
     ) -> None:
-        """`depth`, `call` and `function` are as in `Part`."""
+        """`depth`, `call` and `function` are as in `Part`; `scope` is that of a traced graph."""
         super().__init__([graph], feeds)
         self.step = step
         self.actor = actor
@@ -53,6 +55,7 @@ class InterpretedPart(Reference):
         self.function = function
         self.depth = depth
         self.frame = ""
+        self._scope = scope
         self._ended = ended
         self._is_running = False
         self._calls: dict[int, Token] = {}  # deferred nodes that run, by number
@@ -77,11 +80,6 @@ class InterpretedPart(Reference):
         self._propagate(self._calls.pop(number), list(outputs))
         if not self._is_running:
             self._continue()
-
-    @property
-    def trace(self) -> None:
-        """None: interpreted graphs are not traced."""
-        return None
 
     # The protocol `messages.Owner`
 
@@ -127,9 +125,16 @@ class InterpretedPart(Reference):
         PendingCall(self, number).launch(partial(part.start, token.node), inputs)
 
 
-def start_interpreted(step: Step, graph: Interpretation, actor: DeviceActor, feeds: list[object]) -> InterpretedPart:
+def start_interpreted(
+    step: Step,
+    graph: Interpretation,
+    actor: DeviceActor,
+    feeds: list[object],
+    kind: type[InterpretedPart] = InterpretedPart,
+    scope: Scope | None = None,
+) -> InterpretedPart:
     """Starts a step that interprets an uncut graph on one actor; the part has the results when the step is done."""
-    part = InterpretedPart(step, graph, actor, feeds, step.part_ended)
+    part = kind(step, graph, actor, feeds, step.part_ended, scope=scope)
     step.begin(1)
     part.start()
     return part

@@ -17,7 +17,7 @@ from ..plans.plan import Segment
 
 if TYPE_CHECKING:
     from ..plans.plan import Inner, LocalLoop
-    from ..plans.tracing import Record
+    from ..plans.tracing import Scope
 
 _ITERATIONS_BETWEEN_LOOKS = 16  # at the clock
 
@@ -26,14 +26,14 @@ Deadline = Callable[[], float]
 
 
 def run_local_loop(
-    loop: LocalLoop, inputs: Sequence[Any], deadline: Deadline, trace: list[Record] | None
+    loop: LocalLoop, inputs: Sequence[Any], deadline: Deadline, scope: Scope | None
 ) -> Generator[None, None, list[Any]]:
     """Runs a loop and returns the values of its exits; yields when other tasks must run. Raises located errors.
 
-    A traced step appends its records to `trace`.
+    A traced loop records its nodes in `scope`, each iteration in a scope inside it.
     """
     slots = loop.plan.template.copy()
-    slots[TRACE_SLOT] = trace
+    slots[TRACE_SLOT] = scope
     for slot, value in zip(loop.arguments, inputs, strict=True):
         slots[slot] = value
     _store_merge_inputs(loop, slots, 0)

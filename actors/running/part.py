@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import ref
 
 from ...errors import InternalError, PartitaError
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from ...devices.kernels.registry import Start
     from ...rendezvous import Outcome
     from ..plans.plan import Arrival, Plan
-    from ..plans.tracing import Record
     from .device_actor import DeviceActor
     from .step import Step
 
@@ -64,6 +63,7 @@ class Part:
         "slots",
         "step",
     )
+    _loop_run: ClassVar[type[LoopRun]] = LoopRun
 
     def __init__(
         self,
@@ -125,19 +125,13 @@ class Part:
 
     def _start_local_loop(self, loop: LocalLoop, call: PendingCall, *inputs: Any) -> None:
         """Runs a loop until it ends or the time budget is used up; the actor continues it later."""
-        self.actor.continue_work(call, run_local_loop(loop, inputs, self.actor.deadline, self.trace))
+        self.actor.continue_work(call, run_local_loop(loop, inputs, self.actor.deadline, self.slots[TRACE_SLOT]))
 
     def _start_distributed_loop(self, loop: DistributedLoop, call: PendingCall, *inputs: Any) -> None:
         """Begins the first iteration."""
-        run = LoopRun(loop, call, inputs, self.trace)
-        part = Part(self.step, loop.plan, self.actor, run.ended, self.depth, self.call, self.function)
+        run = self._loop_run(loop, call, inputs, self.slots[TRACE_SLOT])
+        part = type(self)(self.step, loop.plan, self.actor, run.ended, self.depth, self.call, self.function)
         run.begin(part, inputs[: loop.num_variables])
-
-    @property
-    def trace(self) -> list[Record] | None:
-        """The list that a traced step appends its records to, None in other steps."""
-        records: list[Record] | None = self.slots[TRACE_SLOT]
-        return records
 
     def place_of(self, number: int) -> Place:
         """Name, op and device of a deferred node, by its number in the plan."""
@@ -212,16 +206,11 @@ class Part:
             self._ended(self)
 
 
-def start_parts(
-    step: Step, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object], *, with_trace: bool = False
-) -> list[Part]:
-    """Starts every plan of a step on its actor and returns the parts; `with_trace` says that the plans record."""
+def start_parts(step: Step, work: Sequence[tuple[Plan, DeviceActor]], feeds: list[object]) -> list[Part]:
+    """Starts every plan of a step on its actor and returns the parts."""
     send, ended = step.rendezvous.send, step.part_ended
     parts = [Part(step, plan, actor, ended) for plan, actor in work]
     step.begin(len(parts))
     for part in parts:
-        slots = fresh_slots(part.plan, feeds, send)
-        if with_trace:
-            slots[TRACE_SLOT] = []
-        part.start(slots)
+        part.start(fresh_slots(part.plan, feeds, send))
     return parts

@@ -280,7 +280,7 @@ CONFIG_FIELDS = {
 }
 RUN_FIELDS = {
     "trace_level": _honoured(
-        "any but NO_TRACE fills `RunMetadata.step_stats`, except where loops run in the interpreter",
+        "any but NO_TRACE fills `RunMetadata.step_stats`",
         tasks=Treatment.HONOURED,
         tasks_note="FULL_TRACE fills `RunMetadata.step_stats`",
     ),

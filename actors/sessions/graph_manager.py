@@ -36,6 +36,7 @@ from ..running.device_actor import ActorGroup, DeviceActor
 from ..running.evaluation import ConstantEvaluator
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S, Pacer
 from ..running.functions import Functions
+from ..running.interpretation import Interpretation, interpret
 from ..running.messages import Shutdown
 from ..running.step import Step
 from ..running.trace import step_stats
@@ -169,7 +170,7 @@ class GraphManager:
 
     def bind_functions(self, graph: Graph, *, soft: bool = False) -> None:
         """Makes the functions of a graph callable for graphs that are registered later; `soft` as in `Functions`."""
-        self._functions = Functions(graph, self.cluster, self.actors, soft=soft)
+        self._functions = Functions(graph.functions, self.cluster, self.actors, soft=soft)
         self._bind(self._functions)
 
     def _bind(self, functions: Functions | None) -> None:
@@ -201,10 +202,19 @@ class GraphManager:
         """
         graph = self._graph(handle)
         if with_trace and not graph.traced_work:
-            self._bind(graph.functions)  # other graphs may have been registered since, with functions of their own
+            self._bind(None if graph.functions is None else graph.functions.traced)
             graph.traced_work = self._compiled(graph.partitions, from_elsewhere=graph.from_elsewhere, every_node=True)
             self._bind(self._functions)
         return graph.traced_work if with_trace else graph.work
+
+    def interpretation(self, graph: Graph, *, traced: bool = False) -> Interpretation:
+        """A graph on the devices of this worker, ready to be interpreted; raises as `interpret`."""
+        functions = self._functions
+        self._bind(functions.traced if traced and functions is not None else functions)
+        try:
+            return interpret(graph, {name: actor.binder for name, actor in self.actors.items()})
+        finally:
+            self._bind(functions)
 
     def view(
         self, incarnation: Callable[[str], int], shared: Rendezvous, on_abort: Callable[[PartitaError], object]

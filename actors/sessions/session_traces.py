@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING
 
 from ...graph import StepStats
 from ...graph.tasks import task_of
 from ...rendezvous import Key
-from ..running.trace import step_stats
+from ..running.trace import set_times, step_stats
 
 if TYPE_CHECKING:
     from ...graph import GraphOptions, RunMetadata
@@ -45,7 +45,7 @@ class CostSteps:
         return measured % self._every == 0 and (measured > 0 or self._distributed)
 
 
-def statistics_of(parts: Iterable[Part], rendezvous: TracedRendezvous) -> StepStats:
+def statistics_of(parts: Sequence[Part], rendezvous: TracedRendezvous) -> StepStats:
     """The times of the nodes of a traced step and, as "RecvTensor", of the tensors received from other tasks."""
     stats = step_stats(parts)
     devices = {device.device: device for device in stats.dev_stats}
@@ -54,16 +54,11 @@ def statistics_of(parts: Iterable[Part], rendezvous: TracedRendezvous) -> StepSt
         key = Key.parse(transfer.key)
         if task_of(key.src_device) == task_of(key.dst_device) or key.dst_device not in devices:
             continue
-        begun_us = (transfer.asked_ns + wall_offset_ns) // 1000
-        duration_us = -((transfer.asked_ns - transfer.received_ns) // 1000)
-        devices[key.dst_device].node_stats.add(
+        received = devices[key.dst_device].node_stats.add(
             node_name="RecvTensor",
-            scheduled_micros=begun_us,
-            all_start_micros=begun_us,
-            op_end_rel_micros=duration_us,
-            all_end_rel_micros=duration_us,
             timeline_label=f"[{transfer.num_bytes}B] {key.edge_name} from {key.src_device} to {key.dst_device}",
         )
+        set_times(received, transfer.asked_ns + wall_offset_ns, transfer.received_ns - transfer.asked_ns)
     return stats
 
 

@@ -16,9 +16,12 @@ import trio
 
 from ...graph import ConfigProto, RunMetadata, RunOptions
 from ...rendezvous import TracedRendezvous
+from ..plans.tracing import Scope
 from ..running.executor import fresh_slots, run_alone
-from ..running.interpreted_part import start_interpreted
+from ..running.interpreted_part import InterpretedPart, start_interpreted
 from ..running.step import Step
+from ..running.trace import statistics_of_records
+from ..running.traced.interpreted import TracedInterpretedPart
 from .deadline import deadline_exceeded
 from .requests import timeout_seconds
 from .session_traces import CostSteps, add_costs, statistics_of
@@ -79,14 +82,16 @@ class Steps:
         step, parts = await self._run_step(prepared, fed, number, waiting)
         return prepared.fetched(parts, step.rendezvous, fed)
 
-    async def _interpret(self, graph: Interpretation, prepared: Prepared, fed: list[Any], number: int) -> list[Array]:
-        """Runs a graph whose loops cannot be compiled, on the actor of the client device."""
-        step = self._workers.new_step(number)
+    async def _interpret(
+        self, graph: Interpretation, prepared: Prepared, fed: list[Any], number: int, scope: Scope | None = None
+    ) -> list[Array]:
+        """Runs a graph whose loops cannot be compiled, on the actor of the client device; a traced one in a scope."""
+        step, kind = self._workers.new_step(number), InterpretedPart if scope is None else TracedInterpretedPart
         assert isinstance(step, Step)  # sessions over several tasks interpret nothing
         self.under_way.add(step)
         try:
             with np.errstate(all="ignore"):
-                part = start_interpreted(step, graph, self._workers.client_actor, fed)
+                part = start_interpreted(step, graph, self._workers.client_actor, fed, kind, scope)
                 self._workers.actor_group.serve_mailboxes()
             await step.wait()
         finally:
@@ -135,6 +140,11 @@ class Steps:
         timeout_ms = options.timeout_in_ms if options.timeout_in_ms > 0 else self._settings.operation_timeout_in_ms
         waiting: list[str] = []
         with trio.move_on_after(timeout_seconds(timeout_ms)):
+            if prepared.interpretation is not None and wants_trace:
+                graph, scope = self._workers.traced(prepared.interpretation), Scope([])
+                fetched = await self._interpret(graph, prepared, fed, number, scope)
+                metadata.step_stats.CopyFrom(statistics_of_records(scope.records, dict.fromkeys(graph.devices)))
+                return fetched
             if not prepared.shares or not (with_costs or wants_trace):
                 return await self._run(prepared, fed, number, waiting)
             step, parts = await self._run_step(prepared, fed, number, waiting, with_trace=True)

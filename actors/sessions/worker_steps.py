@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +17,7 @@ from ...errors import PartitaError
 from ...graph.collector import collector_paused
 from ..running.part import start_parts
 from ..running.step import Step
+from ..running.traced.parts import start_traced_parts
 
 if TYPE_CHECKING:
     from ...rendezvous import Rendezvous, WorkerRendezvous
@@ -51,7 +51,7 @@ class WorkerSteps:
         for view, share in shares.items():
             step = Step(self._number, view(self.rendezvous, self.fail))
             self._steps.append(step)
-            parts += start_parts(step, share, feeds, with_trace=with_trace)
+            parts += (start_traced_parts if with_trace else start_parts)(step, share, feeds)
             if step.error is not None:
                 break
         return parts
@@ -95,10 +95,12 @@ def start_step(
     `feeds` are the values of the call frame; `messages` are tensors by key. If the rendezvous was aborted before,
     sending raises its error and nothing is started.
     """
-    start = step.start if isinstance(step, WorkerSteps) else partial(start_parts, step)
     with np.errstate(all="ignore"), collector_paused():
         for key, value in messages:
             step.rendezvous.send(key, value)
-        parts = start(work, feeds, with_trace=with_trace)
+        if isinstance(step, WorkerSteps):
+            parts = step.start(work, feeds, with_trace=with_trace)
+        else:
+            parts = (start_traced_parts if with_trace else start_parts)(step, work, feeds)
         actor_group.serve_mailboxes()
     return parts

@@ -18,7 +18,6 @@ from ..plans.levels import Unfoldable
 from ..running.device_actor import ActorGroup
 from ..running.evaluation import ConstantEvaluator
 from ..running.executor import Pacer
-from ..running.interpretation import interpret
 from ..running.step import Step
 from .graph_manager import GraphManager
 from .worker_steps import WorkerSteps
@@ -118,8 +117,7 @@ class Workers:
         try:
             handle = worker.add(optimised, from_elsewhere=False)
         except Unfoldable:
-            binders = {name: actor.binder for name, actor in self.actors.items()}
-            return Shares((), partitioned.graphs, interpret(pruned.graph, binders))
+            return Shares((), partitioned.graphs, worker.interpretation(pruned.graph))
         return Shares((Share(worker, handle),), partitioned.graphs)
 
     def forget_requests(self) -> None:
@@ -141,6 +139,11 @@ class Workers:
         if self.is_distributed:
             return WorkerSteps(number, rendezvous, self._views)
         return Step(number, rendezvous)
+
+    def traced(self, graph: Interpretation) -> Interpretation:
+        """An interpreted graph of a local session, with functions that leave records."""
+        (worker,) = self.by_task.values()
+        return worker.interpretation(graph.graph, traced=True)
 
     def restart_device(self, name: str) -> AbortedError:
         """Restarts a device, given by its full name, and returns the error for steps that used its state."""

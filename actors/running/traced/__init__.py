@@ -1,0 +1,1 @@
+"""Traced steps: parts and callees that record what plans with clocks do not see."""
