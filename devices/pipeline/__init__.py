@@ -2,6 +2,7 @@
 
 stages.py    the stages, each a value that can be looked at, and the settings that they share
 rules.py     errors in the user's graph that are found before cutting
+epochs.py    when nodes start, for cutting with scheduled receives
 cutting.py   all stages in one call
 bodies.py    the bodies of functions, which actors and simulated clocks enter the pipeline with
 """

@@ -32,14 +32,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ...graph.analysis.schedule import start_times
 from ...graph.dtypes import DataType
 from ...graph.functions.body import FunctionBody
 from ...graph.graph import Graph
 from ...graph.graphdef.importer import graph_def_to_graph
 from ...graph.graphdef.sources import GraphSource
 from ...graph.node import Edge
-from ...graph.partition import PartitionOptions, add_control_edges, name_counter, split_graph
+from ...graph.partition import PartitionOptions, add_control_edges, name_counter, partition, split_graph
 from ...graph.passes.body_graph import body_graph, stateful_nodes
 from ...graph.passes.client_graph import typed_client_graph
 from ...graph.passes.constant_folding import Evaluator
@@ -49,6 +48,7 @@ from ...graph.passes.static_shapes import shapes_of_fed
 from ...graph.tasks import partition_by_task, partition_within_task
 from ..cluster import Cluster
 from ..placement.placer import place
+from .epochs import RecvEpochs, start_times_of
 from .rules import check_runnable
 
 if TYPE_CHECKING:
@@ -91,21 +91,29 @@ class Pipeline:
         `add_control_edges` and `graph_def_to_graph`.
         """
         options = self._options(scheduling_for_recvs=self.schedule_receives)
-        parts = partition_within_task(share, self.cluster.client.task_name, options)
-        if self.schedule_receives:
-            add_control_edges(parts, options)
+        return self._imported(partition_within_task(share, self.cluster.client.task_name, options), options)
+
+    def _imported(self, parts: Mapping[str, GraphDef], options: PartitionOptions) -> Partitioned:
+        """The graphs of cut messages, whose receives are scheduled first if the options say so."""
+        if options.scheduling_for_recvs:
+            add_control_edges(parts, options, in_loops=False)
         graphs = {
             device: graph_def_to_graph(part, allow_internal_names=True, expect_device=True)
             for device, part in parts.items()
         }
         return Partitioned(self, graphs)
 
-    def _options(self, *, scheduling_for_recvs: bool = False) -> PartitionOptions:
+    def _options(
+        self, *, scheduling_for_recvs: bool = False, start_times: Mapping[str, int] | None = None
+    ) -> PartitionOptions:
+        """Options that record `start_times`, if given, and with them schedule receives."""
         return PartitionOptions(
             new_name=self.new_name,
             get_incarnation=self.cluster.incarnation,
             should_cast=self.should_cast,
-            scheduling_for_recvs=scheduling_for_recvs,
+            scheduling_for_recvs=scheduling_for_recvs or start_times is not None,
+            need_to_record_start_times=start_times is not None,
+            start_times=start_times or {},
         )
 
 
@@ -219,10 +227,20 @@ class Pruned:
         how.homes.update((node.name, node.assigned_device) for node in stateful)
         return replace(self, graph=graph, is_placed=True)
 
-    def cut(self) -> Partitioned:
-        """One graph per device; receives are not scheduled. Raises as `check_runnable` and `split_graph`."""
+    def cut(self, recv_epochs: RecvEpochs = False) -> Partitioned:
+        """One graph per device, with scheduled receives unless `recv_epochs` is False.
+
+        Raises as `check_runnable`, `start_times_of`, `split_graph` and, for scheduled receives, `add_control_edges`.
+        """
         check_runnable(self.graph)
-        return Partitioned(self.pipeline, split_graph(self.graph, self.pipeline._options()))
+        how = self.pipeline
+        if recv_epochs is False:
+            return Partitioned(how, split_graph(self.graph, how._options()))
+        options = how._options(start_times=start_times_of(self.graph, recv_epochs))
+        scheduled = how._imported(partition(self.graph, options), options)
+        for part in scheduled.graphs.values():
+            part.fed_shapes = self.graph.fed_shapes  # which no message has
+        return scheduled
 
     def cut_by_task(self) -> dict[str, GraphDef]:
         """Cuts by task, as a master does: task -> the share that its worker gets, for `Pipeline.cut_share`.
@@ -231,10 +249,8 @@ class Pruned:
         `partition_by_task`.
         """
         check_runnable(self.graph)
-        options = self.pipeline._options(scheduling_for_recvs=self.pipeline.schedule_receives)
-        if self.pipeline.schedule_receives:
-            options = replace(options, need_to_record_start_times=True, start_times=start_times(self.graph))
-        return partition_by_task(self.graph, options)
+        starts = start_times_of(self.graph, True) if self.pipeline.schedule_receives else None
+        return partition_by_task(self.graph, self.pipeline._options(start_times=starts))
 
 
 @dataclass(frozen=True, slots=True)

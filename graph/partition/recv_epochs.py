@@ -9,8 +9,12 @@ the trigger of epoch e - 6.
                       ^        ^
                  synch_1   synch_2 ...    synch_k --control--> every _Recv that starts in epoch k + 6
 
-The new edges close no cycle: a trigger waits for a node that comes earlier in a topological order than the receives
-that wait for the trigger.
+The new edges close no cycle in a partition: a trigger waits for a node that comes earlier in a topological order than
+the receives that wait for the trigger. They close none over several partitions either, if no node of the whole graph
+starts before one that it depends on.
+
+TensorFlow also schedules receives inside loops, where a trigger may join nodes of different frames; such a graph does
+not run. Without `in_loops` only nodes outside of all frames are waited for and held back.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ...errors import InvalidArgumentError, NotFoundError
+from ..ops.record import NodeClass, record_of
 from ..protos import AttrValue, GraphDef, NodeDef
 from ..tensor_id import parse_tensor_name
 from .options import START_TIME, PartitionOptions
@@ -78,18 +83,35 @@ def topological_order(graph: GraphDef) -> list[Start]:
     return order
 
 
-def add_control_edges(partitions: Mapping[str, GraphDef], options: PartitionOptions) -> Mapping[str, GraphDef]:
+def add_control_edges(
+    partitions: Mapping[str, GraphDef], options: PartitionOptions, *, in_loops: bool = True
+) -> Mapping[str, GraphDef]:
     """Adds the triggers and their control edges to every partition graph, in place, and returns `partitions`.
 
-    Names are drawn from `options.new_name`, partition after partition. Raises as `topological_order`, with nothing
-    changed.
+    Without `in_loops` only nodes outside of all frames count. Names are drawn from `options.new_name`, partition after
+    partition. Raises as `topological_order`, with nothing changed.
     """
     # All orders before the first change, since computing an order may raise.
     orders = [topological_order(graph) for graph in partitions.values()]
+    if not in_loops:
+        orders = [_outside_frames(*item) for item in zip(partitions.values(), orders, strict=True)]
     for graph, order in zip(partitions.values(), orders, strict=True):
         if order:
             _schedule(graph, order, options)
     return partitions
+
+
+def _outside_frames(graph: GraphDef, order: list[Start]) -> list[Start]:
+    """The starts of nodes whose outputs are in the root frame."""
+    classes = [record_of(node.op).node_class for node in graph.node]
+    if NodeClass.ENTER not in classes:
+        return order
+    depths: dict[str, int] = {}  # how many frames are around the outputs of a node
+    for start in order:
+        node, own = graph.node[start.node], classes[start.node]
+        around = max((depths.get(parse_tensor_name(name).node, 0) for name in node.input), default=0)
+        depths[node.name] = around + (own is NodeClass.ENTER) - (own is NodeClass.EXIT)
+    return [start for start in order if not depths[graph.node[start.node].name]]
 
 
 def _schedule(graph: GraphDef, order: list[Start], options: PartitionOptions) -> None:
