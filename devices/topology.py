@@ -37,6 +37,7 @@ class Link:
     """One direction of one port: `source` and `destination` are device or host names, "network" between hosts.
 
     A hop through a switch or a network is two links: the sending one has the latency of the hop, the receiving one 0.
+    `copy_engines` is the number of transfers that can use it at once, 0 for any number.
     """
 
     source: str
@@ -44,6 +45,7 @@ class Link:
     model: str
     bandwidth_bytes_per_s: int
     latency_ns: int
+    copy_engines: int = 0
 
     @property
     def name(self) -> str:

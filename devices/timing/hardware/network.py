@@ -1,0 +1,221 @@
+"""Transfers on the simulated clock: they wait for copy engines, then share the links of their routes max-min fair.
+
+    request    waits for a copy engine of each GPU whose link to the host it takes, behind earlier requests for it
+    start      holds the engines, each for bytes / rate of its own link; the latency of the route begins
+    flow       after the latency, bytes move at the fair rate, found anew when flows come or go
+    arrival    the last byte is there, rounded up to a whole nanosecond
+
+Two transfers of 1000 bytes over a link of 1 byte/ns with a latency of 10 ns, asked for at 0 and at 500:
+
+    ns      10           510                      1510          2010
+    first   |--- 1/ns ---|-------- 1/2 ns --------|  arrives
+    second               |-------- 1/2 ns --------|--- 1/ns ----|  arrives
+
+Starts and new rates belong to the second half of an instant, arrivals to the first; rates are found once, after all
+starts and ends of the instant. Transfers of one instant are handled in the order of their numbers.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
+from typing import Protocol
+
+from simpy import Environment, Event
+
+from ...link import transfer_ns
+from ...topology import Link, Route
+from .instants import Instants
+from .sharing import Flow, Path, Port, find_fair_rates, joined
+
+_NEVER = 1 << 63
+_BEGIN, _END, _RELEASE = range(3)
+
+
+class Listener(Protocol):
+    """Who is told what becomes of transfers."""
+
+    def started(self, transfer: int, start_ns: int, cause_transfer: int) -> None:
+        """A transfer starts; `cause_transfer` held the copy engine that it waited for, -1 if it did not wait."""
+
+    def arrived(self, transfer: int) -> None:
+        """The last byte of a transfer arrives now."""
+
+
+class Network:
+    """The links of a cluster in use. Transfers are told apart by their numbers."""
+
+    def __init__(self, env: Environment, listener: Listener) -> None:
+        self.bottlenecks: dict[int, Link] = {}
+        """by transfer: the link that limited it for longest, where that is not the slowest link of its route"""
+        self._instants = Instants(env)
+        self._listener = listener
+        self._ports: dict[Link, Port] = {}
+        self._by_name: dict[str, Port] = {}
+        self._paths: dict[int, Path] = {}  # by identity of the route, which the path keeps: hashing one takes longer
+        self._requests: list[Flow] = []
+        self._released: list[tuple[Port, int]] = []  # a copy engine, and the transfer that held it
+        self._changed: list[Port] = []  # where flows came or went
+        self._searches = 0
+        self._is_asked = False
+        # Entries: (instant, transfer, what happens, number of the entry, flow, port of the engine).
+        self._calendar: list[tuple[int, int, int, int, Flow, Port | None]] = []
+        self._entries = 0
+        self._wakes_at = _NEVER
+
+    def request(self, transfer: int, route: Route, size_bytes: int) -> None:
+        """Asks now for a transfer; of 0 bytes it takes the latency of the route and nothing else."""
+        now = self._instants.now()
+        self._requests.append(Flow(transfer, self._path(route), size_bytes, now))
+        self._ask()
+
+    def loads(self, link: str) -> list[tuple[int, int, float]]:
+        """(from, to, bytes/s) of a link by name, in order, without the times in which it carries nothing."""
+        port = self._by_name.get(link)
+        if port is None:
+            return []
+        changes = pairwise(zip(port.times, port.loads, strict=True))
+        return [(start, end, load) for (start, load), (end, _) in changes if load]
+
+    def _path(self, route: Route) -> Path:
+        path = self._paths.get(id(route))
+        if path is None:
+            for link in route.links:
+                if link not in self._ports:
+                    self._ports[link] = self._by_name[link.name] = Port(link)
+            ports = tuple(dict.fromkeys(self._ports[link] for link in route.links))
+            path = self._paths[id(route)] = Path(route, ports)
+        return path
+
+    def _ask(self) -> None:
+        if not self._is_asked:
+            self._is_asked = True
+            self._instants.second_half(self._second_half)
+
+    def _second_half(self) -> None:
+        self._is_asked = False
+        now = self._instants.now()
+        if self._requests or self._released:
+            self._start_transfers(now)
+        if self._changed:
+            self._find_rates(now)
+        self._sleep(now)
+
+    def _sleep(self, now: int) -> None:
+        """Sees to it that the clock stops at the next entry of the calendar."""
+        calendar = self._calendar
+        while calendar and calendar[0][2] == _END and calendar[0][3] != calendar[0][4].entry:
+            heappop(calendar)  # its flow has got another rate since
+        if calendar and calendar[0][0] < self._wakes_at:
+            self._wakes_at = calendar[0][0]
+            self._instants.after(self._wakes_at - now, self._wake)
+
+    def _wake(self, event: Event) -> None:
+        """Does what the calendar has for this instant."""
+        now, calendar = self._instants.now(), self._calendar
+        self._wakes_at = _NEVER
+        while calendar and calendar[0][0] <= now:
+            _, transfer, what, entry, flow, engine = heappop(calendar)
+            if engine is not None:
+                self._released.append((engine, transfer))
+            elif what == _BEGIN:
+                self._begin(flow)
+            elif entry == flow.entry:
+                self._end(flow, now)
+        if not self._changed and not self._released:
+            self._sleep(now)
+        elif not self._is_asked and self._instants.is_last():
+            self._second_half()
+        else:
+            self._ask()
+
+    def _add(self, at: int, what: int, flow: Flow, engine: Port | None = None) -> None:
+        self._entries += 1
+        if what == _END:
+            flow.entry = self._entries
+        heappush(self._calendar, (at, flow.transfer, what, self._entries, flow, engine))
+
+    def _start_transfers(self, now: int) -> None:
+        """Starts the transfers that are next at all their copy engines, in the order of request and number."""
+        waiting: list[tuple[int, int, int]] = []  # request, transfer, who gave an engine free
+        flows: dict[int, Flow] = {}
+        for port, holder in self._released:
+            port.free_engines += 1
+            if port.queue:
+                flows[port.queue[0].transfer] = flow = port.queue[0]
+                waiting.append((flow.requested_ns, flow.transfer, holder))
+        for flow in sorted(self._requests, key=_number):
+            flows[flow.transfer] = flow
+            waiting.append((now, flow.transfer, -1))
+            for port in _engines(flow):
+                port.queue.append(flow)
+        self._requests, self._released = [], []
+        heapify(waiting)
+        while waiting:
+            requested, transfer, holder = heappop(waiting)
+            flow, engines = flows[transfer], _engines(flows[transfer])
+            if all(port.free_engines and port.queue and port.queue[0] is flow for port in engines):
+                for port in engines:
+                    self._hold(port, flow, now)
+                    if port.queue:
+                        flows[port.queue[0].transfer] = after = port.queue[0]
+                        heappush(waiting, (after.requested_ns, after.transfer, holder))
+                self._start(flow, now, -1 if requested == now else holder)
+
+    def _hold(self, port: Port, flow: Flow, now: int) -> None:
+        """The flow holds a copy engine for the time that its bytes would take on that link alone."""
+        port.queue.popleft()
+        port.free_engines -= 1
+        self._add(now + transfer_ns(flow.size_bytes, port.link.bandwidth_bytes_per_s), _RELEASE, flow, port)
+
+    def _start(self, flow: Flow, now: int, cause: int) -> None:
+        self._listener.started(flow.transfer, now, cause)
+        path = flow.path
+        if path.latency_ns or not flow.size_bytes or not path.ports:
+            self._add(now + path.latency_ns, _BEGIN, flow)
+        else:
+            self._begin(flow)
+
+    def _begin(self, flow: Flow) -> None:
+        """The first byte moves; what has no bytes to move has arrived."""
+        ports = flow.path.ports
+        if not flow.size_bytes or not ports:
+            self._listener.arrived(flow.transfer)
+            return
+        flow.since_ns = self._instants.now()
+        for port in ports:
+            port.flows[flow] = None
+        self._changed += ports
+
+    def _end(self, flow: Flow, now: int) -> None:
+        path = flow.path
+        for port in path.ports:
+            del port.flows[flow]
+        self._changed += path.ports
+        bottleneck = flow.bottleneck(now)
+        if bottleneck is not None and bottleneck is not path.slowest:
+            self.bottlenecks[flow.transfer] = bottleneck.link
+        self._listener.arrived(flow.transfer)
+
+    def _find_rates(self, now: int) -> None:
+        changed, self._changed = self._changed, []
+        self._searches += 1
+        ports, flows = joined(changed, self._searches)
+        find_fair_rates(ports, flows)
+        for flow in flows:
+            if flow.fair_rate != flow.rate:
+                self._add(flow.change_rate(now), _END, flow)
+            if flow.limit is not flow.limited_by:
+                flow.change_limit(now)
+        for port in ports:
+            if port.load != port.capacity - port.left:
+                port.record_load(now, port.capacity - port.left)
+
+
+def _number(flow: Flow) -> int:
+    return flow.transfer
+
+
+def _engines(flow: Flow) -> tuple[Port, ...]:
+    """The ports whose copy engines the transfer needs."""
+    return flow.path.engines if flow.size_bytes else ()

@@ -1,0 +1,179 @@
+"""Links at work and the flows on them: fair rates in integers, found for the flows that can have changed.
+
+A rate counts units of 1 / `UNITS` bytes/s, which up to 40 flows divide without a rest. So a flow that shares ends
+exactly when arithmetic says: floating-point numbers would round, and an end that rounds up by 1e-16 of its time is a
+nanosecond late. Where a rate has a rest, a flow loses less than 1e-15 bytes/s.
+
+The rates are those of `flows`, found by the same filling. Only flows that are joined by shared links to a port where
+something changed can have other rates than before, and there are few of them: plain loops beat numpy below a hundred.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import deque
+from collections.abc import Iterable
+from math import lcm
+
+from ...topology import Link, Route
+
+UNITS = lcm(*range(1, 41))
+NS = 10**9
+
+
+class Port:
+    """A link at work: its flows, the copies that wait for its engines, its load over time."""
+
+    __slots__ = (
+        "capacity",
+        "flows",
+        "free_engines",
+        "left",
+        "link",
+        "load",
+        "loads",
+        "mark",
+        "queue",
+        "times",
+        "waits",
+    )
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self.capacity = link.bandwidth_bytes_per_s * UNITS
+        self.flows: dict[Flow, None] = {}  # a set that keeps its order
+        self.left = 0  # while rates are found: the capacity that is not given away
+        self.waits = 0  # while rates are found: the flows without a rate
+        self.mark = 0  # the last search that came here
+        self.free_engines = link.copy_engines
+        self.queue: deque[Flow] = deque()
+        self.load = 0
+        self.times = array("q")
+        self.loads = array("d")
+
+    def record_load(self, now: int, load: int) -> None:
+        """Notes that the link carries `load` from now on."""
+        self.load = load
+        if self.times and self.times[-1] == now:
+            self.loads[-1] = load / UNITS
+        else:
+            self.times.append(now)
+            self.loads.append(load / UNITS)
+
+
+class Path:
+    """The ports of a route, and those among them whose copy engines its transfers need."""
+
+    __slots__ = ("engines", "latency_ns", "ports", "route", "slowest")
+
+    def __init__(self, route: Route, ports: tuple[Port, ...]) -> None:
+        self.route = route
+        self.ports = ports
+        self.engines = tuple(port for port in ports if port.link.copy_engines)
+        self.latency_ns = route.latency_ns
+        self.slowest = min(ports, key=lambda port: port.capacity, default=None)
+
+
+class Flow:
+    """A transfer, from its request to its arrival; `bytes_left` as of `since_ns`, in nanoseconds of a unit of rate."""
+
+    __slots__ = (
+        "bytes_left",
+        "entry",
+        "fair_rate",
+        "limit",
+        "limited_by",
+        "limited_ns",
+        "limited_since_ns",
+        "mark",
+        "path",
+        "rate",
+        "requested_ns",
+        "since_ns",
+        "size_bytes",
+        "transfer",
+    )
+
+    def __init__(self, transfer: int, path: Path, size_bytes: int, now: int) -> None:
+        self.transfer = transfer
+        self.path = path
+        self.size_bytes = size_bytes
+        self.requested_ns = now
+        self.bytes_left = size_bytes * NS * UNITS
+        self.since_ns = now
+        self.rate = 0
+        self.fair_rate = 0  # while rates are found: 0 before it has one
+        self.entry = 0  # the number of its entry in the calendar that counts
+        self.mark = 0  # the last search that came here
+        self.limit: Port | None = None  # while rates are found: the port that limits the rate
+        self.limited_by: Port | None = None
+        self.limited_since_ns = 0
+        self.limited_ns: dict[Port, int] = {}  # for how long ports have limited it, without the present one
+
+    def change_rate(self, now: int) -> int:
+        """Moves bytes at the old rate until now, takes the fair rate, and returns when the last byte arrives."""
+        left = self.bytes_left = self.bytes_left - self.rate * (now - self.since_ns)
+        self.since_ns = now
+        rate = self.rate = self.fair_rate
+        return now - (-left // rate)
+
+    def change_limit(self, now: int) -> None:
+        """From now on another port limits the rate."""
+        if self.limited_by is not None:
+            before = self.limited_ns.get(self.limited_by, 0)
+            self.limited_ns[self.limited_by] = before + now - self.limited_since_ns
+        self.limited_by, self.limited_since_ns = self.limit, now
+
+    def bottleneck(self, now: int) -> Port | None:
+        """The port that has limited it for longest until now; None if none has."""
+        if self.limited_ns:
+            self.change_limit(now)
+            return max(self.limited_ns, key=self.limited_ns.__getitem__)
+        return self.limited_by
+
+
+def joined(changed: Iterable[Port], mark: int) -> tuple[list[Port], list[Flow]]:
+    """The ports and flows that shared links join to ports where something changed; `mark` is new for each search."""
+    ports: list[Port] = []
+    flows: list[Flow] = []
+    for port in changed:
+        if port.mark != mark:
+            port.mark = mark
+            ports.append(port)
+    for port in ports:  # grows while it is read
+        for flow in port.flows:
+            if flow.mark != mark:
+                flow.mark = mark
+                flows.append(flow)
+                for other in flow.path.ports:
+                    if other.mark != mark:
+                        other.mark = mark
+                        ports.append(other)
+    return ports, flows
+
+
+def find_fair_rates(ports: list[Port], flows: list[Flow]) -> None:
+    """Sets `fair_rate` and the bottleneck of every flow, and what is `left` of every port."""
+    for flow in flows:
+        flow.fair_rate = 0
+    for port in ports:
+        port.left, port.waits = port.capacity, len(port.flows)
+    waiting = [port for port in ports if port.waits]
+    while waiting:
+        shares = [port.left // port.waits for port in waiting]
+        share = min(shares)
+        for port, least in zip(waiting, shares, strict=True):
+            if least == share and port.waits:
+                _settle(port, share)
+        waiting = [port for port in waiting if port.waits]
+
+
+def _settle(bottleneck: Port, share: int) -> None:
+    """Gives the share to the flows of a port that have no rate yet, and takes it from the ports of their routes."""
+    for flow in bottleneck.flows:
+        if not flow.fair_rate:
+            flow.fair_rate = share
+            flow.limit = bottleneck
+            for port in flow.path.ports:
+                port.left -= share
+                port.waits -= 1
