@@ -13,7 +13,7 @@ columns, and facts that nodes of one kind share are stored by kind.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import TypeVar
@@ -97,6 +97,10 @@ class JoinedGraph:
             is_recv=self.of_class(*RECVS),
         )
 
+    def numbers(self, names: Collection[str]) -> dict[str, int]:
+        """The joint numbers of these nodes, as far as they are there; of nodes with one name the last one."""
+        return {name: n for n, name in enumerate(self.names) if name in names} if names else {}
+
     # One node
 
     def op(self, n: int) -> str:
@@ -106,6 +110,10 @@ class JoinedGraph:
     def node_class(self, n: int) -> NodeClass:
         """Class of the op of a node."""
         return self.classes[int(self.kind_of[n])]
+
+    def properties_of(self, n: int) -> NodeProperties:
+        """All properties of a node, except that a transfer of a cut has no attr but its type."""
+        return self.kinds[int(self.kind_of[n])]
 
     def inputs_of(self, n: int) -> list[tuple[int, int]]:
         """One (node, output) per data input."""
@@ -121,7 +129,7 @@ class JoinedGraph:
 
     @cached_property
     def properties(self) -> list[NodeProperties]:
-        """By node its kind: all its properties, except that transfers of a cut have no attr but their type."""
+        """By node `properties_of`."""
         return list(map(self.kinds.__getitem__, self.kind_of.tolist()))
 
     def of_class(self, *classes: NodeClass) -> Flags:

@@ -30,7 +30,7 @@ class ShapedCall:
 
     body: FunctionBody
     arguments: Shapes
-    handles: tuple[tuple[int, Shape], ...]
+    handles: tuple[tuple[int, Shapes], ...]
     inside: frozenset[str]
 
 

@@ -33,11 +33,12 @@ class FedTensors:
 
     def by_node(self, feeds: Feeds) -> tuple[dict[int, dict[int, Shape | Array]], list[str]]:
         """Feeds by the node, and output, that a fed tensor comes from now; and the feeds that match no node."""
-        numbers = {name: n for n, name in enumerate(self.graph.names)} | self._numbers
+        tensors = {text: parse_tensor_name(text) for text in feeds}
+        numbers = self.graph.numbers({tensor.node for tensor in tensors.values()}) | self._numbers
         fed: dict[int, dict[int, Shape | Array]] = {}
         unused = []
         for text, value in feeds.items():
-            tensor = parse_tensor_name(text)
+            tensor = tensors[text]
             number = numbers.get(f"{tensor.node}:{tensor.index}")
             if number is not None:
                 fed.setdefault(number, {})[0] = value

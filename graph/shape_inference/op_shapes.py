@@ -47,7 +47,7 @@ def _written_shapes(properties: NodeProperties) -> Shapes:
     return tuple(written) if written and len(written) == count else (None,) * count
 
 
-def shape_behind(properties: NodeProperties) -> tuple[Shape] | None:
+def shapes_behind(properties: NodeProperties) -> Shapes | None:
     """The shape of the variable, or of the array elements, whose handle a node makes; None for other nodes."""
     attr = properties.op_def.record.handle_shape_attr
     if not attr or not properties.attrs.get("identical_element_shapes", True):
@@ -55,8 +55,9 @@ def shape_behind(properties: NodeProperties) -> tuple[Shape] | None:
     return (properties.attrs[attr],)
 
 
-def shapes_through_handle(properties: NodeProperties, inputs: Shapes, shape: Shape) -> Shapes | None:
-    """Shapes of the outputs that a node reads through its first input, a handle for values of `shape`; or None."""
+def shapes_through_handle(properties: NodeProperties, inputs: Shapes, behind: Shapes) -> Shapes | None:
+    """Shapes of the outputs that a node reads through its first input, a handle for values of these shapes; or None."""
+    shape = behind[0]
     match properties.op_def.record.reads_handle:
         case ReadsHandle.VALUE:
             return (shape,)

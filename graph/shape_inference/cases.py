@@ -1,0 +1,67 @@
+"""Cases: the distinct combinations of a kind of node, what is known of its inputs, and what follows for its outputs.
+
+Nodes of one case have equal shapes, and cost the same on equal devices. With an assumed size no size stays unknown: an
+unknown size becomes that number, and an unknown shape that of the first input, or a scalar if there is none. A case
+then has the shapes that were assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..dtypes import Shape
+from .calls import Shapes
+from .outcomes import Outcome
+from .tensor_facts import TensorFacts
+
+_Key = tuple[int, tuple[int, ...], Shapes, tuple[int, ...]]
+
+
+class Cases:
+    """Cases by number: the kind, the facts of the inputs, and of the outputs the facts and the shapes.
+
+    Case 0 is that of nodes that are not visited. `assumed` has by case the shapes before anything was assumed;
+    `contradictions` are the cases that no rule of their op fits because of earlier assumptions.
+    """
+
+    def __init__(self, facts: TensorFacts, assumed_size: int | None) -> None:
+        self.kind = [-1]
+        self.inputs: list[tuple[int, ...]] = [()]
+        self.outputs: list[tuple[int, ...]] = [()]
+        self.shapes: list[Shapes] = [()]
+        self.assumed: dict[int, Shapes] = {}
+        self.contradictions: set[int] = set()
+        self._facts = facts
+        self.assumed_size = assumed_size
+        self._numbers: dict[_Key, int] = {}
+
+    def number(self, kind: int, inputs: Sequence[int], outcome: Outcome, num_outputs: int) -> int:
+        """The number of a case; a node of the kind has `num_outputs` outputs, also if its op's rule gives others."""
+        known, shapes = outcome.shapes, self._closed(inputs, outcome.shapes)
+        values = [*outcome.values, *[None] * num_outputs]
+        padded = (*shapes, *[None] * num_outputs)
+        outputs = tuple([self._facts.number(padded[i], values[i], outcome.behind) for i in range(num_outputs)])
+        key = kind, tuple(inputs), known, outputs
+        number = self._numbers.setdefault(key, len(self.kind))
+        if number == len(self.kind):
+            self.kind.append(kind)
+            self.inputs.append(tuple(inputs))
+            self.outputs.append(outputs)
+            self.shapes.append(shapes)
+            if shapes is not known:
+                self.assumed[number] = known
+            if outcome.contradicts:
+                self.contradictions.add(number)
+        return number
+
+    def _closed(self, inputs: Sequence[int], shapes: Shapes) -> Shapes:
+        """The shapes with all unknown sizes assumed; the same object where nothing is assumed."""
+        if self.assumed_size is None or all(shape is not None and None not in shape for shape in shapes):
+            return shapes
+        first = self._facts.shapes[inputs[0]] if inputs else ()
+        return tuple(self._closed_shape(shape, first or ()) for shape in shapes)
+
+    def _closed_shape(self, shape: Shape, first: tuple[int | None, ...]) -> Shape:
+        if shape is None:
+            return first
+        return tuple(self.assumed_size if size is None else size for size in shape)

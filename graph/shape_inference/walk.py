@@ -1,0 +1,303 @@
+"""The walk of one graph in topological order, repeated until the shapes of loops no longer change.
+
+What a node outputs depends on its kind and on the facts of its inputs (see `tensor_facts.py`). Each distinct
+combination is a *case*, which is computed once. So most nodes take one look-up:
+
+    node             key: kind, facts of inputs    case
+    a = Neg(x)       3, 1                          0     computed by the rule of Neg
+    b = Neg(a)       3, 1                          0
+    c = Add(a, b)    4, 1, 1                       1     computed by the rule of Add
+
+Nodes that are fed, loops' merges and calls of functions are visited one by one. A receive has the facts of what is
+sent; all receives are of one kind. Sends have no outputs and are skipped: they are of case 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import IntEnum
+
+import numpy as np
+
+from ...errors import InvalidArgumentError, PartitaError
+from ..analysis.dims import common_shape
+from ..analysis.joined import JoinedGraph
+from ..analysis.shape_functions import merge
+from ..arrays import Numbers, owners
+from ..columns import Ids
+from ..dtypes import Array, Shape
+from ..functions.body import FunctionBody, instantiate_call
+from ..library.calls import called_function, calls_functions
+from ..ops.properties import NodeProperties
+from ..ops.record import SENDS, NodeClass
+from ..tensor_id import parse_tensor_name
+from ..validate import check_given_attrs
+from .calls import CallShapes, ShapedCall, Shapes, Wanted
+from .cases import Cases
+from .fed import FedTensors, Feeds
+from .op_shapes import passes_handle_on
+from .outcomes import NOTHING, Outcome, outcome_of, passed_on
+from .tensor_facts import UNKNOWN, TensorFacts
+from .values import is_small
+
+_LOOP_PASSES = 8  # each further pass makes a size of a loop unknown, so few are needed
+_CHUNK = 1 << 16  # nodes whose columns are lists of Python integers at a time
+_NOT_VISITED = -1
+
+Refine = Callable[[str, NodeProperties, Shapes], Shapes]
+
+
+class _Way(IntEnum):
+    """How a node is visited."""
+
+    LOOK_UP_ONE = 0  # by its case; it has one output
+    LOOK_UP = 1
+    ALONE = 2  # its outcome depends on more than its kind and the facts of its inputs
+
+
+class GraphWalk:
+    """The inference of one graph, or of the partitions of one.
+
+    After `run`, `fact_of[out_start[n] + i]` is the number of the fact of output `i` of node `n`, and `case_of[n]` the
+    number of its case.
+    """
+
+    def __init__(
+        self,
+        graph: JoinedGraph,
+        feeds: Feeds,
+        *,
+        assumed_size: int | None = None,
+        is_step: bool = False,
+        refine: Refine | None = None,
+    ) -> None:
+        """Raises InvalidArgumentError for a feed of an unknown node, unless a step is inferred."""
+        self.graph = graph
+        self.refine = refine
+        self.assumed_size = assumed_size
+        self.is_step = is_step
+        self.inside: frozenset[str] = frozenset()
+        self.called: CallShapes = {}  # shared by all nested walks
+        self.facts = TensorFacts()
+        self.cases = Cases(self.facts, assumed_size)
+        self.case_of: Ids = np.zeros(len(graph), np.int32)
+        self.tensors = FedTensors(graph)
+        self.promised = self.tensors.promised
+        self.fed, self.unused_feeds = self.tensors.by_node(feeds)
+        if self.unused_feeds and not is_step:
+            node = parse_tensor_name(self.unused_feeds[0]).node
+            raise InvalidArgumentError(f"feed {self.unused_feeds[0]!r}: the graph has no node {node!r}; check the name")
+        self.handles: dict[int, Shapes] = {}  # argument of a function -> the shapes behind the handle that it gets
+        self._known: dict[tuple[int, ...], int] = {}
+        num_outputs = np.array([len(kind.output_types) for kind in graph.kinds], np.int64)[graph.kind_of]
+        self.out_start: Numbers = np.concatenate([[0], np.cumsum(num_outputs)])
+        self.fact_of = [_NOT_VISITED] * int(self.out_start[-1])
+        self.fact_of.append(UNKNOWN)  # for edges that leave an output which does not exist
+        self._join_inputs(num_outputs)
+        self._ways = self._choose_ways(num_outputs)
+
+    def _join_inputs(self, num_outputs: Numbers) -> None:
+        """The columns of the walk: kinds, and where in `fact_of` inputs are, for a receive what is sent to it."""
+        graph = self.graph
+        src, output = graph.input_src, graph.input_output
+        exists = (output >= 0) & (output < num_outputs[src])
+        sources = np.where(exists, self.out_start[src] + output, self.out_start[-1])
+        receives = np.flatnonzero(graph.sender >= 0)
+        sent = sources[graph.input_start[graph.sender[receives]]]
+        counts = np.diff(graph.input_start)
+        counts[receives] = 1
+        self._sources = np.insert(sources, graph.input_start[receives], sent)
+        self._starts: Numbers = np.concatenate([[0], np.cumsum(counts)])
+        self._kind_of = graph.kind_of.copy()
+        self._kind_of[receives] = self._receive = len(graph.kinds)
+
+    def _choose_ways(self, num_outputs: Numbers) -> Ids:
+        graph = self.graph
+        libraries = {id(library): library for library in graph.functions if library}.values()
+        alone = [
+            node_class is NodeClass.MERGE
+            or op == "Range"
+            or (op == "PlaceholderWithDefault" and self.is_step)
+            or any(calls_functions(kind, library) for library in libraries)
+            or self.refine is not None
+            for op, node_class, kind in zip(graph.ops, graph.classes, graph.kinds, strict=True)
+        ]
+        ways = np.where(num_outputs == 1, _Way.LOOK_UP_ONE, _Way.LOOK_UP).astype(np.int32)
+        ways[np.array([*alone, False], np.bool_)[self._kind_of]] = _Way.ALONE
+        ways[[*self.fed, *self.promised]] = _Way.ALONE
+        return ways
+
+    @classmethod
+    def of_call(cls, call: ShapedCall, called: CallShapes) -> GraphWalk:
+        """The walk of a function's body."""
+        arguments = call.body.arguments
+        feeds = {argument.name: shape for argument, shape in zip(arguments, call.arguments, strict=True)}
+        walk = cls(JoinedGraph({"": call.body.graph}), feeds)
+        walk.inside, walk.called = call.inside, called
+        if call.handles:
+            numbers = {name: number for number, name in enumerate(walk.graph.names)}
+            walk.handles = {numbers[arguments[index].name]: shapes for index, shapes in call.handles}
+        return walk
+
+    def results(self, body: FunctionBody) -> Shapes:
+        """Shapes of the results of a body whose walk is done."""
+        numbers = {name: number for number, name in enumerate(self.graph.names)}
+        facts = [self.fact_of[self._sources[self._starts[numbers[result.name]]]] for result in body.results]
+        return tuple(None if fact == _NOT_VISITED else self.facts.shapes[fact] for fact in facts)
+
+    def run(self) -> Iterator[ShapedCall]:
+        """Infers all shapes; yields the calls whose result shapes it needs before it can go on."""
+        self._check_attrs()
+        graph = self.graph
+        order = graph.order()
+        if self.refine is None:
+            order = order[~graph.of_class(*SENDS)[order]]
+        merges = self.out_start[:-1][graph.of_class(NodeClass.MERGE)].tolist()
+        has_loops = graph.closes_loop(graph.input_src, owners(np.diff(graph.input_start))).any()
+        for _ in range(_LOOP_PASSES if has_loops and self.assumed_size is None else 1):
+            before = [self.fact_of[output] for output in merges]
+            for begin in range(0, len(order), _CHUNK):
+                yield from self._walk(order[begin : begin + _CHUNK])
+            if before == [self.fact_of[output] for output in merges]:
+                break
+
+    def _check_attrs(self) -> None:
+        """Raises InvalidArgumentError for an attr that does not fit its op's declaration; rules rely on that."""
+        graph = self.graph
+        kinds, firsts = np.unique(graph.kind_of, return_index=True)
+        for kind, first in zip(kinds.tolist(), firsts.tolist(), strict=True):
+            check_given_attrs(graph.names[first], graph.kinds[kind].op_def, graph.kinds[kind].attrs)
+
+    def _walk(self, nodes: Ids) -> Iterator[ShapedCall]:
+        """Visits nodes in this order."""
+        starts = self._starts[nodes]
+        counts = self._starts[nodes + 1] - starts
+        ends = np.cumsum(counts)
+        sources = self._sources[np.repeat(starts - ends + counts, counts) + np.arange(counts.sum())].tolist()
+        columns = (nodes, self._kind_of[nodes], self._ways[nodes], ends, self.out_start[nodes])
+        known, fact_of, outputs, cases = self._known, self.fact_of, self.cases.outputs, list[int]()
+        begin = 0
+        key: tuple[int, ...]
+        for n, kind, way, end, out in zip(*(column.tolist() for column in columns), strict=True):
+            if end - begin == 1:
+                key = kind, fact_of[sources[begin]]
+            elif end - begin == 2:
+                key = kind, fact_of[sources[begin]], fact_of[sources[begin + 1]]
+            else:
+                key = (kind, *[fact_of[source] for source in sources[begin:end]])
+            begin = end
+            case = known.get(key) if way < _ALONE else None
+            if case is None:
+                try:
+                    case = self._visit(n, key)
+                except Wanted as wanted:
+                    yield wanted.call
+                    case = self._visit(n, key)  # a node calls one function, so this time it succeeds
+                if way < _ALONE:
+                    known[key] = case
+            cases.append(case)
+            if not way:
+                fact_of[out] = outputs[case][0]
+            else:
+                for output, fact in enumerate(outputs[case], out):
+                    fact_of[output] = fact
+        self.case_of[nodes] = cases
+
+    def _visit(self, n: int, key: tuple[int, ...]) -> int:
+        """The case of a node, which may be new."""
+        kind, inputs = key[0], key[1:]
+        if n in self.promised:
+            outcome = Outcome((self.promised[n][1],))
+        else:
+            outcome = self._outcome(n, kind, inputs)
+        properties = self.graph.kinds[int(self.graph.kind_of[n])]
+        if n in self.handles:
+            outcome.behind = self.handles[n]
+        if n in self.fed:
+            self._feed(n, outcome, self.fed[n])
+        elif self.is_step and properties.op == "PlaceholderWithDefault":
+            # Nothing is fed, so the output is the default.
+            outcome.shapes = (merge(outcome.shapes[0], self.facts.shapes[inputs[0]]),)
+        if self.refine is not None:
+            outcome.shapes = self.refine(self.graph.names[n], properties, outcome.shapes)
+        return self.cases.number(kind, inputs, outcome, len(properties.output_types))
+
+    def _outcome(self, n: int, kind: int, inputs: Sequence[int]) -> Outcome:
+        if kind == self._receive:
+            return passed_on(self.facts, inputs[0])
+        if self.graph.classes[kind] is NodeClass.MERGE:
+            return self._merge(n, inputs)
+        properties = self.graph.kinds[kind]
+        try:
+            called = self._called(n, properties, inputs)
+            if called is not None:
+                return called
+            constants = self._constant_inputs(n) if properties.op == "Range" else NOTHING
+            return outcome_of(properties, inputs, self.facts, constants)
+        except PartitaError as error:
+            if not self.cases.assumed:
+                raise error.located(node=self.graph.names[n], op=properties.op) from None
+            return Outcome((None,) * len(properties.output_types), contradicts=True)
+
+    def _merge(self, n: int, inputs: Sequence[int]) -> Outcome:
+        """The common shape of the inputs known so far: in the first pass a loop's Merge knows only its Enter."""
+        facts = self.facts
+        known = [facts.shapes[fact] for fact in inputs if fact != _NOT_VISITED]
+        before = self.fact_of[self.out_start[n]]
+        if self.assumed_size is not None:
+            known = known[:1]
+        elif before != _NOT_VISITED:
+            known.append(facts.shapes[before])  # a size that an earlier pass made unknown stays unknown
+        behind = facts.behind[inputs[0]] if inputs and inputs[0] != _NOT_VISITED else None
+        return Outcome((common_shape(known) if known else None, ()), behind=behind)
+
+    def _feed(self, n: int, outcome: Outcome, feeds: Mapping[int, Shape | Array]) -> None:
+        """Puts fed shapes and values into the outcome of a node."""
+        shapes = list(outcome.shapes)
+        values = [*outcome.values, *[None] * len(shapes)]
+        for output, feed in feeds.items():
+            if not 0 <= output < len(shapes):
+                problem = f"feed of output {output}: the node has {len(shapes)}; check the number"
+                raise InvalidArgumentError(problem, node=self.graph.names[n], op=self.graph.op(n))
+            values[output] = None
+            if feed is None or isinstance(feed, tuple):
+                shapes[output] = self.tensors.merged(n, shapes[output], feed)
+                continue
+            value = np.asarray(feed)
+            shapes[output] = self.tensors.merged(n, shapes[output], value.shape)
+            if is_small(value):
+                values[output] = value
+        outcome.shapes, outcome.values = tuple(shapes), values[: len(shapes)]
+
+    def _called(self, n: int, properties: NodeProperties, inputs: Sequence[int]) -> Outcome | None:
+        """Shapes of the results of the function that a node calls; None for other nodes, and for a recursive call."""
+        library = self.graph.functions[int(self.graph.place[n])]
+        function = called_function(properties, library) if library else None
+        if function is None or function.name not in library or function.name in self.inside:
+            return None
+        body = instantiate_call(library, function)
+        if len(body.arguments) != len(inputs) or len(body.results) != len(properties.output_types):
+            return None
+        behind = [(index, self.facts.behind[fact]) for index, fact in enumerate(inputs)]
+        recursive = library.may_call_itself(function.name)
+        call = ShapedCall(
+            body,
+            tuple(self.facts.shapes[fact] for fact in inputs),
+            tuple((index, shapes) for index, shapes in behind if shapes is not None),
+            self.inside | {function.name} if recursive else frozenset(),
+        )
+        result = self.called.get(call)
+        if result is None:
+            raise Wanted(call)
+        if isinstance(result, PartitaError):
+            raise result
+        return Outcome(result, behind=self.facts.behind[inputs[0]] if inputs and passes_handle_on(properties) else None)
+
+    def _constant_inputs(self, n: int) -> dict[int, Array]:
+        """Inputs that are constants of any type; beyond constants only integers are followed."""
+        graph = self.graph
+        sources = ((i, graph.kinds[int(graph.kind_of[src])]) for i, (src, _) in enumerate(graph.inputs_of(n)))
+        return {i: source.attrs["value"] for i, source in sources if source.op == "Const"}
+
+
+_ALONE = int(_Way.ALONE)
