@@ -344,17 +344,24 @@ class Columns:
 
     # Copies
 
-    def copy(self) -> Self:
+    def copy(self, keep: Flags | None = None) -> Self:
         """A copy with dense ids: nodes and edges keep their order, ids of removed ones are not kept.
+
+        With `keep` only of the nodes whose id is True in it, and of the edges between them.
 
         As in TensorFlow the copy has a source-sink edge of its own before all copied edges, which include the
         original's: every copy shifts edge ids by one.
         """
         other = type(self)()
         live = self.live_nodes()
+        if keep is not None:
+            live = live[keep[live]]
         new_id = np.full(len(self._names), REMOVED, np.int32)
         new_id[live] = np.arange(len(live), dtype=np.int32)
-        if self._num_removed_nodes:
+        if keep is not None:
+            kept = live.tolist()
+            other._names, other._properties = [self._names[i] for i in kept], [self._properties[i] for i in kept]
+        elif self._num_removed_nodes:
             other._names = [name for name in self._names if name is not None]
             other._properties = [properties for properties in self._properties if properties is not None]
         else:
@@ -364,9 +371,11 @@ class Columns:
             setattr(other, name, _column(np.array(getattr(self, name), np.int32)[live]))
         self._share_with(other)
         other._rows = _column(self.details()[1][live])
-        other._inputs = {int(new_id[i]): list(inputs) for i, inputs in self._inputs.items()}
+        other._inputs = {int(new_id[i]): list(inputs) for i, inputs in self._inputs.items() if new_id[i] != REMOVED}
         edges = self.edge_arrays()
-        other.extend_edges(new_id[edges.src], edges.src_output, new_id[edges.dst], edges.dst_input)
+        src, dst = new_id[edges.src], new_id[edges.dst]
+        at: Flags | slice = np.s_[:] if keep is None else (src != REMOVED) & (dst != REMOVED)
+        other.extend_edges(src[at], edges.src_output[at], dst[at], edges.dst_input[at])
         return other
 
     def clone(self) -> Self:

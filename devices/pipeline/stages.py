@@ -178,9 +178,10 @@ class Placed:
         the client at the rendezvous. `with_shapes` fills in `Graph.fed_shapes`, which only simulation needs. Raises as
         `rewrite_graph_for_execution`.
         """
+        # First, as this indexes the graph by name, and copies take the index along.
+        fed_shapes = shapes_of_fed(self.graph, feeds) if with_shapes else None
         pruned = _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, is_placed=True)
-        if with_shapes:
-            pruned.graph.fed_shapes = shapes_of_fed(self.graph, feeds)
+        pruned.graph.fed_shapes = fed_shapes
         return pruned
 
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ...errors import InvalidArgumentError, NotFoundError
 from ..arrays import grouped
 from ..checking import are_checked
-from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID
+from ..columns import CONTROL_SLOT, SINK_ID, SOURCE_ID, Ids
 from ..dtypes import DataType, base_type
 from ..graph import Graph
 from ..graphdef.importer import graph_def_to_graph
@@ -158,24 +158,34 @@ def _check_request(feeds: Sequence[str], fetches: Sequence[str], targets: Sequen
 
 def reachable_backwards(graph: Graph, seeds: Iterable[int]) -> npt.NDArray[np.bool_]:
     """Which node ids reach one of `seeds` over data or control edges; seeds, source and sink included."""
-    count = graph.num_node_ids
     edges = graph.edge_arrays()
-    kept = edges.dst != SINK_ID
+    kept = (edges.dst != SINK_ID) & (edges.src != SOURCE_ID)
     dst, src = edges.dst[kept], edges.src[kept]
-    edges_into = grouped(dst, count)
-    starts, sources = edges_into.starts.tolist(), src[edges_into.members].tolist()
-    seen = bytearray(count)
-    seen[SOURCE_ID] = seen[SINK_ID] = 1
-    stack = [seed for seed in seeds if not seen[seed]]
-    for seed in stack:
+    seen = bytearray(graph.num_node_ids)
+    reached = np.frombuffer(seen, np.bool_)  # the same bytes
+    for seed in (SOURCE_ID, SINK_ID, *seeds):
         seen[seed] = 1
-    while stack:
-        node = stack.pop()
-        for source in sources[starts[node] : starts[node + 1]]:
-            if not seen[source]:
-                seen[source] = 1
-                stack.append(source)
-    return np.frombuffer(seen, np.uint8).astype(np.bool_)
+    if not reached[dst].any():
+        return reached.copy()
+    # Nearly all edges lead to higher ids, so this pass, which needs no index of edges, reaches nearly all nodes.
+    down = np.argsort(dst, kind="stable")[::-1]
+    for source, consumer in zip(src[down].tolist(), dst[down].tolist(), strict=True):
+        if seen[consumer]:
+            seen[source] = 1
+    left = reached[dst] & ~reached[src]
+    if left.any():
+        _spread(src[left].tolist(), seen, dst, src)
+    return reached.copy()
+
+
+def _spread(nodes: list[int], seen: bytearray, dst: Ids, src: Ids) -> None:
+    """Marks `nodes` in `seen`, and all nodes that reach one of them over the edges from `src` to `dst`."""
+    edges_into = grouped(dst, len(seen))
+    starts, sources = edges_into.starts.tolist(), src[edges_into.members].tolist()
+    while nodes:
+        node = nodes.pop()
+        seen[node] = 1
+        nodes += [source for source in sources[starts[node] : starts[node + 1]] if not seen[source]]
 
 
 def prune_for_reverse_reachability(graph: Graph, seeds: Iterable[Node]) -> bool:

@@ -12,16 +12,15 @@ from ..analysis.fed_nodes import means_anything
 from ..dtypes import Shape
 from ..graph import Graph
 from ..shape_inference.infer import infer_shapes
-from ..tensor_id import parse_tensor_name
-from .client_graph import prune_for_reverse_reachability
+from ..tensor_id import TensorId, parse_tensor_name
+from .client_graph import reachable_backwards
 
 
 def static_shapes(graph: Graph, names: Sequence[str]) -> Mapping[str, Shape]:
     """Name -> shape of tensors of `graph`; unknown if shapes contradict each other."""
     tensors = [parse_tensor_name(name) for name in names]
     nodes = [node for tensor in tensors if (node := graph.find_node(tensor.node)) is not None]
-    needed = graph.copy()
-    prune_for_reverse_reachability(needed, [needed.node(node.id) for node in nodes])
+    needed = graph.copy(reachable_backwards(graph, [node.id for node in nodes]))
     try:
         shapes = infer_shapes(needed)
     except InvalidArgumentError:  # the wrong nodes may never run
@@ -30,12 +29,18 @@ def static_shapes(graph: Graph, names: Sequence[str]) -> Mapping[str, Shape]:
 
 
 def shapes_of_fed(graph: Graph, names: Iterable[str]) -> Mapping[str, Shape]:
-    """ "node:output" -> shape of tensors that exist in `graph`, for `Graph.fed_shapes`: a feed must match it.
+    """ "node:output" -> shape of tensors of `graph`, for `Graph.fed_shapes`: a feed must match it.
 
-    A scalar placeholder of an old file counts as unknown: see `means_anything`.
+    Names of tensors that do not exist are left out: building the client graph refuses them. A scalar placeholder of an
+    old file counts as unknown: see `means_anything`.
     """
-    tensors = {name: parse_tensor_name(name) for name in names}
-    ops = {name: graph.node_properties(id_).op for name, t in tensors.items() if (id_ := graph.find_id(t.node))}
+    tensors: dict[str, TensorId] = {}
+    ops: dict[str, str] = {}
+    for name in names:
+        tensor = parse_tensor_name(name)
+        node = graph.find_node(tensor.node)
+        if node is not None and 0 <= tensor.index < node.num_outputs:
+            tensors[name], ops[name] = tensor, node.op
     shapes = static_shapes(graph, list(tensors))
     return {
         str(tensor): None if means_anything(ops[name], shapes[name], graph.versions.producer) else shapes[name]

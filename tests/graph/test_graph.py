@@ -218,6 +218,18 @@ def test_a_copy_has_dense_ids_and_one_more_source_sink_edge() -> None:
     assert graph.num_nodes == 4
 
 
+def test_a_copy_of_some_nodes_has_the_edges_between_them() -> None:
+    """Their input strings come along; ids are dense in the old order."""
+    graph, (a, b, c) = _graph("a", "b", "c")
+    graph.add_edge(a, 0, b, 0)
+    graph.add_edge(b, 0, c, 0)
+    graph.set_requested_inputs(c.id, ["b", "a"])
+    copy = graph.copy(np.array([True, True, False, True, True]))
+    assert [(node.id, node.name, node.cost_id) for node in copy.op_nodes()] == [(2, "b", 3), (3, "c", 4)]
+    assert _edges(copy) == [(0, 0, -1, 1, -1), (1, 0, -1, 1, -1), (2, 2, 0, 3, 0)]
+    assert [copy.given_inputs(i) for i in (2, 3)] == [None, ["b", "a"]]
+
+
 def test_a_clone_keeps_ids_and_stands_alone() -> None:
     """A clone has the same ids, gaps included; changing it does not change the original."""
     graph, (a, b, _) = _graph("a", "b", "c")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +12,7 @@ from partita.graph import Graph, build_client_graph, graph_def_to_graph, rewrite
 from partita.graph.analysis.transfers import Route, transfer_of
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
-from partita.graph.passes.client_graph import prune_for_reverse_reachability
+from partita.graph.passes.client_graph import prune_for_reverse_reachability, reachable_backwards
 from tests.goldens import assert_text
 
 DEVICE = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -197,6 +198,23 @@ def test_pruning_tells_whether_it_removed_anything() -> None:
         """,
     )
     assert not prune_for_reverse_reachability(graph, [leaf])
+
+
+@given(st.data())
+def test_reachable_nodes_are_those_with_a_path_to_a_seed(data: st.DataObject) -> None:
+    """Whatever the ids: edges may lead to lower ones, and close loops."""
+    graph, num_nodes = Graph(), data.draw(st.integers(1, 12))
+    nodes = [graph.add_node(f"n{i}", "NoOp", {}) for i in range(num_nodes)]
+    numbers = st.integers(0, num_nodes - 1)
+    pairs = data.draw(st.lists(st.tuples(numbers, numbers), max_size=30))
+    for src, dst in pairs:
+        graph.add_control_edge(nodes[src], nodes[dst])
+    graph.fix_source_and_sink_edges()
+    wanted = reached = data.draw(st.frozensets(numbers))
+    for _ in nodes:
+        reached |= {src for src, dst in pairs if dst in reached}
+    expected = {graph.source.id, graph.sink.id, *(nodes[i].id for i in reached)}
+    assert set(np.flatnonzero(reachable_backwards(graph, [nodes[i].id for i in wanted])).tolist()) == expected
 
 
 def test_a_client_graph_leaves_its_source_alone() -> None:
