@@ -52,7 +52,7 @@ INNER_FLOORS = {
         "formats",
     ],
     "devices": [
-        "units spec link catalog kinds device topology short_names cluster cluster_file visible memory state",
+        "units spec link catalog kinds device topology short_names cluster cluster_file visible state",
         "kernels",
         "placement",
         "pipeline",

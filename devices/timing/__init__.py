@@ -2,6 +2,7 @@
 
 from .cost_source import CostSource, OpCost, RooflineSource
 from .hardware.flows import Flow, finish_times
+from .memory.use import HeldTensor, MemoryPeak
 from .simulate import simulate
 from .timeline import BASIS, Timeline, TimelineEvent, start_times
 
@@ -9,6 +10,8 @@ __all__ = [
     "BASIS",
     "CostSource",
     "Flow",
+    "HeldTensor",
+    "MemoryPeak",
     "OpCost",
     "RooflineSource",
     "Timeline",

@@ -47,8 +47,16 @@ class StepLog:
         return len(self._entries) - 1
 
     def skip(self, node: int, now_ns: int) -> None:
-        """A dead node passes: it gets times, but no entry."""
-        self.start_ns[node] = self.end_ns[node] = now_ns
+        """A dead node passes: it gets an end, but no start and no entry."""
+        self.end_ns[node] = now_ns
+
+    def order(self) -> list[int]:
+        """By node the number of its entry, -1 for dead nodes; what follows from another node is logged after it."""
+        order = [_NOT_RUN] * len(self.end_ns)
+        for number, node in enumerate(self._entries):
+            if node >= 0:
+                order[node] = number
+        return order
 
     def left_over(self) -> list[int]:
         """Nodes that have not ended."""

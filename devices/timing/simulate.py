@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from ...errors import InvalidArgumentError
 from ...graph.analysis.joined import JoinedGraph
 from ...graph.collector import collector_paused
@@ -19,12 +21,15 @@ from ...graph.ops.record import NodeClass
 from ...graph.shape_inference.infer import Feeds, Shapes, infer_joined
 from ..cluster import Cluster
 from ..cluster_file import as_cluster
-from ..memory import Place, peaks
-from ..units import format_bytes
-from .buffers import buffers_of
 from .cluster import SimulatedCluster
 from .cost_source import CostSource, RooflineSource
 from .feeds import checked_feeds
+from .log import StepLog
+from .memory.buffers import buffers_of
+from .memory.kinds import address_spaces
+from .memory.tensors import tensors_of
+from .memory.times import Times
+from .memory.use import MemoryUse, limits_of
 from .timeline import Timeline
 from .work import Work, plan_work
 
@@ -83,14 +88,24 @@ def _as_graph(graph: Graph | GraphSource) -> Graph:
 
 
 def _timeline(work: Work, machines: SimulatedCluster, cluster: Cluster) -> Timeline:
-    peak = peaks(buffers_of(work, machines.log, cluster))
+    memory = _memory(work, machines.log, cluster)
     return Timeline(
         machines.log.events(work),
-        warnings=work.warnings + _spec_warnings(work.devices, cluster) + _memory_warnings(peak, cluster),
-        peak_bytes=peak,
+        warnings=work.warnings + _spec_warnings(work.devices, cluster) + memory.warnings(),
+        memory=memory,
         dependency_bound_ns=_dependency_bound_ns(work),
         models={device.name: device.spec.name for device in cluster},
     )
+
+
+def _memory(work: Work, log: StepLog, cluster: Cluster) -> MemoryUse:
+    devices = [cluster.find(name) for name in work.devices]
+    is_copied = np.zeros(len(work.graph), np.bool_)
+    is_copied[[n for n, route in work.routes.items() if route.links]] = True
+    tensors = tensors_of(work.graph, work.shapes, devices, work.device, is_copied)
+    times = Times(*(np.array(column, np.int64) for column in (log.start_ns, log.end_ns, log.order())))
+    buffers = buffers_of(tensors, times, np.array(address_spaces(devices)))
+    return MemoryUse(tensors, buffers, work.devices, limits_of(cluster), lambda n: (work.graph.names[n], ""))
 
 
 def _spec_warnings(devices: Sequence[str], cluster: Cluster) -> list[str]:
@@ -101,16 +116,6 @@ def _spec_warnings(devices: Sequence[str], cluster: Cluster) -> list[str]:
         if assumed:
             names.setdefault(", ".join(f"{key} {text}" for key, text in assumed.items()), []).append(name)
     return [f"assumed, as the cluster does not say: {text} of {', '.join(which)}" for text, which in names.items()]
-
-
-def _memory_warnings(peak: Mapping[tuple[str, Place], int], cluster: Cluster) -> list[str]:
-    warnings = []
-    for (name, place), used in peak.items():
-        spec = cluster.find(name).spec
-        limit = spec.memory_bytes if place == "device" else spec.host_memory_bytes
-        if limit and used > limit:
-            warnings.append(f"{name} needs {format_bytes(used)} of {place} memory and has {format_bytes(limit)}")
-    return warnings
 
 
 def _dependency_bound_ns(work: Work) -> int:

@@ -16,8 +16,9 @@ from functools import cached_property
 from typing import Literal, NamedTuple
 
 from ...errors import InvalidArgumentError
-from ..memory import Place
 from ..units import format_bytes, format_ns
+from .memory.kinds import Place
+from .memory.use import MemoryPeak, MemoryUse
 
 Kind = Literal["compute", "send", "recv", "copy"]
 COMPUTE_STREAM = "compute"
@@ -70,8 +71,8 @@ class Timeline:
     """Events of one step, with the assumptions behind them.
 
     `dependency_bound_ns` is the longest chain of durations along edges: no schedule can be faster.
-    `peak_bytes` maps (device, "device" or "host") to the most memory in use. `warnings` are the assumptions, as
-    sentences. `models` maps devices to their models.
+    `peak_bytes` maps (device, "device" or "host") to the most memory in use; it follows from `memory` if that is given.
+    `warnings` are the assumptions, as sentences. `models` maps devices to their models.
     """
 
     def __init__(
@@ -80,13 +81,15 @@ class Timeline:
         *,
         warnings: Sequence[str] = (),
         peak_bytes: Mapping[tuple[str, Place], int] | None = None,
+        memory: MemoryUse | None = None,
         dependency_bound_ns: int = 0,
         models: Mapping[str, str] | None = None,
     ) -> None:
         """Raises InvalidArgumentError when there is no event, or when no event takes time."""
         self.events = tuple(events)
         self.warnings = tuple(warnings)
-        self.peak_bytes = dict(peak_bytes or {})
+        self._memory = memory
+        self.peak_bytes = dict(memory.peak_bytes if memory else peak_bytes or {})
         self.dependency_bound_ns = dependency_bound_ns
         self.models = dict(models or {})
         if not self.events:
@@ -124,6 +127,15 @@ class Timeline:
     def peak_memory_bytes(self, device: str, place: Place = "device") -> int:
         """The most bytes in use at once in the memory of the device, or in the host memory beside a GPU."""
         return self.peak_bytes.get((device, place), 0)
+
+    def memory(self, device: str, place: Place = "device") -> MemoryPeak:
+        """The peak of one memory: the memory of the device, or what it has in the host's beside its own.
+
+        InvalidArgumentError if the cluster has no such memory, or if the timeline was made without buffers.
+        """
+        if self._memory is None:
+            raise InvalidArgumentError("the timeline knows no buffers; it does not come from a simulation")
+        return self._memory.peak(device, place)
 
     @property
     def transferred_bytes(self) -> int:

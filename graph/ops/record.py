@@ -123,6 +123,8 @@ class Facts(TypedDict, total=False):
     regroups: bool
     converts_lists: bool
     is_view: bool
+    in_place: bool
+    takes_over: bool
     is_flat: bool
     is_flat_in_functions: bool
     is_placeholder: bool
@@ -164,6 +166,11 @@ class OpRecord:
     """regroups tensors between lists and single arguments; an identity if inputs and outputs are declared alike"""
     is_view: bool = False
     """its outputs share the buffer of its first input, and it costs no time"""
+    in_place: bool = False
+    """elementwise: TensorFlow's kernels of it write the first output into an input of equal type and size that nobody
+    else needs (they ask for one with `OpKernelContext::forward_input_or_allocate_output`)"""
+    takes_over: bool = False
+    """its second input becomes the content of the variable behind its first input, without a copy"""
     is_flat: bool = False
     """not differentiable: its gradient is None (tf.no_gradient)"""
     is_flat_in_functions: bool = False

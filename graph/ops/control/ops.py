@@ -45,7 +45,7 @@ OPS: Rows = {
     "RefNextIteration": {"node_class": NodeClass.NEXT_ITERATION, "is_view": True},
     "RefSwitch": {"node_class": NodeClass.SWITCH, "is_view": True},
     "RemoteCall": {"calls": Calls.REMOTE},
-    "Snapshot": {"passes_on": True},
+    "Snapshot": {"passes_on": True, "in_place": True},
     "StatefulPartitionedCall": {"calls": Calls.CALL},
     "StatelessCase": {"calls": Calls.CASE},
     "StatelessIf": {"calls": Calls.IF},

@@ -9,8 +9,8 @@ from ..record import Rows
 
 OPS: Rows = {
     "Dequantize": {},
-    "FakeQuantWithMinMaxArgs": {},
-    "FakeQuantWithMinMaxArgsGradient": {"is_flat": True},
+    "FakeQuantWithMinMaxArgs": {"in_place": True},
+    "FakeQuantWithMinMaxArgsGradient": {"is_flat": True, "in_place": True},
     "FakeQuantWithMinMaxVars": {},
     "FakeQuantWithMinMaxVarsGradient": {"is_flat": True},
     "FakeQuantWithMinMaxVarsPerChannel": {},

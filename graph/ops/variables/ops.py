@@ -13,7 +13,7 @@ OPS: Rows = {
     "AssignAddVariableOp": {"state": State.VARIABLE},
     "AssignSub": {"state": State.VARIABLE, "is_flat": True},
     "AssignSubVariableOp": {"state": State.VARIABLE},
-    "AssignVariableOp": {"state": State.VARIABLE},
+    "AssignVariableOp": {"state": State.VARIABLE, "takes_over": True},
     "CountUpTo": {"state": State.VARIABLE},
     "DeleteSessionTensor": {"node_class": NodeClass.DELETE_SESSION_TENSOR, "state": State.SESSION, "is_flat": True},
     "DestroyResourceOp": {"state": State.VARIABLE},

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from partita.devices.kernels import in_place
 from partita.devices.kernels import registry as kernels
 from partita.errors import AlreadyExistsError
 from partita.graph.analysis import gradient_rules as gradients
@@ -29,6 +30,12 @@ def test_deferred_kernels_are_those_of_ops_that_wait() -> None:
     kernels.registered_ops()
     waiting = {op for op in kernels._DEFERRED if kernels.is_built_in(op)}
     assert waiting == {op for ops in families().values() for op in ops if record_of(op).waits}
+
+
+def test_an_op_that_computes_in_place_for_actors_does_so_for_the_clock() -> None:
+    """Every op with a function that computes into an input has the fact; views and ops of other sizes do not."""
+    assert all(record_of(op).in_place for op in in_place._FUNCTIONS)
+    assert not [op for ops in families().values() for op in ops if record_of(op).in_place and record_of(op).is_view]
 
 
 def test_a_flat_op_has_no_rule() -> None:

@@ -1,0 +1,129 @@
+"""What nodes of one kind do with memory: the size, the memory and the buffer of every output.
+
+A kind is an op with its attrs, the shapes of its outputs and a device, so a hundred thousand nodes have a few hundred
+kinds. Memories are numbered: device k has number 2 * k for its own memory ("device"; that of the host for a kind of
+device that computes there) and 2 * k + 1 for what it has in the memory of its host ("host").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Literal, NamedTuple, get_args
+
+from ....graph.dtypes import DataType, base_type, is_ref, item_size
+from ....graph.ops.device_kinds import device_kind
+from ....graph.ops.memory_types import memory_types
+from ....graph.ops.properties import NodeProperties
+from ....graph.ops.record import NodeClass, OpRecord, ReadsHandle, State
+from ...device import Device
+
+Place = Literal["device", "host"]
+PLACES: tuple[Place, ...] = get_args(Place)
+
+Sizes = tuple[int | None, ...] | None
+"""a shape: None for an unknown size, and for a shape of unknown rank"""
+
+OWN, DECIDED_LATER = -1, -2
+"""instead of the number of an input whose buffer an output has: none, and one that depends on what has happened"""
+
+_KEEPING = (State.QUEUE, State.LIST, State.SESSION)
+
+
+class MemoryKind(NamedTuple):
+    """The facts of one kind of node; the lists are by output."""
+
+    size_bytes: list[int]
+    memory: list[int]
+    dtype: list[int]
+    shares: list[int]
+    """the input whose buffer the output has"""
+    is_variable: bool
+    """the first output is a variable, or a handle that counts as its variable"""
+    is_fixed: bool
+    """a constant, a variable, or fed: nothing may be written into the outputs"""
+    is_lasting: bool
+    """the outputs are there for the whole step"""
+    writes_in_place: bool
+    keeps_inputs: bool
+    """its inputs are needed after it has ended: by the caller of the step, in a queue, in a list"""
+    is_merge: bool
+    reads_variable: bool
+    takes_over: bool
+    uses_content: bool
+    """it reads or changes the content of the variable whose handle it has"""
+
+
+def memory_kind(properties: NodeProperties, shapes: Sequence[Sizes], device: Device, number: int) -> MemoryKind:
+    """The facts of nodes of these properties and output shapes on device `number`."""
+    record = properties.op_def.record
+    is_handle = record.state is State.VARIABLE and bool(record.handle_shape_attr)
+    is_variable = is_handle or record.node_class is NodeClass.VARIABLE
+    is_constant = record.node_class is NodeClass.CONSTANT
+    is_fed = record.is_placeholder or record.node_class is NodeClass.ARG
+    if is_handle:  # the handle is small and on the host; count the variable
+        types, shapes = [properties.attrs["dtype"]], [properties.attrs[record.handle_shape_attr]]
+        on_host: Sequence[bool] = [False]
+    else:
+        types = list(properties.output_types)
+        has_own_memory = device_kind(device.type).own_memory
+        on_host = memory_types(properties, device.type)[1] if has_own_memory else [False] * len(types)
+    is_merge = record.node_class is NodeClass.MERGE
+    reads_variable = record.is_view and record.reads_handle is ReadsHandle.VALUE
+    return MemoryKind(
+        size_bytes=[_bytes(shape, dtype) for shape, dtype in zip(shapes, types, strict=True)],
+        memory=[len(PLACES) * number + host for host in on_host],
+        dtype=[base_type(dtype) for dtype in types],
+        shares=[DECIDED_LATER] if reads_variable else _shares(properties, record),
+        is_variable=is_variable,
+        is_fixed=is_variable or is_constant or is_fed,
+        is_lasting=is_variable or is_constant,
+        writes_in_place=record.in_place,
+        keeps_inputs=record.node_class is NodeClass.RETVAL
+        or record.state in _KEEPING
+        or DataType.VARIANT in properties.output_types,
+        is_merge=is_merge,
+        reads_variable=reads_variable,
+        takes_over=record.takes_over,
+        uses_content=DataType.RESOURCE in properties.input_types and not _passes_handle(record),
+    )
+
+
+def _passes_handle(record: OpRecord) -> bool:
+    """Whether a node with the handle of a variable leaves its content alone, or replaces it without a look at it."""
+    if record.reads_handle is not None:
+        return record.reads_handle is ReadsHandle.SHAPE
+    return record.is_view or record.is_transfer or record.takes_over
+
+
+def _shares(properties: NodeProperties, record: OpRecord) -> list[int]:
+    """By output the input whose buffer it has. Both a view and a reference to a variable have that of an input."""
+    outputs, inputs = properties.output_types, properties.input_types
+    if record.node_class is NodeClass.MERGE:
+        return [DECIDED_LATER, *[OWN] * (len(outputs) - 1)]
+    if record.is_view and inputs:
+        return list(range(len(outputs))) if record.regroups else [0] * len(outputs)
+    variable = next((i for i, dtype in enumerate(inputs) if is_ref(dtype)), OWN)
+    return [variable if is_ref(dtype) else OWN for dtype in outputs]
+
+
+def _bytes(shape: Sizes, dtype: int) -> int:
+    """Bytes of a tensor; 0 where a size is not known."""
+    if shape is None or None in shape:
+        return 0
+    return prod(size for size in shape if size is not None) * item_size(dtype)
+
+
+def memory_names(devices: Sequence[str]) -> list[tuple[str, Place]]:
+    """Device and place of every memory, by number."""
+    return [(device, place) for device in devices for place in PLACES]
+
+
+def address_spaces(devices: Sequence[Device]) -> list[int]:
+    """The address space of every memory: the host memory of a task is one, a GPU's own memory is another."""
+    spaces: dict[str, int] = {}
+    numbers = []
+    for device in devices:
+        own = device.name if device_kind(device.type).own_memory else device.task_name
+        numbers += [spaces.setdefault(name, len(spaces)) for name in (own, device.task_name)]
+    return numbers

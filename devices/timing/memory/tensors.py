@@ -1,0 +1,226 @@
+"""The tensors of a body: what each output of a node occupies, whose buffer it has, and which nodes read it.
+
+Nothing here depends on times, so it is found out once for a body, however often that runs. Outputs are numbered
+through, those of node 0 first. For x (fed) -> a = Exp(x) -> b = Reshape(a) -> c = Exp(b), with one output each:
+
+    output        0 x   1 a   2 b   3 c
+    shares        0     1     1     3         b is a view of a, the others have buffers of their own
+    reads         (0, by a)   (1, by b)   (2, by c)
+    may replace   (1, 0)      (3, 2)          an elementwise op may write into an input: `buffers.py` asks the times
+
+What a Merge passes on, and what a read of a variable sees, depends on what happened before it: these are listed apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from ....graph.analysis.joined import JoinedGraph
+from ....graph.arrays import Flags, Integers, Numbers, owners
+from ....graph.ops.record import RECVS
+from ...device import Device
+from .kinds import OWN, MemoryKind, Sizes, memory_kind
+
+
+class Pairs(NamedTuple):
+    """A relation, row by row: `this[i]` to `that[i]`."""
+
+    this: Numbers
+    that: Numbers
+
+
+class Assignments(NamedTuple):
+    """Nodes that give a variable a new content, by row: the node, the handle, the value."""
+
+    node: Numbers
+    handle: Numbers
+    value: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Tensors:
+    """Columns by output, and relations between outputs and nodes."""
+
+    node: Numbers
+    """the node of an output"""
+    port: Numbers
+    """its number among the outputs of the node"""
+    size_bytes: Numbers
+    memory: Numbers
+    """as `kinds.py` numbers memories"""
+    shares: Numbers
+    """the output whose buffer it has: itself, or that of which it is a view"""
+    is_variable: Flags
+    is_fixed: Flags
+    """a constant, a variable, or fed: nothing is written into it"""
+    is_lasting: Flags
+    """there for the whole step"""
+    reads: Pairs
+    """an output and a node that reads it; a tensor that is copied is read by its receive, which ends with the copy"""
+    keeps: Flags
+    """by read: whether the reader keeps what it has read"""
+    may_replace: Pairs
+    """the output of an elementwise op and an input of it of equal type and bytes, in order of outputs and inputs"""
+    merges: Pairs
+    """the output of a Merge and one that it may pass on"""
+    variable_reads: Pairs
+    """the output of a read of a variable and the handle"""
+    assignments: Assignments
+    uses_content: Flags
+    """by node: whether it reads or changes the content of the variable whose handle it has"""
+
+
+def tensors_of(
+    graph: JoinedGraph,
+    shapes: Sequence[tuple[Sizes, ...]],
+    devices: Sequence[Device],
+    device: Sequence[int],
+    is_copied: Flags,
+) -> Tensors:
+    """The tensors of a body.
+
+    By node: the shapes of its outputs, the index of its device, and whether it is a receive to which bytes are copied.
+    Other receives have the buffer that was sent.
+    """
+    return _Planner(graph, shapes, devices, device, is_copied).tensors()
+
+
+class _Planner:
+    """Columns of a body that more than one relation needs.
+
+    `first[n]` is the first output of node n. Input i, counted through all nodes and their ports as in the graph, reads
+    output `source[i]` for node `reader[i]`.
+    """
+
+    def __init__(
+        self,
+        graph: JoinedGraph,
+        shapes: Sequence[tuple[Sizes, ...]],
+        devices: Sequence[Device],
+        device: Sequence[int],
+        is_copied: Flags,
+    ) -> None:
+        self.graph = graph
+        self.device = device
+        self.kinds, self.kind_of = _kinds(graph, shapes, devices, device)
+        self.received = np.flatnonzero(graph.sender >= 0)
+        self.sent = graph.sender[self.received]
+        self.is_copied = is_copied[self.received]
+        counts = np.array([len(kind.dtype) for kind in self.kinds], np.int64)
+        per_node = counts[self.kind_of]
+        self.first = np.cumsum(per_node) - per_node
+        self.node = owners(per_node)
+        port = np.arange(len(self.node)) - self.first[self.node]
+        self._entry = (np.cumsum(counts) - counts)[self.kind_of[self.node]] + port
+        self.reader = owners(np.diff(graph.input_start))
+        self.source = self.first[graph.input_src] + graph.input_output
+
+    def by_output(self, column: Callable[[MemoryKind], list[int]]) -> Numbers:
+        """A list of every kind as a column by output."""
+        return np.take(np.array(list(chain.from_iterable(map(column, self.kinds))), np.int64), self._entry)
+
+    def by_node(self, fact: Callable[[MemoryKind], bool]) -> Flags:
+        """A fact of every kind as a column by node."""
+        return np.array(list(map(fact, self.kinds)), np.bool_)[self.kind_of]
+
+    def tensors(self) -> Tensors:
+        """All columns."""
+        is_variable = self.by_node(lambda k: k.is_variable)[self.node]
+        shares = self._shares()
+        for variable, same in self._variables(is_variable):
+            shares[variable] = same
+        size_bytes, variable_reads = self.by_output(lambda k: k.size_bytes), self._inputs_of(lambda k: k.reads_variable)
+        # The attr of a handle may leave sizes open; the variable is as large as what is read from it.
+        np.maximum.at(size_bytes, shares[variable_reads.that], size_bytes[variable_reads.this])
+        copied, keeps = self.received[self.is_copied], self.by_node(lambda k: k.keeps_inputs)[self.reader]
+        assigns = np.flatnonzero(self.by_node(lambda k: k.takes_over))
+        return Tensors(
+            node=self.node,
+            port=np.arange(len(self.node)) - self.first[self.node],
+            size_bytes=size_bytes,
+            memory=self.by_output(lambda k: k.memory),
+            shares=resolved(shares),
+            is_variable=is_variable,
+            is_fixed=self._is_fixed()[self.node],
+            is_lasting=self.by_node(lambda k: k.is_lasting)[self.node],
+            reads=Pairs(
+                np.concatenate([self.source, self._input(self.sent[self.is_copied])]),
+                np.concatenate([self.reader, copied]),
+            ),
+            keeps=np.concatenate([keeps, np.zeros(len(copied), np.bool_)]),
+            may_replace=self._may_replace(size_bytes),
+            merges=self._inputs_of(lambda k: k.is_merge),
+            variable_reads=variable_reads,
+            assignments=Assignments(assigns, self._input(assigns), self._input(assigns, 1)),
+            uses_content=self.by_node(lambda k: k.uses_content),
+        )
+
+    def _input(self, nodes: Integers, port: Integers | int = 0) -> Numbers:
+        """What the nodes read at a port."""
+        return np.take(self.source, self.graph.input_start[nodes] + port)
+
+    def _inputs_of(self, fact: Callable[[MemoryKind], bool]) -> Pairs:
+        """The first output and all inputs of nodes for which a fact holds."""
+        inputs = np.flatnonzero(self.by_node(fact)[self.reader])
+        return Pairs(self.first[self.reader[inputs]], self.source[inputs])
+
+    def _shares(self) -> Numbers:
+        """The output of which each one is a view, one step back; a tensor received in one process is its sender's."""
+        port = self.by_output(lambda k: k.shares)
+        shares = np.arange(len(port))
+        views = np.flatnonzero(port > OWN)
+        shares[views] = self._input(self.node[views], port[views])
+        shared = ~self.is_copied
+        shares[self.first[self.received[shared]]] = self._input(self.sent[shared])
+        return shares
+
+    def _is_fixed(self) -> Flags:
+        """By node whether nothing is written into its outputs: what the client sends is fed."""
+        from_client = self.graph.of_class(*RECVS) & (self.graph.sender < 0)
+        return self.by_node(lambda k: k.is_fixed) | from_client
+
+    def _may_replace(self, size_bytes: Numbers) -> Pairs:
+        pairs = self._inputs_of(lambda k: k.writes_in_place)
+        dtype = self.by_output(lambda k: k.dtype)
+        output, of = pairs
+        fits = (dtype[output] == dtype[of]) & (size_bytes[output] == size_bytes[of])
+        return Pairs(output[fits], of[fits])
+
+    def _variables(self, is_variable: Flags) -> Iterator[tuple[int, int]]:
+        """Every variable, and the first output that stands for the same one.
+
+        Variables of one device, container and shared name are one; the node's name stands in for an empty shared name.
+        """
+        graph, known = self.graph, dict[object, int]()
+        for output in np.flatnonzero(is_variable).tolist():
+            n = int(self.node[output])
+            attrs = graph.kinds[graph.kind_of[n]].attrs
+            name = attrs.get("shared_name") or graph.names[n].encode()
+            key = self.device[n], graph.op(n), attrs.get("container"), name
+            yield output, known.setdefault(key, output)
+
+
+def _kinds(
+    graph: JoinedGraph, shapes: Sequence[tuple[Sizes, ...]], devices: Sequence[Device], device: Sequence[int]
+) -> tuple[list[MemoryKind], Numbers]:
+    """The kinds of a body, and the kind of every node."""
+    numbers: dict[tuple[int, tuple[Sizes, ...], int], int] = {}
+    keys = zip(graph.kind_of.tolist(), shapes, device, strict=True)
+    kind_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    return [memory_kind(graph.kinds[kind], dims, devices[where], where) for kind, dims, where in numbers], kind_of
+
+
+def resolved(shares: Numbers) -> Numbers:
+    """Follows outputs that share buffers to the one whose buffer it is: `while shares[i] != i: i = shares[i]`.
+
+    Every round doubles the length of the chains that are followed.
+    """
+    further = shares[shares]
+    while not np.array_equal(further, shares):
+        shares, further = further, further[further]
+    return shares

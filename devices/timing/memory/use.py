@@ -1,0 +1,134 @@
+"""The memory that a step needs, and the questions that a timeline answers about it.
+
+For x (fed, 40 bytes) -> a = Exp(x) -> b = MatMul(a, a), 100 ns each, on a device of 64 bytes:
+
+    peak_bytes             {(device, "device"): 80}
+    peak(device)           MemoryPeak(peak_bytes=80, limit_bytes=64, at_ns=0, tensors=(x, a)); it does not fit
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ....graph.arrays import Numbers
+from ....graph.ops.device_kinds import device_kind
+from ...cluster import Cluster
+from ...units import format_bytes
+from .buffers import Buffers
+from .kinds import PLACES, Place
+from .peaks import Lives, Peak, peaks_of
+from .tensors import Tensors
+
+NameOf = Callable[[int], tuple[str, str]]
+"""from a node to its name and the iteration in which it ran"""
+
+
+class HeldTensor(NamedTuple):
+    """A tensor in memory: an output of a node in an iteration ("" outside of loops)."""
+
+    node: str
+    output: int
+    bytes: int
+    iteration: str = ""
+
+
+class MemoryPeak(NamedTuple):
+    """The most bytes in use in one memory, the first instant at which that many are, and the tensors that fill it.
+
+    `limit_bytes` is the size of the memory, None if it is not known. Tensors are in order of size, largest first, those
+    of one size in order of nodes and outputs. Tensors that share a buffer are listed once, as the latest of them.
+    """
+
+    peak_bytes: int
+    limit_bytes: int | None
+    at_ns: int
+    tensors: tuple[HeldTensor, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the memory is large enough; True if its size is not known."""
+        return self.limit_bytes is None or self.peak_bytes <= self.limit_bytes
+
+
+def limits_of(cluster: Cluster) -> dict[tuple[str, Place], int | None]:
+    """Bytes of every memory of a cluster, None where its size is not known."""
+    limits: dict[tuple[str, Place], int | None] = {}
+    for device in cluster:
+        limits[device.name, "device"] = device.spec.memory_bytes
+        if device_kind(device.type).own_memory:
+            limits[device.name, "host"] = device.spec.host_memory_bytes or None
+    return limits
+
+
+class MemoryUse:
+    """The buffers of a step by memory. Sums are made at once, lists of tensors when they are asked for."""
+
+    def __init__(
+        self,
+        tensors: Tensors,
+        buffers: Buffers,
+        devices: list[str],
+        limits: Mapping[tuple[str, Place], int | None],
+        name_of: NameOf,
+    ) -> None:
+        """`devices` are numbered as in `tensors`; `name_of` tells the name and iteration of a node."""
+        self._tensors = tensors
+        self._buffers = buffers
+        self._memories = [(device, place) for device in devices for place in PLACES]
+        self._limits = dict(limits)
+        self._name_of = name_of
+        own = np.flatnonzero(buffers.buffer == np.arange(len(buffers.buffer)))
+        self._own = own
+        self._lives = Lives(tensors.memory[own], buffers.start_ns[own], buffers.end_ns[own], buffers.size_bytes[own])
+        self._peaks = {self._memories[number]: peak for number, peak in peaks_of(self._lives).items()}
+
+    @cached_property
+    def peak_bytes(self) -> dict[tuple[str, Place], int]:
+        """The peak of every memory that has a buffer, by device and place, sorted."""
+        return {memory: self._peaks[memory].size_bytes for memory in sorted(self._peaks)}
+
+    def warnings(self) -> list[str]:
+        """A sentence for each memory that is too small."""
+        sentences = []
+        for (device, place), used in self.peak_bytes.items():
+            limit = self._limits[device, place]
+            if limit is not None and used > limit:
+                sentences.append(f"{device} needs {format_bytes(used)} of {place} memory and has {format_bytes(limit)}")
+        return sentences
+
+    def peak(self, device: str, place: Place = "device") -> MemoryPeak:
+        """The peak of one memory; InvalidArgumentError if the cluster has no such memory."""
+        memory = device, place
+        if memory not in self._limits:
+            known = ", ".join(sorted({f"{name} ({where})" for name, where in self._limits}))
+            raise InvalidArgumentError(f"{device!r} has no {place!r} memory here; there are {known}")
+        size_bytes, at_ns = self._peaks.get(memory, Peak(0, 0))
+        tensors = self._held(self._memories.index(memory), at_ns) if size_bytes else ()
+        return MemoryPeak(size_bytes, self._limits[memory], at_ns, tensors)
+
+    def _held(self, memory: int, at_ns: int) -> tuple[HeldTensor, ...]:
+        """The tensors that fill a memory at an instant."""
+        lives = self._lives
+        is_held = (lives.memory == memory) & (lives.start_ns <= at_ns) & (at_ns < lives.end_ns) & (lives.size_bytes > 0)
+        buffers = self._own[is_held]
+        latest = self._latest(buffers, at_ns)
+        order = np.lexsort((latest, -self._buffers.size_bytes[buffers]))
+        held = []
+        for buffer, output in zip(buffers[order].tolist(), latest[order].tolist(), strict=True):
+            node, iteration = self._name_of(int(self._tensors.node[output]))
+            size = int(self._buffers.size_bytes[buffer])
+            held.append(HeldTensor(node, int(self._tensors.port[output]), size, iteration))
+        return tuple(held)
+
+    def _latest(self, buffers: Numbers, at_ns: int) -> Numbers:
+        """By buffer the output that was written into it last before an instant; views are no writes."""
+        latest = np.arange(len(self._buffers.buffer))
+        writes = np.flatnonzero(self._buffers.is_written & (self._buffers.start_ns <= at_ns))
+        writes = writes[np.argsort(self._buffers.start_ns[writes], kind="stable")]
+        latest[self._buffers.buffer[writes]] = writes
+        return latest[buffers]
