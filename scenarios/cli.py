@@ -75,6 +75,11 @@ _trace_option = click.option(
 _json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object, errors too; docs/cli.md lists the keys."
 )
+_recv_epochs_option = click.option(
+    "--recv-epochs",
+    is_flag=True,
+    help="Hold each receive back until shortly before its tensor is needed, by guessed start times.",
+)
 
 
 def _placement_options(command: Command) -> Command:
@@ -161,6 +166,7 @@ def run(
 
 @cli.command()
 @_placement_options
+@_recv_epochs_option
 @click.option("--out", type=_OUTPUT, required=True, metavar="DIR", help="Folder for the files; made if missing.")
 @_json_option
 def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags differ in type
@@ -181,6 +187,7 @@ def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags dif
 
 @cli.command()
 @_placement_options
+@_recv_epochs_option
 @click.option(
     "--shape",
     "shapes",
@@ -212,6 +219,7 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: f
 
 @cli.command()
 @_placement_options
+@_recv_epochs_option
 @click.option(
     "--stage",
     type=click.Choice(["raw", "lowered", "placed", "pruned", "partitioned", "plan"]),

@@ -8,6 +8,7 @@ bodies.py    the bodies of functions, which actors and simulated clocks enter th
 """
 
 from .cutting import cut
+from .epochs import RecvEpochs
 from .stages import Imported, Lowered, Partitioned, Pipeline, Placed, Pruned
 
-__all__ = ["Imported", "Lowered", "Partitioned", "Pipeline", "Placed", "Pruned", "cut"]
+__all__ = ["Imported", "Lowered", "Partitioned", "Pipeline", "Placed", "Pruned", "RecvEpochs", "cut"]

@@ -1,4 +1,4 @@
-"""Tensors in files: feeds from .npy and .npz, fetched values to .npz; and feeds given by shape.
+"""Tensors in files: feeds from .npy and .npz, fetched values to .npz.
 
 A value must have the element type of its tensor: nothing is converted, and nothing is unpickled. Bytes and texts
 (numpy's S and U) become string tensors. bfloat16 and similar types are stored as raw bytes of the same size.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import BufferedWriter
-from math import prod
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
@@ -18,7 +17,6 @@ from ...graph import DataType, Graph, parse_tensor_name
 from ...graph.analysis.fed_nodes import means_anything
 from ...graph.dtypes import Array, base_type, dtype_name, numpy_dtype
 from ...graph.suggestions import meant
-from ...graph.tensor import MOST_ELEMENTS
 from .failure import ConfigurationError
 
 _REGISTERED = 2  # dtype.isbuiltin of types that other packages add to numpy, which files cannot name
@@ -39,40 +37,9 @@ def split_assignment(text: str) -> tuple[str, Path | None]:
     return name, Path(file) if equals else None
 
 
-def split_shape(text: str) -> tuple[str, tuple[int, ...]]:
-    """Name and sizes of `NAME=2,3`, no sizes for a scalar; ConfigurationError for anything else."""
-    name, equals, sizes = text.partition("=")
-    texts = [size.strip() for size in sizes.split(",")] if sizes.strip() else []
-    if not name or not equals or not all(size.isascii() and size.isdecimal() for size in texts):
-        raise ConfigurationError(
-            f"--shape {text!r} is not NAME=SIZES; write whole numbers with commas between, such as "
-            f"--shape {name or 'x'}=2,3, and --shape {name or 'x'}= for a scalar"
-        )
-    shape = tuple(map(int, texts))
-    if prod(shape) > MOST_ELEMENTS:
-        raise ConfigurationError(f"--shape {text!r}: such a tensor has more elements than can be counted")
-    return name, shape
-
-
 def shape_of(feed: Array | tuple[int, ...]) -> tuple[int, ...]:
     """The shape of a feed that is a value or a shape."""
     return feed if isinstance(feed, tuple) else feed.shape
-
-
-def with_shapes(feeds: Mapping[str, Feed], shapes: Sequence[tuple[str, tuple[int, ...]]]) -> dict[str, Feed]:
-    """`feeds` and the tensors of `shapes`; ConfigurationError for a tensor with two different shapes."""
-    feeds_and_shapes = dict(feeds)
-    for name, shape in shapes:
-        tensor = parse_tensor_name(name)
-        known = next((other for other in feeds_and_shapes if parse_tensor_name(other) == tensor), name)
-        feed = feeds_and_shapes.get(known)
-        if feed is None:
-            feeds_and_shapes[known] = shape
-        elif (has := shape_of(feed)) != shape:
-            where = "in another --shape" if isinstance(feed, tuple) else "in its file"
-            both = f"{shape_text(shape)} here and {shape_text(has)} {where}"
-            raise ConfigurationError(f"--shape: tensor {name!r} has shape {both}; give one of them")
-    return feeds_and_shapes
 
 
 def read_feeds(assignments: Sequence[tuple[str, Path | None]], archive: Path | None) -> dict[str, Array | None]:

@@ -47,7 +47,7 @@ def place_and_cut(loaded: Loaded, screen: Screen) -> dict[str, Graph]:
     Raises ConfigurationError for a graph that cannot be lowered or placed, for names that do not exist, and when no
     node is left to run.
     """
-    return cut_of(prune(place(loaded, screen), loaded, screen), screen)
+    return cut_of(prune(place(loaded, screen), loaded, screen), loaded, screen)
 
 
 def place(loaded: Loaded, screen: Screen) -> Placed:
@@ -66,10 +66,10 @@ def prune(placed: Placed, loaded: Loaded, screen: Screen) -> Pruned:
         return placed.prune(tuple(loaded.feeds), loaded.fetches, loaded.targets, with_shapes=True)
 
 
-def cut_of(pruned: Pruned, screen: Screen) -> dict[str, Graph]:
+def cut_of(pruned: Pruned, loaded: Loaded, screen: Screen) -> dict[str, Graph]:
     """The graph of each device, in the order of the cluster; ConfigurationError when no node is left to run."""
     with screen.working(f"cutting {of_nodes(pruned.graph)}"), configuring():
-        parts = pruned.cut().in_order()
+        parts = pruned.cut(loaded.request.recv_epochs).in_order()
         if not any(part.num_nodes > SINK_ID + 1 for part in parts.values()):
             raise ConfigurationError("the request leaves no node to run; fetch or target something")
     return parts

@@ -21,7 +21,7 @@ from ...graph import Graph, Node, NodeProperties, graph_def_to_graph
 from ...graph.analysis.fed_nodes import means_anything
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
-from ...graph.dtypes import Array, DataType, base_type, dtype_name
+from ...graph.dtypes import Array, DataType, Shape, base_type, dtype_name
 from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedGraph, Signature, load_saved_model
 from ...graph.graphdef.files import no_graph_def, read_graph_bytes
 from ...graph.graphdef.sources import parse_lazily
@@ -29,9 +29,11 @@ from ...graph.ops.device_kinds import CPU
 from ...graph.passes.client_graph import feed_node_name
 from ...graph.passes.static_shapes import check_fed_shape
 from ...graph.tensor_id import parse_tensor_name
+from .choices import Choices, read_choices
 from .failure import ConfigurationError, configuring
-from .feeds import Feed, checked_feeds, read_feeds, shape_of, shape_text, split_assignment, split_shape, with_shapes
+from .feeds import Feed, checked_feeds, read_feeds, shape_of, shape_text, split_assignment
 from .screen import Screen
+from .shapes import divide, split_shape
 
 _MOST_DEVICES = 4096  # of a kind, that are made without a flag because nodes request them
 _OPAQUE = frozenset({DataType.RESOURCE, DataType.VARIANT})
@@ -52,7 +54,11 @@ class Request:
     tags: str = ",".join(SERVING_TAGS)
     inline: bool = False
     soft_placement: bool = False
+    recv_epochs: bool = False
     shapes: tuple[str, ...] = ()
+    trips: tuple[str, ...] = ()
+    branches: tuple[str, ...] = ()
+    assume_size: int | None = None
 
     def files(self) -> dict[str, Path | None]:
         """The input files by flag; no output may overwrite them."""
@@ -71,15 +77,18 @@ class GraphFile:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The contents of the files of a request; `feeds` maps names to values or shapes, None for only a name.
+    """The contents of the files of a request; `feeds` maps names to values, None for only a name.
 
-    `saved` is the graph of a SavedModel, and `signature` the requested signature of it, if any.
+    `shapes` are those of the flags, of fed tensors and of others. `saved` is the graph of a SavedModel, and `signature`
+    the requested signature of it, if any.
     """
 
     request: Request
     cluster: Cluster
     graph: GraphFile
     feeds: Mapping[str, Feed]
+    shapes: Sequence[tuple[str, tuple[int, ...]]]
+    choices: Choices
     saved: SavedGraph | None = None
     signature: Signature | None = None
 
@@ -88,7 +97,8 @@ class Inputs:
 class Loaded:
     """A request checked against its graph, with default fetches and targets if none are given.
 
-    `names` are the user's names of the fetches: tensors, or outputs of a signature.
+    `names` are the user's names of the fetches: tensors, or outputs of a signature. `shapes` are the output shapes, by
+    node, of tensors that are computed.
     """
 
     request: Request
@@ -98,6 +108,8 @@ class Loaded:
     fetches: tuple[str, ...]
     targets: tuple[str, ...]
     names: tuple[str, ...]
+    shapes: Mapping[str, tuple[Shape, ...]]
+    choices: Choices
 
     @property
     def pipeline(self) -> Pipeline:
@@ -146,17 +158,18 @@ def read(request: Request, screen: Screen) -> Inputs:
     """Reads the files of a request; ConfigurationError for the first wrong flag or file."""
     if request.devices is not None and request.cluster is not None:
         raise ConfigurationError("--devices and --cluster exclude each other; give one of them")
-    values = read_feeds([split_assignment(text) for text in request.feeds], request.feeds_file)
-    feeds = with_shapes(values, [split_shape(text) for text in request.shapes])
+    feeds = read_feeds([split_assignment(text) for text in request.feeds], request.feeds_file)
+    shapes = [split_shape(text) for text in request.shapes]
+    choices = read_choices(request.trips, request.branches)
     if not request.graph.is_dir():
         if request.signature is not None:
             raise ConfigurationError(f"--signature: {str(request.graph)!r} is not a SavedModel folder")
         graph = read_graph(request.graph, screen)
-        return Inputs(request, _cluster(request, graph), graph, feeds)
+        return Inputs(request, _cluster(request, graph), graph, feeds, shapes, choices)
     graph, saved = read_saved_model(request.graph, request.tags, screen)
     with configuring():
         signature = _signature(request, saved)
-    return Inputs(request, _cluster(request, graph), graph, feeds, saved, signature)
+    return Inputs(request, _cluster(request, graph), graph, feeds, shapes, choices, saved, signature)
 
 
 def _signature(request: Request, saved: SavedGraph) -> Signature | None:
@@ -168,13 +181,15 @@ def _signature(request: Request, saved: SavedGraph) -> Signature | None:
 
 def resolve(inputs: Inputs, graph: Graph) -> Loaded:
     """Checks a request against its graph; ConfigurationError for a feed that does not fit."""
-    names, targets = inputs.request.fetches, inputs.request.targets
     if inputs.signature is not None:
         return _resolve_signature(inputs, inputs.signature, graph)
+    names, targets = inputs.request.fetches, inputs.request.targets
+    feeds, shapes = divide(inputs.shapes, inputs.feeds, graph)
     if not names and not targets:
         names, targets = ends(_as_written(inputs, graph))
-        names = tuple(name for name in names if name not in inputs.feeds)  # a tensor cannot be fed and fetched
-    return Loaded(inputs.request, inputs.cluster, graph, checked_feeds(inputs.feeds, graph), names, targets, names)
+        names = tuple(name for name in names if name not in feeds)  # a tensor cannot be fed and fetched
+    checked = checked_feeds(feeds, graph)
+    return Loaded(inputs.request, inputs.cluster, graph, checked, names, targets, names, shapes, inputs.choices)
 
 
 def _as_written(inputs: Inputs, graph: Graph) -> Graph:
@@ -184,12 +199,19 @@ def _as_written(inputs: Inputs, graph: Graph) -> Graph:
 
 def _resolve_signature(inputs: Inputs, signature: Signature, graph: Graph) -> Loaded:
     """As `resolve`, with the names of a signature; all its outputs are fetched if no fetch or target is given."""
-    feeds = {**signature.defaults, **inputs.feeds}
-    named = {signature.inputs[name].tensor if name in signature.inputs else name: feeds[name] for name in feeds}
+
+    def tensor_of(name: str) -> str:
+        return signature.inputs[name].tensor if name in signature.inputs else name
+
+    shaped = {name for name, _ in inputs.shapes}
+    defaults = {name: value for name, value in signature.defaults.items() if name not in shaped}
+    given = {tensor_of(name): feed for name, feed in {**defaults, **inputs.feeds}.items()}
+    feeds, shapes = divide([(tensor_of(name), sizes) for name, sizes in inputs.shapes], given, graph)
     targets = inputs.request.targets
     names = inputs.request.fetches or (() if targets else tuple(signature.outputs))
     fetches = tuple([signature.outputs[name].tensor if name in signature.outputs else name for name in names])
-    return Loaded(inputs.request, inputs.cluster, graph, checked_feeds(named, graph), fetches, targets, names)
+    checked = checked_feeds(feeds, graph)
+    return Loaded(inputs.request, inputs.cluster, graph, checked, fetches, targets, names, shapes, inputs.choices)
 
 
 def load(request: Request, screen: Screen) -> Loaded:

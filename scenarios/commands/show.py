@@ -62,7 +62,7 @@ def _text(loaded: Loaded, stage: str, device: str | None, pattern: str | None, s
     pruned = prune(placed, loaded, screen)
     if stage == "pruned":
         return graph_text(pruned.graph, only=_on(pruned.graph, device, fits))
-    parts = cut_of(pruned, screen)
+    parts = cut_of(pruned, loaded, screen)
     if device is not None and device not in parts:
         raise ConfigurationError(
             f"--device: {device!r} has no part in the request; the devices that have are {', '.join(parts)}"

@@ -47,9 +47,9 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
 
 def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen) -> Timeline:
     """The timeline of one step over the partition graphs of a request."""
-    shapes = {name: value for name, value in loaded.feeds.items() if value is not None}
+    feeds = {name: value for name, value in loaded.feeds.items() if value is not None}
     with screen.working(f"simulating {of_nodes(*parts.values())}"):
-        return simulate_partitions(parts, loaded.cluster, feeds=shapes)
+        return simulate_partitions(parts, loaded.cluster, feeds=feeds, shapes=loaded.shapes)
 
 
 def check_trace(path: Path | None) -> None:

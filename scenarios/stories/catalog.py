@@ -15,6 +15,7 @@ STORIES = {
     "all_to_one": "eight GPUs add up their arrays on one of them, at once or in a tree",
     "data_parallel_training": "replicas on GPUs, parameters on the host, both kinds of variables",
     "resnet50_pipeline": "micro-batches through ResNet-50 on one to eight GPUs",
+    "epochs": "the same pipeline with receives held back: less memory in the same time",
     "transformer_encoder": "heads split over one to eight GPUs, joined by fast and by slow links",
 }
 """one line about each shipped story, by name"""

@@ -67,3 +67,19 @@ def test_a_cluster_file_names_tasks(partita: CommandLine, tmp_path: Path) -> Non
 def test_a_folder_that_cannot_be_made(partita: CommandLine, graph: Path) -> None:
     """--out must be a folder or become one."""
     assert_one_clear_line(partita("partition", graph, "--devices", "cpu:2", "--out", graph), 2, "--out", graph.name)
+
+
+def test_receives_are_scheduled_on_request(partita: CommandLine, tmp_path: Path) -> None:
+    """Triggers are in the files and in the text, and the simulated step accepts them."""
+    drawn = GraphFile()
+    drawn.add("x", "Placeholder", dtype=1, shape=(2,), device="0")
+    for k in range(20):
+        drawn.add(f"n{k}", "Neg", [f"n{k - 1}" if k else "x"], device="1", T=1)
+    drawn.add("y", "AddV2", ["x", "n19"], device="0", T=1)
+    request = (drawn.write(tmp_path), "--feed", "x", "--fetch", "y", "--devices", "cpu:2", "--recv-epochs")
+    partita.done("partition", *request, "--out", tmp_path / "parts")
+    ops = [node.op for part in load_partitions(tmp_path / "parts").values() for node in part.node]
+    assert ops.count("ControlTrigger") > 2
+    assert partita.done("show", *request).count("ControlTrigger") == ops.count("ControlTrigger")
+    assert "simulated step time" in partita.done("simulate", *request)
+    assert_one_clear_line(partita("run", *request), 2, "--recv-epochs")
