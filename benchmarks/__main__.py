@@ -18,6 +18,7 @@ import trio
 from rich.console import Console
 
 from . import (
+    bench_flows,
     bench_gradients,
     bench_import,
     bench_loops,
@@ -44,6 +45,7 @@ CASES: list[Case] = [
     *bench_models.CASES,
     *bench_process.CASES,
     *bench_scale.CASES,
+    *bench_flows.CASES,
     *bench_simulate.CASES,
 ]
 _PATH = click.Path(path_type=Path, dir_okay=False)

@@ -26,6 +26,7 @@ class Sizes:
     steps: int = 10_000
     program_nodes: int = 10_000
     iterations: int = 1_000
+    transfers: int = 20_000
     undone_ops: int = 2_000
     few_pairs: int = 1_000
     many_pairs: int = 100_000
@@ -43,6 +44,7 @@ QUICK = Sizes(
     steps=20,
     program_nodes=100,
     iterations=10,
+    transfers=50,
     undone_ops=20,
     few_pairs=20,
     many_pairs=50,
