@@ -84,8 +84,9 @@ class DeviceSpec:
     `memory_efficiency` the share of `memory_bandwidth_bytes_per_s` that streaming ops reach. `launch_overhead_ns` is
     added to every op that computes anything. `host_memory_bytes` is the memory of the host beside a GPU's own (0 for a
     CPU, whose memory is the host's). `host_link` and `peer_link` name catalog links to the host and to GPUs of the same
-    host. Without them the overhead is 0 and the efficiencies are 1, an ideal device. `assumed` lists the numbers that a
-    table of a cluster file left out, with the default that was used instead: {"launch_overhead": "5 us"}.
+    host. `copy_engines` transfers at a time use the link to the host in one direction. Without these numbers the
+    overhead is 0 and the efficiencies are 1, an ideal device. `assumed` lists the numbers that a table of a cluster
+    file left out, with the default that was used instead: {"launch_overhead": "5 us"}.
     """
 
     name: str
@@ -100,6 +101,7 @@ class DeviceSpec:
     host_memory_bytes: int = field(default=0, validator=_not_negative)
     host_link: str | None = None
     peer_link: str | None = None
+    copy_engines: int = field(default=2, validator=_positive)
     assumed: Mapping[str, str] = field(factory=dict, hash=False)
 
     def family(self, dtype: int, *, matrix: bool) -> str:

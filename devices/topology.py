@@ -3,8 +3,8 @@
 A link is one direction of one port, so both directions work at the same time. A transfer occupies all links of its
 route; it runs at the rate of the slowest, and their latencies add up.
 
-    same device           nothing moves: the empty route
-    CPU  -> CPU, one host  loopback
+    same memory            nothing moves: the empty route; the CPUs of one task, a process, share their memory
+    CPU  -> CPU, one host  loopback, between different tasks
     CPU <-> GPU, one host  the GPU's link to its host (PCIe), one direction
     GPU  -> GPU, one host  out of one peer port, into the other (NVLink) if both have one; else over both host links
     across hosts          [out of the GPU] out of the host's network port, into the other host's [into the GPU]
@@ -173,6 +173,8 @@ class Topology:
         enters = device_kind(dst.type).own_memory and not dst_on_host
         if src.name == dst.name and leaves == enters:
             return ()
+        if src.task_name == dst.task_name and not leaves and not enters:
+            return ()
         if src.host != dst.host:
             return (
                 *((self._up(src, dst),) if leaves else ()),
@@ -203,16 +205,18 @@ class Topology:
         return self.rules.hosts.get(device.type) or (link_spec(model) if model else None)
 
     def _up(self, src: Device, dst: Device) -> Link:
-        return self._link(src.name, src.host, self._host_link(src) or _no_route(src, dst, src))
+        link = self._host_link(src) or _no_route(src, dst, src)
+        return self._link(src.name, src.host, link, engines=src.spec.copy_engines)
 
     def _down(self, src: Device, dst: Device) -> Link:
-        return self._link(dst.host, dst.name, self._host_link(dst) or _no_route(src, dst, dst))
+        link = self._host_link(dst) or _no_route(src, dst, dst)
+        return self._link(dst.host, dst.name, link, engines=dst.spec.copy_engines)
 
-    def _link(self, source: str, destination: str, spec: LinkSpec, *, hop_end: bool = False) -> Link:
+    def _link(self, source: str, destination: str, spec: LinkSpec, *, hop_end: bool = False, engines: int = 0) -> Link:
         key = source, destination, spec.name
         if key not in self._links:
             latency_ns = 0 if hop_end else spec.latency_ns
-            self._links[key] = Link(source, destination, spec.name, spec.bandwidth_bytes_per_s, latency_ns)
+            self._links[key] = Link(source, destination, spec.name, spec.bandwidth_bytes_per_s, latency_ns, engines)
         return self._links[key]
 
 

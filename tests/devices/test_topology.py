@@ -17,7 +17,8 @@ CPU, A100, H100 = device_spec("generic-cpu"), device_spec("A100-80GB"), device_s
 HOSTS = [
     Device(spec, index, job="worker", task=task) for task in (0, 1) for spec, index in ((CPU, 0), (A100, 0), (A100, 1))
 ]
-CLUSTER = Cluster([*HOSTS, Device(H100, 2, job="worker", task=1), Device(CPU, 1, job="worker", task=1)])
+SHARED = [evolve(device, job="shared", host="machine") for device in HOSTS]
+CLUSTER = Cluster([*HOSTS, Device(H100, 2, job="worker", task=1), Device(CPU, 1, job="worker", task=1), *SHARED])
 
 
 def name(device: str, task: int = 0) -> str:
@@ -33,7 +34,8 @@ def models(src: str, dst: str) -> list[str]:
 def test_routes() -> None:
     """Each rule of the table in the module's docstring."""
     assert models(name("GPU:0"), name("GPU:0")) == []
-    assert models(name("CPU:0", 1), name("CPU:1", 1)) == ["loopback"]
+    assert models(name("CPU:0", 1), name("CPU:1", 1)) == []
+    assert models(SHARED[0].name, SHARED[3].name) == ["loopback"]
     assert models(name("GPU:0"), name("CPU:0")) == ["PCIe4 x16"]
     assert models(name("CPU:0"), name("GPU:0")) == ["PCIe4 x16"]
     assert models(name("GPU:0"), name("GPU:1")) == ["NVLink3", "NVLink3"]
@@ -51,10 +53,16 @@ def test_both_directions_have_links_of_their_own() -> None:
 
 
 def test_host_ends() -> None:
-    """A tensor in host memory does not use the GPU's link; a copy between both memories of one GPU does."""
+    """A tensor in host memory does not use the GPU's link; a copy between both memories of one GPU does.
+
+    The host memory of a task is that of one process: nothing is copied within it, between two tasks it is.
+    """
     gpu, cpu = name("GPU:0"), name("CPU:0")
     route = CLUSTER.topology.route
-    assert [x.model for x in route(gpu, cpu, src_on_host=True).links] == ["loopback"]
+    assert route(gpu, cpu, src_on_host=True).links == route(cpu, gpu, dst_on_host=True).links == ()
+    assert route(gpu, name("GPU:1"), src_on_host=True, dst_on_host=True).links == ()
+    there, here = SHARED[3].name, SHARED[1].name
+    assert [x.model for x in route(here, there, src_on_host=True).links] == ["loopback"]
     assert [x.model for x in route(gpu, gpu, dst_on_host=True).links] == ["PCIe4 x16"]
     assert route(gpu, gpu, src_on_host=True, dst_on_host=True).links == ()
 
@@ -64,6 +72,14 @@ def test_a_hop_has_one_latency() -> None:
     route = CLUSTER.topology.route
     assert route(name("GPU:0"), name("GPU:1")).latency_ns == 2000
     assert route(name("GPU:0"), name("GPU:0", 1)).latency_ns == 2000 + 20_000 + 2000
+
+
+def test_copy_engines_belong_to_the_link_to_the_host() -> None:
+    """Two per direction of a GPU unless its spec says otherwise; no other link has any."""
+    links = CLUSTER.topology.route(name("GPU:0"), name("GPU:0", 1)).links
+    assert [link.copy_engines for link in links] == [2, 0, 0, 2]
+    one = Cluster([Device(CPU), Device(evolve(A100, copy_engines=1))])
+    assert [link.copy_engines for link in one.topology.route(*one.names).links] == [1]
 
 
 def test_a_pair_may_have_its_own_link() -> None:

@@ -7,6 +7,7 @@ and latency are 0.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -33,10 +34,11 @@ def cluster(
     overhead_ns: int = 0,
     memory: int | None = None,
 ) -> Cluster:
-    """CPUs of one host; `speed` multiplies compute and memory rates, `link_speed` the rate of every link."""
+    """CPUs, a link between any two; `speed` multiplies compute and memory rates, `link_speed` the rates of links."""
     device = spec(flops=speed * GIGA, memory=memory or speed * GIGA, overhead_ns=overhead_ns)
     link = LinkSpec("wire", link_speed * GIGA, latency_ns)
-    return Cluster([Device(device, i) for i in range(count)], LinkRules(loopback=link, network=link))
+    pairs = {(cpu(i), cpu(j)): link for i, j in combinations(range(count), 2)}  # else they share the memory of a task
+    return Cluster([Device(device, i) for i in range(count)], LinkRules(pairs=pairs))
 
 
 def cpu(index: int) -> str:
