@@ -1,0 +1,218 @@
+"""What a trace says of one graph, in the forms in which the clock takes it from a caller.
+
+    trace                                    facts
+    w/mm = MatMul @ w:0 ... w:9, [2, 3]      shapes {"w/mm": ((2, 3),)}
+    LoopCond @ w:0 ... w:10                  trip_counts {"w": 10}
+    c/Switch = Switch, output 1 alive        branches {"p": 1}
+
+TensorFlow's traces have no iterations: there, the order of runs stands for the order of iterations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from statistics import median_low
+from typing import TYPE_CHECKING, TypeAlias
+
+from ....errors import InvalidArgumentError
+from ....graph.analysis.dims import common_shape
+from ....graph.analysis.frames import frames_of, has_frames
+from ....graph.analysis.shape_functions import merge
+from ....graph.formats.trace_runs import Iteration, Run, iteration_text, runs_of
+from ....graph.formats.traces import TraceSource, step_stats_of
+from ....graph.library.calls import called_by
+from ....graph.ops.record import Calls, NodeClass
+from .called import CalledNodes, with_paths
+from .turns import ByTurn, by_turn, compressed, counts_of_switch, recorded_counts
+
+if TYPE_CHECKING:
+    from ....graph.analysis.joined import JoinedGraph
+    from ....graph.dtypes import Shape
+    from ....graph.ops.properties import NodeProperties
+
+Shapes: TypeAlias = "tuple[Shape, ...]"
+
+_LOWERED = re.compile(r"(?P<node>.+)/(?:switch_pred|branch_index)/_\d+")
+"""the Switch that the lowering of a conditional makes, named after it"""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFacts:
+    """What a trace says of a graph. Nodes of functions are named by the path of calls.
+
+    `trip_counts` and `branches` are by turn (see `turns`), as `simulate` takes them. `shapes` are by output; a size
+    that differs between runs is None, and nodes whose shapes differ have them by iteration in `shapes_by_iteration`.
+    `times_ns` are of one run: by iteration, as a timeline writes it, where these are known, else the median.
+    `warnings` say what the trace lacks.
+    """
+
+    trip_counts: Mapping[str, ByTurn] = field(default_factory=dict)
+    branches: Mapping[str, ByTurn] = field(default_factory=dict)
+    shapes: Mapping[str, Shapes] = field(default_factory=dict)
+    shapes_by_iteration: Mapping[str, Mapping[str, Shapes]] = field(default_factory=dict)
+    times_ns: Mapping[str, int | Mapping[str, int]] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
+
+    def refined(self, node: str, properties: NodeProperties, shapes: Shapes) -> Shapes:
+        """Shapes of a node, with the sizes that the trace knows; InvalidArgumentError where the two contradict."""
+        traced = self.shapes.get(node)
+        if traced is None:
+            return shapes
+        try:
+            return tuple(merge(shape, known) for shape, known in zip_longest(shapes, traced[: len(shapes)]))
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(
+                f"the trace is of another graph: {node!r} has shapes {traced} there and {shapes} here",
+                node=node,
+                op=properties.op,
+            ) from error
+
+
+def read_trace(source: TraceSource, graph: JoinedGraph) -> TraceFacts:
+    """What the trace of a step says of a graph.
+
+    Raises InvalidArgumentError for what is no trace, a trace without records, and a trace of another graph: one that
+    has no node in common with this one.
+    """
+    nodes = CalledNodes(graph)
+    runs = with_paths(runs_of(step_stats_of(source)), nodes)
+    by_node: defaultdict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        by_node[run.node].append(run)
+    if not any(name in by_node for name in graph.names):
+        raise InvalidArgumentError(
+            f"the trace is of another graph: it has {len(by_node)} nodes, none of which is among the {len(graph)} of "
+            "this one"
+        )
+    return _Reader(graph, nodes, by_node).facts()
+
+
+class _Reader:
+    def __init__(self, graph: JoinedGraph, nodes: CalledNodes, runs: Mapping[str, Sequence[Run]]) -> None:
+        self.graph = graph
+        self.nodes = nodes
+        self.runs = runs
+        self.counts = recorded_counts(run for own in runs.values() for run in own)
+        self.knows_iterations = all(run.iteration is not None for own in runs.values() for run in own)
+        self.warnings: list[str] = []
+
+    def facts(self) -> TraceFacts:
+        trip_counts = {frame: by_turn(of_frame, self.counts) for frame, of_frame in self.counts.items()}
+        if not self.knows_iterations:
+            trip_counts |= self._counts_by_order()
+        branches = dict(self._branches())
+        if not self.knows_iterations and trip_counts:
+            self.warnings.append(
+                f"the trace has no iterations: the order of runs told how often {_listed(trip_counts)} ran, and times "
+                "of nodes in loops are medians"
+            )
+        return TraceFacts(
+            trip_counts=trip_counts,
+            branches=branches,
+            shapes={node: _common(own) for node, own in self.runs.items()},
+            shapes_by_iteration={
+                node: {_where(run): _common([run]) for run in own} for node, own in self.runs.items() if _differ(own)
+            },
+            times_ns={node: self._times(own) for node, own in self.runs.items()},
+            warnings=self.warnings,
+        )
+
+    def _times(self, runs: Sequence[Run]) -> int | Mapping[str, int]:
+        if len(runs) == 1 or not self.knows_iterations:
+            return median_low([run.duration_ns for run in runs])
+        return {_where(run): run.duration_ns for run in runs}
+
+    def _counts_by_order(self) -> Iterator[tuple[str, ByTurn]]:
+        """By frame of the graph: how often it ran, from the Switches on its condition."""
+        if not has_frames(self.graph):
+            return
+        frames = frames_of(self.graph)
+        for frame in frames.all[1:]:
+            for n in frame.nodes:
+                if self.graph.node_class(n) is NodeClass.SWITCH and self._is_condition(n):
+                    counts = counts_of_switch(self._taken(self.graph.names[n]))
+                    if counts is not None:
+                        yield frame.name, counts
+                        break
+
+    def _is_condition(self, switch: int) -> bool:
+        """Whether a Switch asks for another iteration."""
+        behind = self._behind(self.graph.inputs_of(switch)[1][0])
+        return any(self.graph.node_class(n) is NodeClass.LOOP_COND for n in behind)
+
+    def _behind(self, node: int) -> list[int]:
+        """A node and those whose value it passes on: the inputs of identities, and of sends that it receives from."""
+        chain = [node]
+        while True:
+            sender = int(self.graph.sender[node])
+            if sender < 0 and not self.graph.kinds[self.graph.kind_of[node]].op_def.record.passes_on:
+                return chain
+            node = self.graph.inputs_of(node if sender < 0 else sender)[0][0]
+            chain.append(node)
+
+    def _taken(self, name: str) -> list[int]:
+        """The outputs that a Switch took, run by run."""
+        return [next(iter(run.shapes)) for run in self.runs.get(name, ()) if run.shapes]
+
+    def _branches(self) -> Iterator[tuple[str, ByTurn]]:
+        """Branches by the node that calls them, by the node that was lowered, or by the one that has the predicate."""
+        for node, runs in self.runs.items():
+            if any(run.calls for run in runs):
+                properties = self.nodes.find(node)
+                if properties is not None and properties.op_def.record.calls in (Calls.IF, Calls.CASE):
+                    library = next(library for library in self.graph.functions if library is not None)
+                    functions = [function.name for function in called_by(properties, library)]
+                    taken = [functions.index(name) for run in runs for name in run.calls if name in functions]
+                    if len(taken) == len(runs):
+                        yield node, self._by_turn(runs, taken)
+        yield from self._branches_of_switches()
+
+    def _branches_of_switches(self) -> Iterator[tuple[str, ByTurn]]:
+        graph, seen = self.graph, set[str]()
+        for n in graph.of_class(NodeClass.SWITCH).nonzero()[0].tolist():
+            runs = [run for run in self.runs.get(graph.names[n], ()) if run.shapes]
+            if not runs or self._is_condition(n):
+                continue
+            lowered = _LOWERED.fullmatch(graph.names[n])
+            keys = [graph.names[k] for k in self._behind(graph.inputs_of(n)[1][0])]
+            for key in [lowered["node"]] if lowered else keys:
+                if key not in seen:
+                    seen.add(key)
+                    yield key, self._by_turn(runs, [next(iter(run.shapes)) for run in runs])
+
+    def _by_turn(self, runs: Sequence[Run], values: Sequence[int]) -> ByTurn:
+        iterations = [run.iteration for run in runs]
+        known = {where: value for where, value in zip(iterations, values, strict=True) if where is not None}
+        return by_turn(known, self.counts) if len(known) == len(runs) else compressed(values)
+
+
+def _where(run: Run) -> str:
+    iteration: Iteration = run.iteration or ()
+    return iteration_text(iteration)
+
+
+def _common(runs: Sequence[Run]) -> Shapes:
+    """What the shapes of the runs have in common, by output; None for outputs that were always dead."""
+    by_output = _by_output(runs)
+    outputs = range(max(by_output, default=-1) + 1)
+    return tuple(common_shape(by_output[slot]) if slot in by_output else None for slot in outputs)
+
+
+def _differ(runs: Sequence[Run]) -> bool:
+    return any(len(set(shapes)) > 1 for shapes in _by_output(runs).values())
+
+
+def _by_output(runs: Sequence[Run]) -> dict[int, list[Shape]]:
+    shapes: dict[int, list[Shape]] = {}
+    for run in runs:
+        for slot, shape in run.shapes.items():
+            shapes.setdefault(slot, []).append(shape)
+    return shapes
+
+
+def _listed(names: Mapping[str, object]) -> str:
+    return ", ".join(map(repr, sorted(names)))

@@ -1,0 +1,108 @@
+"""StepStats -> runs of nodes: the records of a trace in plain values.
+
+    label of this package   w/mm = MatMul @ outer:2/w:0       iteration (("outer", 2), ("w", 0))
+    label of TensorFlow     w/mm = MatMul(w/x, w/y)           iteration unknown
+
+Records without a label of either form, such as those of transfers, are left out. Where a device also has records of
+its hardware (".../stream:all"), the times of a node are the sum of those of its kernels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..protos import NodeExecStats, NodeOutput, StepStats
+
+if TYPE_CHECKING:
+    from ..dtypes import Shape
+
+Iteration = tuple[tuple[str, int], ...]
+"""frames and numbers of the iterations in them, outermost first"""
+
+_HARDWARE = "/stream:all"  # ends the name of a device whose records are those of the hardware itself
+_LABEL = re.compile(r"(?:\[.*?\] )?(?P<name>.*?) = (?P<op>[\w>]+)(?:\((?P<inputs>.*)|(?P<rest>.*))", re.DOTALL)
+_REST = re.compile(r"(?: calls (?P<calls>.*?))?(?: @ (?P<iteration>.*))?", re.DOTALL)
+_STEP = re.compile(r"(.+?):(\d+)(?:/|$)", re.DOTALL)
+_CALLED = re.compile(r"([^, ]+)(?: x(\d+))?(?:, |$)")
+
+
+class Run(NamedTuple):
+    """One run of a node; times in nanoseconds. `shapes` are by output, `calls` counts calls by function.
+
+    `iteration` is None where the trace does not tell, which is so in TensorFlow's.
+    """
+
+    node: str
+    op: str
+    start_ns: int
+    duration_ns: int
+    shapes: Mapping[int, Shape]
+    iteration: Iteration | None
+    calls: Mapping[str, int]
+
+
+def runs_of(stats: StepStats) -> list[Run]:
+    """The runs of all devices, in the order of their starts."""
+    hardware = _hardware_times(stats)
+    runs = [
+        run
+        for device in stats.dev_stats
+        if not device.device.endswith(_HARDWARE)
+        for record in device.node_stats
+        if (run := _run(record)) is not None
+    ]
+    if hardware:
+        runs = [run._replace(duration_ns=hardware.get(run.node, run.duration_ns)) for run in runs]
+    return sorted(runs, key=lambda run: run.start_ns)
+
+
+def iteration_text(iteration: Iteration) -> str:
+    """The text of an iteration, as labels and timelines have it; "" outside of loops."""
+    return "/".join(f"{frame}:{number}" for frame, number in iteration)
+
+
+def _hardware_times(stats: StepStats) -> dict[str, int]:
+    times: defaultdict[str, int] = defaultdict(int)
+    for device in stats.dev_stats:
+        if device.device.endswith(_HARDWARE):
+            for record in device.node_stats:
+                times[record.node_name.partition(":")[0]] += _duration_ns(record)
+    return times
+
+
+def _run(record: NodeExecStats) -> Run | None:
+    label = _LABEL.fullmatch(record.timeline_label)
+    if label is None or label["name"] != record.node_name:
+        return None
+    iteration: Iteration | None = None
+    calls: Mapping[str, int] = {}
+    if label["inputs"] is None:
+        rest = _REST.fullmatch(label["rest"])
+        if rest is None:
+            return None
+        iteration = tuple((frame, int(number)) for frame, number in _STEP.findall(rest["iteration"] or ""))
+        calls = Counter({name: int(count or 1) for name, count in _CALLED.findall(rest["calls"] or "")})
+    return Run(
+        node=record.node_name,
+        op=label["op"],
+        start_ns=record.all_start_nanos or 1000 * record.all_start_micros,
+        duration_ns=_duration_ns(record),
+        shapes={output.slot: _shape(output) for output in record.output},
+        iteration=iteration,
+        calls=calls,
+    )
+
+
+def _duration_ns(record: NodeExecStats) -> int:
+    """From the start of the op to its end, in microseconds where the trace has nothing finer."""
+    if record.op_end_rel_nanos:
+        return record.op_end_rel_nanos - record.op_start_rel_nanos
+    return 1000 * (record.op_end_rel_micros - record.op_start_rel_micros)
+
+
+def _shape(output: NodeOutput) -> Shape:
+    shape = output.tensor_description.shape
+    return None if shape.unknown_rank else tuple(dim.size if dim.size >= 0 else None for dim in shape.dim)

@@ -1,0 +1,129 @@
+"""What traces tell of their graphs: those of TensorFlow in `data`, which `tools/make_traces.py` wrote, and our own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from partita.actors import RunMetadata, RunOptions, open_session
+from partita.devices import cut, local_cluster
+from partita.devices.timing.tracing.facts import TraceFacts, read_trace
+from partita.errors import InvalidArgumentError
+from partita.graph.analysis.joined import JoinedGraph
+from partita.graph.builder import GraphBuilder
+from partita.graph.graphdef.files import load_graph_def
+from partita.graph.protos import GraphDef, NodeExecStats, StepStats
+from tests.actors.running.test_calls import add_on, named
+from tests.function_defs import library_of
+
+DATA = Path(__file__).parent / "data"
+X = np.ones((2, 3), np.float32)
+FEEDS: dict[str, dict[str, Any]] = {
+    "loop": {"x:0": X, "n:0": 5},
+    "loop_v2": {"x:0": X, "n:0": 5},
+    "nested": {"x:0": X, "n:0": 3},
+    "conditional": {"x:0": X, "p:0": True},
+    "conditional_v2": {"x:0": X, "p:0": True},
+    "function": {"x:0": X},
+    "function_called": {"x:0": X},
+}
+EXPECTED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "loop": ({"w/while_context": 5}, {}, "w/mm"),
+    "loop_v2": ({"w": 5}, {}, "w/body/_1/mm_0"),
+    "nested": ({"outer/while_context": 3, "outer/inner/while_context": [1, 2, 3]}, {}, "outer/inner/mm"),
+    "conditional": ({}, {"_arg_p_0_1": 1, "c/pred_id": 1}, "c/mm"),
+    "conditional_v2": ({}, {"c": 1, "_arg_p_0_1": 1}, "c/then/_0/mm_0"),
+    "function": ({}, {}, "PartitionedCall/inner"),
+    "function_called": ({}, {}, "PartitionedCall/inner"),
+}
+
+
+def graph_of(name: str) -> GraphDef:
+    return load_graph_def(DATA / f"{name}.graph.pb")
+
+
+def joined(graph_def: GraphDef, feeds: dict[str, Any], devices: str = "cpu:1") -> JoinedGraph:
+    return JoinedGraph(cut(graph_def, local_cluster(devices), feeds=list(feeds), fetches=["y:0"]))
+
+
+async def own_trace(graph_def: GraphDef, feeds: dict[str, Any], devices: str = "cpu:1") -> RunMetadata:
+    metadata = RunMetadata()
+    async with open_session(graph_def, devices) as session:
+        options = RunOptions(trace_level=RunOptions.FULL_TRACE)
+        await session.run("y:0", feeds, options=options, metadata=metadata)
+    return metadata
+
+
+def check(name: str, facts: TraceFacts) -> None:
+    counts, branches, product = EXPECTED[name]
+    assert (facts.trip_counts, facts.branches) == (counts, branches)
+    assert facts.shapes[product] == ((2, 3),)
+    assert facts.shapes["_arg_x_0_0"] == ((2, 3),)
+    assert facts.times_ns[product]
+
+
+@pytest.mark.parametrize("name", FEEDS)
+def test_a_trace_of_tensorflow_tells_counts_branches_and_shapes(name: str) -> None:
+    """It has no iterations, which is said where there are loops."""
+    facts = read_trace(DATA / f"{name}.trace.pb", joined(graph_of(name), FEEDS[name]))
+    check(name, facts)
+    assert all(name in str(facts.warnings) for name in facts.trip_counts)
+    assert bool(facts.warnings) == bool(facts.trip_counts)
+
+
+@pytest.mark.parametrize("name", FEEDS)
+async def test_a_trace_of_a_session_tells_the_same(name: str) -> None:
+    """With times of every iteration."""
+    facts = read_trace(await own_trace(graph_of(name), FEEDS[name]), joined(graph_of(name), FEEDS[name]))
+    check(name, facts)
+    assert not facts.warnings
+    times, counts = facts.times_ns[EXPECTED[name][2]], facts.trip_counts.values()
+    most = sum(count if isinstance(count, int) else sum(count) for count in list(counts)[-1:])
+    assert isinstance(times, int) if not most else not isinstance(times, int) and len(times) == most
+
+
+@pytest.mark.parametrize("taken", [True, False])
+async def test_a_conditional_that_is_not_lowered_tells_its_branch(taken: bool) -> None:
+    """In a function too, by the path of calls."""
+    other = add_on(["", ""])
+    other.signature.name = "other"
+    b = GraphBuilder()
+    x, p = b.placeholder("x", "float32", ()), b.placeholder("p", "bool", ())
+    types = {"Tin": ["float32"], "Tout": ["float32"]}
+    b.op("If", p, [x], name="y", attrs={**types, "then_branch": named("add_on"), "else_branch": named("other")})
+    graph_def, feeds = b.graph_def(), {"x:0": 1.0, "p:0": taken}
+    graph_def.library.CopyFrom(library_of(add_on([""]), other))
+    facts = read_trace(await own_trace(graph_def, feeds), joined(graph_def, feeds))
+    assert facts.branches == {"y": 0 if taken else 1}
+
+
+def test_shapes_that_differ_between_iterations_are_told_by_iteration() -> None:
+    """What they have in common is the shape of the node."""
+    graph_def, stats = graph_of("loop"), StepStats()
+    records = stats.dev_stats.add(device="/device:CPU:0").node_stats
+    for number in range(2):
+        record = NodeExecStats(node_name="w/mm", timeline_label=f"w/mm = MatMul @ w/while_context:{number}")
+        record.output.add().tensor_description.shape.dim.add(size=2 + number)
+        record.output[0].tensor_description.shape.dim.add(size=3)
+        records.append(record)
+    facts = read_trace(stats, joined(graph_def, FEEDS["loop"]))
+    assert facts.shapes["w/mm"] == ((None, 3),)
+    assert facts.shapes_by_iteration["w/mm"] == {"w/while_context:0": ((2, 3),), "w/while_context:1": ((3, 3),)}
+
+
+def test_a_trace_of_another_graph_is_refused() -> None:
+    """Where no node is in common; where shapes contradict, when they are used."""
+    b = GraphBuilder()
+    b.op("Neg", b.placeholder("z", "float32", ()), name="negative")
+    other = JoinedGraph({"/device:CPU:0": b.graph()})
+    with pytest.raises(InvalidArgumentError, match=r"the trace is of another graph: it has .* none of which is among"):
+        read_trace(DATA / "nested.trace.pb", other)
+    graph = joined(graph_of("loop"), FEEDS["loop"])
+    facts = read_trace(DATA / "loop.trace.pb", graph)
+    properties = graph.properties[graph.names.index("w/mm")]
+    assert facts.refined("w/mm", properties, ((None, 3),)) == ((2, 3),)
+    with pytest.raises(InvalidArgumentError, match="the trace is of another graph: 'w/mm' has shapes"):
+        facts.refined("w/mm", properties, ((4, 3),))

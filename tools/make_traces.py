@@ -1,0 +1,95 @@
+"""Writes the traces of TensorFlow that tests read: some graphs, and the RunMetadata of a step of each.
+
+    python tools/make_traces.py tests/devices/timing/tracing/data        (in an environment with TensorFlow)
+
+Each graph has a batch of unknown size, is fed `x` of shape [2, 3], and fetches `y`.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+X = np.ones((2, 3), np.float32)
+
+
+def graphs(tf: Any) -> dict[str, tuple[Any, bool, bool]]:  # Any: TensorFlow has no types
+    """By name: what builds the graph, whether with control flow of version 2, whether with functions inlined."""
+    v1 = tf.compat.v1
+
+    def product(a: Any, name: str = "mm") -> Any:
+        return tf.matmul(a, tf.ones([3, 3]), name=name)
+
+    def fed(name: str, dtype: Any, shape: list[int | None]) -> Any:
+        return v1.placeholder(dtype, shape, name=name)
+
+    def loop() -> dict[str, Any]:
+        x, n = fed("x", tf.float32, [None, 3]), fed("n", tf.int32, [])
+        _, y = v1.while_loop(lambda i, a: i < n, lambda i, a: [i + 1, product(a)], [0, x], name="w")
+        tf.identity(y, name="y")
+        return {"x:0": X, "n:0": 5}
+
+    def nested() -> dict[str, Any]:
+        x, n = fed("x", tf.float32, [None, 3]), fed("n", tf.int32, [])
+        one_by_one = {"parallel_iterations": 1}
+
+        def outer(i: Any, a: Any) -> list[Any]:
+            step = lambda j, b: [j + 1, product(b)]  # noqa: E731 - as the loop around is written
+            _, b = v1.while_loop(lambda j, b: j < i + 1, step, [0, a], name="inner", **one_by_one)
+            return [i + 1, b]
+
+        _, y = v1.while_loop(lambda i, a: i < n, outer, [0, x], name="outer", **one_by_one)
+        tf.identity(y, name="y")
+        return {"x:0": X, "n:0": 3}
+
+    def conditional() -> dict[str, Any]:
+        p, x = fed("p", tf.bool, []), fed("x", tf.float32, [None, 3])
+        tf.identity(tf.cond(p, lambda: product(x), lambda: tf.exp(x, name="ex"), name="c"), name="y")
+        return {"x:0": X, "p:0": True}
+
+    @tf.function
+    def function(a: Any) -> Any:
+        return product(a, "inner")
+
+    def calling() -> dict[str, Any]:
+        x = fed("x", tf.float32, [None, 3])
+        tf.identity(function(x) + 1.0, name="y")
+        return {"x:0": X}
+
+    return {
+        "loop": (loop, False, True),
+        "loop_v2": (loop, True, True),
+        "nested": (nested, False, True),
+        "conditional": (conditional, False, True),
+        "conditional_v2": (conditional, True, True),
+        "function": (calling, True, True),
+        "function_called": (calling, True, False),
+    }
+
+
+def write(tf: Any, folder: Path, name: str, build: Any, is_v2: bool, is_inlined: bool) -> None:
+    """Writes the graph and the trace of its second step; the first has prepared it."""
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph:
+        (v1.enable_control_flow_v2 if is_v2 else v1.disable_control_flow_v2)()
+        feeds = build()
+        config = v1.ConfigProto(device_count={"CPU": 1})
+        config.graph_options.rewrite_options.disable_meta_optimizer = not is_inlined
+        config.graph_options.optimizer_options.opt_level = -1
+        config.graph_options.optimizer_options.do_function_inlining = is_inlined
+        metadata = v1.RunMetadata()
+        with v1.Session(config=config) as session:
+            session.run("y:0", feeds)
+            session.run("y:0", feeds, options=v1.RunOptions(trace_level=3), run_metadata=metadata)
+    (folder / f"{name}.graph.pb").write_bytes(graph.as_graph_def().SerializeToString(deterministic=True))
+    (folder / f"{name}.trace.pb").write_bytes(metadata.SerializeToString(deterministic=True))
+
+
+if __name__ == "__main__":
+    import tensorflow as tf  # not needed unless traces are written
+
+    for each, how in graphs(tf).items():
+        write(tf, Path(sys.argv[1]), each, *how)
