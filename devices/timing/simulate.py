@@ -41,18 +41,19 @@ def simulate(
     feeds: Feeds | None = None,
     shapes: Mapping[str, Shapes] | None = None,
     cost_source: CostSource | None = None,
-    assumed_size: int = 1,
+    assumed_size: int | None = None,
 ) -> Timeline:
     """The timeline of one step.
 
     `partitions` maps device names to the graphs (or GraphDefs) that run there; `cluster` may be given as a text such as
     "gpu:2" or the path of a file. `feeds` maps fed tensors to shapes (tuples) or values (arrays); a feed that is left
     out has the shape of its placeholder. `shapes` maps nodes to output shapes known from elsewhere, such as a run.
-    `cost_source` is the roofline by default. Unknown sizes count as `assumed_size`, with a warning.
+    `cost_source` is the roofline by default. With `assumed_size` unknown sizes count as that number, with a warning.
 
     Raises InvalidArgumentError for a device that the cluster lacks, for partitions that do not fit together, for feeds
-    of another type or shape than the graph's or that it was not cut for, for shapes that contradict an op, and for a
-    step that takes 0 ns; UnimplementedError for calls of functions (`cut` can inline them), loops, and collectives.
+    of another type or shape than the graph's or that it was not cut for, for shapes that contradict an op, for a size
+    that a cost needs and nobody knows, and for a step that takes 0 ns; UnimplementedError for calls of functions (`cut`
+    can inline them), loops, and collectives.
     """
     cluster = as_cluster(cluster)
     graphs = {cluster.find(place).name: _as_graph(graph) for place, graph in _checked(partitions).items()}

@@ -19,6 +19,7 @@ from ...graph.analysis.joined import JoinedGraph
 from ...graph.dtypes import item_size
 from ...graph.ops.record import TRANSFERS, NodeClass
 from ...graph.shape_inference.infer import InferredShapes
+from ...graph.shape_inference.unknown_sizes import check_sizes, counted_size
 from ..cluster import Cluster
 from ..kernels.op_cost import Dims
 from ..topology import Link, Route
@@ -77,6 +78,9 @@ def plan_work(shapes: InferredShapes, cluster: Cluster, cost_source: CostSource)
     device, devices = _place(graph, cluster)
     dead = _dead_outputs(shapes)
     check_modelled(graph, lambda n: (n, -1) not in dead)
+    runs = np.ones(len(graph), np.bool_)
+    runs[[n for n, output in dead if output == -1]] = False
+    check_sizes(shapes, runs)
     duty = _duties(graph, dead)
     cost = [_FREE] * len(graph)
     specs = [cluster.find(name).spec for name in devices]
@@ -102,13 +106,13 @@ def plan_work(shapes: InferredShapes, cluster: Cluster, cost_source: CostSource)
 
 
 def _known_sizes(shapes: Sequence[tuple[tuple[int | None, ...] | None, ...]]) -> list[tuple[Dims, ...]]:
-    """Shapes with every unknown size replaced by 1."""
+    """Shapes; those of unknown size, which nobody reads, without elements."""
     interned: dict[tuple[tuple[int | None, ...] | None, ...], tuple[Dims, ...]] = {}
     shapes_of_nodes = []
     for outputs in shapes:
         sizes = interned.get(outputs)
         if sizes is None:
-            sizes = tuple(tuple(1 if size is None else size for size in shape or ()) for shape in outputs)
+            sizes = tuple(map(counted_size, outputs))
             interned[outputs] = sizes
         shapes_of_nodes.append(sizes)
     return shapes_of_nodes

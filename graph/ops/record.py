@@ -106,6 +106,14 @@ class ReadsHandle(Enum):
     """one row of the value per element of input 1"""
     SHAPE = "shape"
     """the shape itself, as a vector"""
+    ITEM = "item"
+    """the components of one element of a queue"""
+    ITEMS = "items"
+    """the components of several elements, as many as input 1 says, stacked"""
+    UP_TO = "up to"
+    """the components of at most so many elements, stacked"""
+    KEYED = "keyed"
+    """indices, keys and then the components of several elements of a barrier, stacked"""
 
 
 class Facts(TypedDict, total=False):
@@ -150,7 +158,7 @@ class OpRecord:
     """how it calls functions; None if it calls none"""
     state: State | None = None
     handle_shape_attr: str = ""
-    """the attr with the shape of the values behind the handle that it makes"""
+    """the attr with the shape, or shapes, of the values behind the handle that it makes"""
     reads_handle: ReadsHandle | None = None
     waits: bool = False
     """deferred: its outputs may come after its kernel has returned, when another node or step has done something"""

@@ -44,6 +44,6 @@ def infer_joined(graph: JoinedGraph, feeds: Feeds | None = None, *, assumed_size
 
 
 def _inferred(walk: GraphWalk) -> InferredShapes:
-    walk_with_calls(walk, lambda call: GraphWalk.of_call(call, walk.called))
+    walk_with_calls(walk, lambda call: GraphWalk.of_call(call, walk))
     fact_of = np.array(walk.fact_of[:-1], np.int32)
     return InferredShapes(walk.graph, walk.case_of, walk.cases, walk.facts, fact_of, walk.out_start, walk.unused_feeds)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..analysis.joined import JoinedGraph
-from ..arrays import Numbers
+from ..arrays import Flags, Numbers
 from ..columns import Ids
 from ..dtypes import Array, Shape
 from .calls import Shapes
@@ -88,6 +88,13 @@ class InferredShapes:
             if value is not None:
                 values[n, output] = value
         return values
+
+    def is_open(self, nodes: Ids, outputs: Ids) -> Flags:
+        """Which of these outputs have an unknown size."""
+        is_open_fact = np.array([shape is None or None in shape for shape in self._facts.shapes], np.bool_)
+        fact_of = self._fact_of[self._out_start[nodes] + outputs]
+        is_open: Flags = is_open_fact[fact_of] & (fact_of >= 0)
+        return is_open
 
     def by_name(self) -> dict[str, Shapes]:
         """Shapes by node name."""

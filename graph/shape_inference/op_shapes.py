@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..analysis.shape_functions import ShapeContext, lookup
-from ..dtypes import Array, DataType, Shape, base_type
+from ...errors import InvalidArgumentError
+from ..analysis.shape_functions import ShapeContext, lookup, merge
+from ..dtypes import REF_OFFSET, Array, DataType, Shape, base_type
 from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass, ReadsHandle
 from .calls import Shapes
 from .values import is_partial, known_sizes
 
 _UNCHANGED = (NodeClass.ENTER, NodeClass.EXIT, NodeClass.NEXT_ITERATION)
+_WITH_RESERVE, _RESERVE = "FusedBatchNormV3", 5  # the op, and its output for its gradient alone
 _NO_VALUES: Mapping[int, tuple[int | None, ...]] = {}
 
 
@@ -48,14 +50,20 @@ def _written_shapes(properties: NodeProperties) -> Shapes:
 
 
 def shapes_behind(properties: NodeProperties) -> Shapes | None:
-    """The shape of the variable, or of the array elements, whose handle a node makes; None for other nodes."""
+    """The shapes that a node states of what is behind the handle that it makes; None for other nodes.
+
+    A variable or an array has one, a queue one per component of its elements, if it states any.
+    """
     attr = properties.op_def.record.handle_shape_attr
-    if not attr or not properties.attrs.get("identical_element_shapes", True):
+    if not attr:
         return None
-    return (properties.attrs[attr],)
+    stated = properties.attrs[attr]
+    return (tuple(stated) or None) if properties.op_def.attrs[attr].type == "list(shape)" else (stated,)
 
 
-def shapes_through_handle(properties: NodeProperties, inputs: Shapes, behind: Shapes) -> Shapes | None:
+def shapes_through_handle(
+    properties: NodeProperties, inputs: Shapes, behind: Shapes, values: Sequence[Array | None]
+) -> Shapes | None:
     """Shapes of the outputs that a node reads through its first input, a handle for values of these shapes; or None."""
     shape = behind[0]
     match properties.op_def.record.reads_handle:
@@ -67,9 +75,57 @@ def shapes_through_handle(properties: NodeProperties, inputs: Shapes, behind: Sh
             return (None if shape is None or inputs[1] is None else (*inputs[1], *shape),)
         case ReadsHandle.ROWS if shape is not None and inputs[1] is not None:
             return ((*inputs[1], *shape[1:]),)
+        case ReadsHandle.ITEM:
+            return _components(properties, behind)
+        case ReadsHandle.ITEMS:
+            return _stacked(_components(properties, behind), values[1])
+        case ReadsHandle.UP_TO:
+            return _stacked(_components(properties, behind), None)
+        case ReadsHandle.KEYED:
+            has_all = not properties.attrs["allow_small_batch"]
+            return _stacked(_components(properties, ((), (), *behind)), values[1] if has_all else None)
     return None
 
 
+def _components(properties: NodeProperties, stated: Shapes) -> Shapes | None:
+    """One shape per output; the elements of a PriorityQueue begin with a scalar that its attr leaves out."""
+    scalars = len(properties.output_types) - len(stated)
+    return ((),) * scalars + stated if 0 <= scalars <= 1 else None
+
+
+def _stacked(components: Shapes | None, count: Array | None) -> Shapes | None:
+    """The shapes of stacked elements; their number is unknown if `count` is None."""
+    if components is None or (count is not None and (is_partial(count) or count.size != 1 or count.item() < 0)):
+        return None  # the shape function reports a negative number
+    first = None if count is None else int(count.item())
+    return tuple([None if shape is None else (first, *shape) for shape in components])
+
+
 def passes_handle_on(properties: NodeProperties) -> bool:
-    """Whether the first output is the same handle as the first input."""
-    return base_type(properties.input_types[0]) is DataType.RESOURCE
+    """Whether the first output is the same handle as the first input; the first version of queues has string ones."""
+    dtype = properties.input_types[0]
+    return base_type(dtype) is DataType.RESOURCE or dtype == DataType.STRING + REF_OFFSET
+
+
+def in_a_step(properties: NodeProperties, shapes: Shapes) -> Shapes:
+    """Shapes of one step, completed by what the program stated of any step, and by what kernels do.
+
+    Shapes that the program wrote into `_output_shapes` hold where they do not contradict the rule of the op. What a
+    batch normalisation reserves for its gradient is a scalar in TensorFlow's kernels for CPUs, and next to nothing in
+    others.
+    """
+    if all(shape is not None and None not in shape for shape in shapes):
+        return shapes
+    if properties.op == _WITH_RESERVE:
+        shapes = tuple([() if i == _RESERVE and shape is None else shape for i, shape in enumerate(shapes)])
+    written = properties.attrs.get("_output_shapes")
+    if not isinstance(written, Sequence) or len(written) != len(shapes):
+        return shapes
+    return tuple(map(_completed, shapes, written))
+
+
+def _completed(shape: Shape, written: Shape) -> Shape:
+    try:
+        return merge(shape, written)
+    except InvalidArgumentError:
+        return shape

@@ -49,7 +49,7 @@ def outcome_of(
     if read is not None:
         if properties.op_def.record.reads_handle is ReadsHandle.SHAPE and read[0] is not None:
             values = (sizes_value(read[0], numpy_dtype(properties.output_types[0])),)
-        through = shapes_through_handle(properties, shapes, read)
+        through = shapes_through_handle(properties, shapes, read, known)
         if through is not None:
             return Outcome(through, values)
         behind = read if passes_handle_on(properties) else None

@@ -35,7 +35,7 @@ from ..validate import check_given_attrs
 from .calls import CallShapes, ShapedCall, Shapes, Wanted
 from .cases import Cases
 from .fed import FedTensors, Feeds
-from .op_shapes import passes_handle_on
+from .op_shapes import in_a_step, passes_handle_on
 from .outcomes import NOTHING, Outcome, outcome_of, passed_on
 from .tensor_facts import UNKNOWN, TensorFacts
 from .values import is_small
@@ -128,12 +128,12 @@ class GraphWalk:
         return ways
 
     @classmethod
-    def of_call(cls, call: ShapedCall, called: CallShapes) -> GraphWalk:
-        """The walk of a function's body."""
+    def of_call(cls, call: ShapedCall, caller: GraphWalk) -> GraphWalk:
+        """The walk of a function's body; all walks share the shapes of calls."""
         arguments = call.body.arguments
         feeds = {argument.name: shape for argument, shape in zip(arguments, call.arguments, strict=True)}
-        walk = cls(JoinedGraph({"": call.body.graph}), feeds)
-        walk.inside, walk.called = call.inside, called
+        walk = cls(JoinedGraph({"": call.body.graph}), feeds, is_step=caller.is_step)
+        walk.inside, walk.called = call.inside, caller.called
         if call.handles:
             numbers = {name: number for number, name in enumerate(walk.graph.names)}
             walk.handles = {numbers[arguments[index].name]: shapes for index, shapes in call.handles}
@@ -211,6 +211,8 @@ class GraphWalk:
         else:
             outcome = self._outcome(n, kind, inputs)
         properties = self.graph.kinds[int(self.graph.kind_of[n])]
+        if self.is_step:
+            outcome.shapes = in_a_step(properties, outcome.shapes)
         if n in self.handles:
             outcome.behind = self.handles[n]
         if n in self.fed:

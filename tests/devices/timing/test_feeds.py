@@ -84,10 +84,11 @@ def test_what_the_graph_computes_can_be_fed_what_it_could_compute() -> None:
 
 
 def test_what_is_not_given_has_the_shape_of_its_placeholder() -> None:
-    """A warning of the timeline names the unknown sizes."""
+    """Sizes that the placeholder leaves open are unknown."""
     fed = step(parts("s", fetch="of_s"))
     assert (fed.makespan_ns, fed.warnings) == (step(parts("s", fetch="of_s"), s=()).makespan_ns, ())
-    assert step(parts("x")).warnings == ("unknown sizes were taken as 1: 1 x _Arg",)
+    with pytest.raises(InvalidArgumentError, match="--shape x=2,4"):
+        step(parts("x"))
 
 
 def test_a_scalar_is_one_unless_its_producer_could_not_say_otherwise() -> None:

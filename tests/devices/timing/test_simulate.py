@@ -139,7 +139,7 @@ def test_simulating_leaves_the_graphs_alone() -> None:
 
 
 def test_feeds_fill_in_sizes() -> None:
-    """As shapes or as arrays; without them a size counts as one, and the timeline says so."""
+    """As shapes or as arrays; without them a size counts as what is assumed, and the timeline says so."""
     step = StepBuilder()
     step.feed("x", (None, 4))
     step.op("a", "Neg", ["x"])
@@ -147,11 +147,13 @@ def test_feeds_fill_in_sizes() -> None:
     by_shape = simulate(parts, cluster(), feeds={"x": (3, 4)})
     by_value = simulate(parts, cluster(), feeds={"x:0": np.zeros((3, 4), np.float32)})
     assert by_shape.makespan_ns == by_value.makespan_ns == 96
-    assumed = simulate(parts, cluster())
+    assumed = simulate(parts, cluster(), assumed_size=1)
     assert (assumed.makespan_ns, assumed.warnings) == (32, ("unknown sizes were taken as 1: 1 x Placeholder",))
     assert simulate(parts, cluster(), assumed_size=5).makespan_ns == 160
-    assert simulate(parts, cluster(), feeds={"gone": (3,)}).warnings[-1] == "feeds that no part of the step reads: gone"
-    assert simulate(parts, cluster(), shapes={"a": ((7, 4),)}).makespan_ns == 4 * 4 + 7 * 4 * 4
+    fed = {"x": (3, 4), "gone": (3,)}
+    assert simulate(parts, cluster(), feeds=fed).warnings[-1] == "feeds that no part of the step reads: gone"
+    known = {"x": ((1, 4),), "a": ((7, 4),)}
+    assert simulate(parts, cluster(), shapes=known).makespan_ns == 4 * 4 + 7 * 4 * 4
 
 
 def condition(predicate: bool | None) -> StepBuilder:
@@ -211,7 +213,7 @@ def test_shapes_that_fit_no_op_are_costed_all_the_same() -> None:
     step = StepBuilder()
     step.feed("x", None)
     step.op("a", "MatMul", ["x", "x"])
-    timeline = step.timeline()
+    timeline = simulate(step.parts(), cluster(), assumed_size=1)
     assert timeline.find("a").provenance == "assumed"
     assert timeline.warnings[-1] == "shapes that do not fit the op cost one operation per output element: 1 x MatMul"
 

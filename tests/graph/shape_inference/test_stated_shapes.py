@@ -1,0 +1,122 @@
+"""Queues, barriers, accumulators, arrays and the program itself state shapes, and what reads from them has these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from partita.graph import DataType, Graph, GraphBuilder
+from partita.graph.analysis.joined import JoinedGraph
+from partita.graph.attrs import encode
+from partita.graph.shape_inference.infer import Shapes, infer_joined, infer_shapes
+
+FLOAT, INT64 = DataType.FLOAT, DataType.INT64
+TWO: dict[str, Any] = {"component_types": [FLOAT, INT64]}  # Any: attr values of several types
+
+
+def both(graph: Graph, name: str) -> Shapes:
+    """The shapes of a node, which are true of every step."""
+    shapes = infer_shapes(graph)[name]
+    assert infer_joined(JoinedGraph({"": graph})).by_name()[name] == shapes
+    return shapes
+
+
+@pytest.mark.parametrize("kind", ["FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue"])
+@pytest.mark.parametrize("version", ["", "V2"])
+def test_a_queue_states_the_shapes_of_its_elements(kind: str, version: str) -> None:
+    """Of one element, of a stated number of them, and of at most so many."""
+    b = GraphBuilder()
+    queue = b.op(f"{kind}{version}", shapes=[(2, 3), ()], **TWO)
+    count = b.constant(np.int32(5))
+    b.op(f"QueueDequeue{version}", queue, name="one", **TWO)
+    b.op(f"QueueDequeueMany{version}", queue, count, name="many", **TWO)
+    b.op(f"QueueDequeueUpTo{version}", queue, count, name="some", **TWO)
+    open_count = b.placeholder("n", "int32", ())
+    b.op(f"QueueDequeueMany{version}", queue, open_count, name="any", **TWO)
+    graph = b.graph()
+    assert both(graph, "one") == ((2, 3), ())
+    assert both(graph, "many") == ((5, 2, 3), (5,))
+    assert both(graph, "some") == both(graph, "any") == ((None, 2, 3), (None,))
+
+
+def test_a_queue_may_state_nothing() -> None:
+    """Then shapes stay unknown; a size that it leaves open does too."""
+    b = GraphBuilder()
+    b.op("QueueDequeueV2", b.op("FIFOQueueV2", **TWO), name="none", **TWO)
+    b.op("QueueDequeueV2", b.op("PaddingFIFOQueueV2", shapes=[(None, 3), ()], **TWO), name="part", **TWO)
+    graph = b.graph()
+    assert both(graph, "none") == (None, None)
+    assert both(graph, "part") == ((None, 3), ())
+
+
+def test_elements_of_a_priority_queue_begin_with_their_priority() -> None:
+    """A scalar that the queue does not state."""
+    b = GraphBuilder()
+    queue = b.op("PriorityQueueV2", shapes=[(4,)], component_types=[FLOAT])
+    b.op("QueueDequeueV2", queue, name="one", component_types=[INT64, FLOAT])
+    b.op("QueueDequeueManyV2", queue, b.constant(np.int32(3)), name="many", component_types=[INT64, FLOAT])
+    graph = b.graph()
+    assert both(graph, "one") == ((), (4,))
+    assert both(graph, "many") == ((3,), (3, 4))
+
+
+def test_a_handle_passes_through_identities() -> None:
+    """Of resources and of references."""
+    b = GraphBuilder()
+    queue = b.identity(b.op("FIFOQueueV2", shapes=[(2,)], component_types=[FLOAT]))
+    b.op("QueueDequeueV2", queue, name="new", component_types=[FLOAT])
+    old = b.op("RefIdentity", b.op("FIFOQueue", shapes=[(2,)], component_types=[FLOAT]))
+    b.op("QueueDequeue", old, name="old", component_types=[FLOAT])
+    graph = b.graph()
+    assert both(graph, "new") == both(graph, "old") == ((2,),)
+
+
+def test_a_barrier_states_the_shapes_of_its_values() -> None:
+    """It gives indices, keys and values, fewer than asked for only where small batches are allowed."""
+    b = GraphBuilder()
+    barrier, count = b.op("Barrier", shapes=[(2, 3)], component_types=[FLOAT]), b.constant(np.int32(4))
+    b.op("BarrierTakeMany", barrier, count, name="all", component_types=[FLOAT])
+    b.op("BarrierTakeMany", barrier, count, name="few", component_types=[FLOAT], allow_small_batch=True)
+    graph = b.graph()
+    assert both(graph, "all") == ((4,), (4,), (4, 2, 3))
+    assert both(graph, "few") == ((None,), (None,), (None, 2, 3))
+
+
+def test_accumulators_and_arrays_state_a_shape() -> None:
+    """An average has that of the accumulator, an element that of the array, whether or not all elements are equal."""
+    b = GraphBuilder()
+    sums = b.op("ConditionalAccumulator", dtype=FLOAT, shape=(7,))
+    b.op("AccumulatorTakeGradient", sums, b.constant(np.int32(1)), name="mean", dtype=FLOAT)
+    array = b.op("TensorArrayV3", b.constant(np.int32(9)), dtype=FLOAT, element_shape=(3, 2))
+    b.op("TensorArrayReadV3", array[0], b.constant(np.int32(0)), array[1], name="element", dtype=FLOAT)
+    graph = b.graph()
+    assert both(graph, "mean") == ((7,),)
+    assert both(graph, "element") == ((3, 2),)
+
+
+def test_a_step_believes_what_the_program_wrote() -> None:
+    """`_output_shapes` completes shapes of one step, where it does not contradict the rule of the op."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (None, 3))
+    b.op("Neg", x, name="y")
+    b.op("Neg", x, name="z")
+    graph = b.graph()
+    for name, written in (("x", [(5, None)]), ("z", [(5, 4)])):
+        node = graph.find_node(name)
+        assert node is not None
+        node.add_attr("_output_shapes", encode(written, "list(shape)"))
+    step = infer_joined(JoinedGraph({"": graph})).by_name()
+    assert step["x"] == step["y"] == step["z"] == ((5, 3),)
+    assert infer_shapes(graph)["y"] == ((None, 3),)
+
+
+def test_what_a_normalisation_reserves_is_a_scalar() -> None:
+    """In a step; no rule says so of every step."""
+    b = GraphBuilder()
+    scale = [np.ones(3, np.float32)] * 4
+    b.op("FusedBatchNormV3", np.ones((2, 4, 4, 3), np.float32), *scale, name="y", U=FLOAT)
+    graph = b.graph()
+    assert infer_joined(JoinedGraph({"": graph})).by_name()["y"] == ((2, 4, 4, 3), *[(3,)] * 4, ())
+    assert infer_shapes(graph)["y"][5] is None
