@@ -68,8 +68,14 @@ def simulate(
 
 
 def _as_feeds(shapes: Mapping[str, Shapes], joined: JoinedGraph) -> dict[str, Shape | Array]:
-    names = set(joined.names)
-    return {f"{n}:{i}": shape for n, outputs in shapes.items() if n in names for i, shape in enumerate(outputs)}
+    names = joined.numbers(shapes)
+    return {
+        f"{n}:{i}": shape
+        for n, outputs in shapes.items()
+        if n in names
+        for i, shape in enumerate(outputs)
+        if shape is not None
+    }
 
 
 def _checked(partitions: Mapping[str, Graph | GraphSource]) -> Mapping[str, Graph | GraphSource]:

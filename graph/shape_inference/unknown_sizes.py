@@ -91,8 +91,8 @@ def _open_input(inferred: InferredShapes, n: int) -> Output | None:
     """The first tensor of unknown size that a node reads; the back edge of a loop begins nothing."""
     graph = inferred.graph
     for src, output in _sources(graph, n):
-        shapes = inferred.of(src)
-        is_open = output < len(shapes) and (shapes[output] is None or None in shapes[output])
+        shape = inferred.of(src)[output]
+        is_open = shape is None or None in shape
         if is_open and _has_size(graph, (src, output)) and not graph.is_back_edge(src, n):
             return src, output
     return None

@@ -49,7 +49,9 @@ def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen) -> Tim
     """The timeline of one step over the partition graphs of a request."""
     feeds = {name: value for name, value in loaded.feeds.items() if value is not None}
     with screen.working(f"simulating {of_nodes(*parts.values())}"):
-        return simulate_partitions(parts, loaded.cluster, feeds=feeds, shapes=loaded.shapes)
+        return simulate_partitions(
+            parts, loaded.cluster, feeds=feeds, shapes=loaded.shapes, assumed_size=loaded.request.assume_size
+        )
 
 
 def check_trace(path: Path | None) -> None:

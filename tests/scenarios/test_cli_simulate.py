@@ -40,14 +40,15 @@ def test_what_is_said_is_consistent(
 
 
 def test_no_kernel_is_needed(partita: CommandLine, tmp_path: Path) -> None:
-    """An op without a kernel takes time."""
+    """An op without a kernel takes time; nobody but the user knows the shape of what it computes."""
     graph = GraphFile()
     graph.add("x", "Placeholder", dtype=1, shape=(64, 64))
     graph.add("y", "MatMul", ["x", "x"], T=1)
     graph.add("z", "MatrixExponential", ["y"], T=1)
     path = graph.write(tmp_path)
     assert partita("run", path).code != 0
-    assert json.loads(partita.done("simulate", path, "--json"))["makespan_ns"] > 0
+    assert_one_clear_line(partita("simulate", path), 1, "'z'", "MatrixExponential", "--shape z=2,3")
+    assert json.loads(partita.done("simulate", path, "--shape", "z=64,64", "--json"))["makespan_ns"] > 0
 
 
 def test_text(partita: CommandLine, graph: Path, x: str, tmp_path: Path) -> None:
