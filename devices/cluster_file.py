@@ -22,7 +22,8 @@ of the file.
     bandwidth = "25 GB/s"           # one direction
     latency = "2 us"
 
-A task that lists no CPU gets one of the model "generic-cpu", before its GPUs: every task has a host.
+A task that lists no CPU gets one of the model "generic-cpu", before its GPUs: every task has a host. `fabric_file` has
+the tables of network ports and switches.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ from ..graph.suggestions import suggestion
 from .catalog import check_keys, device_spec, device_spec_from, link_spec, link_spec_from
 from .cluster import Cluster, check_count, default_spec, local_cluster
 from .device import Device
+from .fabric import FabricRules
+from .fabric_file import LINK_KEYS, FabricReader
 from .link import LinkSpec
 from .spec import DeviceSpec
 from .topology import LinkRules, joinable
@@ -49,7 +52,7 @@ from .topology import LinkRules, joinable
 _DEVICE_KEYS = ["spec", "count", "job", "task", "tasks", "replica", "host"]
 _JOB = re.compile("[A-Za-z][A-Za-z0-9_]*")
 _LARGEST = 10**6 - 1  # count, task or replica
-_LINK_KEYS = ["between", "link", "bandwidth", "latency"]
+_LINK_KEYS = ["between", *LINK_KEYS]
 
 
 @frozen
@@ -106,7 +109,7 @@ def parse_cluster(source: str | Mapping[str, Any], *, name: str = "cluster") -> 
     Raises InvalidArgumentError for wrong content.
     """
     table = _parse_toml(source, name) if isinstance(source, str) else source
-    check_keys(table, ["device", "link"], name)
+    check_keys(table, ["device", "link", "nic", "switch"], name)
     entries = [_entry(item, f"{name}: device {i}") for i, item in enumerate(_tables(table, "device", name))]
     if not entries:
         raise InvalidArgumentError(f"{name}: a cluster needs at least one device; write [[device]] with a spec")
@@ -115,7 +118,7 @@ def parse_cluster(source: str | Mapping[str, Any], *, name: str = "cluster") -> 
     rules = LinkRules()
     for i, item in enumerate(_tables(table, "link", name)):
         rules = _with_link(rules, item, cluster, f"{name}: link {i}")
-    return Cluster(devices, rules)
+    return Cluster(devices, evolve(rules, fabric=_fabric(table, devices, name)))
 
 
 def _parse_toml(text: str, name: str) -> dict[str, Any]:
@@ -217,6 +220,16 @@ def _with_link(rules: LinkRules, table: Mapping[str, Any], cluster: Cluster, whe
     except InvalidArgumentError as error:
         raise InvalidArgumentError(f"{where}: {error.message}") from None
     return evolve(rules, pairs={**rules.pairs, pair: spec})
+
+
+def _fabric(table: Mapping[str, Any], devices: Sequence[Device], name: str) -> FabricRules:
+    reader = FabricReader(devices)
+    for i, item in enumerate(_tables(table, "nic", name)):
+        where = f"{name}: nic {i}"
+        reader.add_nic(item, _link({key: item[key] for key in item if key in LINK_KEYS}, where), where)
+    for i, item in enumerate(_tables(table, "switch", name)):
+        reader.add_switch(item, f"{name}: switch {i}")
+    return reader.finish(name)
 
 
 def _link(table: Mapping[str, Any], where: str) -> LinkSpec:

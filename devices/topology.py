@@ -9,6 +9,9 @@ route; it runs at the rate of the slowest, and their latencies add up.
     GPU  -> GPU, one host  out of one peer port, into the other (NVLink) if both have one; else over both host links
     across hosts          [out of the GPU] out of the host's network port, into the other host's [into the GPU]
 
+Rules may add ports to hosts, and switches that can be full (`fabric`): a PCIe switch stands between GPUs and their host
+or port, leaf and spine switches between the ports of hosts.
+
 Here CPU means every kind of device that computes in the memory of its host, GPU every kind with memory of its own. The
 link of a GPU is the first of: the rule for its kind, the link of its spec, the default of its kind; without any of
 them it has no route. A rule for a pair of devices replaces the whole route between the two.
@@ -26,6 +29,7 @@ from ..errors import InvalidArgumentError
 from ..graph.ops.device_kinds import device_kind
 from .catalog import link_spec
 from .device import Device
+from .fabric import Fabric, FabricRules, Nic
 from .kinds import cluster_kinds, defaults_of
 from .link import LinkSpec, transfer_ns
 
@@ -90,7 +94,8 @@ class LinkRules:
 
     `network` joins hosts, `loopback` devices of one host that compute in its memory. `hosts` and `peers` map kinds of
     devices ("GPU") to the link to their host and to the link between them; for other kinds the spec of the device
-    decides. `pairs` maps (device name, device name) to the link of that pair, in both directions.
+    decides. `pairs` maps (device name, device name) to the link of that pair, in both directions. `fabric` has the
+    network ports of hosts, and switches.
     """
 
     network: LinkSpec = Factory(lambda: link_spec(_DEFAULT_NETWORK))
@@ -98,6 +103,7 @@ class LinkRules:
     hosts: Mapping[str, LinkSpec] = Factory(dict)
     peers: Mapping[str, LinkSpec] = Factory(dict)
     pairs: Mapping[tuple[str, str], LinkSpec] = Factory(dict)
+    fabric: FabricRules = Factory(FabricRules)
 
 
 def joinable() -> dict[str, Callable[[LinkRules, LinkSpec], LinkRules]]:
@@ -140,6 +146,8 @@ class Topology:
         self._devices = {device.name: device for device in devices}
         for device in self._devices.values():
             _check_kind(device)
+        self.fabric = Fabric(list(self._devices.values()), self.rules.fabric, self.rules.network)
+        self._host_links: dict[str, LinkSpec] = {}  # of devices with routes
         self._links: dict[tuple[str, str, str], Link] = {}
         self._routes: dict[tuple[str, str, bool, bool], Route] = {}
         for pair in self.rules.pairs:
@@ -175,26 +183,55 @@ class Topology:
             return ()
         if src.task_name == dst.task_name and not leaves and not enters:
             return ()
+        if leaves and enters and src.host == dst.host:
+            peers = self._between_peers(src, dst)
+            if peers:
+                return peers
+        for device in (src, *(() if src is dst else (dst,))):
+            if (leaves and device is src) or (enters and device is dst):
+                self._host_links[device.name] = self._host_link(device) or _no_route(src, dst, device)
         if src.host != dst.host:
-            return (
-                *((self._up(src, dst),) if leaves else ()),
-                self._link(src.host, "network", self.rules.network),
-                self._link("network", dst.host, self.rules.network, hop_end=True),
-                *((self._down(src, dst),) if enters else ()),
-            )
-        return self._within_host(src, dst, leaves, enters)
+            return (*self._out(src, leaves), *self._between_leaves(src.host, dst.host), *self._in(dst, enters))
+        if not leaves and not enters:
+            return (self._link(src.name, dst.name, self.rules.loopback),)
+        up, down = self._up(src) if leaves else (), self._down(dst) if enters else ()
+        if up and down and self.fabric.pcie(src) is self.fabric.pcie(dst):
+            return up[0], down[-1]  # past the switch above both, if there is one
+        return up + down
 
-    def _within_host(self, src: Device, dst: Device, leaves: bool, enters: bool) -> tuple[Link, ...]:
-        """The route in one machine; does it leave own memory of the source, and enter own memory of the destination?"""
-        if leaves and enters:
-            out_port, in_port = self._peer(src), self._peer(dst)
-            if out_port is not None and out_port == in_port:
-                peers = f"{src.host} peers"
-                return self._link(src.name, peers, out_port), self._link(peers, dst.name, in_port, hop_end=True)
-            return self._up(src, dst), self._down(src, dst)
-        if leaves:
-            return (self._up(src, dst),)
-        return (self._down(src, dst),) if enters else (self._link(src.name, dst.name, self.rules.loopback),)
+    def _between_peers(self, src: Device, dst: Device) -> tuple[Link, ...]:
+        """Out of one peer port and into the other; nothing if they have no ports of the same model."""
+        out_port, in_port = self._peer(src), self._peer(dst)
+        if out_port is None or out_port != in_port:
+            return ()
+        peers = f"{src.host} peers"
+        return self._link(src.name, peers, out_port), self._link(peers, dst.name, in_port, hop_end=True)
+
+    def _out(self, device: Device, leaves: bool) -> tuple[Link, ...]:
+        """From a device to the network, or to the leaf switch of its host."""
+        nic, leaf = self.fabric.nic(device), self.fabric.leaf(device.host)
+        port = self._link(_port_name(device.host, nic), leaf.name if leaf else "network", nic.link)
+        return (*(self._up(device, nic) if leaves else ()), port)
+
+    def _in(self, device: Device, enters: bool) -> tuple[Link, ...]:
+        """From the network, or from the leaf switch of its host, to a device."""
+        nic, leaf = self.fabric.nic(device), self.fabric.leaf(device.host)
+        port = self._link(leaf.name if leaf else "network", _port_name(device.host, nic), nic.link, hop_end=True)
+        return (port, *(self._down(device, nic) if enters else ()))
+
+    def _between_leaves(self, src_host: str, dst_host: str) -> tuple[Link, ...]:
+        """From the leaf switch of a host to that of another; nothing where they are one, or where there are none."""
+        src, dst = self.fabric.leaf(src_host), self.fabric.leaf(dst_host)
+        if src is dst:
+            return ()
+        links = []
+        if src is not None:
+            links.append(self._link(src.name, "spine", self.fabric.leaf_link(src)))
+        if self.fabric.spine_link is not None:
+            links.append(self._link("spine", "spine", self.fabric.spine_link))
+        if dst is not None:
+            links.append(self._link("spine", dst.name, self.fabric.leaf_link(dst), hop_end=True))
+        return tuple(links)
 
     def _peer(self, device: Device) -> LinkSpec | None:
         model = device.spec.peer_link or defaults_of(device.type).peer_link
@@ -204,13 +241,27 @@ class Topology:
         model = device.spec.host_link or defaults_of(device.type).host_link
         return self.rules.hosts.get(device.type) or (link_spec(model) if model else None)
 
-    def _up(self, src: Device, dst: Device) -> Link:
-        link = self._host_link(src) or _no_route(src, dst, src)
-        return self._link(src.name, src.host, link, engines=src.spec.copy_engines)
+    def _up(self, device: Device, nic: Nic | None = None) -> tuple[Link, ...]:
+        """From the memory of a device to its host, or to a network port: its own link, then that of a PCIe switch."""
+        own = self._link(device.name, device.host, self._host_links[device.name], engines=device.spec.copy_engines)
+        switch = self._switch(device, nic)
+        return (own, self._link(f"{device.host} {switch.name}", device.host, switch)) if switch else (own,)
 
-    def _down(self, src: Device, dst: Device) -> Link:
-        link = self._host_link(dst) or _no_route(src, dst, dst)
-        return self._link(dst.host, dst.name, link, engines=dst.spec.copy_engines)
+    def _down(self, device: Device, nic: Nic | None = None) -> tuple[Link, ...]:
+        """From the host, or from a network port, to the memory of a device."""
+        own = self._link(device.host, device.name, self._host_links[device.name], engines=device.spec.copy_engines)
+        switch = self._switch(device, nic)
+        above = f"{device.host} {switch.name}" if switch else ""
+        return (self._link(device.host, above, switch), own) if switch else (own,)
+
+    def _switch(self, device: Device, nic: Nic | None) -> LinkSpec | None:
+        """The link above the PCIe switch of a device; None if it has none, or if the port is below it too."""
+        switch = self.fabric.pcie(device)
+        if switch is None or (nic is not None and nic.number in switch.nics):
+            return None
+        links = map(self._host_link, self.fabric.devices_below(switch, device.host))
+        rate = switch.rate.over(link.bandwidth_bytes_per_s for link in links if link is not None)
+        return LinkSpec(switch.name, rate, switch.latency_ns)
 
     def _link(self, source: str, destination: str, spec: LinkSpec, *, hop_end: bool = False, engines: int = 0) -> Link:
         key = source, destination, spec.name
@@ -218,6 +269,11 @@ class Topology:
             latency_ns = 0 if hop_end else spec.latency_ns
             self._links[key] = Link(source, destination, spec.name, spec.bandwidth_bytes_per_s, latency_ns, engines)
         return self._links[key]
+
+
+def _port_name(host: str, nic: Nic) -> str:
+    """The end of a link at a network port: the host's name, with a number where it has several ports."""
+    return f"{host} nic:{nic.number}" if nic.has_others else host
 
 
 def _no_route(src: Device, dst: Device, stranded: Device) -> NoReturn:

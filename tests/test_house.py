@@ -52,7 +52,8 @@ INNER_FLOORS = {
         "formats",
     ],
     "devices": [
-        "units spec link catalog kinds device topology short_names cluster cluster_file visible state",
+        "units spec link catalog kinds device fabric topology short_names cluster fabric_file cluster_file "
+        "visible state",
         "kernels",
         "placement",
         "pipeline",
