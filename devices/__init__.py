@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from .spec import DeviceSpec
     from .timing.cost_source import CostSource, OpCost, RooflineSource
     from .timing.export.registry import Exporter, exporter_for, register_exporter
+    from .timing.hardware.flows import Flow, finish_times
+    from .timing.memory.use import MemoryPeak
     from .timing.simulate import simulate
-    from .timing.timeline import Timeline, TimelineEvent
+    from .timing.timeline import Timeline, TimelineEvent, start_times
     from .topology import Link
 
 __all__ = [
@@ -38,9 +40,11 @@ __all__ = [
     "DeviceKind",
     "DeviceSpec",
     "Exporter",
+    "Flow",
     "KindDefaults",
     "Link",
     "LinkSpec",
+    "MemoryPeak",
     "OpCost",
     "RooflineSource",
     "Timeline",
@@ -52,6 +56,7 @@ __all__ = [
     "deferred_kernel",
     "device_spec",
     "exporter_for",
+    "finish_times",
     "flops",
     "free",
     "kernel",
@@ -63,6 +68,7 @@ __all__ = [
     "register_exporter",
     "remove_models",
     "simulate",
+    "start_times",
     "unregister_device_kind",
 ]
 
@@ -82,8 +88,10 @@ load_lazily(
         "spec": ["DeviceSpec"],
         "timing.cost_source": ["CostSource", "OpCost", "RooflineSource"],
         "timing.export.registry": ["Exporter", "exporter_for", "register_exporter"],
+        "timing.hardware.flows": ["Flow", "finish_times"],
+        "timing.memory.use": ["MemoryPeak"],
         "timing.simulate": ["simulate"],
-        "timing.timeline": ["Timeline", "TimelineEvent"],
+        "timing.timeline": ["Timeline", "TimelineEvent", "start_times"],
         "topology": ["Link"],
     },
 )

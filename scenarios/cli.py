@@ -1,23 +1,31 @@
-"""The command line: flags, help, and exit codes.
+"""The command line: commands, help, and exit codes.
 
-Only click is imported here. A command imports its own module when it runs, so that `--help` is fast.
+Only click, and flags, are imported here. A command imports its own module when it runs, so that `--help` is fast.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 import click
 
+from .options import (
+    FILE,
+    OUTPUT,
+    json_option,
+    placement_options,
+    recv_epochs_option,
+    tags_option,
+    trace_option,
+    unknown_options,
+)
+
 INTERRUPTED = 130
 _DEBUG = "PARTITA_DEBUG"
-_FILE = click.Path(path_type=Path)
-_OUTPUT = click.Path(path_type=Path, readable=False)  # a file to write need not be readable
-Command = TypeVar("Command", bound=Callable[..., None])
 
 _EPILOG = f"""\b
 Exit codes:
@@ -57,72 +65,8 @@ def cli() -> None:
     """
 
 
-_tags_option = click.option(
-    "--tags",
-    default="serve",
-    show_default=True,
-    metavar="LIST",
-    help="Tags of the graph of a SavedModel, separated by commas.",
-)
-
-
-_trace_option = click.option(
-    "--trace",
-    type=_OUTPUT,
-    metavar="FILE",
-    help="Write the simulated step: .json a Chrome trace, .csv a row per event, .pb RunMetadata.",
-)
-_json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object, errors too; docs/cli.md lists the keys."
-)
-_recv_epochs_option = click.option(
-    "--recv-epochs",
-    is_flag=True,
-    help="Hold each receive back until shortly before its tensor is needed, by guessed start times.",
-)
-
-
-def _placement_options(command: Command) -> Command:
-    """The flags that all commands on a request share."""
-    for option in reversed(
-        [
-            click.argument("graph", type=_FILE),
-            click.option(
-                "--feed", "feeds", multiple=True, metavar="NAME=FILE.npy", help="Feed one tensor from a file."
-            ),
-            click.option(
-                "--feeds", "feeds_file", type=_FILE, metavar="FILE.npz", help="Feed a tensor per array; keys are names."
-            ),
-            click.option("--fetch", "fetches", multiple=True, metavar="NAME", help='Fetch a tensor, "y" or "y:1".'),
-            click.option(
-                "--target", "targets", multiple=True, metavar="NAME", help="Run a node, fetch nothing from it."
-            ),
-            click.option(
-                "--devices",
-                metavar="LIST",
-                help='Devices of one machine: "cpu:2,gpu:4".  [default: those that GRAPH requests]',
-            ),
-            click.option("--cluster", type=_FILE, metavar="FILE.toml", help="Devices and links from a file."),
-            click.option(
-                "--soft-placement",
-                is_flag=True,
-                help="If the device that a node requests does not exist, use another one of its task.",
-            ),
-            click.option(
-                "--signature",
-                metavar="NAME",
-                help="Signature of a SavedModel; feeds and fetches use its names.  [default: serving_default]",
-            ),
-            _tags_option,
-            click.option("--inline", is_flag=True, help="Inline calls of functions first."),
-        ]
-    ):
-        command = option(command)
-    return command
-
-
 @cli.command()
-@_placement_options
+@placement_options
 @click.option(
     "--steps",
     type=click.IntRange(min=1),
@@ -132,12 +76,12 @@ def _placement_options(command: Command) -> Command:
 )
 @click.option(
     "--out",
-    type=_OUTPUT,
+    type=OUTPUT,
     metavar="OUT.npz",
     help="Write the values of the last step; keys are the names of the fetches.",
 )
-@_trace_option
-@_json_option
+@trace_option
+@json_option
 def run(
     steps: int, out: Path | None, trace: Path | None, as_json: bool, **flags: Any
 ) -> None:  # Any: flags differ in type
@@ -165,10 +109,10 @@ def run(
 
 
 @cli.command()
-@_placement_options
-@_recv_epochs_option
-@click.option("--out", type=_OUTPUT, required=True, metavar="DIR", help="Folder for the files; made if missing.")
-@_json_option
+@placement_options
+@recv_epochs_option
+@click.option("--out", type=OUTPUT, required=True, metavar="DIR", help="Folder for the files; made if missing.")
+@json_option
 def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags differ in type
     """Cut GRAPH and write the graph of each device.
 
@@ -186,17 +130,11 @@ def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags dif
 
 
 @cli.command()
-@_placement_options
-@_recv_epochs_option
-@click.option(
-    "--shape",
-    "shapes",
-    multiple=True,
-    metavar="NAME=2,3",
-    help="Feed a tensor of that shape, without values; NAME= for a scalar.",
-)
-@_json_option
-@_trace_option
+@placement_options
+@recv_epochs_option
+@unknown_options
+@json_option
+@trace_option
 def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: flags differ in type
     """Say how long a step of GRAPH takes, without running it.
 
@@ -218,8 +156,8 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: f
 
 
 @cli.command()
-@_placement_options
-@_recv_epochs_option
+@placement_options
+@recv_epochs_option
 @click.option(
     "--stage",
     type=click.Choice(["raw", "lowered", "placed", "pruned", "partitioned", "plan"]),
@@ -229,7 +167,7 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: f
 )
 @click.option("--device", metavar="NAME", help='Show one device only, "gpu:1" or its full name.')
 @click.option("--node", "pattern", metavar="PATTERN", help='Show only nodes whose name matches, "layer1/*".')
-@_json_option
+@json_option
 def show(
     stage: str, device: str | None, pattern: str | None, as_json: bool, **flags: Any
 ) -> None:  # Any: flags differ in type
@@ -251,9 +189,9 @@ def show(
 
 
 @cli.command()
-@click.argument("graph", type=_FILE)
-@_tags_option
-@_json_option
+@click.argument("graph", type=FILE)
+@tags_option
+@json_option
 def inspect(graph: Path, tags: str, as_json: bool) -> None:
     """Say what is in GRAPH.
 
@@ -269,7 +207,7 @@ def inspect(graph: Path, tags: str, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("name", required=False)
-@_json_option
+@json_option
 def scenario(name: str | None, as_json: bool) -> None:
     """Run a story: a shipped example that builds, runs and simulates a graph.
 
@@ -282,7 +220,7 @@ def scenario(name: str | None, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("name", required=False)
-@_json_option
+@json_option
 def devices(name: str | None, as_json: bool) -> None:
     """List the models of devices and links, with the sources of their numbers.
 
@@ -295,7 +233,7 @@ def devices(name: str | None, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("name", required=False)
-@_json_option
+@json_option
 def ops(name: str | None, as_json: bool) -> None:
     """Describe the op NAME, or list the families of ops.
 

@@ -12,6 +12,7 @@ from ...devices import Cluster
 from ...devices.timing import BASIS, Timeline
 from ...devices.timing import simulate as simulate_partitions
 from ...devices.timing.export import exporter_for
+from ...devices.timing.memory.kinds import Place
 from ...devices.units import format_bytes, format_ns
 from ...graph import Graph
 from ..report import NOT_CALIBRATED
@@ -50,7 +51,11 @@ def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen) -> Tim
     feeds = {name: value for name, value in loaded.feeds.items() if value is not None}
     with screen.working(f"simulating {of_nodes(*parts.values())}"):
         return simulate_partitions(
-            parts, loaded.cluster, feeds=feeds, shapes=loaded.shapes, assumed_size=loaded.request.assume_size
+            parts,
+            loaded.cluster,
+            feeds=feeds,
+            shapes=loaded.shapes,
+            assumed_size=loaded.request.assume_size,
         )
 
 
@@ -113,10 +118,25 @@ def summary(timeline: Timeline, cluster: Cluster) -> dict[str, object]:
             }
             for name in dict.fromkeys([*cluster.names, *timeline.devices])
         ],
+        "memory": [_peak(timeline, device, place) for device, place in timeline.peak_bytes],
         "ops": [total._asdict() for total in timeline.totals_by_op()],
         "critical_path": [
             {"device": e.device, "node": e.node, "op": e.op, "start_ns": e.start_ns, "end_ns": e.end_ns}
             for e in timeline.critical_path()
         ],
         "warnings": list(timeline.warnings),
+    }
+
+
+def _peak(timeline: Timeline, device: str, place: Place) -> dict[str, object]:
+    """The peak of one memory, with the tensors that fill it."""
+    peak = timeline.memory(device, place)
+    return {
+        "device": device,
+        "place": place,
+        "peak_bytes": peak.peak_bytes,
+        "limit_bytes": peak.limit_bytes,
+        "fits": peak.fits,
+        "at_ns": peak.at_ns,
+        "tensors": [tensor._asdict() for tensor in peak.tensors],
     }

@@ -142,6 +142,23 @@ def test_names_are_full_and_models_are_said(partita: CommandLine, tmp_path: Path
     assert all(Path(part["file"]).is_file() for part in parts)
 
 
+def test_peaks_name_their_tensors(partita: CommandLine, tmp_path: Path) -> None:
+    """Each memory in use, its limit, and tensors whose sizes add up to the peak."""
+    graph = GraphBuilder()
+    x = graph.placeholder("x", "float32", (10,), device="/device:CPU:0")
+    graph.op("Mul", graph.op("Exp", x, device="/device:GPU:0"), 2.0, name="y", device="/device:GPU:0")
+    (tmp_path / "g.pb").write_bytes(graph.SerializeToString())
+    simulated = document(partita.done("simulate", tmp_path / "g.pb", "--fetch", "y", "--json"))
+    places = {(memory["device"][-5:], memory["place"]): memory for memory in simulated["memory"]}
+    assert set(places) >= {("CPU:0", "device"), ("GPU:0", "device")}
+    on_gpu = places["GPU:0", "device"]
+    assert on_gpu["peak_bytes"] == sum(tensor["bytes"] for tensor in on_gpu["tensors"]) > 0
+    assert on_gpu["fits"] is (on_gpu["peak_bytes"] <= on_gpu["limit_bytes"])
+    assert 0 <= on_gpu["at_ns"] <= simulated["makespan_ns"]
+    by_device = {device["device"]: device["peak_memory_bytes"] for device in simulated["devices"]}
+    assert all(by_device[m["device"]] == m["peak_bytes"] for m in simulated["memory"] if m["place"] == "device")
+
+
 def test_stories(partita: CommandLine) -> None:
     """Listed with descriptions, or printed line by line."""
     listed = document(partita.done("scenario", "--json"))["scenarios"]

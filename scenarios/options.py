@@ -1,0 +1,97 @@
+"""The flags that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+
+FILE = click.Path(path_type=Path)
+OUTPUT = click.Path(path_type=Path, readable=False)  # a file to write need not be readable
+Command = TypeVar("Command", bound=Callable[..., None])
+
+tags_option = click.option(
+    "--tags",
+    default="serve",
+    show_default=True,
+    metavar="LIST",
+    help="Tags of the graph of a SavedModel, separated by commas.",
+)
+trace_option = click.option(
+    "--trace",
+    type=OUTPUT,
+    metavar="FILE",
+    help="Write the simulated step: .json a Chrome trace, .csv a row per event, .pb RunMetadata.",
+)
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object, errors too; docs/cli.md lists the keys."
+)
+recv_epochs_option = click.option(
+    "--recv-epochs",
+    is_flag=True,
+    help="Hold each receive back until shortly before its tensor is needed, by guessed start times.",
+)
+
+
+def placement_options(command: Command) -> Command:
+    """The flags that all commands on a request share."""
+    for option in reversed(
+        [
+            click.argument("graph", type=FILE),
+            click.option(
+                "--feed", "feeds", multiple=True, metavar="NAME=FILE.npy", help="Feed one tensor from a file."
+            ),
+            click.option(
+                "--feeds", "feeds_file", type=FILE, metavar="FILE.npz", help="Feed a tensor per array; keys are names."
+            ),
+            click.option("--fetch", "fetches", multiple=True, metavar="NAME", help='Fetch a tensor, "y" or "y:1".'),
+            click.option(
+                "--target", "targets", multiple=True, metavar="NAME", help="Run a node, fetch nothing from it."
+            ),
+            click.option(
+                "--devices",
+                metavar="LIST",
+                help='Devices of one machine: "cpu:2,gpu:4".  [default: those that GRAPH requests]',
+            ),
+            click.option("--cluster", type=FILE, metavar="FILE.toml", help="Devices and links from a file."),
+            click.option(
+                "--soft-placement",
+                is_flag=True,
+                help="If the device that a node requests does not exist, use another one of its task.",
+            ),
+            click.option(
+                "--signature",
+                metavar="NAME",
+                help="Signature of a SavedModel; feeds and fetches use its names.  [default: serving_default]",
+            ),
+            tags_option,
+            click.option("--inline", is_flag=True, help="Inline calls of functions first."),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+def unknown_options(command: Command) -> Command:
+    """The flags that say what a graph leaves open, for a step that is timed without being run."""
+    for option in reversed(
+        [
+            click.option(
+                "--shape",
+                "shapes",
+                multiple=True,
+                metavar="NAME=2,3",
+                help="Shape of a tensor: a feed without values, or what a node computes; NAME= for a scalar.",
+            ),
+            click.option(
+                "--assume-size",
+                type=click.IntRange(min=0),
+                metavar="N",
+                help="Take every unknown size as N.  [default: an unknown size is an error]",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
