@@ -18,7 +18,6 @@ from ...devices.kinds import cluster_kinds, defaults_of
 from ...devices.pipeline import Pipeline
 from ...errors import InvalidArgumentError
 from ...graph import Graph, Node, NodeProperties, graph_def_to_graph
-from ...graph.analysis.fed_nodes import means_anything
 from ...graph.columns import SINK_ID
 from ...graph.device_name import find_full_name
 from ...graph.dtypes import Array, DataType, Shape, base_type, dtype_name
@@ -26,12 +25,9 @@ from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedG
 from ...graph.graphdef.files import no_graph_def, read_graph_bytes
 from ...graph.graphdef.sources import parse_lazily
 from ...graph.ops.device_kinds import CPU
-from ...graph.passes.client_graph import feed_node_name
-from ...graph.passes.static_shapes import check_fed_shape
-from ...graph.tensor_id import parse_tensor_name
 from .choices import Choices, read_choices
 from .failure import ConfigurationError, configuring
-from .feeds import Feed, checked_feeds, read_feeds, shape_of, shape_text, split_assignment
+from .feeds import Feed, checked_feeds, read_feeds, shape_text, split_assignment
 from .screen import Screen
 from .shapes import divide, split_shape
 
@@ -277,38 +273,6 @@ def check_fed(parts: Iterable[Graph]) -> None:
         more = f" (and {len(unfed) - 1} more)" if len(unfed) > 1 else ""
         example = f"--feed {unfed[0].name}=FILE.npy"
         raise ConfigurationError(f"placeholder {describe(unfed[0])} is not fed{more}; add {example}")
-
-
-def check_shapes(parts: Iterable[Graph], feeds: Mapping[str, Feed]) -> None:
-    """ConfigurationError for a fed tensor whose shape is not fully known, or differs between graph and flags.
-
-    The size of such a tensor decides how long the step takes, so no size is assumed.
-    """
-    for part in parts:
-        for position, (name, feed) in enumerate(feeds.items()):
-            tensor = parse_tensor_name(name)
-            if part.find_id(feed_node_name(tensor, position)) is None:
-                continue
-            known = (part.fed_shapes or {}).get(str(tensor))
-            if feed is None:
-                _check_full(known, name, f"the shape of feed {name!r}")
-            else:
-                with configuring():
-                    check_fed_shape(name, known, shape_of(feed))
-        for node_id, properties in live_nodes(part):
-            if properties.op_def.record.must_be_fed:
-                shape = properties.attrs.get("shape")
-                unsaid = means_anything(properties.op, shape, part.versions.producer)
-                node = part.node(node_id)
-                _check_full(None if unsaid else shape, node.name, f"the shape of placeholder {describe(node)}")
-
-
-def _check_full(shape: Sequence[int | None] | None, name: str, what: str) -> None:
-    if shape is not None and None not in shape:
-        return
-    example = ",".join("2" if size is None else str(size) for size in ((None, 3) if shape is None else shape))
-    known = "is unknown" if shape is None else f"is known as {shape_text(shape)} only"
-    raise ConfigurationError(f"{what} {known}; add --shape {name}={example}, with your sizes")
 
 
 def describe(placeholder: Node) -> str:

@@ -14,30 +14,36 @@ from ...devices.timing import simulate as simulate_partitions
 from ...devices.timing.export import exporter_for
 from ...devices.timing.memory.kinds import Place
 from ...devices.units import format_bytes, format_ns
+from ...errors import InvalidArgumentError
 from ...graph import Graph
 from ..report import NOT_CALIBRATED
-from .failure import configuring
+from .failure import ConfigurationError, configuring
 from .outputs import check_outputs
 from .partition import place_and_cut
-from .request import Loaded, Request, check_shapes, load
+from .request import Loaded, Request, load
 from .screen import Screen, of_nodes
 
+_NOTHING_TO_TIME = "the timeline "  # begins the errors for a step of 0 ns
 _MIN_BAR, _MAX_BAR, _AROUND_BAR = 20, 100, 30
 
 
 def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
     """Prints the simulated time of a step of the request.
 
-    Raises ConfigurationError for feeds of unknown shape, InvalidArgumentError for a step of 0 ns, and
-    UnimplementedError for nodes that cannot be timed yet.
+    Raises ConfigurationError for a feed that does not fit and for what a flag has to say, InvalidArgumentError for a
+    step of 0 ns, and UnimplementedError for nodes that cannot be timed.
     """
     screen = Screen()
     check_outputs({"--trace": trace}, request.files())
     check_trace(trace)
     loaded = load(request, screen)
     parts = place_and_cut(loaded, screen)
-    check_shapes(parts.values(), loaded.feeds)
-    timeline = simulated(loaded, parts, screen)
+    try:
+        timeline = simulated(loaded, parts, screen)
+    except InvalidArgumentError as error:
+        if error.message.startswith(_NOTHING_TO_TIME):
+            raise
+        raise ConfigurationError(str(error)) from error
     if trace is not None:
         write_trace(timeline, trace, screen)
     if as_json:

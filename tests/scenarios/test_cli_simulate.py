@@ -47,7 +47,7 @@ def test_no_kernel_is_needed(partita: CommandLine, tmp_path: Path) -> None:
     graph.add("z", "MatrixExponential", ["y"], T=1)
     path = graph.write(tmp_path)
     assert partita("run", path).code != 0
-    assert_one_clear_line(partita("simulate", path), 1, "'z'", "MatrixExponential", "--shape z=2,3")
+    assert_one_clear_line(partita("simulate", path), 2, "'z'", "MatrixExponential", "--shape z=2,3")
     assert json.loads(partita.done("simulate", path, "--shape", "z=64,64", "--json"))["makespan_ns"] > 0
 
 
@@ -117,7 +117,7 @@ def test_a_shape_that_is_not_known_has_to_be_given(partita: CommandLine, graph: 
     devices = ("--devices", "cpu:2")
     for flags, name in (((), "x"), (("--feed", "x"), "x"), (("--feed", "xw"), "xw")):
         example = f"--shape {name}=2,{3 if name == 'x' else 2}"
-        assert_one_clear_line(partita("simulate", graph, *flags, *devices), 2, repr(name), f"add {example}")
+        assert_one_clear_line(partita("simulate", graph, *flags, *devices), 2, repr(name), f"such as {example}")
     rows = {n: makespan(partita, graph, "--shape", f"x={n},3", *devices) for n in (2, 20_000)}
     assert rows[2] < rows[20_000]
     assert makespan(partita, graph, "--feed", "x:0", "--shape", "x= 2, 3", *devices) == rows[2]
@@ -131,7 +131,7 @@ def test_a_scalar_has_no_sizes(partita: CommandLine, tmp_path: Path) -> None:
     graph.add("s", "Placeholder", dtype=1, shape=None)
     graph.add("y", "Neg", ["s"], T=1)
     path = graph.write(tmp_path)
-    assert_one_clear_line(partita("simulate", path), 2, "'s'", "add --shape s=2,3")
+    assert_one_clear_line(partita("simulate", path), 2, "'s'", "such as --shape s=2,3")
     assert makespan(partita, path, "--shape", "s=") > 0
 
 
@@ -166,6 +166,6 @@ def test_shapes_of_a_saved_model_go_by_the_names_of_its_inputs(partita: CommandL
     """As for --feed; names of the graph are accepted too."""
     model = (COMMITTED / "saved_model" / "keras_mlp" / "model", "--inline")
     assert_one_clear_line(partita("simulate", *model), 2, "--shape serving_default_x=2,6")
-    assert_one_clear_line(partita("simulate", *model, "--feed", "x"), 2, "--shape serving_default_x:0=2,6")
+    assert_one_clear_line(partita("simulate", *model, "--feed", "x"), 2, "--shape serving_default_x=2,6")
     times = [makespan(partita, *model, "--shape", f"{name}=64,6") for name in ("x", "serving_default_x")]
     assert times[0] == times[1]
