@@ -11,7 +11,10 @@ from __future__ import annotations
 import pytest
 
 from partita.devices import local_cluster
-from partita.devices.timing import Timeline, simulate
+from partita.devices.kernels.op_cost import Dims
+from partita.devices.spec import DeviceSpec
+from partita.devices.timing import OpCost, RooflineSource, Timeline, simulate
+from partita.devices.timing.cost_source import OpProperties
 from partita.errors import InvalidArgumentError
 from partita.graph import DataType
 
@@ -230,6 +233,12 @@ def test_what_was_read_before_an_assignment_stays() -> None:
     assert step.then("product", "MatMul", "old", "new").peak() == FILL + 3 * UNIT
 
 
+def test_the_old_content_of_a_variable_stays_until_the_assignment() -> None:
+    """v, the negative of it and its square, which becomes v: 3, although v was read for the last time before."""
+    step = Step().variable("v").read("old", "v").then("n", "Neg", "old").then("square", "MatMul", "n", "n")
+    assert step.assign("update", "v", "square").peak() == 3 * UNIT
+
+
 def test_the_content_of_a_variable_is_not_written_into() -> None:
     """a becomes v and stays to the end of the step; b, computed from a, has a buffer of its own: 2."""
     step = Step().made("a").variable("v").assign("init", "v", "a").then("b", "Neg", "a")
@@ -247,7 +256,8 @@ def test_a_queue_keeps_what_it_is_given() -> None:
     step = Step().made("a")
     step._add("queue", "FIFOQueueV2", {"component_types": [DataType.FLOAT]}, [], 0)
     step._add("put", "QueueEnqueueV2", {"Tcomponents": [DataType.FLOAT]}, ["queue", "a"], 0)
-    assert step.then("b", "Neg", "a").peak() == FILL + 2 * UNIT
+    step.then("b", "Neg", "a").after("b", "put")
+    assert step.peak() == FILL + 2 * UNIT
 
 
 @pytest.mark.parametrize("taken", [False, True])
@@ -258,6 +268,47 @@ def test_a_merge_has_the_buffer_of_the_side_that_is_taken(taken: bool) -> None:
     step.then("switch", "Switch", "a", "side").then("no", "Neg", "switch:0").then("yes", "Neg", "switch:1")
     step.then("merge", "Merge", "no", "yes", N=2).then("end", "Neg", "merge")
     assert step.peak() == FILL + 1 + UNIT
+
+
+def test_devices_of_one_process_share_a_buffer() -> None:
+    """CPU:1 reads what CPU:0 has made, and writes its sum into it, as the first input: 1 stays with CPU:0. CPU:1 has b,
+    and then the square of the sum: 1.
+    """
+    step = Step().made("a")
+    step._add("b", "Fill", {"T": DataType.FLOAT}, ["dims", "zero"], 1)
+    step.op("sum", "Add", ["a", "b"], 1)
+    step.op("square", "MatMul", ["sum", "sum"], 1)
+    timeline = step.timeline(local_cluster("cpu:2"))
+    assert [timeline.memory(cpu(i)).peak_bytes for i in (0, 1)] == [FILL + UNIT, UNIT]
+
+
+def test_an_op_on_the_host_does_not_write_into_the_memory_of_a_gpu() -> None:
+    """On a GPU integers are added on its host: x and the integers are 2 on the GPU, the sum is 1 on the host."""
+    step = Step().fed("x").then("integers", "Cast", "x", SrcT=DataType.FLOAT, DstT=DataType.INT32)
+    step.op("sum", "Add", ["integers", "integers"], T=DataType.INT32)
+    gpu = "/job:localhost/replica:0/task:0/device:GPU:0"
+    for node in step.graph.op_nodes():
+        node.assigned_device = gpu
+    timeline = simulate({gpu: step.graph}, local_cluster("gpu"))
+    assert [timeline.memory(gpu, place).peak_bytes for place in ("device", "host")] == [2 * UNIT, UNIT]
+
+
+class Instant(RooflineSource):
+    """Costs of the roofline, except that a Neg takes no time."""
+
+    def cost(
+        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+    ) -> OpCost:
+        """0 ns for a Neg."""
+        cost = super().cost(properties, inputs, outputs, spec)
+        return cost._replace(time_ns=0) if properties.op == "Neg" else cost
+
+
+def test_one_of_two_ops_of_one_instant_writes() -> None:
+    """b and c take no time: c is written into a, b has a buffer, and their product another: 3."""
+    step = Step().made("a").then("b", "Neg", "a").then("c", "Neg", "a").then("d", "MatMul", "b", "c")
+    timeline = simulate(step.parts(), cluster(1), cost_source=Instant())
+    assert timeline.memory(cpu(0)).peak_bytes == FILL + 3 * UNIT
 
 
 def test_a_copied_tensor_has_a_buffer_on_both_sides() -> None:
