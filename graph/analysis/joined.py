@@ -37,8 +37,9 @@ _Key = TypeVar("_Key", bound=Hashable)
 class JoinedGraph:
     """Columns over all nodes of several graphs.
 
-    By joint number: `names`; `kind_of`, an index into `kinds`; `place`, an index into `places`; `device_of`, an index
-    into `devices`: the assigned device of the node, else the requested one, else its place.
+    By joint number: `names`; `kind_of`, an index into `kinds`, some of which may have no node; `place`, an index into
+    `places`; `device_of`, an index into `devices`: the assigned device of the node, else the requested one, else its
+    place.
 
     Data inputs, in the order of nodes and ports: output `input_output[i]` of node `input_src[i]` for every `i` from
     `input_start[n]` to `input_start[n + 1]`. Control inputs likewise: `control_src` and `control_start`.
@@ -142,6 +143,8 @@ class JoinedGraph:
 
     def closes_loop(self, src: Integers, dst: Integers) -> Flags:
         """Which edges close a loop: they go from a NextIteration to a Merge."""
+        if NodeClass.NEXT_ITERATION not in self.classes:
+            return np.zeros(len(src), np.bool_)
         is_next, is_merge = self._can_close_loops
         return is_next[src] & is_merge[dst]
 
@@ -218,13 +221,14 @@ def _names(graph: Graph, nodes: Ids) -> list[str]:
 
 def _kinds(graph: Graph, nodes: Ids) -> tuple[list[NodeProperties], Numbers]:
     kinds, kind_of = graph.distinct_properties()
-    seen = first_seen(kind_of[nodes])
-    return [kinds[kind] for kind in kind_of[nodes[seen.first]].tolist()], seen.number
+    return kinds, kind_of[nodes]
 
 
 def _devices(place: str, graph: Graph, nodes: Ids) -> tuple[list[str], Numbers]:
     assigned, requested = graph.assigned_device_indices()[nodes], graph.requested_device_indices()[nodes]
     device, names = np.where(assigned > 0, assigned, requested), graph.device_names()  # number 0 is the empty name
+    if len(device) and (device == device[0]).all():  # so it is in each of a thousand partitions
+        return [names[device[0]] or place], np.zeros(len(device), np.int64)
     seen = first_seen(device)
     return [names[number] or place for number in device[seen.first].tolist()], seen.number
 

@@ -45,6 +45,15 @@ class JoinedTransfers:
     def __init__(self, ends: Ends) -> None:
         """Raises InvalidArgumentError if nothing sends what a receive waits for."""
         self._ends = ends
+        self.sender: Ids = np.full(len(ends.names), -1, np.int32)
+        self.from_attrs: dict[int, Transfer] = {}
+        self._tables: list[TransferTable] = []
+        self._nodes = self._rows = np.zeros(0, np.int64)
+        if (ends.is_send | ends.is_recv).any():
+            self._match()
+
+    def _match(self) -> None:
+        ends = self._ends
         tables = {id(table): table for table in ends.tables if table is not None}
         self._tables = list(tables.values())
         first = np.cumsum([0, *(len(table.edge) for table in self._tables)])
@@ -54,7 +63,6 @@ class JoinedTransfers:
         self._rows = begin[ends.place[self._nodes]] + ends.row[self._nodes]  # rows of all tables, one after the other
         alone = np.flatnonzero((ends.is_send | ends.is_recv) & (ends.row < 0)).tolist()
         self.from_attrs = {n: transfer_of(ends.kinds[int(ends.kind_of[n])]) for n in alone}
-        self.sender: Ids = np.full(len(ends.names), -1, np.int32)
         self._match_rows(int(first[-1]))
         self._match_keys()
 

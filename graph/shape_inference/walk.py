@@ -102,9 +102,9 @@ class GraphWalk:
         src, output = graph.input_src, graph.input_output
         exists = (output >= 0) & (output < num_outputs[src])
         sources = np.where(exists, self.out_start[src] + output, self.out_start[-1])
+        counts = np.diff(graph.input_start)
         receives = np.flatnonzero(graph.sender >= 0)
         sent = sources[graph.input_start[graph.sender[receives]]]
-        counts = np.diff(graph.input_start)
         counts[receives] = 1
         self._sources = np.insert(sources, graph.input_start[receives], sent)
         self._starts: Numbers = np.concatenate([[0], np.cumsum(counts)])
@@ -164,9 +164,11 @@ class GraphWalk:
     def _check_attrs(self) -> None:
         """Raises InvalidArgumentError for an attr that does not fit its op's declaration; rules rely on that."""
         graph = self.graph
-        kinds, firsts = np.unique(graph.kind_of, return_index=True)
-        for kind, first in zip(kinds.tolist(), firsts.tolist(), strict=True):
-            check_given_attrs(graph.names[first], graph.kinds[kind].op_def, graph.kinds[kind].attrs)
+        first = np.full(len(graph.kinds), -1, np.int64)  # by kind its first node
+        first[graph.kind_of[::-1]] = np.arange(len(graph))[::-1]
+        for kind, n in zip(graph.kinds, first.tolist(), strict=True):
+            if n >= 0:
+                check_given_attrs(graph.names[n], kind.op_def, kind.attrs)
 
     def _walk(self, nodes: Ids) -> Iterator[ShapedCall]:
         """Visits nodes in this order."""
