@@ -110,7 +110,7 @@ async def _simpy(bench: Bench, *, whole: bool) -> Measured:
 
         runs["peer"] = theirs
     taken = await interleave(runs, bench.sizes.rounds_when_slow)
-    figures = {name: Figure.of(sample, len(work.graph)) for name, sample in taken.items()}
+    figures = {name: Figure.of(sample, len(work[0].graph)) for name, sample in taken.items()}
     return Measured(figures["ours"], figures.get("peer"))
 
 

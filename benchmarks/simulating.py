@@ -12,44 +12,51 @@ from pathlib import Path
 
 import numpy as np
 
-from partita.devices import as_cluster
-from partita.devices.timing.cluster import SimulatedCluster
+from partita.devices import Cluster, Link, as_cluster
+from partita.devices.timing.bodies.body import Body
+from partita.devices.timing.bodies.planning import Planner
 from partita.devices.timing.cost_source import RooflineSource
+from partita.devices.timing.events import Events
 from partita.devices.timing.feeds import checked_feeds
-from partita.devices.timing.timeline import TimelineEvent
-from partita.devices.timing.work import Duty, Work, plan_work
+from partita.devices.timing.hardware.engine import Duty
+from partita.devices.timing.playing.player import Player
+from partita.devices.timing.playing.recording import events_of
 from partita.graph import Graph
 from partita.graph.analysis.joined import JoinedGraph
 from partita.graph.collector import collector_paused
 from partita.graph.shape_inference.infer import infer_joined
 
 
-def prepare(partitions: Mapping[str, Graph], cluster: str | Path) -> Work:
+def prepare(partitions: Mapping[str, Graph], cluster: str | Path) -> tuple[Body, Cluster]:
     """All that is known of a step before its clock starts."""
     with collector_paused():
-        joined = JoinedGraph(partitions)
-        return plan_work(infer_joined(joined, checked_feeds({}, joined)), as_cluster(cluster), RooflineSource())
+        joined, hardware = JoinedGraph(partitions), as_cluster(cluster)
+        body = Planner(hardware, RooflineSource()).plan(infer_joined(joined, checked_feeds({}, joined)))
+        return body, hardware
 
 
-def play(work: Work) -> list[TimelineEvent]:
+def play(prepared: tuple[Body, Cluster]) -> Events:
     """The events of the step."""
+    body, cluster = prepared
     with collector_paused():
-        machines = SimulatedCluster(work)
-        machines.run()
-        return machines.log.events(work)
+        player = Player(cluster.devices)
+        player.play(body)
+        return events_of(player, cluster.names)
 
 
-def write_plan(work: Work, file: Path) -> None:
+def write_plan(prepared: tuple[Body, Cluster], file: Path) -> None:
     """Writes the columns that `peers.simpy_peer` reads; a transfer occupies the first link of its route."""
-    resource = [device if duty is Duty.COMPUTE else -1 for device, duty in zip(work.device, work.duty, strict=True)]
-    occupied_ns, latency_ns = [cost.time_ns for cost in work.cost], [0] * len(work.cost)
-    for n, links in work.links_of.items():
-        if links:
-            resource[n] = len(work.devices) + links[0]
-        occupied_ns[n], latency_ns[n] = work.occupied_ns[n], work.latency_ns[n]
+    body, cluster = prepared
+    resource = np.where(body.duty == Duty.COMPUTE, body.device, -1).tolist()
+    occupied_ns, latency_ns = list(body.time_ns), [0] * len(body)
+    links: dict[Link, int] = {}
+    for n, route in body.routes.items():
+        resource[n] = len(cluster) + links.setdefault(route.links[0], len(links))
+        occupied_ns[n], latency_ns[n] = route.occupied_ns(body.copied_bytes[n]), route.latency_ns
     waits_for: list[list[int]] = [[] for _ in resource]
-    for n, consumers in enumerate(work.after):
-        for consumer in consumers:
+    starts, targets = body.consumers
+    for n in range(len(body)):
+        for consumer in targets[starts[n] : starts[n + 1]]:
             waits_for[consumer].append(n)
     np.savez(
         file,

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from .pipeline.cutting import cut
     from .spec import DeviceSpec
     from .timing.cost_source import CostSource, OpCost, RooflineSource
+    from .timing.events import TimelineEvent
     from .timing.export.registry import Exporter, exporter_for, register_exporter
     from .timing.hardware.flows import Flow, finish_times
     from .timing.memory.use import MemoryPeak
     from .timing.simulate import simulate
-    from .timing.timeline import Timeline, TimelineEvent, start_times
+    from .timing.timeline import Timeline, start_times
     from .topology import Link
 
 __all__ = [
@@ -87,11 +88,12 @@ load_lazily(
         "pipeline.cutting": ["cut"],
         "spec": ["DeviceSpec"],
         "timing.cost_source": ["CostSource", "OpCost", "RooflineSource"],
+        "timing.events": ["TimelineEvent"],
         "timing.export.registry": ["Exporter", "exporter_for", "register_exporter"],
         "timing.hardware.flows": ["Flow", "finish_times"],
         "timing.memory.use": ["MemoryPeak"],
         "timing.simulate": ["simulate"],
-        "timing.timeline": ["Timeline", "TimelineEvent", "start_times"],
+        "timing.timeline": ["Timeline", "start_times"],
         "topology": ["Link"],
     },
 )

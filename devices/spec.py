@@ -15,6 +15,7 @@ from attrs import Attribute, field, frozen
 
 from ..errors import InvalidArgumentError
 from ..graph.dtypes import DataType, base_type
+from ..graph.ops.device_kinds import device_kind
 from .units import MOST_BYTES, MOST_FLOPS_PER_S, MOST_NS
 
 FAMILIES = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8", "int8")
@@ -82,7 +83,9 @@ class DeviceSpec:
     `peak_flops_per_s` maps families (`FAMILIES`) to datasheet rates, "fp32" at least. `matrix_efficiency` is the share
     of a peak that large products and convolutions reach, `vector_efficiency` the share that other ops reach,
     `memory_efficiency` the share of `memory_bandwidth_bytes_per_s` that streaming ops reach. `launch_overhead_ns` is
-    added to every op that computes anything. `host_memory_bytes` is the memory of the host beside a GPU's own (0 for a
+    how long the host thread of a GPU takes to launch a kernel; on a CPU it is part of every op that computes.
+    `kernel_floor_ns` is part of every op too: what its kernel takes however small it is. A CPU runs `lanes` ops at a
+    time, each at 1 / `lanes` of its rates. `host_memory_bytes` is the memory of the host beside a GPU's own (0 for a
     CPU, whose memory is the host's). `host_link` and `peer_link` name catalog links to the host and to GPUs of the same
     host. `copy_engines` transfers at a time use the link to the host in one direction. Without these numbers the
     overhead is 0 and the efficiencies are 1, an ideal device. `assumed` lists the numbers that a table of a cluster
@@ -98,6 +101,8 @@ class DeviceSpec:
     matrix_efficiency: float = field(default=1.0, validator=_share)
     vector_efficiency: float = field(default=1.0, validator=_share)
     memory_efficiency: float = field(default=1.0, validator=_share)
+    kernel_floor_ns: int = field(default=0, validator=_not_negative)
+    lanes: int = field(default=1, validator=_positive)
     host_memory_bytes: int = field(default=0, validator=_not_negative)
     host_link: str | None = None
     peer_link: str | None = None
@@ -120,14 +125,27 @@ class DeviceSpec:
         return family
 
     def achieved_flops_per_s(self, dtype: int, *, matrix: bool) -> int:
-        """Operations/s that an op on `dtype` reaches: the family's peak times the efficiency of the kind of op."""
+        """Operations/s that an op on `dtype` reaches: the family's peak times the efficiency of the kind of op.
+
+        On a device with several lanes it is the rate of one lane.
+        """
         share = self.matrix_efficiency if matrix else self.vector_efficiency
-        return max(1, _times(self.peak_flops_per_s[self.family(dtype, matrix=matrix)], share))
+        return max(1, _times(self.peak_flops_per_s[self.family(dtype, matrix=matrix)], share) // self.lanes)
 
     @property
     def achieved_bytes_per_s(self) -> int:
-        """Bytes/s that streaming ops reach: bandwidth times `memory_efficiency`."""
-        return max(1, _times(self.memory_bandwidth_bytes_per_s, self.memory_efficiency))
+        """Bytes/s that streaming ops reach on one lane: bandwidth times `memory_efficiency`, divided by `lanes`."""
+        return max(1, _times(self.memory_bandwidth_bytes_per_s, self.memory_efficiency) // self.lanes)
+
+    @property
+    def launches_kernels(self) -> bool:
+        """Whether a host thread launches its kernels: on devices with memory of their own."""
+        return device_kind(self.kind).own_memory
+
+    @property
+    def op_overhead_ns(self) -> int:
+        """Nanoseconds that are part of every op's time on the device; a launch only where no host thread does it."""
+        return self.kernel_floor_ns + (0 if self.launches_kernels else self.launch_overhead_ns)
 
 
 def _times(rate: int, share: float) -> int:

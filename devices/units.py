@@ -18,6 +18,7 @@ from ..errors import InvalidArgumentError
 _DECIMAL = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
 _BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 MOST_BYTES = 10**18  # an exabyte: of memory, or in a second
+MOST_COUNT = 1 << 16  # lanes or engines of a device
 MOST_NS = 10**12  # some 17 minutes
 MOST_FLOPS_PER_S = 10**21
 _LONGEST = 64  # characters of a quantity
@@ -111,3 +112,11 @@ def format_ns(count: int) -> str:
         if count >= size:
             return f"{count / size:.3f} {unit}"
     return f"{count} ns"
+
+
+def parse_count(text: object) -> int:
+    """A count of 1 to 65,536, as a whole number or the text of one; InvalidArgumentError otherwise."""
+    count = int(text) if isinstance(text, str) and text.isdecimal() else text
+    if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_COUNT:
+        raise InvalidArgumentError(f"{text!r} must be a whole number from 1 to {MOST_COUNT:,}")
+    return count

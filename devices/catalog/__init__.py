@@ -20,9 +20,9 @@ from ...graph.suggestions import suggestion
 from ..kinds import cluster_kinds, defaults_of
 from ..link import LinkSpec
 from ..spec import FAMILIES, DeviceSpec
-from ..units import parse_bytes, parse_bytes_per_s, parse_flops_per_s, parse_ns, parse_share
+from ..units import parse_bytes, parse_bytes_per_s, parse_count, parse_flops_per_s, parse_ns, parse_share
 
-Parser = Callable[[str], int | float]
+Parser = Callable[[Any], int | float]  # Any: a text, or for counts a number
 T = TypeVar("T")
 
 # Key in a TOML file -> (field of the class, parser of the text). Units are in the text, so keys have none.
@@ -31,6 +31,8 @@ _DEVICE_VALUES: Mapping[str, tuple[str, Parser]] = {
     "memory_bandwidth": ("memory_bandwidth_bytes_per_s", parse_bytes_per_s),
     "host_memory": ("host_memory_bytes", parse_bytes),
     "launch_overhead": ("launch_overhead_ns", parse_ns),
+    "kernel_floor": ("kernel_floor_ns", parse_ns),
+    "lanes": ("lanes", parse_count),
     "matrix_efficiency": ("matrix_efficiency", parse_share),
     "vector_efficiency": ("vector_efficiency", parse_share),
     "memory_efficiency": ("memory_efficiency", parse_share),
@@ -98,10 +100,10 @@ def _numbers(table: Mapping[str, Any], values: Mapping[str, tuple[str, Parser]],
 def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
     """The spec that a table of texts with units describes (an inline spec of a cluster file, or a file of the catalog).
 
-    Keys: name, kind, memory, memory_bandwidth, host_memory, launch_overhead, the three efficiencies, host_link,
-    peer_link and peak_flops, a table of rates by family. A missing overhead or efficiency is the default of the kind,
-    and is then listed in the spec's `assumed`; it is an error if the kind has no such default. Raises
-    InvalidArgumentError, whose text begins with `where`, for a wrong table.
+    Keys: name, kind, memory, memory_bandwidth, host_memory, launch_overhead, kernel_floor, lanes, the three
+    efficiencies, host_link, peer_link and peak_flops, a table of rates by family. A missing launch overhead or
+    efficiency is the default of the kind, and is then listed in the spec's `assumed`; it is an error if the kind has no
+    such default. Raises InvalidArgumentError, whose text begins with `where`, for a wrong table.
     """
     check_keys(table, [*_DEVICE_TEXTS, *_DEVICE_VALUES, "peak_flops"], where)
     for key in _NEEDED:

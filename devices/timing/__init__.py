@@ -1,10 +1,11 @@
 """Virtual time: op costs, the simulated cluster, and the timeline of a step."""
 
 from .cost_source import CostSource, OpCost, RooflineSource
+from .events import TimelineEvent
 from .hardware.flows import Flow, finish_times
 from .memory.use import HeldTensor, MemoryPeak
 from .simulate import simulate
-from .timeline import BASIS, Timeline, TimelineEvent, start_times
+from .timeline import BASIS, Timeline, start_times
 
 __all__ = [
     "BASIS",

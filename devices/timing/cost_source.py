@@ -1,7 +1,7 @@
 """The source of op times: from properties, shapes and a device to a time in whole nanoseconds.
 
 The built-in source is the roofline (Williams, Waterman, Patterson: Roofline, CACM 52/4, 2009): an op takes the longer
-of its arithmetic and its memory traffic, plus the launch of its kernel. Another source only needs a method `cost`;
+of its arithmetic and its memory traffic, plus the overhead of its kernel. Another source only needs a method `cost`;
 equal questions must have equal answers, and higher rates, fewer operations and fewer bytes must not make an op slower.
 """
 
@@ -54,7 +54,11 @@ class OpProperties(Protocol):
 
 
 class OpCost(NamedTuple):
-    """Time of one run of an op, its operations and bytes, and the source of the time."""
+    """Time of one run of an op on its device, its operations and bytes, and the source of the time.
+
+    `time_ns` has the floor of the kernel in it, and on a CPU the overhead of an op; on a GPU not the launch, which the
+    host thread does while the GPU computes.
+    """
 
     time_ns: int
     flops: int
@@ -78,7 +82,10 @@ def ceil_ns(amount: int, rate_per_s: int) -> int:
 
 
 class RooflineSource:
-    """max(operations / achieved rate, bytes / achieved bandwidth) + launch overhead; 0 for free ops.
+    """max(operations / achieved rate, bytes / achieved bandwidth) + overhead; 0 for free ops.
+
+    The overhead is the floor of a kernel, and on a CPU what an op costs beside its kernel. A GPU's launches are not
+    part of an op's time: they overlap with what the GPU computes.
 
     Costs are cached per (properties object, shapes, spec object): nodes that share their properties need one
     computation.
@@ -108,10 +115,11 @@ class RooflineSource:
         if cost.provenance == "free":
             return f"{c.op}: 0 ns: it only passes tensors on"
         family = spec.family(dtype, matrix=matrix)
+        overhead = "floor" if spec.launches_kernels else "launch"
         return (
             f"{c.op} on {spec.name}: {cost.time_ns} ns = max({cost.flops} operations / "
             f"{spec.achieved_flops_per_s(dtype, matrix=matrix)} per s ({family}, from {dtype_name(dtype)}), "
-            f"{cost.bytes} bytes / {spec.achieved_bytes_per_s} per s) + {spec.launch_overhead_ns} ns launch"
+            f"{cost.bytes} bytes / {spec.achieved_bytes_per_s} per s) + {spec.op_overhead_ns} ns {overhead}"
             f"{f' + {wait} ns waiting' if (wait := waits_ns(c)) else ''}; roofline"
         )
 
@@ -143,7 +151,7 @@ def roofline(c: CostContext, spec: DeviceSpec) -> OpCost:
         flops, moved, provenance = elements_written(c), input_bytes(c) + output_bytes(c), "assumed"
     compute_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=is_matrix(c.op)))
     memory_ns = ceil_ns(moved, spec.achieved_bytes_per_s)
-    return OpCost(max(compute_ns, memory_ns) + spec.launch_overhead_ns + waits_ns(c), flops, moved, provenance)
+    return OpCost(max(compute_ns, memory_ns) + spec.op_overhead_ns + waits_ns(c), flops, moved, provenance)
 
 
 def copy_time_estimate(size_bytes: int, network_latency_millis: float, estimated_gbps: float) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,21 +18,22 @@ from ...graph.dtypes import Array, Shape
 from ...graph.graph import Graph
 from ...graph.graphdef.importer import graph_def_to_graph
 from ...graph.graphdef.sources import GraphSource
-from ...graph.ops.record import NodeClass
 from ...graph.shape_inference.infer import Feeds, Shapes, infer_joined
 from ..cluster import Cluster
 from ..cluster_file import as_cluster
-from .cluster import SimulatedCluster
+from .bodies.planning import Planner
 from .cost_source import CostSource, RooflineSource
 from .feeds import checked_feeds
-from .log import StepLog
 from .memory.buffers import buffers_of
 from .memory.kinds import address_spaces
 from .memory.tensors import tensors_of
-from .memory.times import Times
 from .memory.use import MemoryUse, limits_of
+from .playing.player import Player
+from .playing.recording import events_of, times_of
 from .timeline import Timeline
-from .work import Work, plan_work
+
+if TYPE_CHECKING:
+    from .bodies.body import Body
 
 
 def simulate(
@@ -56,15 +58,16 @@ def simulate(
     can inline them), loops, and collectives.
     """
     cluster = as_cluster(cluster)
-    graphs = {cluster.find(place).name: _as_graph(graph) for place, graph in _checked(partitions).items()}
+    by_name = {cluster.find(place).name: graph for place, graph in _checked(partitions).items()}
+    graphs = {name: _as_graph(by_name[name]) for name in cluster.names if name in by_name}
     with collector_paused():
         joined = JoinedGraph(graphs)
         all_feeds = {**_as_feeds(shapes or {}, joined), **checked_feeds(feeds or {}, joined)}
         inferred = infer_joined(joined, all_feeds, assumed_size=assumed_size)
-        work = plan_work(inferred, cluster, cost_source or RooflineSource())
-        machines = SimulatedCluster(work)
-        machines.run()
-        return _timeline(work, machines, cluster)
+        body = Planner(cluster, cost_source or RooflineSource()).plan(inferred)
+        player = Player(cluster.devices)
+        player.play(body)
+        return _timeline(body, player, cluster)
 
 
 def _as_feeds(shapes: Mapping[str, Shapes], joined: JoinedGraph) -> dict[str, Shape | Array]:
@@ -94,25 +97,31 @@ def _as_graph(graph: Graph | GraphSource) -> Graph:
     return graph_def_to_graph(graph, add_default_attrs=True, allow_internal_names=True, expect_device=True)
 
 
-def _timeline(work: Work, machines: SimulatedCluster, cluster: Cluster) -> Timeline:
-    memory = _memory(work, machines.log, cluster)
+def _timeline(body: Body, player: Player, cluster: Cluster) -> Timeline:
+    memory = _memory(body, player, cluster)
+    used = [cluster.names[number] for number in np.unique(body.device).tolist()]
     return Timeline(
-        machines.log.events(work),
-        warnings=work.warnings + _spec_warnings(work.devices, cluster) + memory.warnings(),
+        events_of(player, cluster.names),
+        warnings=body.warnings + _spec_warnings(used, cluster) + memory.warnings(),
         memory=memory,
-        dependency_bound_ns=_dependency_bound_ns(work),
+        dependency_bound_ns=lambda: _dependency_bound_ns(body, cluster),
         models={device.name: device.spec.name for device in cluster},
     )
 
 
-def _memory(work: Work, log: StepLog, cluster: Cluster) -> MemoryUse:
-    devices = [cluster.find(name) for name in work.devices]
-    is_copied = np.zeros(len(work.graph), np.bool_)
-    is_copied[[n for n, route in work.routes.items() if route.links]] = True
-    tensors = tensors_of(work.graph, work.shapes, devices, work.device, is_copied)
-    times = Times(*(np.array(column, np.int64) for column in (log.start_ns, log.end_ns, log.order())))
-    buffers = buffers_of(tensors, times, np.array(address_spaces(devices)))
-    return MemoryUse(tensors, buffers, work.devices, limits_of(cluster), lambda n: (work.graph.names[n], ""))
+def _memory(body: Body, player: Player, cluster: Cluster) -> MemoryUse:
+    is_copied = np.zeros(len(body), np.bool_)
+    is_copied[list(body.routes)] = True
+    tensors = tensors_of(body.graph, body.sizes(), cluster.devices, body.device.tolist(), is_copied)
+    buffers = buffers_of(tensors, times_of(player.log, len(body)), np.array(address_spaces(cluster.devices)))
+    return MemoryUse(tensors, buffers, cluster.names, limits_of(cluster), lambda n: (body.graph.names[n], ""))
+
+
+def _dependency_bound_ns(body: Body, cluster: Cluster) -> int:
+    """The time of the step on hardware that does everything at once: its longest chain of durations."""
+    player = Player(cluster.devices, is_unlimited=True)
+    player.play(body)
+    return max(player.log.end_ns, default=0)
 
 
 def _spec_warnings(devices: Sequence[str], cluster: Cluster) -> list[str]:
@@ -123,18 +132,3 @@ def _spec_warnings(devices: Sequence[str], cluster: Cluster) -> list[str]:
         if assumed:
             names.setdefault(", ".join(f"{key} {text}" for key, text in assumed.items()), []).append(name)
     return [f"assumed, as the cluster does not say: {text} of {', '.join(which)}" for text, which in names.items()]
-
-
-def _dependency_bound_ns(work: Work) -> int:
-    """The longest chain of durations along edges: the makespan with unlimited streams and links."""
-    graph, done = work.graph, [0] * len(work.graph)
-    for n in graph.order().tolist():
-        before = [done[src] for src in graph.controls_of(n) if not graph.is_back_edge(src, n)]
-        data = [done[src] for src, _ in graph.inputs_of(n) if not graph.is_back_edge(src, n)]
-        if graph.node_class(n) is NodeClass.MERGE:
-            data = [min(data)] if data else []
-        if graph.sender[n] >= 0:
-            data.append(done[graph.sender[n]])
-        took = work.occupied_ns[n] + work.latency_ns[n] if n in work.routes else work.cost[n].time_ns
-        done[n] = max(before + data, default=0) + took
-    return max(done, default=0)

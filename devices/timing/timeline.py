@@ -1,60 +1,32 @@
 """The record of a step, and the questions that people ask of it: makespan, busy streams, critical path, totals, memory.
 
-A timeline comes from a simulation. Events that occupy a stream of a device do not overlap there. The bytes of a
-transfer are counted in one event, of kind "copy". A timeline without events, or of 0 ns, is an error.
+A timeline comes from a simulation. The bytes of a transfer are counted in one event, of kind "copy". A timeline
+without events, or of 0 ns, is an error.
 
-Kinds: "compute" an op on its device; "copy" a transfer, on the stream of the first link it occupies; "send" the instant
-at which a tensor is sent; "recv" from when its last byte was sent to when that byte arrives, which is the latency of
-its links. The last two occupy nothing and have no bytes of their own.
+Kinds: "compute" an op on its device; "launch" a host thread launches the kernel of an op; "wait" an op that only waits;
+"copy" a transfer, from its start to its arrival, on a stream named after the first link of its route; "send" the
+instant at which a tensor is sent; "recv" the instant at which it has arrived. Computing events of one stream do not
+overlap; copies that share a link do. Only computing and copying are counted in totals.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Literal, NamedTuple
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..units import format_bytes, format_ns
+from .events import COMPUTE_STREAM, Events, Numbers, TimelineEvent
 from .memory.kinds import Place
 from .memory.use import MemoryPeak, MemoryUse
 
-Kind = Literal["compute", "send", "recv", "copy"]
-COMPUTE_STREAM = "compute"
 BASIS = "assumed, not calibrated"
 """printed beside simulated times: they follow from models of devices and links, not from measurements"""
-
-
-class TimelineEvent(NamedTuple):
-    """One event, from `start_ns` to `end_ns` after the start of the step.
-
-    `node` is the node's name, or the tensor's name for a copy. `bytes` are moved in memory by an op, over links by a
-    copy. `provenance` is the source of the duration. `cause` is the index of the event whose end let this one start:
-    its last input, or the event that occupied its stream before; -1 for an event that waited for none.
-    """
-
-    device: str
-    stream: str
-    node: str
-    op: str
-    kind: Kind
-    start_ns: int
-    end_ns: int
-    bytes: int = 0
-    flops: int = 0
-    provenance: str = "roofline"
-    cause: int = -1
-
-    @property
-    def duration_ns(self) -> int:
-        """Nanoseconds from start to end."""
-        return self.end_ns - self.start_ns
-
-    @property
-    def occupies(self) -> bool:
-        """Whether it occupies its stream."""
-        return self.kind in ("compute", "copy")
 
 
 class OpTotal(NamedTuple):
@@ -70,54 +42,76 @@ class OpTotal(NamedTuple):
 class Timeline:
     """Events of one step, with the assumptions behind them.
 
-    `dependency_bound_ns` is the longest chain of durations along edges: no schedule can be faster.
     `peak_bytes` maps (device, "device" or "host") to the most memory in use; it follows from `memory` if that is given.
-    `warnings` are the assumptions, as sentences. `models` maps devices to their models.
+    `warnings` are the assumptions, as sentences. `models` maps devices to their models. `columns` has the events in
+    columns.
     """
 
     def __init__(
         self,
-        events: Iterable[TimelineEvent],
+        events: Iterable[TimelineEvent] | Events,
         *,
         warnings: Sequence[str] = (),
         peak_bytes: Mapping[tuple[str, Place], int] | None = None,
         memory: MemoryUse | None = None,
-        dependency_bound_ns: int = 0,
+        dependency_bound_ns: int | Callable[[], int] = 0,
         models: Mapping[str, str] | None = None,
     ) -> None:
-        """Raises InvalidArgumentError when there is no event, or when no event takes time."""
-        self.events = tuple(events)
+        """Raises InvalidArgumentError when there is no event, or when no event takes time.
+
+        A function in place of `dependency_bound_ns` is called when it is first asked for.
+        """
+        self.columns = events if isinstance(events, Events) else Events.of(events)
         self.warnings = tuple(warnings)
         self._memory = memory
         self.peak_bytes = dict(memory.peak_bytes if memory else peak_bytes or {})
-        self.dependency_bound_ns = dependency_bound_ns
         self.models = dict(models or {})
-        if not self.events:
+        self._dependency_bound_ns = dependency_bound_ns
+        if not len(self.columns):
             raise InvalidArgumentError("the timeline is empty: 0 nodes executed; check feeds, fetches and placement")
-        self.makespan_ns = max(event.end_ns for event in self.events)
+        self.makespan_ns = int(self.columns.end_ns.max())
         if not self.makespan_ns:
             raise InvalidArgumentError(
-                f"the timeline takes 0 ns: all {len(self.events)} events are free; fetch something that is computed"
+                f"the timeline takes 0 ns: all {len(self.columns)} events are free; fetch something that is computed"
             )
+
+    @cached_property
+    def events(self) -> tuple[TimelineEvent, ...]:
+        """All events, in the order in which they were recorded."""
+        return tuple(self.columns)
+
+    @cached_property
+    def dependency_bound_ns(self) -> int:
+        """The longest chain of durations along edges, in ns: no schedule can be faster."""
+        bound = self._dependency_bound_ns
+        return bound if isinstance(bound, int) else bound()
 
     @cached_property
     def devices(self) -> list[str]:
         """Names of the devices that have events, in order of first appearance."""
-        return list(dict.fromkeys(event.device for event in self.events))
+        return self.columns.device.first_seen()
 
     @cached_property
     def _busy(self) -> dict[tuple[str, str], int]:
-        busy: dict[tuple[str, str], int] = defaultdict(int)
-        for event in self.events:
-            busy[event.device, event.stream] += event.duration_ns if event.occupies else 0
-        return dict(busy)
+        """Occupied nanoseconds by device and stream, for streams that have events."""
+        columns = self.columns
+        pairs = np.stack([columns.device.numbers, columns.stream.numbers])
+        keys, first, stream = np.unique(pairs, axis=1, return_index=True, return_inverse=True)
+        busy = np.zeros(len(first), np.int64)
+        computing, copying = columns.of_kind("compute"), columns.of_kind("copy")
+        np.add.at(busy, stream[computing], (columns.duration_ns * columns.runs)[computing])
+        for number in np.unique(stream[copying]).tolist():
+            on_stream = copying & (stream == number)
+            busy[number] += _covered_ns(*(column[on_stream] for column in (columns.start_ns, columns.end_ns)))
+        names = [(columns.device.texts[d], columns.stream.texts[s]) for d, s in keys.T.tolist()]
+        return {names[number]: int(busy[number]) for number in np.argsort(first).tolist()}
 
     def streams(self, device: str) -> list[str]:
         """Streams of a device that have events, in order of first appearance."""
         return [stream for name, stream in self._busy if name == device]
 
     def busy_ns(self, device: str, stream: str = COMPUTE_STREAM) -> int:
-        """Nanoseconds in which the stream was occupied."""
+        """Nanoseconds in which the stream was occupied; copies at the same time count once."""
         return self._busy.get((device, stream), 0)
 
     def busy_fraction(self, device: str, stream: str = COMPUTE_STREAM) -> float:
@@ -140,45 +134,50 @@ class Timeline:
     @property
     def transferred_bytes(self) -> int:
         """Bytes of all transfers; a byte that crosses several links counts once."""
-        return sum(event.bytes for event in self.events if event.kind == "copy")
+        copies = self.columns.of_kind("copy")
+        return _total(self.columns.bytes[copies], self.columns.runs[copies])
 
     @property
     def flops(self) -> int:
         """Operations of all ops."""
-        return sum(event.flops for event in self.events)
+        return _total(self.columns.flops, self.columns.runs)
 
     def find(self, node: str) -> TimelineEvent:
-        """The first event of a node; InvalidArgumentError when it has none."""
-        for event in self.events:
-            if event.node == node:
-                return event
-        raise InvalidArgumentError(f"no event of a node {node!r}; the timeline has {len(self.events)} events")
+        """The first event of a node that is no launch; InvalidArgumentError when it has none."""
+        found = np.flatnonzero(self.columns.node.is_text(node) & ~self.columns.of_kind("launch"))
+        if not len(found):
+            raise InvalidArgumentError(f"no event of a node {node!r}; the timeline has {len(self.columns)} events")
+        return self.columns[int(found[0])]
 
     def critical_path(self) -> list[TimelineEvent]:
         """The chain of causes of the event that ends last (the first recorded of several), in time order.
 
-        Each event of the chain starts when the one before it ends, so their durations add up to the makespan.
+        Each event of the chain starts when the one before it ends, so their durations, times their runs, add up to the
+        makespan. A copy that waited for a copy engine is an exception: it starts before the copy ends that had it.
         """
-        last = max(range(len(self.events)), key=lambda i: (self.events[i].end_ns, -i))
+        last = int(np.argmax(self.columns.end_ns))
         path = []
         while last >= 0:
-            path.append(self.events[last])
-            last = self.events[last].cause
+            path.append(self.columns[last])
+            last = int(self.columns.cause[last])
         return path[::-1]
 
     def totals_by_op(self) -> list[OpTotal]:
         """Totals per op over compute and copy events, longest first, ties by name."""
+        columns = self.columns
+        counted = columns.of_kind("compute", "copy")
+        names, ops = np.unique(columns.op.numbers[counted], return_inverse=True)
+        runs = columns.runs[counted]
         sums: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-        for event in self.events:
-            if event.occupies:
-                total = sums[event.op]
-                for i, value in enumerate((1, event.duration_ns, event.flops, event.bytes)):
-                    total[i] += value
+        for at, column in enumerate((np.ones_like(runs), columns.duration_ns, columns.flops, columns.bytes)):
+            values = column if at == 0 else column[counted]
+            for number, total in zip(names.tolist(), _grouped_totals(values, runs, ops, len(names)), strict=True):
+                sums[columns.op.texts[number]][at] += total
         return sorted((OpTotal(op, *total) for op, total in sums.items()), key=lambda t: (-t.time_ns, t.op))
 
     def render(self, width: int = 60) -> str:
         """A bar per stream, `width` characters for the makespan: full blocks are busy throughout, light ones partly."""
-        lines = [f"makespan {format_ns(self.makespan_ns)}, {len(self.events)} events"]
+        lines = [f"makespan {format_ns(self.makespan_ns)}, {len(self.columns)} events"]
         for device in self.devices:
             peak = self.peak_memory_bytes(device)
             model = f"{self.models[device]}, " if device in self.models else ""
@@ -191,24 +190,62 @@ class Timeline:
 
     def _bar(self, device: str, stream: str, width: int) -> str:
         """Busy share of each of `width` equal parts of the makespan, as one character."""
-        span, filled = self.makespan_ns, [0] * width
-        for event in self.events:
-            if event.device == device and event.stream == stream and event.occupies and event.duration_ns:
-                # Scaled by width, so that the bounds of the parts are whole numbers.
-                start, end = event.start_ns * width, event.end_ns * width
-                for part in range(start // span, -(-end // span)):
-                    filled[part] += min(end, (part + 1) * span) - max(start, part * span)
-        return "".join(" ░▒▓█"[-(-4 * value // span)] for value in filled)
+        columns, span = self.columns, self.makespan_ns
+        chosen = columns.device.is_text(device) & columns.stream.is_text(stream) & columns.of_kind("compute", "copy")
+        starts, ends = _merged(columns.start_ns[chosen], columns.end_ns[chosen])
+        # Occupied time before each bound of the parts; scaled by width, so that the bounds are whole numbers.
+        bounds = np.arange(width + 1, dtype=np.float64) * span / width
+        before = np.concatenate([[0], np.cumsum(ends - starts)])
+        at = np.searchsorted(starts, bounds, "right")
+        within = np.minimum(bounds, np.concatenate([[0], ends])[at]) - np.concatenate([[0], starts])[at]
+        covered = np.concatenate([[0], before[:-1]])[at] + np.where(at > 0, within, 0)
+        filled = np.diff(covered) * width / span
+        return "".join(" ░▒▓█"[ceil(4 * share - 1e-9)] for share in filled.tolist())
+
+
+def _merged(starts: Numbers, ends: Numbers) -> tuple[Numbers, Numbers]:
+    """Intervals as the fewest that cover the same time, in order; empty ones are left out."""
+    present = ends > starts
+    order = np.argsort(starts[present], kind="stable")
+    starts, ends = starts[present][order], np.maximum.accumulate(ends[present][order]) if present.any() else ends[:0]
+    first = np.ones(len(starts), np.bool_)
+    first[1:] = starts[1:] > ends[:-1]
+    last = np.append(np.flatnonzero(first)[1:], len(starts)) - 1
+    return starts[first], ends[last] if len(starts) else ends
+
+
+def _covered_ns(starts: Numbers, ends: Numbers) -> int:
+    """Nanoseconds that intervals cover together."""
+    starts, ends = _merged(starts, ends)
+    return int((ends - starts).sum())
+
+
+def _total(values: Numbers, runs: Numbers) -> int:
+    """The sum of values times runs, exact where 64 bits do not suffice."""
+    return _grouped_totals(values, runs, np.zeros(len(values), np.int64), 1)[0]
+
+
+def _grouped_totals(values: Numbers, runs: Numbers, groups: Numbers, count: int) -> list[int]:
+    """By group the sum of values times runs, exact where 64 bits do not suffice."""
+    if float(np.abs(values).max(initial=0)) * float(runs.max(initial=0)) * max(len(values), 1) < 2**62:
+        sums = np.zeros(count, np.int64)
+        np.add.at(sums, groups, values * runs)
+        totals: list[int] = sums.tolist()
+        return totals
+    totals = [0] * count
+    for value, times, group in zip(values.tolist(), runs.tolist(), groups.tolist(), strict=True):
+        totals[group] += value * times
+    return totals
 
 
 def start_times(timeline: Timeline) -> dict[str, int]:
     """Node name -> first start in microseconds (cut to a whole number), as `PartitionOptions.start_times` has them.
 
-    A recv starts when it has its tensor.
+    A recv starts when it has its tensor; launches and copies are left out.
     """
     starts: dict[str, int] = {}
     for event in timeline.events:
-        if event.kind != "copy":
+        if event.kind not in ("copy", "launch"):
             start = (event.end_ns if event.kind == "recv" else event.start_ns) // 1000
             starts[event.node] = min(start, starts.get(event.node, start))
     return starts

@@ -14,7 +14,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from ..timeline import BASIS, COMPUTE_STREAM, Timeline, TimelineEvent
+from ..events import COMPUTE_STREAM, TimelineEvent
+from ..timeline import BASIS, Timeline
 
 Record = dict[str, Any]  # JSON: numbers, texts and nested records by key
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from ....graph.protos import DeviceStepStats, NodeExecStats, RunMetadata, StepStats
-from ..timeline import COMPUTE_STREAM, Timeline, TimelineEvent
+from ..events import COMPUTE_STREAM, TimelineEvent
+from ..timeline import Timeline
 
 _MICRO = 1000
 

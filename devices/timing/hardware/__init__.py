@@ -1,1 +1,1 @@
-"""The simulated hardware: flows over shared links, in numbers and on the clock."""
+"""The simulated hardware of a cluster: streams, launch threads and links on one simpy clock, and the log of a step."""

@@ -89,8 +89,8 @@ def test_first_ready_goes_first() -> None:
     assert list(spans(step.timeline())) == ["late", "busy", "other", "last"]
 
 
-def test_a_link_carries_one_transfer_at_a_time() -> None:
-    """Two tensors for the same device queue; one for another device has a link of its own."""
+def test_transfers_share_a_link() -> None:
+    """Two tensors for the same device get half its rate each; one for another device has a link of its own."""
     step = StepBuilder()
     for name in ("x", "y", "z"):
         step.feed(name, (10, 10))
@@ -98,7 +98,7 @@ def test_a_link_carries_one_transfer_at_a_time() -> None:
     step.op("b", "Neg", ["y"], 1)
     step.op("c", "Neg", ["z"], 2)
     copies = spans(step.timeline(), ["copy"])
-    assert sorted(copies.values()) == [(0, 400), (0, 400), (400, 800)]
+    assert sorted(copies.values()) == [(0, 400), (0, 800), (0, 800)]
 
 
 def test_a_tensor_is_sent_to_a_device_once() -> None:
@@ -306,7 +306,9 @@ def test_transfers_between_gpus_and_hosts() -> None:
     (copy,) = [event for event in timeline.events if event.kind == "copy"]
     assert copy.stream.startswith("PCIe4 x16 to")
     assert copy.duration_ns == -(-4 * 2**20 * 10**9 // (31 * 10**9))
-    assert timeline.find("a").start_ns == copy.end_ns + 2000
+    (launch,) = [event for event in timeline.events if event.kind == "launch"]
+    assert launch.start_ns == copy.end_ns + 2000  # once it has arrived
+    assert timeline.find("a").start_ns == launch.end_ns == launch.start_ns + 5000
 
 
 def test_errors_name_the_culprit() -> None:

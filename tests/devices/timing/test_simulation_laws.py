@@ -124,29 +124,29 @@ def test_no_schedule_beats_the_dependencies(parts: dict[str, Graph], latency: in
 
 @given(st.integers(1, 20), sides, st.integers(0, 500), st.integers(1, 3))
 def test_latency_occupies_no_link(messages: int, side: int, latency: int, link_speed: int) -> None:
-    """Messages that wait for one link have arrived after latency + their bytes / rate, however many there are."""
+    """Messages that share one link have arrived after latency + their bytes / rate, however many there are."""
     step = StepBuilder()
     for k in range(messages):
         step.feed(f"x{k}", (side, side))
         step.op(f"y{k}", "Identity", [f"x{k}"], 1)
     timeline = simulate(step.parts(), cluster(2, latency_ns=latency, link_speed=link_speed))
-    each = -(-4 * side * side // link_speed)
+    together = -(-4 * side * side * messages // link_speed)
     arrivals = sorted(event.end_ns for event in timeline.events if event.kind == "recv")
-    assert arrivals == [latency + (k + 1) * each for k in range(messages)]
-    assert timeline.makespan_ns == latency + messages * each
+    assert arrivals == [latency + together] * messages
+    assert timeline.makespan_ns == latency + together
     (stream,) = [stream for stream in timeline.streams(cpu(0)) if stream.startswith("wire")]
-    assert timeline.busy_ns(cpu(0), stream) == messages * each
+    assert timeline.busy_ns(cpu(0), stream) == together
 
 
 @given(random_parts(), st.integers(0, 50))
 def test_nothing_is_in_two_places_at_once(parts: dict[str, Graph], latency: int) -> None:
-    """Events of a stream never overlap, so no stream is busy for more than the whole time."""
+    """Ops of a stream never overlap, so no stream is busy for more than the whole time."""
     timeline = run(parts, latency_ns=latency)
     if timeline is None:
         return
     streams = defaultdict(list)
     for event in timeline.events:
-        if event.occupies and event.duration_ns:
+        if event.kind == "compute" and event.duration_ns:
             streams[event.device, event.stream].append((event.start_ns, event.end_ns))
     for (device, stream), spans in streams.items():
         spans.sort()

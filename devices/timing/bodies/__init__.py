@@ -1,0 +1,1 @@
+"""What is played: graphs planned for the simulated hardware."""

@@ -1,0 +1,185 @@
+"""Plans the body of joined partitions: device, duty and cost of every node, and who waits for whom.
+
+Costs are asked for once per distinct (kind of node, model of device, shapes of inputs and outputs), because a step of a
+million nodes has a few hundred of these:
+
+    n  op      inputs            kind  model  shapes        cost
+    0  Neg     (2, 2)            0     0      0 -> 0        0
+    1  MatMul  (2, 2), (2, 2)    1     0      0, 0 -> 0     1
+    2  Neg     (2, 2)            0     0      0 -> 0        0      as that of node 0
+
+If the predicate of a Switch is known before the run, nodes on its dead side do not run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....graph.arrays import first_seen
+from ....graph.dtypes import item_size
+from ....graph.ops.record import TRANSFERS, NodeClass
+from ....graph.shape_inference.unknown_sizes import check_sizes
+from ..cost_source import CostSource, OpCost
+from ..hardware.engine import Duty
+from ..unmodelled import check_modelled
+from .body import Body, sizes_of
+from .dependencies import dependencies, live_merges
+from .places import HostMemory, hosts_of
+
+if TYPE_CHECKING:
+    from ....graph.analysis.joined import JoinedGraph
+    from ....graph.arrays import Flags, Numbers
+    from ....graph.shape_inference.infer import InferredShapes
+    from ...cluster import Cluster
+    from ...topology import Route
+
+_MANY_WAY = "_SwitchN"
+_FREE = OpCost(0, 0, 0, "free")
+
+
+class Planner:
+    """Plans bodies for one cluster and one source of costs."""
+
+    def __init__(self, cluster: Cluster, cost_source: CostSource) -> None:
+        self.cluster = cluster
+        self._cost_source = cost_source
+        self._number_of = {name: number for number, name in enumerate(cluster.names)}
+        self._host_of = hosts_of(cluster)
+        self._specs = [device.spec for device in cluster]
+        numbers: dict[int, int] = {}
+        self._spec_of = np.array([numbers.setdefault(id(spec), len(numbers)) for spec in self._specs], np.int64)
+        self._launches = np.array([spec.launches_kernels for spec in self._specs], np.bool_)
+
+    def plan(self, shapes: InferredShapes) -> Body:
+        """The body of joined partitions.
+
+        Raises InvalidArgumentError for a device that the cluster does not have and for a size that a cost needs and
+        nobody knows, and UnimplementedError for a node that runs and cannot be timed.
+        """
+        graph = shapes.graph
+        dead_outputs = _dead_outputs(shapes)
+        dead = {n for n, output in dead_outputs if output < 0}
+        check_modelled(graph, lambda n: n not in dead)
+        runs = np.ones(len(graph), np.bool_)
+        runs[list(dead)] = False
+        check_sizes(shapes, runs)
+        device = self._devices(graph)
+        memory = HostMemory(graph, device, self.cluster)
+        is_transfer = graph.of_class(*TRANSFERS)
+        priced_on = np.where(memory.is_host_node, self._host_of[device], device)
+        costs, cost_of = self._costs(shapes, priced_on, np.flatnonzero(runs & ~is_transfer))
+        routes = self._routes(graph, np.flatnonzero(runs & (graph.sender >= 0)))
+        duty = _duties(graph, costs, cost_of, memory.is_host_node)
+        duty[list(routes)] = Duty.TRANSFER
+        on_stream = self._launches[device] & np.isin(duty, (Duty.FREE, Duty.COMPUTE)) & ~is_transfer
+        into_merges = live_merges(graph, dead_outputs)
+        waits, consumers, launch_consumers = dependencies(graph, device, on_stream, memory, into_merges)
+        times = [cost.time_ns for cost in costs]
+        return Body(
+            graph=graph,
+            shapes=shapes,
+            device=device,
+            duty=duty.astype(np.uint8),
+            costs=costs,
+            cost_of=cost_of,
+            time_ns=[times[number] for number in cost_of.tolist()],
+            routes=routes,
+            copied_bytes=_copied_bytes(shapes, np.array(list(routes), np.int64)),
+            waits=waits,
+            consumers=consumers,
+            launch_consumers=launch_consumers,
+            on_stream=bytearray(on_stream),
+            dead=dead,
+            into_merges=into_merges,
+            warnings=shapes.assumptions + _control_flow_warnings(shapes, dead) + _cost_warnings(graph, costs, cost_of),
+        )
+
+    def _devices(self, graph: JoinedGraph) -> Numbers:
+        """By node the number of its device in the cluster."""
+        known, find = self._number_of, self.cluster.find
+        numbers = [known[name] if name in known else known[find(name).name] for name in graph.devices]
+        return np.array(numbers, np.int64)[graph.device_of]
+
+    def _costs(self, shapes: InferredShapes, device: Numbers, nodes: Numbers) -> tuple[list[OpCost], Numbers]:
+        """The distinct costs, and by node the number of its cost; number 0 is that of all but `nodes`."""
+        graph, cost = shapes.graph, self._cost_source.cost
+        seen = first_seen(shapes.case_of[nodes] * np.int64(len(self._specs)) + self._spec_of[device[nodes]])
+        costs = [_FREE]
+        for n in nodes[seen.first].tolist():
+            case = int(shapes.case_of[n])
+            inputs, outputs = sizes_of(shapes.read(case)), sizes_of(shapes.written(case))
+            costs.append(cost(graph.properties[n], inputs, outputs, self._specs[device[n]]))
+        cost_of = np.zeros(len(graph), np.int64)
+        cost_of[nodes] = seen.number + 1
+        return costs, cost_of
+
+    def _routes(self, graph: JoinedGraph, receives: Numbers) -> dict[int, Route]:
+        """The route of every receive whose tensor crosses links."""
+        route, find = self.cluster.topology.route, self.cluster.find
+        ends = [(find(r.send_device).name, find(r.recv_device).name) for r in graph.transfers.routes]
+        src_on_host = graph.of_class(NodeClass.HOST_SEND)[graph.sender[receives]]
+        dst_on_host = graph.of_class(NodeClass.HOST_RECV)[receives]
+        columns = (receives, graph.transfers.route_of[receives], src_on_host, dst_on_host)
+        routes = {
+            n: route(*ends[number], src_on_host=from_host, dst_on_host=to_host)
+            for n, number, from_host, to_host in zip(*(column.tolist() for column in columns), strict=True)
+        }
+        return {n: found for n, found in routes.items() if found.links}
+
+
+def _copied_bytes(shapes: InferredShapes, receives: Numbers) -> dict[int, int]:
+    """The bytes of the tensor of each receive."""
+    case = shapes.case_of[receives]
+    of_case: dict[int, int] = {}
+    for number, kind in dict(zip(case.tolist(), shapes.graph.kind_of[receives].tolist(), strict=True)).items():
+        dims = sizes_of(shapes.written(number))[0]
+        of_case[number] = prod(dims) * item_size(shapes.graph.kinds[kind].output_types[0])
+    return dict(zip(receives.tolist(), map(of_case.__getitem__, case.tolist()), strict=True))
+
+
+def _duties(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers, is_host_node: Flags) -> Numbers:
+    takes_time = ~np.array([cost.provenance == "free" for cost in costs], np.bool_)[cost_of]
+    waits = np.array([kind.op_def.record.waits for kind in graph.kinds], np.bool_)[graph.kind_of]
+    duty = np.where(waits, Duty.WAIT, np.where(is_host_node, Duty.HOST, Duty.COMPUTE))
+    return np.where(takes_time, duty, Duty.FREE)
+
+
+def _dead_outputs(shapes: InferredShapes) -> set[tuple[int, int]]:
+    """Outputs that are dead: the untaken side of a Switch with a known predicate, and all that follows from it.
+
+    Output -1 of a node in the set means that the node does not run.
+    """
+    graph, dead = shapes.graph, set[tuple[int, int]]()
+    if NodeClass.SWITCH not in graph.classes:
+        return dead
+    for n in graph.order().tolist():
+        sources, node_class = graph.inputs_of(n), graph.node_class(n)
+        dead_inputs = [source in dead for source in sources if not graph.is_back_edge(source[0], n)]
+        if node_class is NodeClass.MERGE:
+            is_dead = bool(dead_inputs) and all(dead_inputs)
+        else:
+            is_dead = any(dead_inputs) or any((src, -1) in dead for src in graph.controls_of(n))
+        if is_dead or (int(graph.sender[n]), -1) in dead:
+            dead.update((n, output) for output in range(-1, len(graph.properties[n].output_types)))
+        elif node_class is NodeClass.SWITCH and graph.op(n) != _MANY_WAY and sources[1] in shapes.values:
+            dead.add((n, 0 if shapes.values[sources[1]] else 1))
+    return dead
+
+
+def _cost_warnings(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers) -> list[str]:
+    is_guess = np.array([cost.provenance == "assumed" for cost in costs], np.bool_)[cost_of]
+    guessed = Counter(graph.op(n) for n in np.flatnonzero(is_guess).tolist())
+    listed = ", ".join(f"{count} x {op}" for op, count in sorted(guessed.items()))
+    return [f"shapes that do not fit the op cost one operation per output element: {listed}"] if guessed else []
+
+
+def _control_flow_warnings(shapes: InferredShapes, dead: set[int]) -> list[str]:
+    graph = shapes.graph
+    switches = [n for n in np.flatnonzero(graph.of_class(NodeClass.SWITCH)).tolist() if n not in dead]
+    undecided = sum(graph.inputs_of(n)[1] not in shapes.values or graph.op(n) == _MANY_WAY for n in switches)
+    text = f"both sides of conditions not known before the run were counted: {undecided} x Switch"
+    return [text] if undecided else []

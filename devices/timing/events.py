@@ -1,0 +1,186 @@
+"""The events of a timeline in columns, and single events made of them when asked for.
+
+    columns   start_ns 0 4000 ...   node -> names   stream -> streams   cause -1 0 ...
+    [1]       TimelineEvent("/device:CPU:0", "compute", "a", "Neg", "compute", 0, 4000, ...)
+
+A step of a million events stays a few arrays as long as nobody looks at single ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+Kind = Literal["compute", "send", "recv", "copy", "launch", "wait"]
+COMPUTE_STREAM = "compute"
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Numbers = NDArray[np.int64]
+
+
+class TimelineEvent(NamedTuple):
+    """One event, from `start_ns` to `end_ns` after the start of the step.
+
+    `node` is the node's name, or the tensor's name for a copy. `bytes` are moved in memory by an op, over links by a
+    copy. `provenance` is the source of the duration. `cause` is the index of the event whose end let this one start:
+    its last input, or the event that occupied its stream before; -1 for an event that waited for none. `iteration`
+    says in which iterations of which loops it happened ("outer:2/inner:0", "w:3-99998"); it is empty outside. An event
+    that stands for `runs` equal ones, one after the other, has the times, operations and bytes of the first.
+    """
+
+    device: str
+    stream: str
+    node: str
+    op: str
+    kind: Kind
+    start_ns: int
+    end_ns: int
+    bytes: int = 0
+    flops: int = 0
+    provenance: str = "roofline"
+    cause: int = -1
+    iteration: str = ""
+    runs: int = 1
+
+    @property
+    def duration_ns(self) -> int:
+        """Nanoseconds from start to end."""
+        return self.end_ns - self.start_ns
+
+    @property
+    def occupies(self) -> bool:
+        """Whether it takes its stream's time: computing and copying do."""
+        return self.kind in OCCUPYING
+
+
+OCCUPYING = ("compute", "copy")
+
+
+@dataclass
+class Column:
+    """Texts by event: numbers into `texts`, which is called at the first look."""
+
+    numbers: Numbers
+    make_texts: Callable[[], Sequence[str]]
+
+    @cached_property
+    def texts(self) -> Sequence[str]:
+        """The texts that `numbers` number."""
+        return self.make_texts()
+
+    def __getitem__(self, index: int) -> str:
+        return self.texts[int(self.numbers[index])]
+
+    def in_order(self) -> Iterator[str]:
+        """The text of every event."""
+        texts = self.texts
+        return (texts[number] for number in self.numbers.tolist())
+
+    def is_text(self, text: str) -> NDArray[np.bool_]:
+        """Which events have that text."""
+        return np.isin(self.numbers, [number for number, known in enumerate(self.texts) if known == text])
+
+    def first_seen(self) -> list[str]:
+        """Every text that some event has, in order of first appearance."""
+        numbers, first = np.unique(self.numbers, return_index=True)
+        return list(dict.fromkeys(self.texts[number] for number in numbers[np.argsort(first)].tolist()))
+
+
+def column_of(texts: Iterable[str]) -> Column:
+    """The column of given texts."""
+    numbers: dict[str, int] = {}
+    column = np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
+    known = list(numbers)
+    return Column(column, lambda: known)
+
+
+def as_numbers(values: Sequence[int]) -> Numbers:
+    """A column of integers; of Python's where one is beyond 64 bits."""
+    try:
+        return np.array(values, np.int64)
+    except OverflowError:
+        return np.array(values, object)
+
+
+@dataclass
+class Events:
+    """Columns by event; `kind` indexes `KINDS`."""
+
+    device: Column
+    stream: Column
+    node: Column
+    op: Column
+    kind: NDArray[np.uint8]
+    start_ns: Numbers
+    end_ns: Numbers
+    bytes: Numbers
+    flops: Numbers
+    provenance: Column
+    cause: Numbers
+    iteration: Column
+    runs: Numbers
+
+    @classmethod
+    def of(cls, events: Iterable[TimelineEvent]) -> Events:
+        """The columns of given events."""
+        rows = list(events)
+        return cls(
+            device=column_of(row.device for row in rows),
+            stream=column_of(row.stream for row in rows),
+            node=column_of(row.node for row in rows),
+            op=column_of(row.op for row in rows),
+            kind=np.array([KINDS.index(row.kind) for row in rows], np.uint8),
+            start_ns=as_numbers([row.start_ns for row in rows]),
+            end_ns=as_numbers([row.end_ns for row in rows]),
+            bytes=as_numbers([row.bytes for row in rows]),
+            flops=as_numbers([row.flops for row in rows]),
+            provenance=column_of(row.provenance for row in rows),
+            cause=as_numbers([row.cause for row in rows]),
+            iteration=column_of(row.iteration for row in rows),
+            runs=as_numbers([row.runs for row in rows]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    def __getitem__(self, index: int) -> TimelineEvent:
+        return TimelineEvent(
+            self.device[index],
+            self.stream[index],
+            self.node[index],
+            self.op[index],
+            KINDS[self.kind[index]],
+            int(self.start_ns[index]),
+            int(self.end_ns[index]),
+            int(self.bytes[index]),
+            int(self.flops[index]),
+            self.provenance[index],
+            int(self.cause[index]),
+            self.iteration[index],
+            int(self.runs[index]),
+        )
+
+    def __iter__(self) -> Iterator[TimelineEvent]:
+        columns = (
+            *(column.in_order() for column in (self.device, self.stream, self.node, self.op)),
+            (KINDS[kind] for kind in self.kind.tolist()),
+            *(column.tolist() for column in (self.start_ns, self.end_ns, self.bytes, self.flops)),
+            self.provenance.in_order(),
+            self.cause.tolist(),
+            self.iteration.in_order(),
+            self.runs.tolist(),
+        )
+        return map(TimelineEvent._make, zip(*columns, strict=True))
+
+    @property
+    def duration_ns(self) -> Numbers:
+        """Nanoseconds from start to end of one run."""
+        return self.end_ns - self.start_ns
+
+    def of_kind(self, *kinds: Kind) -> NDArray[np.bool_]:
+        """Which events are of one of the kinds."""
+        return np.isin(self.kind, [KINDS.index(kind) for kind in kinds])

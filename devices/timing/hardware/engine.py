@@ -1,0 +1,135 @@
+"""The simulated hardware of a cluster as one object: rows are started, and the feeder is told when they end.
+
+A feeder (the player of a simulation, or the actors of a session on a virtual clock) says that a row is ready:
+
+    start(row, duty, device, cause)    compute, on the lanes or the stream of a device; on its host; or only waiting
+    copy(row, route, size, cause)      the transfer of a receive
+    passes(row, cause)                 free: the row ends at once; returns its entry in the log
+    begin(row, cause), finish(row)     a row whose end only the feeder knows
+
+and moves the clock with `next_event`, in which the engine tells it which rows were launched and which ended. Between
+two calls of `next_event` the clock stands still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from math import inf
+
+from simpy import Environment
+
+from ...device import Device
+from ...topology import Route
+from .instants import Instants
+from .log import COPY, KINDS, Log
+from .network import Network
+from .streams import Delays, EndOf, Feeder, Gpu, Lanes, Place, at_full_speed
+
+
+class Duty(IntEnum):
+    """What the hardware does for a node."""
+
+    FREE = 0  # passes at once
+    COMPUTE = 1  # a lane of a CPU, or a launch and the stream of a GPU
+    HOST = 2  # computes on the host of a GPU, which launches nothing for it
+    WAIT = 3  # only waits, on no lane
+    TRANSFER = 4  # a receive: bytes cross its route
+
+
+class Engine:
+    """Streams, launch threads and links of the devices of a step, on one clock that begins at 0.
+
+    `log` has what happened. With `is_unlimited` every row runs at once, and every transfer has its route to itself: the
+    time of a step is then its longest chain of durations.
+    """
+
+    def __init__(self, devices: Sequence[Device], feeder: Feeder, *, is_unlimited: bool = False) -> None:
+        """Devices are numbered in their order."""
+        self.env = Environment()
+        self.log = Log()
+        self._instants = Instants(self.env)
+        self._feeder = feeder
+        self._network = Network(self.env, self)
+        self._is_unlimited = is_unlimited
+        self._waits = Delays(self._instants, self.log, feeder)
+        self.streams: list[Gpu | None] = []
+        """by device: the stream of a GPU"""
+        self._places = [self._places_of(device, at_full_speed) for device in devices]
+        self._released_by: dict[int, int] = {}  # receives whose transfer has not started: the entry that released them
+        self._latency_ns: dict[int, int] = {}  # of receives that were asked for
+        self._copies: dict[int, int] = {}  # receives whose transfer has started: its entry
+        self._begun: dict[int, int] = {}  # rows whose end the feeder knows: the entry
+
+    def _places_of(self, device: Device, end_of: EndOf) -> dict[Duty, Place]:
+        """Where the rows of a device run, by duty."""
+        spec, parts = device.spec, (self._instants, self.log, self._feeder)
+        is_gpu = spec.launches_kernels
+        stream = Gpu(*parts, spec.launch_overhead_ns, end_of) if is_gpu and not self._is_unlimited else None
+        self.streams.append(stream)
+        compute: Place = stream or Lanes(*parts, spec.lanes, end_of)
+        host: Place = Lanes(*parts, 1, at_full_speed)
+        if self._is_unlimited:
+            compute, host = Delays(*parts, launches=is_gpu), self._waits
+        return {Duty.COMPUTE: compute, Duty.HOST: host, Duty.WAIT: self._waits}
+
+    def now(self) -> int:
+        """Nanoseconds since the start of the clock."""
+        return self._instants.now()
+
+    def place(self, duty: Duty, device: int) -> Place:
+        """Where rows of a duty run on a device."""
+        return self._places[device][duty]
+
+    def start(self, row: int, duty: Duty, device: int, cause: int) -> None:
+        """A row is ready to run on a device; the entry `cause` released it, -1 for none."""
+        self._places[device][duty].take(row, cause)
+
+    def passes(self, row: int, cause: int) -> int:
+        """A free row passes now; returns its entry."""
+        now = self._instants.now()
+        return self.log.record(row * KINDS, now, now, cause)
+
+    def begin(self, row: int, cause: int) -> None:
+        """A row begins whose end the feeder will tell with `finish`; it holds no lane."""
+        now = self._instants.now()
+        self._begun[row] = self.log.record(row * KINDS, now, now, cause)
+
+    def finish(self, row: int) -> int:
+        """A row that `begin` began ends now; returns its entry. The feeder is not called."""
+        entry = self._begun.pop(row)
+        self.log.end_ns[entry] = self._instants.now()
+        return entry
+
+    def copy(self, row: int, route: Route, size_bytes: int, cause: int) -> None:
+        """The tensor of a receive is asked for: its bytes cross the links of a route, which is not empty."""
+        self._released_by[row], self._latency_ns[row] = cause, route.latency_ns
+        if self._is_unlimited:
+            self.started(row, self._instants.now(), -1)
+            self._instants.after(route.transfer_ns(size_bytes), lambda _: self.arrived(row))
+        else:
+            self._network.request(row, route, size_bytes)
+
+    def started(self, transfer: int, start_ns: int, cause_transfer: int) -> None:
+        """The network has started a transfer: at its request, or when `cause_transfer` gave a copy engine free."""
+        cause = self._released_by.pop(transfer)
+        if cause_transfer >= 0:
+            cause = self._copies[cause_transfer]
+        self._copies[transfer] = self.log.record(transfer * KINDS + COPY, start_ns, start_ns, cause)
+
+    def arrived(self, transfer: int) -> None:
+        """The last byte of a transfer has arrived: the copy ended when it was sent, the latency is the receive's."""
+        now, copy = self._instants.now(), self._copies[transfer]
+        sent = self.log.end_ns[copy] = now - self._latency_ns.pop(transfer)
+        self._feeder.ended(transfer, self.log.record(transfer * KINDS, sent, now, copy))
+
+    def next_event(self) -> bool:
+        """Moves the clock to the next thing that happens; False when nothing is left to happen."""
+        if self.env.peek() == inf:
+            return False
+        self.env.step()
+        return True
+
+    def run(self) -> None:
+        """Moves the clock until nothing is left to happen."""
+        self.env.run()

@@ -1,0 +1,268 @@
+"""What ops run on: the lanes of a CPU, the launch thread and stream of a GPU.
+
+Ready rows are taken in the order in which they became ready, those of one instant by their number.
+
+A GPU's kernels are launched one after the other by a host thread and run one after the other in the order of their
+launches. With n independent kernels of k ns each, and l ns a launch, the last one ends at
+
+    l + n * k   if k >= l: the stream is never idle            launch  ll
+                                                                stream    kkkkkkkkkkkk
+    n * l + k   if k < l: each kernel waits for its launch     launch  llllll
+                                                                stream    k k k
+
+A chain takes as long, because a kernel is launched once its inputs on the same GPU have been launched: the stream keeps
+the order.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from heapq import heappop, heappush
+from typing import Protocol
+
+from simpy import Event
+
+from .instants import Instants
+from .log import KINDS, LAUNCH, Log
+
+NO_TICKET = 0
+"""the ticket of values that wait for no kernel"""
+
+EndOf = Callable[[int, int], int]
+"""from the start of an op and its time at full speed, in ns, to its end"""
+
+
+def at_full_speed(start_ns: int, time_ns: int) -> int:
+    """The end of an op on hardware that is never slowed down."""
+    return start_ns + time_ns
+
+
+class Feeder(Protocol):
+    """Whoever gives rows to the hardware: the player of a simulation, or the actors of a session."""
+
+    def time_ns(self, row: int) -> int:
+        """The time of a row on its device at full speed, asked when a lane takes it or its launch is done."""
+
+    def launched(self, row: int, ticket: int, entry: int) -> None:
+        """The kernel of a row is launched now, when `entry` ends; its values are there when `ticket` is completed."""
+
+    def ended(self, row: int, entry: int) -> None:
+        """A row has ended; `entry` is its number in the log."""
+
+
+class Place(Protocol):
+    """Where rows run."""
+
+    def take(self, row: int, cause: int) -> None:
+        """A row is ready to run here, released by the entry `cause` at this instant."""
+
+
+class _Queue:
+    """Ready rows: first those of earlier instants, then those of the present one by number."""
+
+    __slots__ = ("_causes", "_fresh", "_fresh_at", "_is_sorted", "_waiting")
+
+    def __init__(self) -> None:
+        self._waiting: deque[int] = deque()
+        self._fresh: list[int] = []  # the rows that became ready at `_fresh_at`
+        self._fresh_at = -1
+        self._is_sorted = True  # from the highest row down
+        self._causes: dict[int, int] = {}  # of fresh rows
+
+    def __bool__(self) -> bool:
+        return bool(self._fresh or self._waiting)
+
+    def add(self, row: int, cause: int, now: int) -> None:
+        """Adds a row that has become ready."""
+        if self._fresh_at != now:
+            self._settle()
+            self._fresh_at = now
+        self._fresh.append(row)
+        self._is_sorted = False
+        self._causes[row] = cause
+
+    def pop(self, now: int, before: int) -> tuple[int, int]:
+        """The next row and the cause of its start: `before` if it had to wait, else what made it ready."""
+        if self._waiting:
+            return self._waiting.popleft(), before
+        if self._fresh_at != now:
+            self._settle()
+            return self._waiting.popleft(), before
+        if not self._is_sorted:
+            self._fresh.sort(reverse=True)
+            self._is_sorted = True
+        row = self._fresh.pop()
+        return row, self._causes.pop(row)
+
+    def _settle(self) -> None:
+        """The rows of a past instant have waited."""
+        if self._fresh:
+            self._fresh.sort()
+            self._waiting.extend(self._fresh)
+            self._fresh.clear()
+            self._causes.clear()
+
+
+class Lanes:
+    """The lanes of a device that computes as ops become ready, each one op at a time; the lowest idle lane is first."""
+
+    __slots__ = ("_end_of", "_feeder", "_idle", "_instants", "_is_asked", "_last", "_log", "_queue")
+
+    def __init__(self, instants: Instants, log: Log, feeder: Feeder, lanes: int, end_of: EndOf) -> None:
+        self._instants = instants
+        self._log = log
+        self._feeder = feeder
+        self._end_of = end_of
+        self._queue = _Queue()
+        self._idle = list(range(lanes))  # a heap
+        self._last = [-1] * lanes  # by lane: the entry that occupied it last
+        self._is_asked = False
+
+    def take(self, row: int, cause: int) -> None:
+        """Runs a row as soon as a lane is idle."""
+        self._queue.add(row, cause, self._instants.now())
+        if self._idle and not self._is_asked:
+            self._is_asked = True
+            self._instants.second_half(self._fill)
+
+    def _fill(self) -> None:
+        self._is_asked = False
+        queue, idle, log = self._queue, self._idle, self._log
+        now = self._instants.now()
+        while idle and queue:
+            lane = heappop(idle)
+            row, cause = queue.pop(now, self._last[lane])
+            end = self._end_of(now, self._feeder.time_ns(row))
+            entry = self._last[lane] = log.record(row * KINDS, now, end, cause)
+            if lane:
+                log.lanes[entry] = lane
+            self._instants.after(end - now, partial(self._end, row, entry, lane))
+
+    def _end(self, row: int, entry: int, lane: int, _: Event) -> None:
+        heappush(self._idle, lane)
+        self._is_asked = True  # so that what it releases does not ask again
+        self._feeder.ended(row, entry)
+        self._is_asked = False
+        if self._queue:
+            if self._instants.is_last():
+                self._fill()
+            else:
+                self._is_asked = True
+                self._instants.second_half(self._fill)
+
+
+class Gpu:
+    """A host thread that launches kernels, and the stream that runs them in the order of their launches."""
+
+    __slots__ = (
+        "_completed",
+        "_end_of",
+        "_feeder",
+        "_free_at",
+        "_instants",
+        "_is_asked",
+        "_is_launching",
+        "_last_kernel",
+        "_last_launch",
+        "_launch_ns",
+        "_launched",
+        "_log",
+        "_parked",
+        "_queue",
+    )
+
+    def __init__(self, instants: Instants, log: Log, feeder: Feeder, launch_ns: int, end_of: EndOf) -> None:
+        self._instants = instants
+        self._log = log
+        self._feeder = feeder
+        self._launch_ns = launch_ns
+        self._end_of = end_of
+        self._queue = _Queue()
+        self._is_asked = self._is_launching = False
+        self._last_launch = self._last_kernel = -1  # entries
+        self._free_at = 0
+        self._launched = self._completed = 0  # tickets
+        self._parked: dict[int, list[int]] = {}  # by ticket: rows that pass when it is completed
+
+    def take(self, row: int, cause: int) -> None:
+        """Launches a row as soon as the host thread is idle."""
+        self._queue.add(row, cause, self._instants.now())
+        if not self._is_launching and not self._is_asked:
+            self._is_asked = True
+            self._instants.second_half(self._launch_next)
+
+    def has_completed(self, ticket: int) -> bool:
+        """Whether the kernel with this ticket, and so all before it, have ended."""
+        return ticket <= self._completed
+
+    def park(self, row: int, ticket: int) -> None:
+        """Records that a row passes, and tells the feeder that it has ended, when the ticket is completed."""
+        self._parked.setdefault(ticket, []).append(row)
+
+    def _launch_next(self) -> None:
+        self._is_asked = False
+        now = self._instants.now()
+        while self._queue and not self._is_launching:
+            row, cause = self._queue.pop(now, self._last_launch)
+            if not self._launch_ns:
+                self._enqueue(row, cause)
+                continue
+            self._is_launching = True
+            end = now + self._launch_ns
+            self._last_launch = self._log.record(row * KINDS + LAUNCH, now, end, cause)
+            self._instants.after(self._launch_ns, partial(self._launch_done, row))
+
+    def _launch_done(self, row: int, _: Event) -> None:
+        self._is_launching = False
+        self._is_asked = True  # so that what it releases does not ask again
+        self._enqueue(row, self._last_launch)
+        self._is_asked = False
+        if self._queue:
+            if self._instants.is_last():
+                self._launch_next()
+            else:
+                self._is_asked = True
+                self._instants.second_half(self._launch_next)
+
+    def _enqueue(self, row: int, cause: int) -> None:
+        """Puts a launched kernel behind those of the stream."""
+        now = self._instants.now()
+        start, before = (now, cause) if self._free_at <= now else (self._free_at, self._last_kernel)
+        self._free_at = end = self._end_of(start, self._feeder.time_ns(row))
+        self._last_kernel = entry = self._log.record(row * KINDS, start, end, before)
+        self._launched += 1
+        self._instants.after(end - now, partial(self._end, row, entry, self._launched))
+        self._feeder.launched(row, self._launched, cause)
+
+    def _end(self, row: int, entry: int, ticket: int, _: Event) -> None:
+        self._completed = ticket
+        self._feeder.ended(row, entry)
+        if ticket in self._parked:
+            now = self._instants.now()
+            for waiting in self._parked.pop(ticket):
+                self._feeder.ended(waiting, self._log.record(waiting * KINDS, now, now, entry))
+
+
+class Delays:
+    """Rows that hold nothing: any number at a time. With `launches` they count as launched when they end."""
+
+    __slots__ = ("_feeder", "_instants", "_launches", "_log")
+
+    def __init__(self, instants: Instants, log: Log, feeder: Feeder, *, launches: bool = False) -> None:
+        self._instants = instants
+        self._log = log
+        self._feeder = feeder
+        self._launches = launches
+
+    def take(self, row: int, cause: int) -> None:
+        """Begins to wait."""
+        now, time_ns = self._instants.now(), self._feeder.time_ns(row)
+        entry = self._log.record(row * KINDS, now, now + time_ns, cause)
+        self._instants.after(time_ns, partial(self._end, row, entry))
+
+    def _end(self, row: int, entry: int, _: Event) -> None:
+        if self._launches:
+            self._feeder.launched(row, NO_TICKET, entry)
+        self._feeder.ended(row, entry)

@@ -1,0 +1,1 @@
+"""Plays bodies on the simulated hardware."""

@@ -1,0 +1,176 @@
+"""The log of a played step as the events of a timeline.
+
+What is known of a node (device, op, operations, bytes) is a column of its body. An entry of the log finds it by the
+activation that its row belongs to, for all entries at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....graph.ops.record import RECVS, SENDS
+from ..events import COMPUTE_STREAM, KINDS, Column, Events, as_numbers
+from ..hardware.engine import Duty
+from ..hardware.log import COPY, LAUNCH, NODE
+from ..hardware.log import KINDS as ENTRY_KINDS
+from ..memory.times import NEVER, Times
+
+if TYPE_CHECKING:
+    from ....graph.arrays import Integers, Numbers
+    from ..hardware.log import Log
+    from .player import Player
+
+_STREAMS = {Duty.HOST: "host", Duty.WAIT: "wait"}
+
+
+def events_of(player: Player, devices: Sequence[str]) -> Events:
+    """The events of a step that has been played, in the order of its log; `devices` are the names of the cluster's."""
+    return _Recording(player, devices).events()
+
+
+def times_of(log: Log, rows: int) -> Times:
+    """When every row ran."""
+    row, kind = np.divmod(np.frombuffer(log.entries, np.int64), ENTRY_KINDS)
+    log_start, log_end = np.frombuffer(log.start_ns, np.int64), np.frombuffer(log.end_ns, np.int64)
+    start, end, order = (np.full(rows, NEVER) for _ in range(3))
+    ran, copied = np.flatnonzero(kind == NODE), np.flatnonzero(kind == COPY)
+    start[row[ran]], end[row[ran]], order[row[ran]] = log_start[ran], log_end[ran], ran
+    start[row[copied]] = log_start[copied]
+    return Times(start, end, order)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """Columns by entry: kind of entry, activation, node in its body, and its position among the nodes of all bodies."""
+
+    kind: Numbers
+    row: Numbers
+    activation: Numbers
+    node: Numbers
+    position: Numbers
+
+
+class _Recording:
+    def __init__(self, player: Player, devices: Sequence[str]) -> None:
+        self.log = player.log
+        self.devices = devices
+        self.activations = player.activations
+        self.bodies = list({id(activation.body): activation.body for activation in player.activations}.values())
+        self.entries = self._entries()
+
+    def events(self) -> Events:
+        """The columns of all entries."""
+        entries, log = self.entries, self.log
+        is_copy = entries.kind == COPY
+        start, end = (np.frombuffer(column, np.int64) for column in (log.start_ns, log.end_ns))
+        flops, sizes, provenance = self._costs()
+        sizes[is_copy] = self._copied_bytes(np.flatnonzero(is_copy))
+        runs = np.array([activation.runs for activation in self.activations], np.int64)
+        return Events(
+            device=Column(self._devices(is_copy), lambda: self.devices),
+            stream=self._streams(is_copy),
+            node=self._nodes(is_copy),
+            op=self._ops(is_copy),
+            kind=self._kinds(is_copy).astype(np.uint8),
+            start_ns=start,
+            end_ns=end,
+            bytes=sizes,
+            flops=flops,
+            provenance=provenance,
+            cause=np.frombuffer(log.causes, np.int64),
+            iteration=Column(entries.activation, lambda: [activation.iteration for activation in self.activations]),
+            runs=runs[entries.activation],
+        )
+
+    def _entries(self) -> _Entries:
+        row, kind = np.divmod(np.frombuffer(self.log.entries, np.int64), ENTRY_KINDS)
+        bases = np.array([activation.base for activation in self.activations], np.int64)
+        activation = np.searchsorted(bases, row, "right") - 1
+        node = row - bases[activation]
+        lengths = np.array([len(body) for body in self.bodies], np.int64)
+        first = dict(zip(map(id, self.bodies), (np.cumsum(lengths) - lengths).tolist(), strict=True))
+        first_of = np.array([first[id(a.body)] for a in self.activations], np.int64)
+        return _Entries(kind, row, activation, node, first_of[activation] + node)
+
+    def _of_nodes(self, columns: Sequence[Integers]) -> Numbers:
+        """By entry what the columns, one per body, say of its node."""
+        return np.concatenate(columns).astype(np.int64)[self.entries.position]
+
+    def _devices(self, is_copy: Numbers) -> Numbers:
+        """A copy is an event of the device that sends."""
+        device = self._of_nodes([body.device for body in self.bodies])
+        senders = [body.device[np.maximum(body.graph.sender, 0)] for body in self.bodies]
+        device[is_copy] = self._of_nodes(senders)[is_copy]
+        return device
+
+    def _kinds(self, is_copy: Numbers) -> Numbers:
+        numbers = [KINDS.index("compute") + np.zeros(len(body), np.uint8) for body in self.bodies]
+        for kind, body in zip(numbers, self.bodies, strict=True):
+            kind[body.graph.of_class(*SENDS)] = KINDS.index("send")
+            kind[body.graph.of_class(*RECVS)] = KINDS.index("recv")
+            kind[body.duty == Duty.WAIT] = KINDS.index("wait")
+        column = self._of_nodes(numbers)
+        column[is_copy] = KINDS.index("copy")
+        column[self.entries.kind == LAUNCH] = KINDS.index("launch")
+        return column
+
+    def _streams(self, is_copy: Numbers) -> Column:
+        names = {COMPUTE_STREAM: 0, "launch": 1, **{name: 2 + i for i, name in enumerate(_STREAMS.values())}}
+        by_duty = np.array([names[_STREAMS.get(duty, COMPUTE_STREAM)] for duty in Duty], np.int64)
+        column = self._of_nodes([by_duty[body.duty] for body in self.bodies])
+        column[self.entries.kind == LAUNCH] = names["launch"]
+        for entry, lane in self.log.lanes.items():
+            column[entry] = names.setdefault(f"{COMPUTE_STREAM}:{lane}", len(names))
+        routes = [activation.body.routes for activation in self.activations]
+        for entry in np.flatnonzero(is_copy).tolist():
+            route = routes[self.entries.activation[entry]][int(self.entries.node[entry])]
+            column[entry] = names.setdefault(route.links[0].stream_name, len(names))
+        return Column(column, lambda: list(names))
+
+    def _nodes(self, is_copy: Numbers) -> Column:
+        """Names by row; those of copied tensors come after them."""
+        copies, count = np.flatnonzero(is_copy), sum(len(activation.body) for activation in self.activations)
+        numbers = self.entries.row.copy()
+        numbers[copies] = count + np.arange(len(copies))
+
+        def names() -> list[str]:
+            of_nodes = [a.prefix + name for a in self.activations for name in a.body.graph.names]
+            return of_nodes + [self._tensor_name(entry) for entry in copies.tolist()]
+
+        return Column(numbers, names)
+
+    def _tensor_name(self, copy: int) -> str:
+        activation = self.activations[int(self.entries.activation[copy])]
+        tensor = activation.body.graph.transfers.of(int(self.entries.node[copy])).tensor_name
+        return f"{activation.prefix}{tensor}"
+
+    def _ops(self, is_copy: Numbers) -> Column:
+        first, columns = 1, []
+        for body in self.bodies:
+            columns.append(body.graph.kind_of + first)
+            first += len(body.graph.kinds)
+        numbers = self._of_nodes(columns)
+        numbers[is_copy] = 0
+        return Column(numbers, lambda: ["copy", *chain.from_iterable(body.graph.ops for body in self.bodies)])
+
+    def _costs(self) -> tuple[Numbers, Numbers, Column]:
+        """Operations, bytes and provenance; launches and copies have none of their node's."""
+        costs = [cost for body in self.bodies for cost in body.costs]
+        names: dict[str, int] = {"free": 0, "link": 1, "launch": 2}
+        table = [(c.flops, c.bytes, names.setdefault(c.provenance, len(names))) for c in costs]
+        first = np.cumsum([0, *(len(body.costs) for body in self.bodies[:-1])]).tolist()
+        numbers = self._of_nodes([body.cost_of + begin for body, begin in zip(self.bodies, first, strict=True)])
+        flops, sizes, provenance = (as_numbers([row[i] for row in table])[numbers] for i in range(3))
+        of_node = np.isin(self.entries.kind, (LAUNCH, COPY), invert=True)
+        flops[~of_node] = sizes[~of_node] = 0
+        provenance[self.entries.kind == COPY], provenance[self.entries.kind == LAUNCH] = names["link"], names["launch"]
+        return flops, sizes, Column(provenance, lambda: list(names))
+
+    def _copied_bytes(self, copies: Numbers) -> list[int]:
+        nodes, activations = self.entries.node[copies].tolist(), self.entries.activation[copies].tolist()
+        return [self.activations[a].body.copied_bytes[node] for node, a in zip(nodes, activations, strict=True)]
