@@ -24,12 +24,9 @@ from ..cluster_file import as_cluster
 from .bodies.planning import Planner
 from .cost_source import CostSource, RooflineSource
 from .feeds import checked_feeds
-from .memory.buffers import buffers_of
-from .memory.kinds import address_spaces
-from .memory.tensors import tensors_of
-from .memory.use import MemoryUse, limits_of
+from .playing.holding import memory_of
 from .playing.player import Player
-from .playing.recording import events_of, times_of
+from .playing.recording import events_of
 from .timeline import Timeline
 
 if TYPE_CHECKING:
@@ -98,7 +95,7 @@ def _as_graph(graph: Graph | GraphSource) -> Graph:
 
 
 def _timeline(body: Body, player: Player, cluster: Cluster) -> Timeline:
-    memory = _memory(body, player, cluster)
+    memory = memory_of(player, cluster)
     used = [cluster.names[number] for number in np.unique(body.device).tolist()]
     return Timeline(
         events_of(player, cluster.names),
@@ -107,14 +104,6 @@ def _timeline(body: Body, player: Player, cluster: Cluster) -> Timeline:
         dependency_bound_ns=lambda: _dependency_bound_ns(body, cluster),
         models={device.name: device.spec.name for device in cluster},
     )
-
-
-def _memory(body: Body, player: Player, cluster: Cluster) -> MemoryUse:
-    is_copied = np.zeros(len(body), np.bool_)
-    is_copied[list(body.routes)] = True
-    tensors = tensors_of(body.graph, body.sizes(), cluster.devices, body.device.tolist(), is_copied)
-    buffers = buffers_of(tensors, times_of(player.log, len(body)), np.array(address_spaces(cluster.devices)))
-    return MemoryUse(tensors, buffers, cluster.names, limits_of(cluster), lambda n: (body.graph.names[n], ""))
 
 
 def _dependency_bound_ns(body: Body, cluster: Cluster) -> int:

@@ -68,11 +68,6 @@ class Body:
     def __len__(self) -> int:
         return len(self.time_ns)
 
-    def sizes(self) -> list[tuple[Dims, ...]]:
-        """The sizes of the outputs of every node."""
-        known = [sizes_of(shapes) for shapes in self.shapes.distinct]
-        return [known[number] for number in self.shapes.shape_of.tolist()]
-
 
 def sizes_of(shapes: Shapes) -> tuple[Dims, ...]:
     """Shapes; those of unknown size, which nobody reads, without elements."""

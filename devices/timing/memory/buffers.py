@@ -46,7 +46,7 @@ def buffers_of(tensors: Tensors, times: Times, spaces: Numbers) -> Buffers:
     shares = resolved(contents.shares)
     reads = Pairs(shares[tensors.reads.this[is_read]], tensors.reads.that[is_read])
     is_fixed = tensors.is_fixed.copy()
-    is_fixed[reads.this[tensors.keeps[is_read]]] = True
+    is_fixed[reads.this[(tensors.keeps | tensors.returns)[is_read]]] = True
     is_fixed[shares[contents.values]] = True
     buffer = resolved(_replaced(tensors, times, shares, reads, is_fixed, spaces))
 

@@ -46,7 +46,9 @@ class MemoryKind(NamedTuple):
     """the outputs are there for the whole step"""
     writes_in_place: bool
     keeps_inputs: bool
-    """its inputs are needed after it has ended: by the caller of the step, in a queue, in a list"""
+    """its inputs are needed after it has ended, in a queue or in a list"""
+    returns_inputs: bool
+    """its inputs are given to the caller"""
     is_merge: bool
     reads_variable: bool
     takes_over: bool
@@ -79,9 +81,8 @@ def memory_kind(properties: NodeProperties, shapes: Sequence[Sizes], device: Dev
         is_fixed=is_variable or is_constant or is_fed,
         is_lasting=is_variable or is_constant,
         writes_in_place=record.in_place,
-        keeps_inputs=record.node_class is NodeClass.RETVAL
-        or record.state in _KEEPING
-        or DataType.VARIANT in properties.output_types,
+        keeps_inputs=record.state in _KEEPING or DataType.VARIANT in properties.output_types,
+        returns_inputs=record.node_class is NodeClass.RETVAL,
         is_merge=is_merge,
         reads_variable=reads_variable,
         takes_over=record.takes_over,

@@ -13,18 +13,18 @@ What a Merge passes on, and what a read of a variable sees, depends on what happ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from ....graph.analysis.joined import JoinedGraph
-from ....graph.arrays import Flags, Integers, Numbers, owners
+from ....graph.arrays import Flags, Integers, Numbers, first_seen, owners
 from ....graph.ops.record import RECVS
+from ....graph.shape_inference.inferred import InferredShapes
 from ...device import Device
-from .kinds import OWN, MemoryKind, Sizes, memory_kind
+from .kinds import OWN, MemoryKind, memory_kind
 
 
 class Pairs(NamedTuple):
@@ -64,6 +64,8 @@ class Tensors:
     """an output and a node that reads it; a tensor that is copied is read by its receive, which ends with the copy"""
     keeps: Flags
     """by read: whether the reader keeps what it has read"""
+    returns: Flags
+    """by read: whether the reader gives it to the caller"""
     may_replace: Pairs
     """the output of an elementwise op and an input of it of equal type and bytes, in order of outputs and inputs"""
     merges: Pairs
@@ -73,21 +75,19 @@ class Tensors:
     assignments: Assignments
     uses_content: Flags
     """by node: whether it reads or changes the content of the variable whose handle it has"""
+    first: Numbers
+    """by node: its first output"""
+    variables: dict[Hashable, int]
+    """by device, op, container and name: the first output that stands for that variable"""
 
 
-def tensors_of(
-    graph: JoinedGraph,
-    shapes: Sequence[tuple[Sizes, ...]],
-    devices: Sequence[Device],
-    device: Sequence[int],
-    is_copied: Flags,
-) -> Tensors:
+def tensors_of(shapes: InferredShapes, devices: Sequence[Device], device: Integers, is_copied: Flags) -> Tensors:
     """The tensors of a body.
 
-    By node: the shapes of its outputs, the index of its device, and whether it is a receive to which bytes are copied.
-    Other receives have the buffer that was sent.
+    By node: the index of its device in `devices`, and whether it is a receive to which bytes are copied; other receives
+    have the buffer that was sent.
     """
-    return _Planner(graph, shapes, devices, device, is_copied).tensors()
+    return _Planner(shapes, devices, device, is_copied).tensors()
 
 
 class _Planner:
@@ -97,17 +97,10 @@ class _Planner:
     output `source[i]` for node `reader[i]`.
     """
 
-    def __init__(
-        self,
-        graph: JoinedGraph,
-        shapes: Sequence[tuple[Sizes, ...]],
-        devices: Sequence[Device],
-        device: Sequence[int],
-        is_copied: Flags,
-    ) -> None:
-        self.graph = graph
+    def __init__(self, shapes: InferredShapes, devices: Sequence[Device], device: Integers, is_copied: Flags) -> None:
+        self.graph = graph = shapes.graph
         self.device = device
-        self.kinds, self.kind_of = _kinds(graph, shapes, devices, device)
+        self.kinds, self.kind_of = _kinds(shapes, devices, device)
         self.received = np.flatnonzero(graph.sender >= 0)
         self.sent = graph.sender[self.received]
         self.is_copied = is_copied[self.received]
@@ -132,12 +125,12 @@ class _Planner:
         """All columns."""
         is_variable = self.by_node(lambda k: k.is_variable)[self.node]
         shares = self._shares()
-        for variable, same in self._variables(is_variable):
-            shares[variable] = same
+        variables = self._join_variables(is_variable, shares)
         size_bytes, variable_reads = self.by_output(lambda k: k.size_bytes), self._inputs_of(lambda k: k.reads_variable)
         # The attr of a handle may leave sizes open; the variable is as large as what is read from it.
         np.maximum.at(size_bytes, shares[variable_reads.that], size_bytes[variable_reads.this])
-        copied, keeps = self.received[self.is_copied], self.by_node(lambda k: k.keeps_inputs)[self.reader]
+        copied = self.received[self.is_copied]
+        no_copy = np.zeros(len(copied), np.bool_)
         assigns = np.flatnonzero(self.by_node(lambda k: k.takes_over))
         return Tensors(
             node=self.node,
@@ -152,12 +145,15 @@ class _Planner:
                 np.concatenate([self.source, self._input(self.sent[self.is_copied])]),
                 np.concatenate([self.reader, copied]),
             ),
-            keeps=np.concatenate([keeps, np.zeros(len(copied), np.bool_)]),
+            keeps=np.concatenate([self.by_node(lambda k: k.keeps_inputs)[self.reader], no_copy]),
+            returns=np.concatenate([self.by_node(lambda k: k.returns_inputs)[self.reader], no_copy]),
             may_replace=self._may_replace(size_bytes),
             merges=self._inputs_of(lambda k: k.is_merge),
             variable_reads=variable_reads,
             assignments=Assignments(assigns, self._input(assigns), self._input(assigns, 1)),
             uses_content=self.by_node(lambda k: k.uses_content),
+            first=self.first,
+            variables=variables,
         )
 
     def _input(self, nodes: Integers, port: Integers | int = 0) -> Numbers:
@@ -191,28 +187,37 @@ class _Planner:
         fits = (dtype[output] == dtype[of]) & (size_bytes[output] == size_bytes[of])
         return Pairs(output[fits], of[fits])
 
-    def _variables(self, is_variable: Flags) -> Iterator[tuple[int, int]]:
-        """Every variable, and the first output that stands for the same one.
+    def _join_variables(self, is_variable: Flags, shares: Numbers) -> dict[Hashable, int]:
+        """Lets all outputs that stand for one variable share the first of them; returns these by variable.
 
         Variables of one device, container and shared name are one; the node's name stands in for an empty shared name.
         """
-        graph, known = self.graph, dict[object, int]()
+        graph, known = self.graph, dict[Hashable, int]()
         for output in np.flatnonzero(is_variable).tolist():
             n = int(self.node[output])
             attrs = graph.kinds[graph.kind_of[n]].attrs
             name = attrs.get("shared_name") or graph.names[n].encode()
-            key = self.device[n], graph.op(n), attrs.get("container"), name
-            yield output, known.setdefault(key, output)
+            key = int(self.device[n]), graph.op(n), attrs.get("container"), name
+            shares[output] = known.setdefault(key, output)
+        return known
 
 
-def _kinds(
-    graph: JoinedGraph, shapes: Sequence[tuple[Sizes, ...]], devices: Sequence[Device], device: Sequence[int]
-) -> tuple[list[MemoryKind], Numbers]:
+def _kinds(shapes: InferredShapes, devices: Sequence[Device], device: Integers) -> tuple[list[MemoryKind], Numbers]:
     """The kinds of a body, and the kind of every node."""
-    numbers: dict[tuple[int, tuple[Sizes, ...], int], int] = {}
-    keys = zip(graph.kind_of.tolist(), shapes, device, strict=True)
-    kind_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
-    return [memory_kind(graph.kinds[kind], dims, devices[where], where) for kind, dims, where in numbers], kind_of
+    graph = shapes.graph
+    # Transfers that came from a GraphDef differ in their attrs, but not in what they do with memory.
+    numbers: dict[object, int] = {}
+    alike = [
+        numbers.setdefault((kind.op, kind.output_types) if kind.op_def.record.is_transfer else number, number)
+        for number, kind in enumerate(graph.kinds)
+    ]
+    key = np.array(alike, np.int64)[graph.kind_of] * len(shapes.distinct) + shapes.shape_of
+    seen = first_seen(key * len(devices) + device)
+    kinds = []
+    for n in seen.first.tolist():
+        where = int(device[n])
+        kinds.append(memory_kind(graph.kinds[graph.kind_of[n]], shapes.of(n), devices[where], where))
+    return kinds, seen.number
 
 
 def resolved(shares: Numbers) -> Numbers:
