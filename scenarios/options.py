@@ -91,6 +91,13 @@ def unknown_options(command: Command) -> Command:
                 metavar="N",
                 help="Take every unknown size as N.  [default: an unknown size is an error]",
             ),
+            click.option(
+                "--trace-in",
+                type=FILE,
+                metavar="FILE.pb",
+                help="Take what is unknown from the trace of a real step: RunMetadata, TensorFlow's too.",
+            ),
+            click.option("--trace-times", is_flag=True, help="Take the times of ops from that trace too."),
         ]
     ):
         command = option(command)

@@ -15,6 +15,7 @@ from ...errors import InvalidArgumentError
 from ...graph.analysis.joined import JoinedGraph
 from ...graph.collector import collector_paused
 from ...graph.dtypes import Array, Shape
+from ...graph.formats.traces import TraceSource
 from ...graph.graph import Graph
 from ...graph.graphdef.importer import graph_def_to_graph
 from ...graph.graphdef.sources import GraphSource
@@ -28,6 +29,8 @@ from .playing.holding import memory_of
 from .playing.player import Player
 from .playing.recording import events_of
 from .timeline import Timeline
+from .tracing.facts import TraceFacts, read_trace
+from .tracing.shapes import missing_shapes
 
 if TYPE_CHECKING:
     from .bodies.body import Body
@@ -40,6 +43,8 @@ def simulate(
     feeds: Feeds | None = None,
     shapes: Mapping[str, Shapes] | None = None,
     cost_source: CostSource | None = None,
+    trace: TraceSource | None = None,
+    trace_times: bool = False,
     assumed_size: int | None = None,
 ) -> Timeline:
     """The timeline of one step.
@@ -48,6 +53,10 @@ def simulate(
     "gpu:2" or the path of a file. `feeds` maps fed tensors to shapes (tuples) or values (arrays); a feed that is left
     out has the shape of its placeholder. `shapes` maps nodes to output shapes known from elsewhere, such as a run.
     `cost_source` is the roofline by default. With `assumed_size` unknown sizes count as that number, with a warning.
+
+    `trace` is that of a real step: StepStats or RunMetadata, TensorFlow's too, as a message, as bytes, or as the path
+    of a file. Shapes that neither the caller nor the graph tells are taken from it and, with `trace_times`, the times
+    of ops.
 
     Raises InvalidArgumentError for a device that the cluster lacks, for partitions that do not fit together, for feeds
     of another type or shape than the graph's or that it was not cut for, for shapes that contradict an op, for a size
@@ -60,8 +69,14 @@ def simulate(
     with collector_paused():
         joined = JoinedGraph(graphs)
         all_feeds = {**_as_feeds(shapes or {}, joined), **checked_feeds(feeds or {}, joined)}
+        facts = TraceFacts() if trace is None else read_trace(trace, joined)
+        if facts.shapes:
+            all_feeds = {**{name: np.array(value) for name, value in facts.predicates.items()}, **all_feeds}
+            all_feeds = {**missing_shapes(infer_joined(joined, all_feeds), facts.shapes, all_feeds), **all_feeds}
         inferred = infer_joined(joined, all_feeds, assumed_size=assumed_size)
-        body = Planner(cluster, cost_source or RooflineSource()).plan(inferred)
+        times = facts.times_ns if trace_times else None
+        body = Planner(cluster, cost_source or RooflineSource(), times).plan(inferred)
+        body.warnings += facts.warnings
         player = Player(cluster.devices)
         player.play(body)
         return _timeline(body, player, cluster)

@@ -55,10 +55,12 @@ class Request:
     trips: tuple[str, ...] = ()
     branches: tuple[str, ...] = ()
     assume_size: int | None = None
+    trace_in: Path | None = None
+    trace_times: bool = False
 
     def files(self) -> dict[str, Path | None]:
         """The input files by flag; no output may overwrite them."""
-        return {"GRAPH": self.graph, "--cluster": self.cluster}
+        return {"GRAPH": self.graph, "--cluster": self.cluster, "--trace-in": self.trace_in}
 
 
 @dataclass(frozen=True, slots=True)

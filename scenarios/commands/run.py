@@ -1,7 +1,10 @@
 """`partita run`: the values, and the simulated time, of a step.
 
 Errors that can be known before the run are ConfigurationErrors; an error of the run itself is raised as it is. Values
-are printed and written before the simulation, which may fail.
+are printed and written before an error of the simulation is raised.
+
+The simulation comes first, because it may lack something that only a run tells: how often a loop runs, a branch, a
+shape. Then the last step is traced, which makes it many times slower, and simulated with its trace.
 """
 
 from __future__ import annotations
@@ -11,10 +14,10 @@ from contextlib import AsyncExitStack
 from itertools import islice
 from pathlib import Path
 
-from ...actors import Session, open_session
+from ...actors import RunMetadata, RunOptions, Session, open_session
 from ...actors.sessions.saved_model import make_ready
 from ...devices.timing import Timeline
-from ...errors import RequestError
+from ...errors import InvalidArgumentError, PartitaError, RequestError
 from ...graph import ConfigProto, Graph
 from ...graph.dtypes import Array
 from .failure import ConfigurationError, configuring, one_line
@@ -49,12 +52,16 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
             with screen.working("restoring variables"):
                 await make_ready(session, inputs.saved)
         parts = await _prepare(session, loaded, screen)
-        fetched = await _run(session, loaded, values, steps, screen)
+        result = _attempt(loaded, parts, screen)
+        record = RunMetadata() if isinstance(result, InvalidArgumentError) else None
+        fetched = await _run(session, loaded, values, steps, record, screen)
     if not as_json:
         _print(fetched, loaded.targets, steps, screen)
     if out is not None:
         write_values(out, fetched)
-    timeline, why_none = _simulate(loaded, parts, trace, screen)
+    if record is not None and record.HasField("step_stats"):
+        result = _attempt(loaded, parts, screen, record)
+    timeline, why_none = _simulated(result, trace, screen)
     if as_json:
         screen.json(_document(fetched, loaded, steps, timeline, why_none))
     elif timeline is not None:
@@ -81,33 +88,48 @@ async def _prepare(session: Session, loaded: Loaded, screen: Screen) -> Mapping[
 
 
 async def _run(
-    session: Session, loaded: Loaded, values: Mapping[str, Array], steps: int, screen: Screen
+    session: Session,
+    loaded: Loaded,
+    values: Mapping[str, Array],
+    steps: int,
+    record: RunMetadata | None,
+    screen: Screen,
 ) -> dict[str, Array]:
-    """The values that the last step fetched, by name."""
+    """The values that the last step fetched, by name; it is traced if there is a record for the trace."""
     fetched: list[Array] = []
+    traced = RunOptions(trace_level=RunOptions.FULL_TRACE), record
     with screen.working("running", steps, "steps") as progress:
-        for _ in range(steps):
-            fetched = await session.run(loaded.fetches, values, loaded.targets)
+        for number in range(steps):
+            how = traced if record is not None and number == steps - 1 else ()
+            fetched = await session.run(loaded.fetches, values, loaded.targets, *how)
             progress(1)
     return dict(zip(loaded.names, fetched, strict=True))
 
 
-def _simulate(
-    loaded: Loaded, parts: Mapping[str, Graph], trace: Path | None, screen: Screen
+def _attempt(
+    loaded: Loaded, parts: Mapping[str, Graph], screen: Screen, record: RunMetadata | None = None
+) -> Timeline | PartitaError:
+    """The timeline of the step, or why there is none."""
+    try:
+        return simulated(loaded, parts, screen, record)
+    except PartitaError as error:
+        return error
+
+
+def _simulated(
+    result: Timeline | PartitaError, trace: Path | None, screen: Screen
 ) -> tuple[Timeline | None, str | None]:
     """The timeline of the step; or None and the reason: the step takes 0 ns, or has nodes that cannot be timed.
 
     With --trace that is an error.
     """
-    try:
-        timeline = simulated(loaded, parts, screen)
-    except RequestError as error:
-        if trace is not None:
-            raise
-        return None, one_line(error)
+    if isinstance(result, PartitaError):
+        if trace is not None or not isinstance(result, RequestError):
+            raise result
+        return None, one_line(result)
     if trace is not None:
-        write_trace(timeline, trace, screen)
-    return timeline, None
+        write_trace(result, trace, screen)
+    return result, None
 
 
 def _document(

@@ -16,6 +16,7 @@ from ...devices.timing.memory.kinds import Place
 from ...devices.units import format_bytes, format_ns
 from ...errors import InvalidArgumentError
 from ...graph import Graph
+from ...graph.formats.traces import TraceSource, step_stats_of
 from ..report import NOT_CALIBRATED
 from .failure import ConfigurationError, configuring
 from .outputs import check_outputs
@@ -36,10 +37,14 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
     screen = Screen()
     check_outputs({"--trace": trace}, request.files())
     check_trace(trace)
+    if request.trace_times and request.trace_in is None:
+        raise ConfigurationError("--trace-times: no trace to take times from; add --trace-in FILE")
+    with configuring("--trace-in"):
+        recorded = None if request.trace_in is None else step_stats_of(request.trace_in)
     loaded = load(request, screen)
     parts = place_and_cut(loaded, screen)
     try:
-        timeline = simulated(loaded, parts, screen)
+        timeline = simulated(loaded, parts, screen, recorded)
     except InvalidArgumentError as error:
         if error.message.startswith(_NOTHING_TO_TIME):
             raise
@@ -52,8 +57,8 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
         show(timeline, loaded.cluster, screen)
 
 
-def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen) -> Timeline:
-    """The timeline of one step over the partition graphs of a request."""
+def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen, trace: TraceSource | None = None) -> Timeline:
+    """The timeline of one step over the partition graphs of a request, with what the trace of a real step tells."""
     feeds = {name: value for name, value in loaded.feeds.items() if value is not None}
     with screen.working(f"simulating {of_nodes(*parts.values())}"):
         return simulate_partitions(
@@ -61,6 +66,8 @@ def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen) -> Tim
             loaded.cluster,
             feeds=feeds,
             shapes=loaded.shapes,
+            trace=trace,
+            trace_times=loaded.request.trace_times,
             assumed_size=loaded.request.assume_size,
         )
 

@@ -25,6 +25,7 @@ from ....graph.ops.record import TRANSFERS, NodeClass
 from ....graph.shape_inference.unknown_sizes import check_sizes
 from ..cost_source import CostSource, OpCost
 from ..hardware.engine import Duty
+from ..tracing.measured import with_measured
 from ..unmodelled import check_modelled
 from .body import Body, sizes_of
 from .dependencies import dependencies, live_merges
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ....graph.shape_inference.infer import InferredShapes
     from ...cluster import Cluster
     from ...topology import Route
+    from ..tracing.measured import Times
 
 _MANY_WAY = "_SwitchN"
 _FREE = OpCost(0, 0, 0, "free")
@@ -44,9 +46,11 @@ _FREE = OpCost(0, 0, 0, "free")
 class Planner:
     """Plans bodies for one cluster and one source of costs."""
 
-    def __init__(self, cluster: Cluster, cost_source: CostSource) -> None:
+    def __init__(self, cluster: Cluster, cost_source: CostSource, times: Times | None = None) -> None:
+        """`times` are measured, and take the place of those of the source."""
         self.cluster = cluster
         self._cost_source = cost_source
+        self._times = times
         self._number_of = {name: number for number, name in enumerate(cluster.names)}
         self._host_of = hosts_of(cluster)
         self._specs = [device.spec for device in cluster]
@@ -75,6 +79,9 @@ class Planner:
         routes = self._routes(graph, np.flatnonzero(runs & (graph.sender >= 0)))
         duty = _duties(graph, costs, cost_of, memory.is_host_node)
         duty[list(routes)] = Duty.TRANSFER
+        warnings = shapes.assumptions + _control_flow_warnings(shapes, dead) + _cost_warnings(graph, costs, cost_of)
+        if self._times is not None:
+            warnings += with_measured(graph, costs, cost_of, np.isin(duty, (Duty.COMPUTE, Duty.HOST)), self._times)
         on_stream = self._launches[device] & np.isin(duty, (Duty.FREE, Duty.COMPUTE)) & ~is_transfer
         into_merges = live_merges(graph, dead_outputs)
         waits, consumers, launch_consumers = dependencies(graph, device, on_stream, memory, into_merges)
@@ -95,7 +102,7 @@ class Planner:
             on_stream=bytearray(on_stream),
             dead=dead,
             into_merges=into_merges,
-            warnings=shapes.assumptions + _control_flow_warnings(shapes, dead) + _cost_warnings(graph, costs, cost_of),
+            warnings=warnings,
         )
 
     def _devices(self, graph: JoinedGraph) -> Numbers:

@@ -6,8 +6,9 @@ has this name inside; if several have, each gets an equal share of the runs, in 
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ....errors import PartitaError
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from ....graph.formats.trace_runs import Run
     from ....graph.library.function_library import FunctionLibrary
     from ....graph.ops.properties import NodeProperties
+
+_ARGUMENT = re.compile(r"(?P<tensor>_arg_(?P<node>.+)_(?P<port>\d+))_\d+")
+"""the node that stands for a fed tensor in a client graph"""
 
 
 class CalledNodes:
@@ -44,9 +48,9 @@ class CalledNodes:
         return None
 
     def arguments(self) -> dict[str, str]:
-        """The nodes of fed tensors by their names without the last number, which counts the feeds of a request."""
+        """The arguments by their names without the last number, which counts the feeds of a request."""
         args = [name for name, kind in self.root.items() if self._kinds[kind].op == "_Arg"]
-        return {name.rpartition("_")[0]: name for name in args}
+        return {tensor["tensor"]: tensor[0] for tensor in map(_ARGUMENT.fullmatch, args) if tensor is not None}
 
     def by_bare_name(self) -> dict[str, list[str]]:
         """The paths of all nodes in functions, by their names there; without functions that may call themselves."""
@@ -94,16 +98,29 @@ def _paths_below(path: str, kind: NodeProperties, library: FunctionLibrary) -> I
             yield from _paths_below(f"{path}\0{name}", inner, library)
 
 
+def _of_feed(run: Run, arguments: Mapping[str, str], names: Container[str]) -> Run:
+    """The run of an argument under the name that the fed tensor has here: of its argument, or of its own node."""
+    tensor = _ARGUMENT.fullmatch(run.node)
+    if tensor is None:
+        return run
+    if tensor["tensor"] in arguments:
+        return run._replace(node=arguments[tensor["tensor"]])
+    if tensor["node"] not in names:
+        return run
+    return run._replace(node=tensor["node"], shapes={int(tensor["port"]): shape for shape in run.shapes.values()})
+
+
 def with_paths(runs: Sequence[Run], nodes: CalledNodes) -> list[Run]:
     """The runs under the names of this graph: paths of calls for bare names, arguments with their numbers here."""
-    bare, arguments = nodes.by_bare_name(), nodes.arguments()
+    bare = nodes.by_bare_name() if any(run.iteration is None for run in runs) else {}
+    arguments = nodes.arguments()
     count = Counter(run.node for run in runs if run.node not in nodes.root)
     begun: Counter[str] = Counter()
     named = []
     for run in runs:
         paths = bare.get(run.node) if run.node in count else None
-        if run.op == "_Arg" and run.node.rpartition("_")[0] in arguments:
-            run = run._replace(node=arguments[run.node.rpartition("_")[0]])
+        if run.op == "_Arg" and run.node not in nodes.root:
+            run = _of_feed(run, arguments, nodes.root)
         elif paths:
             turn, begun[run.node] = begun[run.node], begun[run.node] + 1
             run = run._replace(node=paths[turn * len(paths) // max(count[run.node], len(paths))])

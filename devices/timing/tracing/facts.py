@@ -14,14 +14,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import zip_longest
 from statistics import median_low
 from typing import TYPE_CHECKING, TypeAlias
 
 from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import common_shape
 from ....graph.analysis.frames import frames_of, has_frames
-from ....graph.analysis.shape_functions import merge
 from ....graph.formats.trace_runs import Iteration, Run, iteration_text, runs_of
 from ....graph.formats.traces import TraceSource, step_stats_of
 from ....graph.library.calls import called_by
@@ -32,7 +30,6 @@ from .turns import ByTurn, by_turn, compressed, counts_of_switch, recorded_count
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.dtypes import Shape
-    from ....graph.ops.properties import NodeProperties
 
 Shapes: TypeAlias = "tuple[Shape, ...]"
 
@@ -47,7 +44,8 @@ class TraceFacts:
     `trip_counts` and `branches` are by turn (see `turns`), as `simulate` takes them. `shapes` are by output; a size
     that differs between runs is None, and nodes whose shapes differ have them by iteration in `shapes_by_iteration`.
     `times_ns` are of one run: by iteration, as a timeline writes it, where these are known, else the median.
-    `warnings` say what the trace lacks.
+    `predicates` are the values of the predicates of Switches outside of loops, by tensor. `warnings` say what the
+    trace lacks.
     """
 
     trip_counts: Mapping[str, ByTurn] = field(default_factory=dict)
@@ -55,21 +53,8 @@ class TraceFacts:
     shapes: Mapping[str, Shapes] = field(default_factory=dict)
     shapes_by_iteration: Mapping[str, Mapping[str, Shapes]] = field(default_factory=dict)
     times_ns: Mapping[str, int | Mapping[str, int]] = field(default_factory=dict)
+    predicates: Mapping[str, bool] = field(default_factory=dict)
     warnings: Sequence[str] = ()
-
-    def refined(self, node: str, properties: NodeProperties, shapes: Shapes) -> Shapes:
-        """Shapes of a node, with the sizes that the trace knows; InvalidArgumentError where the two contradict."""
-        traced = self.shapes.get(node)
-        if traced is None:
-            return shapes
-        try:
-            return tuple(merge(shape, known) for shape, known in zip_longest(shapes, traced[: len(shapes)]))
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(
-                f"the trace is of another graph: {node!r} has shapes {traced} there and {shapes} here",
-                node=node,
-                op=properties.op,
-            ) from error
 
 
 def read_trace(source: TraceSource, graph: JoinedGraph) -> TraceFacts:
@@ -118,6 +103,7 @@ class _Reader:
                 node: {_where(run): _common([run]) for run in own} for node, own in self.runs.items() if _differ(own)
             },
             times_ns={node: self._times(own) for node, own in self.runs.items()},
+            predicates=dict(self._predicates()),
             warnings=self.warnings,
         )
 
@@ -183,6 +169,14 @@ class _Reader:
                 if key not in seen:
                     seen.add(key)
                     yield key, self._by_turn(runs, [next(iter(run.shapes)) for run in runs])
+
+    def _predicates(self) -> Iterator[tuple[str, bool]]:
+        graph = self.graph
+        for n in graph.of_class(NodeClass.SWITCH).nonzero()[0].tolist():
+            taken = self._taken(graph.names[n])
+            if len(taken) == 1 and graph.op(n) != "_SwitchN" and not self._is_condition(n):
+                source, output = graph.inputs_of(n)[1]
+                yield f"{graph.names[source]}:{output}", bool(taken[0])
 
     def _by_turn(self, runs: Sequence[Run], values: Sequence[int]) -> ByTurn:
         iterations = [run.iteration for run in runs]
