@@ -35,12 +35,13 @@ def checked_feeds(feeds: Mapping[Any, object], graph: JoinedGraph) -> dict[str, 
             f"feeds: {type(feeds).__name__} is not a mapping from tensors to shapes or arrays; "
             'write for example {"x": (32, 224, 224, 3)}'
         )
-    nodes, numbers = feed_nodes(graph), {name: n for n, name in enumerate(graph.names)}
+    texts = tensor_names(tuple(feeds))
+    nodes, numbers = feed_nodes(graph), graph.numbers({parse_tensor_name(text).node for text in texts})
     seen: set[TensorId] = set()
     present: dict[str, Shape | Array] = {}
     elsewhere: dict[str, Shape | Array] = {}  # feeds of tensors that the partitions do not have
     computed: dict[str, int] = {}  # feeds of tensors that the partitions compute: the node
-    for text, feed in zip(tensor_names(tuple(feeds)), feeds.values(), strict=True):
+    for text, feed in zip(texts, feeds.values(), strict=True):
         tensor = parse_tensor_name(text)
         name = str(tensor)
         if tensor in seen:
