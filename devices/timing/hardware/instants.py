@@ -12,48 +12,72 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from simpy import Environment, Event, Timeout
+from simpy import Environment, Event
 from simpy.events import EventPriority
 
-_LATE = EventPriority(2)  # after simpy's NORMAL
+_NORMAL = EventPriority(1)
+_LATE = EventPriority(2)
 
 
 class Instants:
     """The halves of the instants of a simpy environment, whose times are whole nanoseconds."""
 
-    __slots__ = ("_actions", "env")
+    __slots__ = ("_actions", "_at", "_has_more", "env")
 
     def __init__(self, env: Environment) -> None:
         self.env = env
-        self._actions: list[Callable[[], None]] = []
+        # Many things happen at once, as equal devices do equal work: an instant is one event for simpy.
+        self._at: dict[int, list[Callable[[Event], None]]] = {}  # what happens in the first half of coming instants
+        self._has_more = False  # whether some of what happens in the present first half is still to come
+        self._actions: list[Callable[[], None]] = []  # of the present second half
 
     def now(self) -> int:
         """Nanoseconds since the start of the clock."""
-        return int(self.env.now)
+        return self.env._now  # type: ignore[return-value]  # whole, as all delays are
 
     def is_last(self) -> bool:
         """Whether nothing else is left to happen in the present instant."""
-        return self.env.peek() > self.env.now
+        return not self._has_more and self.env.peek() > self.env.now
+
+    def after(self, delay_ns: int, action: Callable[[Event], None]) -> None:
+        """Calls `action` in the first half of the instant `delay_ns` from now, after those asked for before."""
+        at = self.now() + delay_ns
+        actions = self._at.get(at)
+        if actions is None:
+            self._at[at] = [action]
+            self.env.schedule(_Alarm(self.env, self._first_half), _NORMAL, delay_ns)
+        else:
+            actions.append(action)
 
     def second_half(self, action: Callable[[], None]) -> None:
         """Calls `action` in the second half of the present instant, after those asked for before."""
         if not self._actions:
-            event = Event(self.env)
-            event._ok, event._value = True, None  # what `Event.succeed` does, which knows no priorities
-            _add_callback(event, self._run)
-            self.env.schedule(event, _LATE)
+            self.env.schedule(_Alarm(self.env, self._second_half), _LATE)
         self._actions.append(action)
 
-    def after(self, delay_ns: int, action: Callable[[Event], None]) -> None:
-        """Calls `action` in the first half of the instant `delay_ns` from now."""
-        _add_callback(Timeout(self.env, delay_ns), action)
+    def _first_half(self, event: Event) -> None:
+        actions = self._at.pop(self.now())
+        last = actions.pop()
+        if actions:
+            self._has_more = True
+            for action in actions:
+                action(event)
+            self._has_more = False
+        last(event)
 
-    def _run(self, _: Event) -> None:
+    def _second_half(self, _: Event) -> None:
         actions, self._actions = self._actions, []
         for action in actions:
             action()
 
 
-def _add_callback(event: Event, action: Callable[[Event], None]) -> None:
-    if event.callbacks is not None:  # None only after the event
-        event.callbacks.append(action)
+class _Alarm(Event):
+    """An event that has been triggered already, as `Timeout` is, with one callback.
+
+    What the constructors of simpy check and set one after the other takes longer than all that follows from an event.
+    """
+
+    def __init__(self, env: Environment, action: Callable[[Event], None]) -> None:
+        self.env = env
+        self.callbacks = [action]
+        self._ok, self._value = True, None

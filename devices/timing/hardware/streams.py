@@ -16,6 +16,7 @@ the order.
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -45,8 +46,11 @@ class Feeder(Protocol):
     def time_ns(self, row: int) -> int:
         """The time of a row on its device at full speed, asked when a lane takes it or its launch is done."""
 
-    def launched(self, row: int, ticket: int, entry: int) -> None:
-        """The kernel of a row is launched now, when `entry` ends; its values are there when `ticket` is completed."""
+    def launched(self, row: int, ticket: int, entry: int) -> bool:
+        """The kernel of a row is launched now, when `entry` ends; its values are there when `ticket` is completed.
+
+        Returns whether nobody needs to hear of its end: `ended` is then not called.
+        """
 
     def ended(self, row: int, entry: int) -> None:
         """A row has ended; `entry` is its number in the log."""
@@ -60,16 +64,15 @@ class Place(Protocol):
 
 
 class _Queue:
-    """Ready rows: first those of earlier instants, then those of the present one by number."""
+    """Ready rows and their causes: first those of earlier instants, then those of the present one by number."""
 
-    __slots__ = ("_causes", "_fresh", "_fresh_at", "_is_sorted", "_waiting")
+    __slots__ = ("_fresh", "_fresh_at", "_is_sorted", "_waiting")
 
     def __init__(self) -> None:
-        self._waiting: deque[int] = deque()
-        self._fresh: list[int] = []  # the rows that became ready at `_fresh_at`
+        self._waiting: deque[tuple[int, int]] = deque()
+        self._fresh: list[tuple[int, int]] = []  # (row, cause) that became ready at `_fresh_at`
         self._fresh_at = -1
         self._is_sorted = True  # from the highest row down
-        self._causes: dict[int, int] = {}  # of fresh rows
 
     def __bool__(self) -> bool:
         return bool(self._fresh or self._waiting)
@@ -77,32 +80,28 @@ class _Queue:
     def add(self, row: int, cause: int, now: int) -> None:
         """Adds a row that has become ready."""
         if self._fresh_at != now:
-            self._settle()
+            if self._fresh:
+                self._settle()
             self._fresh_at = now
-        self._fresh.append(row)
+        self._fresh.append((row, cause))
         self._is_sorted = False
-        self._causes[row] = cause
 
     def pop(self, now: int, before: int) -> tuple[int, int]:
         """The next row and the cause of its start: `before` if it had to wait, else what made it ready."""
-        if self._waiting:
-            return self._waiting.popleft(), before
-        if self._fresh_at != now:
+        if self._fresh_at != now and self._fresh:
             self._settle()
-            return self._waiting.popleft(), before
+        if self._waiting:
+            return self._waiting.popleft()[0], before
         if not self._is_sorted:
             self._fresh.sort(reverse=True)
             self._is_sorted = True
-        row = self._fresh.pop()
-        return row, self._causes.pop(row)
+        return self._fresh.pop()
 
     def _settle(self) -> None:
         """The rows of a past instant have waited."""
-        if self._fresh:
-            self._fresh.sort()
-            self._waiting.extend(self._fresh)
-            self._fresh.clear()
-            self._causes.clear()
+        self._fresh.sort()
+        self._waiting.extend(self._fresh)
+        self._fresh.clear()
 
 
 class Lanes:
@@ -157,8 +156,8 @@ class Gpu:
     """A host thread that launches kernels, and the stream that runs them in the order of their launches."""
 
     __slots__ = (
-        "_completed",
         "_end_of",
+        "_entries",
         "_feeder",
         "_free_at",
         "_instants",
@@ -167,7 +166,6 @@ class Gpu:
         "_last_kernel",
         "_last_launch",
         "_launch_ns",
-        "_launched",
         "_log",
         "_parked",
         "_queue",
@@ -183,7 +181,7 @@ class Gpu:
         self._is_asked = self._is_launching = False
         self._last_launch = self._last_kernel = -1  # entries
         self._free_at = 0
-        self._launched = self._completed = 0  # tickets
+        self._entries = array("q", [-1])  # by ticket: the entry of the kernel
         self._parked: dict[int, list[int]] = {}  # by ticket: rows that pass when it is completed
 
     def take(self, row: int, cause: int) -> None:
@@ -195,11 +193,17 @@ class Gpu:
 
     def has_completed(self, ticket: int) -> bool:
         """Whether the kernel with this ticket, and so all before it, have ended."""
-        return ticket <= self._completed
+        return not ticket or self._end_ns(ticket) <= self._instants.now()
 
     def park(self, row: int, ticket: int) -> None:
         """Records that a row passes, and tells the feeder that it has ended, when the ticket is completed."""
-        self._parked.setdefault(ticket, []).append(row)
+        if ticket not in self._parked:
+            self._parked[ticket] = []
+            self._instants.after(self._end_ns(ticket) - self._instants.now(), partial(self._complete, ticket))
+        self._parked[ticket].append(row)
+
+    def _end_ns(self, ticket: int) -> int:
+        return self._log.end_ns[self._entries[ticket]]
 
     def _launch_next(self) -> None:
         self._is_asked = False
@@ -232,17 +236,18 @@ class Gpu:
         start, before = (now, cause) if self._free_at <= now else (self._free_at, self._last_kernel)
         self._free_at = end = self._end_of(start, self._feeder.time_ns(row))
         self._last_kernel = entry = self._log.record(row * KINDS, start, end, before)
-        self._launched += 1
-        self._instants.after(end - now, partial(self._end, row, entry, self._launched))
-        self._feeder.launched(row, self._launched, cause)
+        self._entries.append(entry)
+        # In a chain nobody waits for the end of a kernel but the stream, which knows it: one event less for simpy.
+        if not self._feeder.launched(row, len(self._entries) - 1, cause):
+            self._instants.after(end - now, partial(self._end, row, entry))
 
-    def _end(self, row: int, entry: int, ticket: int, _: Event) -> None:
-        self._completed = ticket
+    def _end(self, row: int, entry: int, _: Event) -> None:
         self._feeder.ended(row, entry)
-        if ticket in self._parked:
-            now = self._instants.now()
-            for waiting in self._parked.pop(ticket):
-                self._feeder.ended(waiting, self._log.record(waiting * KINDS, now, now, entry))
+
+    def _complete(self, ticket: int, _: Event) -> None:
+        now, kernel = self._instants.now(), self._entries[ticket]
+        for row in self._parked.pop(ticket):
+            self._feeder.ended(row, self._log.record(row * KINDS, now, now, kernel))
 
 
 class Delays:

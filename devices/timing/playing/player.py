@@ -87,13 +87,19 @@ class Player:
         """The time of a row on its device."""
         return self._times[row]
 
-    def launched(self, row: int, ticket: int, entry: int) -> None:
+    def launched(self, row: int, ticket: int, entry: int) -> bool:
         """The consumers on the same stream of a kernel count down."""
         activation = self._owner[row]
         ready: list[tuple[int, int]] = []
-        self._count_down_on_stream(activation, row - activation.base, ticket, entry, ready)
+        node = row - activation.base
+        self._count_down_on_stream(activation, node, ticket, entry, ready)
         if ready:
             self._release(activation, ready)
+        starts = activation.body.consumers.starts
+        if starts[node] != starts[node + 1] or node in activation.body.into_merges:
+            return False
+        activation.left -= 1
+        return True
 
     def ended(self, row: int, entry: int) -> None:
         """The consumers of a row count down."""
@@ -112,7 +118,7 @@ class Player:
             waiting = waits[target] = waits[target] - 1
             if not waiting:
                 ready.append((target, entry))
-        if node in body.into_merges:
+        if body.into_merges and node in body.into_merges:
             for merge in body.into_merges[node]:
                 if merge in activation.open_merges:
                     activation.open_merges.remove(merge)
@@ -126,16 +132,17 @@ class Player:
         """The value of a node will be there when the stream has completed `ticket`: those behind it on the stream may
         go on.
         """
-        body, waits, tickets = activation.body, activation.waits, self._tickets
+        body, waits, places = activation.body, activation.waits, activation.places
         assert body.launch_consumers is not None  # as the body has nodes on a stream
         starts, targets = body.launch_consumers
         for target in targets[starts[node] : starts[node + 1]]:
-            row = activation.base + target
-            if tickets.get(row, NO_TICKET) < ticket:
-                tickets[row] = ticket
             waiting = waits[target] = waits[target] - 1
             if not waiting:
                 ready.append((target, entry))
+            if places[target] is None:  # a kernel is behind its inputs in the stream in any case
+                row = activation.base + target
+                if self._tickets.get(row, NO_TICKET) < ticket:
+                    self._tickets[row] = ticket
 
     def _release(self, activation: Activation, ready: list[tuple[int, int]]) -> None:
         """Starts ready nodes; free ones pass at once and release others. `ready` has the entry that released each."""
