@@ -8,6 +8,7 @@ them. The shape of a loop's Merge is what all iterations have in common; with as
     cases.py          what is computed once             calls.py         calls of functions
     outcomes.py       the outcome of one node           tensor_facts.py  what is known of one tensor
     op_shapes.py      the rule of one node's op         values.py        small integers and sizes
+    staging.py        what later steps take out         unknown_sizes.py the error for a size that nobody knows
 """
 
 from __future__ import annotations

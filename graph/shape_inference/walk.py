@@ -37,6 +37,7 @@ from .cases import Cases
 from .fed import FedTensors, Feeds
 from .op_shapes import in_a_step, passes_handle_on
 from .outcomes import NOTHING, Outcome, outcome_of, passed_on
+from .staging import StagingAreas
 from .tensor_facts import UNKNOWN, TensorFacts
 from .values import is_small
 
@@ -81,6 +82,7 @@ class GraphWalk:
         self.facts = TensorFacts()
         self.cases = Cases(self.facts, assumed_size)
         self.case_of: Ids = np.zeros(len(graph), np.int32)
+        self.staging = StagingAreas(graph)
         self.tensors = FedTensors(graph)
         self.promised = self.tensors.promised
         self.fed, self.unused_feeds = self.tensors.by_node(feeds)
@@ -124,7 +126,7 @@ class GraphWalk:
         ]
         ways = np.where(num_outputs == 1, _Way.LOOK_UP_ONE, _Way.LOOK_UP).astype(np.int32)
         ways[np.array([*alone, False], np.bool_)[self._kind_of]] = _Way.ALONE
-        ways[[*self.fed, *self.promised]] = _Way.ALONE
+        ways[[*self.fed, *self.promised, *self.staging.takers()]] = _Way.ALONE
         return ways
 
     @classmethod
@@ -152,6 +154,18 @@ class GraphWalk:
         order = graph.order()
         if self.refine is None:
             order = order[~graph.of_class(*SENDS)[order]]
+        yield from self._until_stable(order)
+        if self.is_step and self.staging.note(self._shapes_read):
+            self.fact_of[:-1] = [_NOT_VISITED] * (len(self.fact_of) - 1)
+            yield from self._until_stable(order)
+
+    def _shapes_read(self, n: int) -> Shapes:
+        sources = self._sources[self._starts[n] : self._starts[n + 1]].tolist()
+        return tuple([self.facts.shapes[self.fact_of[source]] for source in sources])
+
+    def _until_stable(self, order: Ids) -> Iterator[ShapedCall]:
+        """Walks until the shapes of merges no longer change."""
+        graph = self.graph
         merges = self.out_start[:-1][graph.of_class(NodeClass.MERGE)].tolist()
         has_loops = graph.closes_loop(graph.input_src, owners(np.diff(graph.input_start))).any()
         for _ in range(_LOOP_PASSES if has_loops and self.assumed_size is None else 1):
@@ -208,7 +222,9 @@ class GraphWalk:
     def _visit(self, n: int, key: tuple[int, ...]) -> int:
         """The case of a node, which may be new."""
         kind, inputs = key[0], key[1:]
-        if n in self.promised:
+        if n in self.staging.known:
+            outcome = Outcome(self.staging.known[n])
+        elif n in self.promised:
             outcome = Outcome((self.promised[n][1],))
         else:
             outcome = self._outcome(n, kind, inputs)

@@ -120,3 +120,18 @@ def test_what_a_normalisation_reserves_is_a_scalar() -> None:
     graph = b.graph()
     assert infer_joined(JoinedGraph({"": graph})).by_name()["y"] == ((2, 4, 4, 3), *[(3,)] * 4, ())
     assert infer_shapes(graph)["y"][5] is None
+
+
+def test_what_is_taken_out_of_a_staging_area_is_as_large_as_what_is_put_in() -> None:
+    """By the name of the area, though Unstage comes first; other areas share nothing."""
+    b = GraphBuilder()
+    names: dict[str, Any] = {"dtypes": [FLOAT, FLOAT], "shared_name": "area"}  # Any: attr values of several types
+    taken = b.op("Unstage", name="taken", **names)
+    b.op("Neg", taken[0], name="y")
+    with b.control_dependencies(taken):
+        b.op("Stage", [b.placeholder("x", "float32", (5, 2)), b.constant(1.0)], **names)
+    b.op("Unstage", name="other", dtypes=[FLOAT], shared_name="elsewhere")
+    graph = b.graph()
+    assert in_step(graph, "taken") == ((5, 2), ())
+    assert in_step(graph, "y") == ((5, 2),)
+    assert in_step(graph, "other") == (None,)
