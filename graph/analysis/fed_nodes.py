@@ -36,3 +36,8 @@ def feed_nodes(graph: JoinedGraph) -> dict[str, int]:
         if graph.op(n) == "_Arg" and (match := _ARG_NAME.fullmatch(graph.names[n])):
             numbers[f"{match[1]}:{match[2]}"] = n
     return numbers
+
+
+def given_names(graph: JoinedGraph) -> dict[int, str]:
+    """By node through which a tensor is fed: the tensor, as the user names it ("x", "x:1")."""
+    return {n: tensor.removesuffix(":0") for tensor, n in feed_nodes(graph).items()}

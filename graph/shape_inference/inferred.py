@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..analysis.fed_nodes import given_names
 from ..analysis.joined import JoinedGraph
 from ..arrays import Flags, Numbers
 from ..columns import Ids
@@ -104,14 +105,14 @@ class InferredShapes:
 
     @property
     def assumed(self) -> list[AssumedShape]:
-        """Every shape with assumed sizes, in the order of nodes and outputs."""
-        entries = []
+        """Every shape with assumed sizes, in the order of nodes and outputs; a fed tensor has the name it is fed by."""
+        entries, given = [], given_names(self.graph)
         for n in np.flatnonzero(np.isin(self.case_of, list(self._cases.assumed))).tolist():
             case = int(self.case_of[n])
             before, after = self._cases.assumed[case], self._cases.shapes[case]
             for output, (known, shape) in enumerate(zip(before, after, strict=True)):
                 if known != shape:
-                    entries.append(AssumedShape(self.graph.names[n], f"shape of output {output}", shape))
+                    entries.append(AssumedShape(given.get(n, self.graph.names[n]), f"shape of output {output}", shape))
         return entries
 
     @property

@@ -18,11 +18,10 @@ import numpy as np
 
 from ...errors import InvalidArgumentError
 from ..analysis.dims import shape_text
-from ..analysis.fed_nodes import feed_nodes
+from ..analysis.fed_nodes import given_names
 from ..arrays import owners
 from ..dtypes import DataType, Shape, base_type
 from ..ops.record import TRANSFERS, NodeClass
-from ..tensor_id import parse_tensor_name
 
 if TYPE_CHECKING:
     from ..analysis.joined import JoinedGraph
@@ -63,8 +62,8 @@ def unknown_size_error(inferred: InferredShapes, n: int, source: Output) -> Inva
     graph, shape = inferred.graph, inferred.of(source[0])[source[1]]
     *_, origin = _path(inferred, source)
     begins = inferred.of(origin[0])[origin[1]]
-    fed = {node: str(parse_tensor_name(tensor)) for tensor, node in feed_nodes(graph).items()}
-    name = fed.get(origin[0], f"{graph.names[origin[0]]}:{origin[1]}").removesuffix(":0")
+    own_name = graph.names[origin[0]] + (f":{origin[1]}" if origin[1] else "")
+    name = given_names(graph).get(origin[0], own_name)
     sizes = (_EXAMPLE, _EXAMPLE + 1) if begins is None else [_EXAMPLE if size is None else size for size in begins]
     what = "the rank" if shape is None else f"the size of axis {shape.index(None)}"
     return InvalidArgumentError(

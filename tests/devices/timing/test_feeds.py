@@ -13,7 +13,10 @@ from partita.devices import cut
 from partita.devices.timing import Timeline, simulate
 from partita.errors import InvalidArgumentError
 from partita.graph import DataType, Graph
+from partita.graph.analysis.joined import JoinedGraph
 from partita.graph.builder import GraphBuilder
+from partita.graph.shape_inference.infer import infer_joined
+from partita.graph.shape_inference.inferred import AssumedShape
 
 from .steps import StepBuilder, cluster, cpu
 
@@ -120,3 +123,11 @@ def test_a_default_that_is_not_replaced_has_its_own_shape() -> None:
         assert timeline.warnings == ()
         times.append(timeline.makespan_ns)
     assert times[0] == times[1]
+
+
+def test_a_fed_tensor_of_unknown_size_has_the_name_it_is_fed_by() -> None:
+    """Not that of the node of the client graph, both where its size is asked for and where it is assumed."""
+    joined = JoinedGraph(parts("x"))
+    assert infer_joined(joined, assumed_size=1).assumed == [AssumedShape("x", "shape of output 0", (1, 4))]
+    with pytest.raises(InvalidArgumentError, match="first unknown in 'x'"):
+        step(parts("x"))
