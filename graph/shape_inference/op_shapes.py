@@ -11,7 +11,7 @@ from ...errors import InvalidArgumentError
 from ..analysis.shape_functions import ShapeContext, lookup, merge
 from ..dtypes import REF_OFFSET, Array, DataType, Shape, base_type
 from ..ops.properties import NodeProperties
-from ..ops.record import NodeClass, ReadsHandle
+from ..ops.record import NodeClass, ReadsHandle, State
 from .calls import Shapes
 from .values import is_partial, known_sizes
 
@@ -49,13 +49,16 @@ def _written_shapes(properties: NodeProperties) -> Shapes:
     return tuple(written) if written and len(written) == count else (None,) * count
 
 
-def shapes_behind(properties: NodeProperties) -> Shapes | None:
+def shapes_behind(properties: NodeProperties, *, is_step: bool) -> Shapes | None:
     """The shapes that a node states of what is behind the handle that it makes; None for other nodes.
 
-    A variable or an array has one, a queue one per component of its elements, if it states any.
+    A variable or an array has one, a queue one per component of its elements, if it states any. TensorFlow's import
+    looks through handles of variables, and of arrays whose elements are all alike; so only one step knows the others.
     """
-    attr = properties.op_def.record.handle_shape_attr
-    if not attr:
+    record = properties.op_def.record
+    attr = record.handle_shape_attr
+    is_known_to_import = record.state is not State.QUEUE and properties.attrs.get("identical_element_shapes", True)
+    if not attr or not (is_step or is_known_to_import):
         return None
     stated = properties.attrs[attr]
     return (tuple(stated) or None) if properties.op_def.attrs[attr].type == "list(shape)" else (stated,)

@@ -35,16 +35,23 @@ def passed_on(facts: TensorFacts, source: int) -> Outcome:
 
 
 def outcome_of(
-    properties: NodeProperties, inputs: Sequence[int], facts: TensorFacts, constants: Mapping[int, Array] = NOTHING
+    properties: NodeProperties,
+    inputs: Sequence[int],
+    facts: TensorFacts,
+    constants: Mapping[int, Array] = NOTHING,
+    *,
+    is_step: bool,
 ) -> Outcome:
     """The outcome for inputs with these facts; `constants` are known values beyond those that are followed.
+
+    In one step more is known than of every step, see `op_shapes.py`.
 
     Raises the errors of shape functions, mostly InvalidArgumentError.
     """
     shapes = tuple([facts.shapes[number] for number in inputs])
     known = [facts.values[number] for number in inputs]
     values: Sequence[Array | None] = evaluate(properties, shapes, known) if can_evaluate(properties.op) else ()
-    behind = shapes_behind(properties)
+    behind = shapes_behind(properties, is_step=is_step)
     read = facts.behind[inputs[0]] if inputs and behind is None else None
     if read is not None:
         if properties.op_def.record.reads_handle is ReadsHandle.SHAPE and read[0] is not None:

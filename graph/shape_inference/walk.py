@@ -253,7 +253,7 @@ class GraphWalk:
             if called is not None:
                 return called
             constants = self._constant_inputs(n) if properties.op == "Range" else NOTHING
-            return outcome_of(properties, inputs, self.facts, constants)
+            return outcome_of(properties, inputs, self.facts, constants, is_step=self.is_step)
         except PartitaError as error:
             if not self.cases.assumed:
                 raise error.located(node=self.graph.names[n], op=properties.op) from None
