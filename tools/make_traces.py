@@ -59,7 +59,18 @@ def graphs(tf: Any) -> dict[str, tuple[Any, bool, bool]]:  # Any: TensorFlow has
         tf.identity(function(x) + 1.0, name="y")
         return {"x:0": X}
 
+    @tf.function
+    def deciding(a: Any, n: Any) -> Any:
+        _, b = tf.while_loop(lambda i, _: i < n, lambda i, b: [i + 1, product(b)], [0, a], name="w")
+        return tf.cond(n > 2, lambda: product(b), lambda: tf.exp(b), name="c")
+
+    def control_in_function() -> dict[str, Any]:
+        x, n = fed("x", tf.float32, [None, 3]), fed("n", tf.int32, [])
+        tf.identity(deciding(x, n), name="y")
+        return {"x:0": X, "n:0": 3}
+
     return {
+        "control_in_function": (control_in_function, True, True),
         "loop": (loop, False, True),
         "loop_v2": (loop, True, True),
         "nested": (nested, False, True),

@@ -25,6 +25,12 @@ _ARGUMENT = re.compile(r"(?P<tensor>_arg_(?P<node>.+)_(?P<port>\d+))_\d+")
 """the node that stands for a fed tensor in a client graph"""
 
 
+def shown_name(node: str) -> str:
+    """The name that a user knows a node by: that of the fed tensor's node for an argument."""
+    argument = _ARGUMENT.fullmatch(node)
+    return node if argument is None else argument["node"]
+
+
 class CalledNodes:
     """The nodes of a joined graph by name, and those of all functions that it calls by the path of calls."""
 

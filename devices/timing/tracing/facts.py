@@ -24,7 +24,7 @@ from ....graph.formats.trace_runs import Iteration, Run, iteration_text, runs_of
 from ....graph.formats.traces import TraceSource, step_stats_of
 from ....graph.library.calls import called_by
 from ....graph.ops.record import Calls, NodeClass
-from .called import CalledNodes, with_paths
+from .called import CalledNodes, shown_name, with_paths
 from .turns import ByTurn, by_turn, compressed, counts_of_switch, recorded_counts
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ Shapes: TypeAlias = "tuple[Shape, ...]"
 
 _LOWERED = re.compile(r"(?P<node>.+)/(?:switch_pred|branch_index)/_\d+")
 """the Switch that the lowering of a conditional makes, named after it"""
+_LOOP_SWITCH = re.compile(r"_switch/_\d+$")
+"""the Switches that the lowering of a While makes"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ class _Reader:
 
     def _counts_by_order(self) -> Iterator[tuple[str, ByTurn]]:
         """By frame of the graph: how often it ran, from the Switches on its condition."""
+        yield from self._counts_of_lowered()
         if not has_frames(self.graph):
             return
         frames = frames_of(self.graph)
@@ -124,6 +127,17 @@ class _Reader:
                     if counts is not None:
                         yield frame.name, counts
                         break
+
+    def _counts_of_lowered(self) -> Iterator[tuple[str, ByTurn]]:
+        """By While node in a function that TensorFlow has inlined and lowered: how often it ran."""
+        for condition in [name for name in self.runs if name not in self.nodes.root]:
+            loop, _, number = condition.rpartition("/LoopCond/_")
+            if loop and number.isdecimal():
+                switches = (name for name in self.runs if name.startswith(f"{loop}/") and _LOOP_SWITCH.search(name))
+                counts = (counts_of_switch(self._taken(name)) for name in switches)
+                known = next((count for count in counts if count is not None), None)
+                if known is not None:
+                    yield loop, known
 
     def _is_condition(self, switch: int) -> bool:
         """Whether a Switch asks for another iteration."""
@@ -152,9 +166,14 @@ class _Reader:
                 if properties is not None and properties.op_def.record.calls in (Calls.IF, Calls.CASE):
                     library = next(library for library in self.graph.functions if library is not None)
                     functions = [function.name for function in called_by(properties, library)]
+                    if properties.op_def.record.calls is Calls.IF:
+                        functions.reverse()  # as the outputs of a Switch: 1 is then
                     taken = [functions.index(name) for run in runs for name in run.calls if name in functions]
                     if len(taken) == len(runs):
                         yield node, self._by_turn(runs, taken)
+            lowered = _LOWERED.fullmatch(node)
+            if lowered is not None and node not in self.nodes.root:
+                yield lowered["node"], self._by_turn(runs, [next(iter(run.shapes)) for run in runs if run.shapes])
         yield from self._branches_of_switches()
 
     def _branches_of_switches(self) -> Iterator[tuple[str, ByTurn]]:
@@ -164,7 +183,7 @@ class _Reader:
             if not runs or self._is_condition(n):
                 continue
             lowered = _LOWERED.fullmatch(graph.names[n])
-            keys = [graph.names[k] for k in self._behind(graph.inputs_of(n)[1][0])]
+            keys = [shown_name(graph.names[k]) for k in self._behind(graph.inputs_of(n)[1][0])]
             for key in [lowered["node"]] if lowered else keys:
                 if key not in seen:
                     seen.add(key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,17 @@ FEEDS: dict[str, dict[str, Any]] = {
     "conditional": {"x:0": X, "p:0": True},
     "conditional_v2": {"x:0": X, "p:0": True},
     "function": {"x:0": X},
+    "control_in_function": {"x:0": X, "n:0": 3},
     "function_called": {"x:0": X},
 }
 EXPECTED: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "loop": ({"w/while_context": 5}, {}, "w/mm"),
     "loop_v2": ({"w": 5}, {}, "w/body/_1/mm_0"),
     "nested": ({"outer/while_context": 3, "outer/inner/while_context": [1, 2, 3]}, {}, "outer/inner/mm"),
-    "conditional": ({}, {"_arg_p_0_1": 1, "c/pred_id": 1}, "c/mm"),
-    "conditional_v2": ({}, {"c": 1, "_arg_p_0_1": 1}, "c/then/_0/mm_0"),
+    "conditional": ({}, {"p": 1, "c/pred_id": 1}, "c/mm"),
+    "conditional_v2": ({}, {"c": 1, "p": 1}, "c/then/_0/mm_0"),
     "function": ({}, {}, "PartitionedCall/inner"),
+    "control_in_function": ({"PartitionedCall/w": 3}, {"PartitionedCall/c": 1}, "PartitionedCall/w/body/_?/mm"),
     "function_called": ({}, {}, "PartitionedCall/inner"),
 }
 
@@ -57,8 +60,15 @@ async def own_trace(graph_def: GraphDef, feeds: dict[str, Any], devices: str = "
     return metadata
 
 
+def product_of(name: str, facts: TraceFacts) -> str:
+    """The matrix product; the number that lowering counts in its name is not the same everywhere."""
+    (product,) = fnmatch.filter(facts.shapes, EXPECTED[name][2].replace("?", "*"))
+    return product
+
+
 def check(name: str, facts: TraceFacts) -> None:
-    counts, branches, product = EXPECTED[name]
+    counts, branches, _ = EXPECTED[name]
+    product = product_of(name, facts)
     assert (facts.trip_counts, facts.branches) == (counts, branches)
     assert facts.shapes[product] == ((2, 3),)
     assert facts.shapes["_arg_x_0_0"] == ((2, 3),)
@@ -80,14 +90,14 @@ async def test_a_trace_of_a_session_tells_the_same(name: str) -> None:
     facts = read_trace(await own_trace(graph_of(name), FEEDS[name]), joined(graph_of(name), FEEDS[name]))
     check(name, facts)
     assert not facts.warnings
-    times, counts = facts.times_ns[EXPECTED[name][2]], facts.trip_counts.values()
+    times, counts = facts.times_ns[product_of(name, facts)], facts.trip_counts.values()
     most = sum(count if isinstance(count, int) else sum(count) for count in list(counts)[-1:])
     assert isinstance(times, int) if not most else not isinstance(times, int) and len(times) == most
 
 
 @pytest.mark.parametrize("taken", [True, False])
 async def test_a_conditional_that_is_not_lowered_tells_its_branch(taken: bool) -> None:
-    """In a function too, by the path of calls."""
+    """1 is then, 0 is else."""
     other = add_on(["", ""])
     other.signature.name = "other"
     b = GraphBuilder()
@@ -97,7 +107,7 @@ async def test_a_conditional_that_is_not_lowered_tells_its_branch(taken: bool) -
     graph_def, feeds = b.graph_def(), {"x:0": 1.0, "p:0": taken}
     graph_def.library.CopyFrom(library_of(add_on([""]), other))
     facts = read_trace(await own_trace(graph_def, feeds), joined(graph_def, feeds))
-    assert facts.branches == {"y": 0 if taken else 1}
+    assert facts.branches == {"y": int(taken)}
 
 
 def test_shapes_that_differ_between_iterations_are_told_by_iteration() -> None:
