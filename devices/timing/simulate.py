@@ -77,7 +77,7 @@ def simulate(
         times = facts.times_ns if trace_times else None
         body = Planner(cluster, cost_source or RooflineSource(), times).plan(inferred)
         body.warnings += facts.warnings
-        player = Player(cluster.devices)
+        player = Player(cluster)
         player.play(body)
         return _timeline(body, player, cluster)
 
@@ -118,12 +118,13 @@ def _timeline(body: Body, player: Player, cluster: Cluster) -> Timeline:
         memory=memory,
         dependency_bound_ns=lambda: _dependency_bound_ns(body, cluster),
         models={device.name: device.spec.name for device in cluster},
+        link_loads=player.engine.network.loads,
     )
 
 
 def _dependency_bound_ns(body: Body, cluster: Cluster) -> int:
     """The time of the step on hardware that does everything at once: its longest chain of durations."""
-    player = Player(cluster.devices, is_unlimited=True)
+    player = Player(cluster, is_unlimited=True)
     player.play(body)
     return max(player.log.end_ns, default=0)
 

@@ -11,7 +11,6 @@ consumers of these rows, starts those that are ready, and passes free nodes at o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ....errors import InternalError
@@ -19,7 +18,7 @@ from ..hardware.engine import Duty, Engine
 from ..hardware.streams import NO_TICKET
 
 if TYPE_CHECKING:
-    from ...device import Device
+    from ...cluster import Cluster
     from ..bodies.body import Body
     from ..hardware.log import Log
 
@@ -50,9 +49,9 @@ class Activation:
 class Player:
     """Plays one step; `activations` are all runs of bodies, in the order of their rows."""
 
-    def __init__(self, devices: Sequence[Device], *, is_unlimited: bool = False) -> None:
-        """`devices` are those of the cluster; `is_unlimited` is as in `Engine`."""
-        self.engine = Engine(devices, self, is_unlimited=is_unlimited)
+    def __init__(self, cluster: Cluster, *, is_unlimited: bool = False) -> None:
+        """`is_unlimited` is as in `Engine`."""
+        self.engine = Engine(cluster, self, is_unlimited=is_unlimited)
         self.activations: list[Activation] = []
         self._owner: list[Activation] = []  # by row
         self._times: list[int] = []  # by row: its time on its device
