@@ -15,6 +15,7 @@ import numpy as np
 from partita.devices import Cluster, Link, as_cluster
 from partita.devices.timing.bodies.body import Body
 from partita.devices.timing.bodies.planning import Planner
+from partita.devices.timing.bodies.scripts import Script
 from partita.devices.timing.cost_source import RooflineSource
 from partita.devices.timing.events import Events
 from partita.devices.timing.feeds import checked_feeds
@@ -39,8 +40,8 @@ def play(prepared: tuple[Body, Cluster]) -> Events:
     """The events of the step."""
     body, cluster = prepared
     with collector_paused():
-        player = Player(cluster)
-        player.play(body)
+        player = Player(cluster.devices)
+        player.play(Script(None, body))
         return events_of(player, cluster.names)
 
 

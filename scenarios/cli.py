@@ -16,6 +16,7 @@ import click
 from .options import (
     FILE,
     OUTPUT,
+    choice_options,
     json_option,
     placement_options,
     recv_epochs_option,
@@ -132,6 +133,7 @@ def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags dif
 @cli.command()
 @placement_options
 @recv_epochs_option
+@choice_options
 @unknown_options
 @json_option
 @trace_option
@@ -139,8 +141,9 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: f
     """Say how long a step of GRAPH takes, without running it.
 
     Uses only shapes and the models of devices and links, so it needs no kernels, and values only if a shape depends on
-    them. Prints the makespan, how busy each device is, its peak memory, and a timeline. Functions that are not inlined,
-    loops and collectives cannot be timed yet: they are an error.
+    them. Prints the makespan, how busy each device is, its peak memory, and a timeline. Where the graph does not tell
+    how often a loop runs or which branch is taken, an error lists the --trips and --branch to give. Collectives cannot
+    be timed yet.
 
     The shape of a feed is that of its file, of --shape, or of its placeholder.
 

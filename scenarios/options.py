@@ -34,6 +34,17 @@ recv_epochs_option = click.option(
     help="Hold each receive back until shortly before its tensor is needed, by guessed start times.",
 )
 
+_TRIPS_HELP = "How often a loop runs, by its frame; several numbers: one per iteration of the loops around it."
+_BRANCH_HELP = "Which branch an If or Case takes (of an If 1 is then); by the node of the predicate for a Switch."
+
+
+def choice_options(command: Command) -> Command:
+    """The flags for counts of loops and branches that do not follow from the graph."""
+    trips = click.option("--trips", "trips", multiple=True, metavar="FRAME=N[,N...]", help=_TRIPS_HELP)
+    return trips(
+        click.option("--branch", "branches", multiple=True, metavar="NODE=K[,K...]", help=_BRANCH_HELP)(command)
+    )
+
 
 def placement_options(command: Command) -> Command:
     """The flags that all commands on a request share."""

@@ -22,7 +22,9 @@ from ...graph.graphdef.sources import GraphSource
 from ...graph.shape_inference.infer import Feeds, Shapes, infer_joined
 from ..cluster import Cluster
 from ..cluster_file import as_cluster
+from .bodies.choices import Choices, Counts
 from .bodies.planning import Planner
+from .bodies.script_planner import ScriptPlanner
 from .cost_source import CostSource, RooflineSource
 from .feeds import checked_feeds
 from .playing.holding import memory_of
@@ -33,7 +35,7 @@ from .tracing.facts import TraceFacts, read_trace
 from .tracing.shapes import missing_shapes
 
 if TYPE_CHECKING:
-    from .bodies.body import Body
+    from .bodies.scripts import Script
 
 
 def simulate(
@@ -43,6 +45,8 @@ def simulate(
     feeds: Feeds | None = None,
     shapes: Mapping[str, Shapes] | None = None,
     cost_source: CostSource | None = None,
+    trip_counts: Counts | None = None,
+    branches: Counts | None = None,
     trace: TraceSource | None = None,
     trace_times: bool = False,
     assumed_size: int | None = None,
@@ -71,15 +75,15 @@ def simulate(
         all_feeds = {**_as_feeds(shapes or {}, joined), **checked_feeds(feeds or {}, joined)}
         facts = TraceFacts() if trace is None else read_trace(trace, joined)
         if facts.shapes:
-            all_feeds = {**{name: np.array(value) for name, value in facts.predicates.items()}, **all_feeds}
             all_feeds = {**missing_shapes(infer_joined(joined, all_feeds), facts.shapes, all_feeds), **all_feeds}
         inferred = infer_joined(joined, all_feeds, assumed_size=assumed_size)
-        times = facts.times_ns if trace_times else None
-        body = Planner(cluster, cost_source or RooflineSource(), times).plan(inferred)
-        body.warnings += facts.warnings
-        player = Player(cluster)
-        player.play(body)
-        return _timeline(body, player, cluster)
+        planner = Planner(cluster, cost_source or RooflineSource(), facts.times_ns if trace_times else None)
+        choices = Choices(trip_counts, branches, facts)
+        scripts = ScriptPlanner(planner, choices, shapes={**facts.shapes, **(shapes or {})}, assumed_size=assumed_size)
+        script = scripts.root(inferred)
+        player = Player(cluster.devices)
+        player.play(script)
+        return _timeline(script, player, [*scripts.warnings, *facts.warnings], cluster)
 
 
 def _as_feeds(shapes: Mapping[str, Shapes], joined: JoinedGraph) -> dict[str, Shape | Array]:
@@ -109,23 +113,23 @@ def _as_graph(graph: Graph | GraphSource) -> Graph:
     return graph_def_to_graph(graph, add_default_attrs=True, allow_internal_names=True, expect_device=True)
 
 
-def _timeline(body: Body, player: Player, cluster: Cluster) -> Timeline:
+def _timeline(script: Script, player: Player, warnings: list[str], cluster: Cluster) -> Timeline:
     memory = memory_of(player, cluster)
-    used = [cluster.names[number] for number in np.unique(body.device).tolist()]
+    bodies = {id(activation.body): activation.body for activation in player.activations}.values()
+    used = np.unique(np.concatenate([body.device for body in bodies])).tolist()
     return Timeline(
         events_of(player, cluster.names),
-        warnings=body.warnings + _spec_warnings(used, cluster) + memory.warnings(),
+        warnings=warnings + _spec_warnings([cluster.names[number] for number in used], cluster) + memory.warnings(),
         memory=memory,
-        dependency_bound_ns=lambda: _dependency_bound_ns(body, cluster),
+        dependency_bound_ns=lambda: _dependency_bound_ns(script, cluster),
         models={device.name: device.spec.name for device in cluster},
-        link_loads=player.engine.network.loads,
     )
 
 
-def _dependency_bound_ns(body: Body, cluster: Cluster) -> int:
+def _dependency_bound_ns(script: Script, cluster: Cluster) -> int:
     """The time of the step on hardware that does everything at once: its longest chain of durations."""
-    player = Player(cluster, is_unlimited=True)
-    player.play(body)
+    player = Player(cluster.devices, is_unlimited=True)
+    player.play(script)
     return max(player.log.end_ns, default=0)
 
 

@@ -72,6 +72,29 @@ class JoinedGraph:
     def __len__(self) -> int:
         return len(self.names)
 
+    def part(self, nodes: Ids) -> JoinedGraph:
+        """The graph of some nodes, ascending, with the edges between them; they are numbered anew, in their order.
+
+        A node may lack inputs there. With a receive its send must be among the nodes.
+        """
+        part = object.__new__(JoinedGraph)
+        part.places, part.functions, part.producers = self.places, self.functions, self.producers
+        part.fed_shapes = self.fed_shapes
+        part.names = [self.names[n] for n in nodes.tolist()]
+        part.place, part.kind_of, part.device_of = self.place[nodes], self.kind_of[nodes], self.device_of[nodes]
+        part.kinds, part.devices, part.ops, part.classes = self.kinds, self.devices, self.ops, self.classes
+        number = np.full(len(self), -1, np.int32)
+        number[nodes] = np.arange(len(nodes))
+        data_dst, control_dst = (number[owners(np.diff(start))] for start in (self.input_start, self.control_start))
+        data, control = number[self.input_src], number[self.control_src]
+        is_data, is_control = (data >= 0) & (data_dst >= 0), (control >= 0) & (control_dst >= 0)
+        part.input_src, part.input_output = data[is_data], self.input_output[is_data]
+        part.input_start = starts_of(data_dst[is_data], len(nodes))
+        part.control_src, part.control_start = control[is_control], starts_of(control_dst[is_control], len(nodes))
+        part.transfers = self.transfers.part(nodes)
+        part.sender = part.transfers.sender
+        return part
+
     def _join_edges(self, edges: EdgeEnds) -> None:
         is_control = edges.src_output == CONTROL_SLOT
         data, control = edges.at(~is_control), edges.at(is_control)

@@ -74,6 +74,22 @@ class JoinedTransfers:
             return self.from_attrs[n]
         return table.transfer(int(ends.row[n]), is_recv=bool(ends.is_recv[n]))
 
+    def part(self, nodes: Ids) -> JoinedTransfers:
+        """Those among some nodes, which are numbered anew in their order; a receive's send must be among them."""
+        ends = self._ends
+        return JoinedTransfers(
+            Ends(
+                tables=ends.tables,
+                names=[ends.names[n] for n in nodes.tolist()],
+                kinds=ends.kinds,
+                kind_of=ends.kind_of[nodes],
+                place=ends.place[nodes],
+                row=ends.row[nodes],
+                is_send=ends.is_send[nodes],
+                is_recv=ends.is_recv[nodes],
+            )
+        )
+
     def _match_rows(self, count: int) -> None:
         is_recv = self._ends.is_recv[self._nodes]
         send_of_row = np.full(count, -1, np.int32)

@@ -50,11 +50,11 @@ class Caller:
 class TripCounts:
     """The counts of the frames of one graph, and scalars of it that are known before the run.
 
-    `given` has counts by frame that are not to be derived.
+    `given` has counts by frame that are not to be derived; more may be added before they are asked for.
     """
 
     def __init__(
-        self, graph: JoinedGraph, values: Values, given: Mapping[int, Count], caller: Caller | None = None
+        self, graph: JoinedGraph, values: Values, given: dict[int, Count], caller: Caller | None = None
     ) -> None:
         self.graph = graph
         self.values = values

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 from typing import NamedTuple
 
@@ -57,6 +58,22 @@ class InferredShapes:
         number_of_case = np.array([numbers.setdefault(shapes, len(numbers)) for shapes in cases.shapes], np.int32)
         self.distinct = list(numbers)
         self.shape_of: Ids = number_of_case[case_of]
+
+    def part(self, graph: JoinedGraph, nodes: Ids) -> InferredShapes:
+        """The shapes of some nodes; `graph` is the part of the graph that has them, in this order."""
+        part = copy(self)
+        part.__dict__.pop("values", None)
+        part.graph, part.case_of, part.shape_of = graph, self.case_of[nodes], self.shape_of[nodes]
+        counts = self._out_start[nodes + 1] - self._out_start[nodes]
+        part._out_start = np.concatenate([[0], np.cumsum(counts)])
+        outputs = np.repeat(self._out_start[nodes] - part._out_start[:-1], counts) + np.arange(counts.sum())
+        part._fact_of = self._fact_of[outputs]
+        return part
+
+    def behind(self, n: int, output: int) -> Shapes | None:
+        """The shapes behind the handle that an output is; None if that is unknown, or it is none."""
+        fact = int(self._fact_of[self._out_start[n] + output])
+        return self._facts.behind[fact] if fact >= 0 else None
 
     def read(self, case: int) -> Shapes:
         """The shapes of the inputs of the nodes of a case."""

@@ -27,9 +27,11 @@ from ..arrays import Numbers, owners
 from ..columns import Ids
 from ..dtypes import Array, Shape
 from ..functions.body import FunctionBody, instantiate_call
-from ..library.calls import called_function, calls_functions
+from ..library.calls import called_by, called_function, calls_functions
+from ..library.function_library import FunctionLibrary
 from ..ops.properties import NodeProperties
-from ..ops.record import SENDS, NodeClass
+from ..ops.record import SENDS, Calls, NodeClass
+from ..protos import NameAttrList
 from ..tensor_id import parse_tensor_name
 from ..validate import check_given_attrs
 from .calls import CallShapes, ShapedCall, Shapes, Wanted
@@ -204,11 +206,11 @@ class GraphWalk:
             begin = end
             case = known.get(key) if way < _ALONE else None
             if case is None:
-                try:
-                    case = self._visit(n, key)
-                except Wanted as wanted:
-                    yield wanted.call
-                    case = self._visit(n, key)  # a node calls one function, so this time it succeeds
+                while case is None:
+                    try:
+                        case = self._visit(n, key)
+                    except Wanted as wanted:  # a node may call several functions, or one with several shapes
+                        yield wanted.call
                 if way < _ALONE:
                     known[key] = case
             cases.append(case)
@@ -290,10 +292,49 @@ class GraphWalk:
         outcome.shapes, outcome.values = tuple(shapes), values[: len(shapes)]
 
     def _called(self, n: int, properties: NodeProperties, inputs: Sequence[int]) -> Outcome | None:
-        """Shapes of the results of the function that a node calls; None for other nodes, and for a recursive call."""
+        """Shapes of the results of the functions that a node calls; None for other nodes, and for a recursive call."""
         library = self.graph.functions[int(self.graph.place[n])]
-        function = called_function(properties, library) if library else None
-        if function is None or function.name not in library or function.name in self.inside:
+        if not library:
+            return None
+        match properties.op_def.record.calls:
+            case Calls.IF | Calls.CASE:
+                branches = [
+                    self._results_of(f, library, properties, inputs[1:]) for f in called_by(properties, library)
+                ]
+                return _joined(properties, [branch for branch in branches if branch is not None])
+            case Calls.WHILE:
+                return self._loop(called_by(properties, library)[1], library, properties, inputs)
+        function = called_function(properties, library)
+        result = None if function is None else self._results_of(function, library, properties, inputs)
+        if result is None:
+            return None
+        return Outcome(result, behind=self.facts.behind[inputs[0]] if inputs and passes_handle_on(properties) else None)
+
+    def _loop(
+        self, body: NameAttrList, library: FunctionLibrary, properties: NodeProperties, inputs: Sequence[int]
+    ) -> Outcome | None:
+        """The shapes that the variables of a While have in every iteration."""
+        variables = tuple(self.facts.shapes[fact] for fact in inputs)
+        for _ in range(_LOOP_PASSES):
+            result = self._results_of(body, library, properties, inputs, variables)
+            if result is None:
+                return None
+            common = tuple(common_shape(pair) for pair in zip(variables, result, strict=True))
+            if common == variables:
+                break
+            variables = common
+        return _joined(properties, [variables])
+
+    def _results_of(
+        self,
+        function: NameAttrList,
+        library: FunctionLibrary,
+        properties: NodeProperties,
+        inputs: Sequence[int],
+        shapes: Shapes | None = None,
+    ) -> Shapes | None:
+        """Shapes of the results of a function, called with inputs, or with `shapes` in place of theirs."""
+        if function.name not in library or function.name in self.inside:
             return None
         body = instantiate_call(library, function)
         if len(body.arguments) != len(inputs) or len(body.results) != len(properties.output_types):
@@ -302,7 +343,7 @@ class GraphWalk:
         recursive = library.may_call_itself(function.name)
         call = ShapedCall(
             body,
-            tuple(self.facts.shapes[fact] for fact in inputs),
+            shapes or tuple(self.facts.shapes[fact] for fact in inputs),
             tuple((index, shapes) for index, shapes in behind if shapes is not None),
             self.inside | {function.name} if recursive else frozenset(),
         )
@@ -311,13 +352,31 @@ class GraphWalk:
             raise Wanted(call)
         if isinstance(result, PartitaError):
             raise result
-        return Outcome(result, behind=self.facts.behind[inputs[0]] if inputs and passes_handle_on(properties) else None)
+        return result
 
     def _constant_inputs(self, n: int) -> dict[int, Array]:
         """Inputs that are constants of any type; beyond constants only integers are followed."""
         graph = self.graph
         sources = ((i, graph.kinds[int(graph.kind_of[src])]) for i, (src, _) in enumerate(graph.inputs_of(n)))
         return {i: source.attrs["value"] for i, source in sources if source.op == "Const"}
+
+
+def _joined(properties: NodeProperties, results: Sequence[Shapes]) -> Outcome | None:
+    """What the results of several functions have in common, with the shapes that the node's attrs promise."""
+    promised: Sequence[Shape] = properties.attrs.get("output_shapes") or ()
+    if not results:
+        return None
+    common = tuple(common_shape(shapes) for shapes in zip(*results, strict=True))
+    if len(promised) != len(common):
+        return Outcome(common)
+    return Outcome(tuple(_refined(shape, known) for shape, known in zip(common, promised, strict=True)))
+
+
+def _refined(shape: Shape, promised: Shape) -> Shape:
+    """A shape with the sizes that only the promise has."""
+    if shape is None or promised is None or len(shape) != len(promised):
+        return promised if shape is None else shape
+    return tuple(b if a is None else a for a, b in zip(shape, promised, strict=True))
 
 
 _ALONE = int(_Way.ALONE)

@@ -66,6 +66,8 @@ def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen, trace:
             loaded.cluster,
             feeds=feeds,
             shapes=loaded.shapes,
+            trip_counts=loaded.choices.trip_counts,
+            branches=loaded.choices.branches,
             trace=trace,
             trace_times=loaded.request.trace_times,
             assumed_size=loaded.request.assume_size,

@@ -36,6 +36,28 @@ class Consumers(NamedTuple):
 
 
 @dataclass(slots=True)
+class Gates:
+    """How the bodies of one graph are connected.
+
+    `whole` is the graph of all of them. `nodes[k]` is its number of node k of the body, and `local` the reverse, -1 for
+    nodes that do not run. `outside` are edges that end in the body and begin elsewhere, by their ends in `whole`.
+    `enters` has the frame that an Enter of the body leads to; `nexts` and `exits` are its nodes of these kinds, `calls`
+    those that run other graphs. `place_of[k]` is the partition of a node, `counts` the number of nodes by partition.
+    """
+
+    whole: JoinedGraph
+    nodes: list[int]
+    local: list[int]
+    outside: set[tuple[int, int]]
+    enters: dict[int, int] = field(default_factory=dict)
+    nexts: set[int] = field(default_factory=set)
+    exits: set[int] = field(default_factory=set)
+    calls: set[int] = field(default_factory=set)
+    place_of: list[int] = field(default_factory=list)
+    counts: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class Body:
     """Columns by joint number of `graph`.
 
@@ -45,7 +67,8 @@ class Body:
     Node n is ready after `waits[n]` events. When it ends, its `consumers` count down. On a device that launches kernels
     the nodes of `on_stream` (kernels, and what only passes on their values) also have `launch_consumers`, on the same
     stream, which count down earlier: when a kernel is launched.
-    A Merge counts its data inputs as one event, which the first of `into_merges` delivers. Nodes of `dead` do not run.
+    A Merge of several live inputs counts them as one event, which the first of `into_merges` delivers. `gates` connect
+    the bodies of a graph with loops or calls.
     """
 
     graph: JoinedGraph
@@ -61,9 +84,9 @@ class Body:
     consumers: Consumers
     launch_consumers: Consumers | None
     on_stream: bytearray
-    dead: set[int]
     into_merges: dict[int, list[int]]
     warnings: list[str] = field(default_factory=list)
+    gates: Gates | None = None
 
     def __len__(self) -> int:
         return len(self.time_ns)

@@ -10,59 +10,80 @@ stays in device memory; everything else waits for its end:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ....graph.arrays import grouped, owners
+from ....graph.arrays import Flags, Numbers, grouped, owners
 from ....graph.ops.record import NodeClass
 from .body import Consumers
 
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
-    from ....graph.arrays import Flags, Numbers
     from .places import HostMemory
 
 
-def dependencies(
-    graph: JoinedGraph, device: Numbers, on_stream: Flags, memory: HostMemory, into_merges: Mapping[int, list[int]]
-) -> tuple[list[int], Consumers, Consumers | None]:
-    """The columns `waits`, `consumers` and `launch_consumers` of a `Body`; edges that close a loop do not count.
-
-    Live Merges count one event for all their data inputs, which `into_merges` deliver.
+class Edges(NamedTuple):
+    """All edges of a graph, in columns: those by data with the `output` they leave, -1 of a control edge and of the way
+    from a send to its receive. `at_launch` says that the consumer waits only for a launch.
     """
+
+    src: Numbers
+    output: Numbers
+    dst: Numbers
+    at_launch: Flags
+
+    def at(self, chosen: Flags) -> Edges:
+        """Those chosen."""
+        return Edges(self.src[chosen], self.output[chosen], self.dst[chosen], self.at_launch[chosen])
+
+
+def edges_of(graph: JoinedGraph, device: Numbers, on_stream: Flags, memory: HostMemory) -> Edges:
+    """The edges: data, control, sends to receives."""
     data_dst, control_dst = owners(np.diff(graph.input_start)), owners(np.diff(graph.control_start))
     receives = np.flatnonzero(graph.sender >= 0)
     src = np.concatenate([graph.input_src, graph.control_src, graph.sender[receives]]).astype(np.int64)
     dst = np.concatenate([data_dst, control_dst, receives])
-    is_data = np.arange(len(src)) < len(data_dst)
+    at_launch = on_stream[src] & on_stream[dst] & (device[src] == device[dst])
+    at_launch[: len(data_dst)] &= ~memory.has_output(graph.input_src, graph.input_output)
+    output = np.full(len(src), -1, np.int64)
+    output[: len(data_dst)] = graph.input_output
+    return Edges(src, output, dst, at_launch)
+
+
+def dependencies(
+    graph: JoinedGraph, edges: Edges, on_stream: Flags, into_merges: Mapping[int, list[int]]
+) -> tuple[list[int], Consumers, Consumers | None]:
+    """The columns `waits`, `consumers` and `launch_consumers` of a `Body`; edges that close a loop do not count.
+
+    Merges count one event for all their data inputs, which `into_merges` deliver.
+    """
     merges = np.zeros(len(graph), np.bool_)
     merges[[merge for merges_of in into_merges.values() for merge in merges_of]] = True
-    counts = ~graph.closes_loop(src, dst) & ~(is_data & merges[dst])
+    counts = ~graph.closes_loop(edges.src, edges.dst) & ~((edges.output >= 0) & merges[edges.dst])
+    src, _, dst, at_launch = edges
     waits = np.bincount(dst[counts], minlength=len(graph)) + merges
-    on_launch = on_stream[src] & on_stream[dst] & (device[src] == device[dst])
-    on_launch[is_data] &= ~memory.has_output(graph.input_src, graph.input_output)
     if not on_stream.any():
-        return waits.tolist(), _consumers(src[counts], dst[counts], len(graph)), None
-    at_end, at_launch = counts & ~on_launch, counts & on_launch
+        return waits.tolist(), consumers_of(src[counts], dst[counts], len(graph)), None
+    at_end, at_launch = counts & ~at_launch, counts & at_launch
     return (
         waits.tolist(),
-        _consumers(src[at_end], dst[at_end], len(graph)),
-        _consumers(src[at_launch], dst[at_launch], len(graph)),
+        consumers_of(src[at_end], dst[at_end], len(graph)),
+        consumers_of(src[at_launch], dst[at_launch], len(graph)),
     )
 
 
-def _consumers(src: Numbers, dst: Numbers, count: int) -> Consumers:
+def consumers_of(src: Numbers, dst: Numbers, count: int) -> Consumers:
+    """The consumers of `count` nodes, from the ends of edges."""
     starts, edges = grouped(src, count)
     return Consumers(starts.tolist(), dst[edges].tolist())
 
 
-def live_merges(graph: JoinedGraph, dead: set[tuple[int, int]]) -> dict[int, list[int]]:
-    """By node the live Merges that one of its live outputs goes into; `dead` are the dead outputs, -1 for a node."""
+def merges_after(graph: JoinedGraph) -> dict[int, list[int]]:
+    """By node the Merges that one of its outputs goes into."""
     into: dict[int, list[int]] = {}
     for merge in np.flatnonzero(graph.of_class(NodeClass.MERGE)).tolist():
-        if (merge, -1) not in dead:
-            for source in graph.inputs_of(merge):
-                if source not in dead and not graph.is_back_edge(source[0], merge):
-                    into.setdefault(source[0], []).append(merge)
+        for src, _ in graph.inputs_of(merge):
+            if not graph.is_back_edge(src, merge):
+                into.setdefault(src, []).append(merge)
     return into

@@ -7,13 +7,12 @@ million nodes has a few hundred of these:
     0  Neg     (2, 2)            0     0      0 -> 0        0
     1  MatMul  (2, 2), (2, 2)    1     0      0, 0 -> 0     1
     2  Neg     (2, 2)            0     0      0 -> 0        0      as that of node 0
-
-If the predicate of a Switch is known before the run, nodes on its dead side do not run.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from ....graph.arrays import first_seen
 from ....graph.dtypes import item_size
+from ....graph.library.calls import calls_functions
 from ....graph.ops.record import TRANSFERS, NodeClass
 from ....graph.shape_inference.unknown_sizes import check_sizes
 from ..cost_source import CostSource, OpCost
@@ -28,7 +28,7 @@ from ..hardware.engine import Duty
 from ..tracing.measured import with_measured
 from ..unmodelled import check_modelled
 from .body import Body, sizes_of
-from .dependencies import dependencies, live_merges
+from .dependencies import Edges, dependencies, edges_of, merges_after
 from .places import HostMemory, hosts_of
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from ...topology import Route
     from ..tracing.measured import Times
 
-_MANY_WAY = "_SwitchN"
 _FREE = OpCost(0, 0, 0, "free")
 
 
@@ -50,7 +49,7 @@ class Planner:
         """`times` are measured, and take the place of those of the source."""
         self.cluster = cluster
         self._cost_source = cost_source
-        self._times = times
+        self.times = times
         self._number_of = {name: number for number, name in enumerate(cluster.names)}
         self._host_of = hosts_of(cluster)
         self._specs = [device.spec for device in cluster]
@@ -58,33 +57,36 @@ class Planner:
         self._spec_of = np.array([numbers.setdefault(id(spec), len(numbers)) for spec in self._specs], np.int64)
         self._launches = np.array([spec.launches_kernels for spec in self._specs], np.bool_)
 
-    def plan(self, shapes: InferredShapes) -> Body:
-        """The body of joined partitions.
+    def plan(self, shapes: InferredShapes, never: Collection[int] = (), prefix: str = "") -> Body:
+        """The columns of joined partitions, which are a body if there are no loops, conditions and calls.
 
-        Raises InvalidArgumentError for a device that the cluster does not have and for a size that a cost needs and
-        nobody knows, and UnimplementedError for a node that runs and cannot be timed.
+        Nodes of `never` do not run; calls cost nothing themselves. `prefix` comes before the names that measured times
+        have. Raises InvalidArgumentError for a device that the
+        cluster does not have and for a size that a cost needs and nobody knows, and UnimplementedError for a node that
+        runs and cannot be timed.
         """
         graph = shapes.graph
-        dead_outputs = _dead_outputs(shapes)
-        dead = {n for n, output in dead_outputs if output < 0}
-        check_modelled(graph, lambda n: n not in dead)
         runs = np.ones(len(graph), np.bool_)
-        runs[list(dead)] = False
-        check_sizes(shapes, runs)
+        runs[list(never)] = False
+        check_modelled(graph, runs)
+        is_call = calls_in(graph)
+        check_sizes(shapes, runs & ~is_call)
         device = self._devices(graph)
         memory = HostMemory(graph, device, self.cluster)
         is_transfer = graph.of_class(*TRANSFERS)
         priced_on = np.where(memory.is_host_node, self._host_of[device], device)
-        costs, cost_of = self._costs(shapes, priced_on, np.flatnonzero(runs & ~is_transfer))
+        costs, cost_of = self._costs(shapes, priced_on, np.flatnonzero(runs & ~is_transfer & ~is_call))
         routes = self._routes(graph, np.flatnonzero(runs & (graph.sender >= 0)))
         duty = _duties(graph, costs, cost_of, memory.is_host_node)
         duty[list(routes)] = Duty.TRANSFER
-        warnings = shapes.assumptions + _control_flow_warnings(shapes, dead) + _cost_warnings(graph, costs, cost_of)
-        if self._times is not None:
-            warnings += with_measured(graph, costs, cost_of, np.isin(duty, (Duty.COMPUTE, Duty.HOST)), self._times)
-        on_stream = self._launches[device] & np.isin(duty, (Duty.FREE, Duty.COMPUTE)) & ~is_transfer
-        into_merges = live_merges(graph, dead_outputs)
-        waits, consumers, launch_consumers = dependencies(graph, device, on_stream, memory, into_merges)
+        warnings = shapes.assumptions + _cost_warnings(graph, costs, cost_of)
+        if self.times is not None:
+            timed = runs & np.isin(duty, (Duty.COMPUTE, Duty.HOST))
+            warnings += with_measured(graph, costs, cost_of, timed, self.times, prefix)
+        on_stream = self._launches[device] & np.isin(duty, (Duty.FREE, Duty.COMPUTE)) & ~is_transfer & ~is_call
+        edges = edges_of(graph, device, on_stream, memory)
+        into_merges = merges_after(graph)
+        waits, consumers, launch_consumers = dependencies(graph, edges, on_stream, into_merges)
         times = [cost.time_ns for cost in costs]
         return Body(
             graph=graph,
@@ -100,10 +102,14 @@ class Planner:
             consumers=consumers,
             launch_consumers=launch_consumers,
             on_stream=bytearray(on_stream),
-            dead=dead,
             into_merges=into_merges,
             warnings=warnings,
         )
+
+    def edges(self, body: Body) -> Edges:
+        """The edges of the graph of a body."""
+        on_stream = np.frombuffer(body.on_stream, np.bool_)
+        return edges_of(body.graph, body.device, on_stream, HostMemory(body.graph, body.device, self.cluster))
 
     def _devices(self, graph: JoinedGraph) -> Numbers:
         """By node the number of its device in the cluster."""
@@ -155,26 +161,14 @@ def _duties(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers, is_host_n
     return np.where(takes_time, duty, Duty.FREE)
 
 
-def _dead_outputs(shapes: InferredShapes) -> set[tuple[int, int]]:
-    """Outputs that are dead: the untaken side of a Switch with a known predicate, and all that follows from it.
-
-    Output -1 of a node in the set means that the node does not run.
-    """
-    graph, dead = shapes.graph, set[tuple[int, int]]()
-    if NodeClass.SWITCH not in graph.classes:
-        return dead
-    for n in graph.order().tolist():
-        sources, node_class = graph.inputs_of(n), graph.node_class(n)
-        dead_inputs = [source in dead for source in sources if not graph.is_back_edge(source[0], n)]
-        if node_class is NodeClass.MERGE:
-            is_dead = bool(dead_inputs) and all(dead_inputs)
-        else:
-            is_dead = any(dead_inputs) or any((src, -1) in dead for src in graph.controls_of(n))
-        if is_dead or (int(graph.sender[n]), -1) in dead:
-            dead.update((n, output) for output in range(-1, len(graph.properties[n].output_types)))
-        elif node_class is NodeClass.SWITCH and graph.op(n) != _MANY_WAY and sources[1] in shapes.values:
-            dead.add((n, 0 if shapes.values[sources[1]] else 1))
-    return dead
+def calls_in(graph: JoinedGraph) -> Flags:
+    """By node whether it calls functions."""
+    libraries = [library for library in graph.functions if library]
+    is_call = [
+        kind.op_def.record.calls is not None or any(calls_functions(kind, library) for library in libraries)
+        for kind in graph.kinds
+    ]
+    return np.array(is_call, np.bool_)[graph.kind_of]
 
 
 def _cost_warnings(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers) -> list[str]:
@@ -182,11 +176,3 @@ def _cost_warnings(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers) ->
     guessed = Counter(graph.op(n) for n in np.flatnonzero(is_guess).tolist())
     listed = ", ".join(f"{count} x {op}" for op, count in sorted(guessed.items()))
     return [f"shapes that do not fit the op cost one operation per output element: {listed}"] if guessed else []
-
-
-def _control_flow_warnings(shapes: InferredShapes, dead: set[int]) -> list[str]:
-    graph = shapes.graph
-    switches = [n for n in np.flatnonzero(graph.of_class(NodeClass.SWITCH)).tolist() if n not in dead]
-    undecided = sum(graph.inputs_of(n)[1] not in shapes.values or graph.op(n) == _MANY_WAY for n in switches)
-    text = f"both sides of conditions not known before the run were counted: {undecided} x Switch"
-    return [text] if undecided else []

@@ -13,19 +13,18 @@ two calls of `next_event` the clock stands still.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from math import inf
 
 from simpy import Environment
 
-from ...cluster import Cluster
 from ...device import Device
 from ...topology import Route
 from .instants import Instants
 from .log import COPY, KINDS, Log
 from .network import Network
-from .profile import EndOf, Profile, at_full_speed
-from .streams import Delays, Feeder, Gpu, Lanes, Place
+from .streams import Delays, EndOf, Feeder, Gpu, Lanes, Place, at_full_speed
 
 
 class Duty(IntEnum):
@@ -45,19 +44,18 @@ class Engine:
     time of a step is then its longest chain of durations.
     """
 
-    def __init__(self, cluster: Cluster, feeder: Feeder, *, is_unlimited: bool = False) -> None:
+    def __init__(self, devices: Sequence[Device], feeder: Feeder, *, is_unlimited: bool = False) -> None:
         """Devices are numbered in their order."""
-        profile = Profile(cluster.profiles)
         self.env = Environment()
         self.log = Log()
         self._instants = Instants(self.env)
         self._feeder = feeder
-        self.network = Network(self.env, self, profile)
+        self._network = Network(self.env, self)
         self._is_unlimited = is_unlimited
         self._waits = Delays(self._instants, self.log, feeder)
         self.streams: list[Gpu | None] = []
         """by device: the stream of a GPU"""
-        self._places = [self._places_of(device, profile.end_of(device.name)) for device in cluster.devices]
+        self._places = [self._places_of(device, at_full_speed) for device in devices]
         self._released_by: dict[int, int] = {}  # receives whose transfer has not started: the entry that released them
         self._latency_ns: dict[int, int] = {}  # of receives that were asked for
         self._copies: dict[int, int] = {}  # receives whose transfer has started: its entry
@@ -110,7 +108,7 @@ class Engine:
             self.started(row, self._instants.now(), -1)
             self._instants.after(route.transfer_ns(size_bytes), lambda _: self.arrived(row))
         else:
-            self.network.request(row, route, size_bytes)
+            self._network.request(row, route, size_bytes)
 
     def started(self, transfer: int, start_ns: int, cause_transfer: int) -> None:
         """The network has started a transfer: at its request, or when `cause_transfer` gave a copy engine free."""

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from collections.abc import Callable
 from functools import partial
 from heapq import heappop, heappush
 from typing import Protocol
@@ -26,10 +27,17 @@ from simpy import Event
 
 from .instants import Instants
 from .log import KINDS, LAUNCH, Log
-from .profile import EndOf
 
 NO_TICKET = 0
 """the ticket of values that wait for no kernel"""
+
+EndOf = Callable[[int, int], int]
+"""from the start of an op and its time at full speed, in ns, to its end"""
+
+
+def at_full_speed(start_ns: int, time_ns: int) -> int:
+    """The end of an op on hardware that is never slowed down."""
+    return start_ns + time_ns
 
 
 class Feeder(Protocol):

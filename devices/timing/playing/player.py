@@ -11,50 +11,83 @@ consumers of these rows, starts those that are ready, and passes free nodes at o
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ....errors import InternalError
 from ..hardware.engine import Duty, Engine
 from ..hardware.streams import NO_TICKET
+from .runs import CallRun, LoopRun, Passed, Place
 
 if TYPE_CHECKING:
-    from ...cluster import Cluster
+    from ...device import Device
     from ..bodies.body import Body
+    from ..bodies.scripts import Script
     from ..hardware.log import Log
 
 
 class Activation:
     """One run of a body: its rows begin at `base`, and `waits` says by node how many events it still waits for.
 
-    `prefix` begins the names of its nodes in the timeline, `iteration` says which iterations of which loops it is, and
-    `runs` how many equal ones it stands for.
+    `run` is the loop or call that it belongs to, None for the step itself. `left` counts nodes that have not ended and
+    loops inside that are open, `left_in` the same by partition for iterations. `opened` has the loops inside by frame,
+    `calls` the calls by node.
     """
 
-    __slots__ = ("base", "body", "iteration", "left", "open_merges", "places", "prefix", "runs", "waits")
+    __slots__ = (
+        "base",
+        "body",
+        "calls",
+        "left",
+        "left_in",
+        "open_merges",
+        "opened",
+        "place",
+        "places",
+        "run",
+        "runs",
+        "waits",
+    )
 
-    def __init__(self, body: Body, base: int, engine: Engine) -> None:
+    def __init__(self, body: Body, base: int, place: Place, run: LoopRun | CallRun | None, engine: Engine) -> None:
         self.body = body
         self.base = base
-        self.prefix = self.iteration = ""
-        self.runs = 1
+        self.place = place
+        self.run = run
+        self.runs = 1  # equal ones that it stands for
         self.waits = body.waits.copy()
-        self.left = len(body)  # nodes that have not ended
+        self.left = len(body)
+        self.left_in = body.gates.counts.copy() if body.gates is not None and isinstance(run, LoopRun) else None
+        self.opened: dict[int, LoopRun] = {}
+        self.calls: dict[int, CallRun] = {}
         self.open_merges = {merge for merges in body.into_merges.values() for merge in merges}
         self.places = [
             engine.place(duty, device) if Duty.COMPUTE <= duty <= Duty.WAIT else None
             for duty, device in zip(body.duty.tolist(), body.device.tolist(), strict=True)
         ]
 
+    @property
+    def prefix(self) -> str:
+        """Begins the names of its nodes in the timeline."""
+        return self.place.prefix
+
+    @property
+    def iteration(self) -> str:
+        """Which iterations of which loops it is: "outer:2/inner:0"."""
+        return "/".join(f"{name}:{number}" for name, number in self.place.loops)
+
 
 class Player:
     """Plays one step; `activations` are all runs of bodies, in the order of their rows."""
 
-    def __init__(self, cluster: Cluster, *, is_unlimited: bool = False) -> None:
-        """`is_unlimited` is as in `Engine`."""
-        self.engine = Engine(cluster, self, is_unlimited=is_unlimited)
+    def __init__(self, devices: Sequence[Device], *, is_unlimited: bool = False) -> None:
+        """`devices` are those of the cluster; `is_unlimited` is as in `Engine`."""
+        self.engine = Engine(devices, self, is_unlimited=is_unlimited)
         self.activations: list[Activation] = []
         self._owner: list[Activation] = []  # by row
         self._times: list[int] = []  # by row: its time on its device
+        self._later: deque[tuple[Activation, list[tuple[int, int]]]] = deque()  # ready nodes of other activations
         self._tickets: dict[int, int] = {}  # rows on a stream: the latest kernel that a value of theirs waits for
 
     @property
@@ -62,23 +95,115 @@ class Player:
         """What has happened."""
         return self.engine.log
 
-    def play(self, body: Body) -> None:
-        """Plays a body from the present instant until nothing is left; InternalError if a node never became ready."""
-        activation = self._begin(body)
+    def play(self, script: Script) -> None:
+        """Plays a script from the present instant until nothing is left.
+
+        Raises InternalError if a node never became ready, InvalidArgumentError for a list of counts or branches that is
+        too short.
+        """
+        activation = self.begin(script.root(0, 0), Place(script), None, -1)
+        self._release_later()
         self.engine.run()
         if activation.left:
-            stuck = next(n for n, waits in enumerate(activation.waits) if waits)
+            open_activations = [activation for activation in self.activations if activation.left]
+            stuck, n = next((a, n) for a in open_activations for n, waits in enumerate(a.waits) if waits)
             raise InternalError(
-                f"{activation.left} nodes never became ready in the simulation", node=body.graph.names[stuck]
+                f"{activation.left} nodes never became ready in the simulation",
+                node=stuck.prefix + stuck.body.graph.names[n],
             )
 
-    def _begin(self, body: Body) -> Activation:
-        activation = Activation(body, len(self._owner), self.engine)
+    @property
+    def next_row(self) -> int:
+        """The first row of the next activation."""
+        return len(self._owner)
+
+    # Loops and calls
+
+    def begin(self, body: Body, place: Place, run: LoopRun | CallRun | None, cause: int) -> Activation:
+        """Begins an activation; its nodes without inputs are released by the entry `cause`."""
+        activation = Activation(body, len(self._owner), place, run, self.engine)
         self.activations.append(activation)
         self._owner += [activation] * len(body)
         self._times += body.time_ns
-        self._release(activation, [(node, -1) for node, waits in enumerate(body.waits) if not waits])
+        ready = [(node, cause) for node, waits in enumerate(body.waits) if not waits]
+        if ready:
+            self._later.append((activation, ready))
+        elif not activation.left and isinstance(run, CallRun):
+            run.ended(cause)
         return activation
+
+    def deliver(self, activation: Activation, consumers: Sequence[int], passed: Passed) -> None:
+        """Counts down nodes of an activation, given by their numbers in its graph, that another one has fed."""
+        gates, waits = activation.body.gates, activation.waits
+        assert gates is not None  # a body that another one feeds has gates
+        for consumer in consumers:
+            node = gates.local[consumer]
+            if node < 0:
+                continue
+            if passed.ticket and activation.places[node] is None:
+                row = activation.base + node
+                self._tickets[row] = max(self._tickets.get(row, NO_TICKET), passed.ticket)
+            waits[node] -= 1
+            if not waits[node]:
+                self._later.append((activation, [(node, passed.entry)]))
+
+    def hold(self, activation: Activation, place: int) -> None:
+        """A loop inside an activation begins in a partition: the activation lasts as long."""
+        activation.left += 1
+        if activation.left_in is not None:
+            activation.left_in[place] += 1
+
+    def left(self, activation: Activation, place: int, entry: int) -> None:
+        """A loop inside an activation has ended in a partition."""
+        activation.left -= 1
+        self._retire(activation, place, entry)
+
+    def _retire(self, activation: Activation, place: int, entry: int) -> None:
+        """Something of an activation has ended in a partition: tells its loop or call if it was the last."""
+        run, left_in = activation.run, activation.left_in
+        if left_in is not None:
+            left_in[place] -= 1
+            if not left_in[place]:
+                assert isinstance(run, LoopRun)
+                run.retire(place, activation.place.number)
+        elif not activation.left and isinstance(run, CallRun):
+            run.ended(entry)
+
+    def call_ended(self, caller: Activation, node: int, cause: int) -> None:
+        """The functions that a node called have ended."""
+        ready: list[tuple[int, int]] = []
+        self._count_down(caller, node, self.engine.passes(caller.base + node, cause), ready)
+        if ready:
+            self._later.append((caller, ready))
+
+    def _pass_on(self, activation: Activation, node: int, ticket: int | None, entry: int) -> None:
+        """A node has ended, or with a ticket has been launched: passes on what leaves the body through it."""
+        gates = activation.body.gates
+        if gates is None:
+            return
+        passed, place, run = Passed(gates.nodes[node], ticket, entry), gates.place_of[node], activation.run
+        if node in gates.enters:
+            frame = gates.enters[node]
+            if frame not in activation.opened:
+                activation.opened[frame] = LoopRun(self, activation, frame)
+            activation.opened[frame].entered(place, passed)
+        elif isinstance(run, LoopRun):
+            if node in gates.nexts:
+                run.next(activation, place, passed)
+            elif node in gates.exits:
+                run.exited(passed)
+
+    def _call(self, activation: Activation, node: int, cause: int) -> None:
+        script, gates = activation.place.script, activation.body.gates
+        assert script is not None  # as a node of it calls
+        assert gates is not None
+        run = activation.calls[node] = CallRun(self, activation, node, script.calls[gates.nodes[node]])
+        run.begin(cause)
+
+    def _release_later(self) -> None:
+        """Starts what has become ready in other activations."""
+        while self._later:
+            self._release(*self._later.popleft())
 
     # The protocol `streams.Feeder`
 
@@ -94,9 +219,13 @@ class Player:
         self._count_down_on_stream(activation, node, ticket, entry, ready)
         if ready:
             self._release(activation, ready)
+        if self._later:
+            self._release_later()
         starts = activation.body.consumers.starts
         if starts[node] != starts[node + 1] or node in activation.body.into_merges:
             return False
+        if activation.body.gates is not None or activation.run is not None:
+            return False  # a loop or call may wait for its end
         activation.left -= 1
         return True
 
@@ -107,6 +236,8 @@ class Player:
         self._count_down(activation, row - activation.base, entry, ready)
         if ready:
             self._release(activation, ready)
+        if self._later:
+            self._release_later()
 
     def _count_down(self, activation: Activation, node: int, entry: int, ready: list[tuple[int, int]]) -> None:
         """A node has ended: appends the nodes to `ready` that waited only for it."""
@@ -117,6 +248,9 @@ class Player:
             waiting = waits[target] = waits[target] - 1
             if not waiting:
                 ready.append((target, entry))
+        if body.gates is not None or activation.run is not None:
+            self._pass_on(activation, node, None, entry)
+            self._retire(activation, body.gates.place_of[node] if body.gates is not None else 0, entry)
         if body.into_merges and node in body.into_merges:
             for merge in body.into_merges[node]:
                 if merge in activation.open_merges:
@@ -142,6 +276,8 @@ class Player:
                 row = activation.base + target
                 if self._tickets.get(row, NO_TICKET) < ticket:
                     self._tickets[row] = ticket
+        if body.gates is not None:
+            self._pass_on(activation, node, ticket, entry)
 
     def _release(self, activation: Activation, ready: list[tuple[int, int]]) -> None:
         """Starts ready nodes; free ones pass at once and release others. `ready` has the entry that released each."""
@@ -153,8 +289,8 @@ class Player:
                 place.take(base + node, cause)
             elif node in body.routes and body.routes[node].links:
                 engine.copy(base + node, body.routes[node], body.copied_bytes[node], cause)
-            elif node in body.dead:
-                self._count_down(activation, node, cause, ready)
+            elif body.gates is not None and node in body.gates.calls:
+                self._call(activation, node, cause)
             elif body.on_stream[node]:
                 self._pass_on_stream(activation, node, cause, ready)
             else:

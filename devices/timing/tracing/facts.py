@@ -46,8 +46,7 @@ class TraceFacts:
     `trip_counts` and `branches` are by turn (see `turns`), as `simulate` takes them. `shapes` are by output; a size
     that differs between runs is None, and nodes whose shapes differ have them by iteration in `shapes_by_iteration`.
     `times_ns` are of one run: by iteration, as a timeline writes it, where these are known, else the median.
-    `predicates` are the values of the predicates of Switches outside of loops, by tensor. `warnings` say what the
-    trace lacks.
+    `warnings` say what the trace lacks.
     """
 
     trip_counts: Mapping[str, ByTurn] = field(default_factory=dict)
@@ -55,7 +54,6 @@ class TraceFacts:
     shapes: Mapping[str, Shapes] = field(default_factory=dict)
     shapes_by_iteration: Mapping[str, Mapping[str, Shapes]] = field(default_factory=dict)
     times_ns: Mapping[str, int | Mapping[str, int]] = field(default_factory=dict)
-    predicates: Mapping[str, bool] = field(default_factory=dict)
     warnings: Sequence[str] = ()
 
 
@@ -105,7 +103,6 @@ class _Reader:
                 node: {_where(run): _common([run]) for run in own} for node, own in self.runs.items() if _differ(own)
             },
             times_ns={node: self._times(own) for node, own in self.runs.items()},
-            predicates=dict(self._predicates()),
             warnings=self.warnings,
         )
 
@@ -188,14 +185,6 @@ class _Reader:
                 if key not in seen:
                     seen.add(key)
                     yield key, self._by_turn(runs, [next(iter(run.shapes)) for run in runs])
-
-    def _predicates(self) -> Iterator[tuple[str, bool]]:
-        graph = self.graph
-        for n in graph.of_class(NodeClass.SWITCH).nonzero()[0].tolist():
-            taken = self._taken(graph.names[n])
-            if len(taken) == 1 and graph.op(n) != "_SwitchN" and not self._is_condition(n):
-                source, output = graph.inputs_of(n)[1]
-                yield f"{graph.names[source]}:{output}", bool(taken[0])
 
     def _by_turn(self, runs: Sequence[Run], values: Sequence[int]) -> ByTurn:
         iterations = [run.iteration for run in runs]

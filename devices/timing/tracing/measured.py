@@ -27,15 +27,17 @@ Times: TypeAlias = "Mapping[str, int | Mapping[str, int]]"
 """nanoseconds by node, or by node and iteration"""
 
 
-def with_measured(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers, timed: Flags, times: Times) -> list[str]:
+def with_measured(
+    graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers, timed: Flags, times: Times, prefix: str = ""
+) -> list[str]:
     """Gives the `timed` nodes that have a measured time a cost with it: changes `costs` and `cost_of`.
 
-    Returns a warning about those that have none.
+    `prefix` comes before the names of nodes. Returns a warning about those that have none.
     """
     numbers: dict[tuple[int, int], int] = {}
     missing: Counter[str] = Counter()
     for n in np.flatnonzero(timed).tolist():
-        time = times.get(graph.names[n])
+        time = times.get(prefix + graph.names[n])
         if time is None:
             missing[graph.op(n)] += 1
             continue

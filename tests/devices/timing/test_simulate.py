@@ -182,12 +182,13 @@ def test_a_known_condition_costs_one_side() -> None:
     assert (true.warnings, false.warnings) == ((), ())
 
 
-def test_an_unknown_condition_costs_both_sides() -> None:
-    """The Merge takes the first value, and a warning says that both sides were counted."""
-    timeline = condition(None).timeline()
-    assert {"no1", "no2", "yes", "end"} <= set(spans(timeline))
-    assert timeline.warnings == ("both sides of conditions not known before the run were counted: 1 x Switch",)
-    assert spans(timeline)["end"][0] >= min(spans(timeline)["yes"][1], spans(timeline)["no2"][1])
+def test_an_unknown_condition_must_be_given() -> None:
+    """The error says how; with the branch given only its nodes run."""
+    step = condition(None)
+    with pytest.raises(InvalidArgumentError, match=r"--branch p=K"):
+        step.timeline()
+    timeline = simulate(step.parts(), cluster(4), branches={"p": 1})
+    assert list(spans(timeline)) == list(spans(condition(True).timeline()))
 
 
 def test_a_loop_on_the_dead_side_costs_nothing() -> None:

@@ -20,7 +20,7 @@ from partita.devices.timing.export.csv import to_csv
 from partita.errors import InvalidArgumentError
 from partita.graph import Graph
 from partita.graph.analysis.joined import JoinedGraph
-from partita.graph.dtypes import item_size
+from partita.graph.dtypes import DataType, item_size
 from partita.graph.shape_inference.infer import infer_joined
 from tests.strategies import GraphCase, placed_cases
 
@@ -64,10 +64,16 @@ def random_parts(draw: st.DrawFn) -> dict[str, Graph]:
     return placed_parts(case.on(placement))
 
 
-def run(parts: dict[str, Graph], **hardware: int) -> Timeline | None:
-    """The timeline; None if all drawn nodes are free."""
+def predicates(parts: dict[str, Graph]) -> list[str]:
+    """The placeholders on which the conditionals of drawn graphs depend."""
+    nodes = [node for graph in parts.values() for node in graph.op_nodes()]
+    return [node.name for node in nodes if node.op == "Placeholder" and node.output_types[0] is DataType.BOOL]
+
+
+def run(parts: dict[str, Graph], side: int = 1, **hardware: int) -> Timeline | None:
+    """The timeline if all conditionals take the branch `side`; None if all drawn nodes are free."""
     try:
-        return simulate(parts, cluster(4, **hardware))
+        return simulate(parts, cluster(4, **hardware), branches=dict.fromkeys(predicates(parts), side))
     except InvalidArgumentError as error:
         if "takes 0 ns" in error.message:
             return None
@@ -157,18 +163,26 @@ def test_nothing_is_in_two_places_at_once(parts: dict[str, Graph], latency: int)
 
 @given(random_parts())
 def test_every_node_and_every_byte_is_counted_once(parts: dict[str, Graph]) -> None:
-    """One event per node, one copy per receive, with the bytes of the tensor that crosses."""
-    timeline = run(parts, latency_ns=1)
-    if timeline is None:
+    """One event per node that runs, one copy per receive, with the bytes of the tensor that crosses."""
+    timelines = [timeline for side in (0, 1) if (timeline := run(parts, side, latency_ns=1)) is not None]
+    if len(timelines) < 2:
         return
-    nodes = sorted(node.name for graph in parts.values() for node in graph.op_nodes())
-    assert sorted(event.node for event in timeline.events if event.kind != "copy") == nodes
+    nodes = {node.name for graph in parts.values() for node in graph.op_nodes()}
+    ran = [[event.node for event in timeline.events if event.kind != "copy"] for timeline in timelines]
+    assert set().union(*ran) == nodes
+    assert [len(set(names)) for names in ran] == [len(names) for names in ran]
+    for timeline, names in zip(timelines, ran, strict=True):
+        assert_every_byte_is_counted(timeline, set(names), parts)
+
+
+def assert_every_byte_is_counted(timeline: Timeline, ran: set[str], parts: dict[str, Graph]) -> None:
+    """Every receive that ran has a copy of the bytes of its tensor."""
     joined = JoinedGraph(parts)
     shapes = infer_joined(joined, assumed_size=1).shapes
     crossing = [
         prod(size or 0 for size in shapes[recv][0] or ()) * item_size(joined.properties[recv].output_types[0])
         for recv, send in enumerate(joined.sender.tolist())
-        if send >= 0
+        if send >= 0 and joined.names[recv] in ran
     ]
     copies = [event.bytes for event in timeline.events if event.kind == "copy"]
     assert sorted(copies) == sorted(crossing)

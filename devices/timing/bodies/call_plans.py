@@ -1,0 +1,175 @@
+"""What a node that calls functions runs: a function, one of several, or two of them in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ....errors import InvalidArgumentError, PartitaError, UnimplementedError
+from ....graph.analysis.counters import Number, Truth, Value
+from ....graph.analysis.trip_counts import Caller, Count, TripCounts, while_values
+from ....graph.dtypes import DataType, base_type
+from ....graph.library.calls import called_by
+from ....graph.ops.record import Calls
+from .arguments import Argument, Site, resource_device
+from .conditions import Answer, branch_of, predicate_names
+from .scripts import Call, Script
+
+if TYPE_CHECKING:
+    from ....graph import NameAttrList
+    from ....graph.shape_inference.infer import Shapes
+    from .body import Body
+    from .script_planner import ScriptPlanner
+
+_MAX_SHAPES = 100  # different shapes that the variables of a While may have
+_MAX_TURNS = 10_000  # counts of a While that are derived one by one
+
+
+class CallPlan:
+    """Plans the call of node `n` of a graph whose columns are `whole`."""
+
+    def __init__(
+        self, planner: ScriptPlanner, n: int, whole: Body, trips: TripCounts, counts: Sequence[Count], site: Site
+    ) -> None:
+        self.planner = planner
+        self.graph = whole.graph
+        self.n = n
+        self.properties = whole.graph.properties[n]
+        self.library = whole.graph.functions[int(whole.graph.place[n])]
+        self.name = site.prefix + whole.graph.names[n]
+        names = planner.planner.cluster.names
+        devices = [names[number] for number in whole.device.tolist()] if DataType.RESOURCE in self._types else []
+        self.device = names[int(whole.device[n])]
+        frame = trips.frames.of[n]
+        count = counts[frame] if frame else site.caller.count
+        self.site = replace(site, prefix=f"{self.name}/", caller=Caller({}, count if isinstance(count, int) else 1))
+        self.outer_names = site.prefix
+        self.arguments = []
+        for source, dtype in zip(self.graph.inputs_of(n), self._types, strict=True):
+            self.arguments.append(
+                Argument(
+                    dtype,
+                    whole.shapes.of(source[0])[source[1]],
+                    whole.shapes.values.get(source),
+                    whole.shapes.behind(*source),
+                    trips.value(frame, source) if frame else trips.in_call(source),
+                    resource_device(self.graph, source, site, devices) if dtype is DataType.RESOURCE else "",
+                )
+            )
+
+    @property
+    def _types(self) -> list[DataType]:
+        return [base_type(dtype) for dtype in self.properties.input_types]
+
+    def call(self) -> Call:
+        """What the node runs. Raises, located, what planning the functions raises."""
+        try:
+            match self.properties.op_def.record.calls:
+                case Calls.WHILE:
+                    return self._loop()
+                case Calls.IF | Calls.CASE as kind:
+                    return self._conditional(kind)
+                case Calls.MAP:
+                    return self._map()
+                case Calls.REMOTE:
+                    raise UnimplementedError("where a remote call runs is known only then; place a call there instead")
+                case kind:
+                    return Call(self.name, kind, [self._script(self._functions[0], self.arguments)[0]])
+        except PartitaError as error:
+            raise error.located(node=self.name, op=self.properties.op) from error.__cause__
+
+    @property
+    def _functions(self) -> list[NameAttrList]:
+        return called_by(self.properties, self.library)
+
+    def _script(
+        self, function: NameAttrList, arguments: Sequence[Argument], site: Site | None = None
+    ) -> tuple[Script, Shapes]:
+        return self.planner.callee(function, self.properties, self.library, self.device, site or self.site, arguments)
+
+    def _conditional(self, kind: Calls) -> Call:
+        functions = self._functions[::-1] if kind is Calls.IF else self._functions  # by branch: then is 1
+        names = [
+            self.name,
+            *(self.outer_names + name for name in predicate_names(self.graph, self.graph.inputs_of(self.n)[0])),
+        ]
+        answer: Answer = self.planner.choices.branch(names, len(functions))
+        if answer is None:
+            answer = branch_of(self.arguments[0].value, len(functions))
+        if answer is None:
+            self.planner.choices.miss_branch(self.name, len(functions))
+        taken = _taken(answer, len(functions))
+        scripts = [
+            self._script(function, self.arguments[1:])[0] if branch in taken else None
+            for branch, function in enumerate(functions)
+        ]
+        return Call(self.name, kind, scripts, answer=answer)
+
+    def _map(self) -> Call:
+        mapped = len(self.properties.attrs["Targuments"])
+        rows = {argument.shape[0] if argument.shape else None for argument in self.arguments[:mapped]}
+        if len(rows) != 1 or None in rows:
+            raise InvalidArgumentError(f"the number of rows is unknown; give it with --shape {self.name}=...")
+        arguments = [replace(a, shape=(a.shape or ())[1:], array=None, value=None) for a in self.arguments[:mapped]]
+        script, _ = self._script(self._functions[0], [*arguments, *self.arguments[mapped:]])
+        return Call(self.name, Calls.MAP, [script], count=rows.pop() or 0)
+
+    def _loop(self) -> Call:
+        starts = [argument.value for argument in self.arguments]
+        found = while_values(self.properties, self.library, [_constant(value) for value in starts])
+        count: Count | None = self.planner.choices.trips(self.name)
+        if count is None:
+            count = found.count if found.count is not None else self._counts_by_turn(starts)
+        if count is None:
+            self.planner.choices.miss_trips(self.name)
+            count = 1
+        most = count if isinstance(count, int) else max(count, default=0)
+        site = replace(self.site, caller=Caller({}, count if isinstance(count, int) else 1))
+        arguments = [
+            replace(a, value=value, array=a.array if isinstance(value, Number) and value.is_constant else None)
+            for a, value in zip(self.arguments, found.variables, strict=True)
+        ]
+        scripts: list[Script | None] = []
+        cond, body = self._functions
+        while True:
+            scripts.append(self._script(cond, arguments, site)[0])
+            if not most:
+                break
+            script, results = self._script(body, arguments, site)
+            scripts.append(script)
+            following = [replace(a, shape=shape) for a, shape in zip(arguments, results, strict=True)]
+            if following == arguments or len(scripts) >= 2 * min(most, _MAX_SHAPES):
+                break
+            arguments = following
+        return Call(self.name, Calls.WHILE, scripts, count=count)
+
+    def _counts_by_turn(self, starts: Sequence[Value]) -> list[int] | None:
+        """A count for every iteration of the loop around, if the variables begin with values that depend on it."""
+        turns = self.site.caller.count
+        if turns > _MAX_TURNS or all(value is None or _constant(value) == value for value in starts):
+            return None
+        counts = []
+        for i in range(turns):
+            values = [None if value is None else value.at(i) for value in starts]
+            count = while_values(self.properties, self.library, values).count
+            if count is None:
+                return None
+            counts.append(count)
+        return counts
+
+
+def _taken(answer: Answer, num_branches: int) -> set[int]:
+    """The branches that may be taken."""
+    if isinstance(answer, int):
+        return {answer}
+    if answer is None or isinstance(answer, Truth):
+        return set(range(num_branches))
+    return set(answer)
+
+
+def _constant(value: Value) -> Value:
+    """The value if it is the same in every iteration of the loop around."""
+    if isinstance(value, Truth):
+        return value if value.at(0) == value else None
+    return value if value is not None and value.is_constant else None

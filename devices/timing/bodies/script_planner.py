@@ -1,0 +1,182 @@
+"""Plans scripts: how often the loops of a step run, which branches it takes, and what its calls run.
+
+Only what runs is planned, so a recursion ends where its branches are known. Counts and branches have the names of the
+path of calls (`call/inner`), so a body with loops, conditions or calls gets a script per path; shapes are inferred once
+per function, arguments and devices, and a body without any of these is planned once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ....errors import InvalidArgumentError, PartitaError, UnimplementedError
+from ....graph.analysis.joined import JoinedGraph
+from ....graph.analysis.trip_counts import Count, TripCounts
+from ....graph.dtypes import DataType
+from ....graph.library.calls import calls_gradient, is_partitioned_call
+from ....graph.ops.record import NodeClass
+from ....graph.shape_inference.infer import Feeds, InferredShapes, Shapes, infer_body
+from ...pipeline.bodies import ResourceDevices, body_of, placed_body
+from ...pipeline.stages import Pipeline
+from ..tracing.shapes import missing_shapes
+from .arguments import Argument, Callee, Site
+from .call_plans import CallPlan
+from .conditions import Conditions
+from .levels import Levels
+from .liveness import Liveness
+from .planning import calls_in
+from .scripts import Script
+
+if TYPE_CHECKING:
+    from ....graph import NameAttrList
+    from ....graph.functions.body import FunctionBody
+    from ....graph.library.function_library import FunctionLibrary
+    from ....graph.ops.properties import NodeProperties
+    from .body import Body
+    from .choices import Choices
+    from .planning import Planner
+
+_MAX_DEPTH = 200  # calls of one function inside each other
+
+
+class ScriptPlanner:
+    """Plans the scripts of one step. `warnings` are those of all bodies, in order."""
+
+    def __init__(
+        self,
+        planner: Planner,
+        choices: Choices,
+        *,
+        shapes: Mapping[str, Shapes] | None = None,
+        assumed_size: int | None = None,
+    ) -> None:
+        """`shapes` has shapes of nodes in functions that are known from elsewhere, by the path of calls."""
+        self.planner = planner
+        self.choices = choices
+        self.warnings: dict[str, None] = {}
+        self._pipeline = Pipeline(planner.cluster)
+        self._shapes = shapes or {}
+        self._assumed_size = assumed_size
+        self._callees: dict[tuple[object, ...], Callee] = {}
+
+    def root(self, shapes: InferredShapes) -> Script:
+        """The script of a step.
+
+        Raises one InvalidArgumentError for all counts and branches that no source has, or for one that fits nothing;
+        UnimplementedError for what cannot be timed; and the errors of placing and cutting the bodies of functions.
+        """
+        script = self._script(shapes, Site())
+        self.choices.check(shapes.graph)
+        return script
+
+    def _script(self, shapes: InferredShapes, site: Site) -> Script:
+        graph = shapes.graph
+        calls = np.flatnonzero(calls_in(graph)).tolist()
+        if not calls and not {NodeClass.SWITCH, NodeClass.ENTER}.intersection(graph.classes):
+            return Script(None, self._planned(shapes, set(), site.prefix))
+        trips = TripCounts(graph, shapes.values, {}, site.caller)
+        counts, uncounted = self._counts(trips, site)
+        conditions = Conditions(graph)
+        answers = conditions.answers(trips, self.choices, site.prefix)
+        liveness = Liveness(graph, trips.frames, conditions)
+        never = liveness.never_live(counts, answers)
+        for number in uncounted:
+            if not never.issuperset(trips.frames.all[number].enters):
+                self.choices.miss_trips(site.prefix + trips.frames.all[number].name)
+        for number in {conditions.of[n] for n in conditions.of if n not in never and conditions.of[n] >= 0}:
+            if answers[number] is None:
+                condition = conditions.all[number]
+                self.choices.miss_branch(site.prefix + condition.names[0], condition.num_branches)
+        whole = self._planned(shapes, never, site.prefix)
+        live = [n for n in calls if n not in never]
+        levels = Levels(whole, liveness, self.planner.edges(whole), set(live))
+        script = Script(levels, whole, site.prefix, counts, answers)
+        for n in live:
+            script.calls[n] = CallPlan(self, n, whole, trips, counts, site).call()
+        return script
+
+    def _planned(self, shapes: InferredShapes, never: set[int], prefix: str) -> Body:
+        body = self.planner.plan(shapes, never, prefix)
+        self.warnings.update(dict.fromkeys(body.warnings))
+        return body
+
+    def _counts(self, trips: TripCounts, site: Site) -> tuple[list[Count], list[int]]:
+        """The counts of all frames, 1 for an unknown one, and which are unknown."""
+        counts: list[Count] = [1]
+        unknown = []
+        for number, frame in enumerate(trips.frames.all[1:], 1):
+            given = self.choices.trips(site.prefix + frame.name)
+            count = trips.count(number) if given is None else given
+            if count is None:
+                unknown.append(number)
+                count = 1
+            trips.given[number] = count
+            counts.append(count)
+        return counts, unknown
+
+    def callee(
+        self,
+        function: NameAttrList,
+        properties: NodeProperties,
+        library: FunctionLibrary,
+        device: str,
+        site: Site,
+        arguments: Sequence[Argument],
+    ) -> tuple[Script, Shapes]:
+        """The script of a called function, and the shapes of its results.
+
+        Raises UnimplementedError for a recursion without a known end.
+        """
+        if site.inside.count(function.name) > (0 if self.choices.is_missing else _MAX_DEPTH):
+            self.choices.check_missing()
+            raise UnimplementedError(
+                f"function {function.name!r} calls itself, and nothing known before the run ends that; say which "
+                "branches end it with --branch, or simulate with a trace"
+            )
+        resources: ResourceDevices | None = None
+        if is_partitioned_call(properties):
+            resources = tuple(a.resource or device for a in arguments if a.dtype is DataType.RESOURCE)
+        body = body_of(library, function, gradient=calls_gradient(properties))
+        known_shapes = self._shapes_of(site.prefix)
+        by_path = site.prefix if known_shapes or self.planner.times is not None else ""
+        key = id(body), device, resources, by_path, *(argument.key for argument in arguments)
+        if key not in self._callees:
+            self._callees[key] = self._callee(body, device, resources, arguments, known_shapes)
+        known = self._callees[key]
+        if known.script is None:
+            script = self._script(known.shapes, known.site(site, function.name, arguments))
+            if not script.is_plain:
+                return script, known.results
+            known.script = script
+        return known.script, known.results
+
+    def _shapes_of(self, prefix: str) -> dict[str, Shapes]:
+        """The known shapes of nodes in a function, by their names there."""
+        if not self._shapes:
+            return {}
+        return {name.removeprefix(prefix): shapes for name, shapes in self._shapes.items() if name.startswith(prefix)}
+
+    def _callee(
+        self,
+        body: FunctionBody,
+        device: str,
+        resources: ResourceDevices | None,
+        arguments: Sequence[Argument],
+        known: Mapping[str, Shapes],
+    ) -> Callee:
+        if len(arguments) != len(body.arguments):
+            raise InvalidArgumentError(f"{body.name} has {len(body.arguments)} arguments, the call {len(arguments)}")
+        try:
+            joined = JoinedGraph(placed_body(self._pipeline, body, device, resources).cut().in_order())
+            pairs = list(zip((node.name for node in body.arguments), arguments, strict=True))
+            feeds: Feeds = {name: a.shape if a.array is None else a.array for name, a in pairs}
+            handles = {name: argument.behind for name, argument in pairs if argument.behind is not None}
+            if known:
+                feeds = {**missing_shapes(infer_body(joined, feeds, handles), known, feeds), **feeds}
+            shapes = infer_body(joined, feeds, handles, assumed_size=self._assumed_size)
+        except PartitaError as error:
+            raise error.inside(body.name) from error.__cause__
+        return Callee(body, shapes)

@@ -1,0 +1,96 @@
+"""Everything that is played in a step: bodies of graphs and of the functions they call, with counts and branches.
+
+A *script* says how one graph runs: its levels (see `levels`), how often each loop runs, which branch each condition
+takes, and for every call the scripts of the called functions. For y = f(x), with f(x) = a loop over g(x):
+
+    script of the step     level 0: x, f, y                    call f -> script of f
+    script of f            levels 0, 1: its loop, count 10     call g -> script of g
+    script of g            plain: one body
+
+A script is planned once, however often it is played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ....graph.analysis.trip_counts import Count, first_turns
+from .choices import entry
+from .liveness import Variant
+
+if TYPE_CHECKING:
+    from ....graph.ops.record import Calls
+    from .body import Body
+    from .conditions import Answer
+    from .levels import Levels
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """What a node that calls functions runs.
+
+    A call has one script. An If or Case has one per branch, None for those that are never taken, and `answer` says
+    which is. A While has those of its condition and of its body in turns, of which the last two are played again and
+    again, and `count`. A map has one script and `count`.
+    """
+
+    name: str
+    kind: Calls | None
+    scripts: Sequence[Script | None]
+    answer: Answer = 0
+    count: Count = 1
+
+
+@dataclass(slots=True, eq=False)
+class Script:
+    """How one graph runs; without `levels` it is one body.
+
+    `counts` is by frame, `answers` by condition, `calls` by joint number of the node that calls. `prefix` is that of
+    the names of loops.
+    """
+
+    levels: Levels | None
+    whole: Body
+    prefix: str = ""
+    counts: Sequence[Count] = ()
+    answers: Sequence[Answer] = ()
+    calls: dict[int, Call] = field(default_factory=dict)
+    _first_turns: dict[int, list[int]] = field(default_factory=dict)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one body without loops, conditions and calls."""
+        return self.levels is None
+
+    def root(self, turn: int, iteration: int) -> Body:
+        """The body of what is outside all loops, in an iteration of the loop that calls the graph."""
+        if self.levels is None:
+            return self.whole
+        sides = self.levels.all[0].sides(self.answers, turn, iteration)
+        return self.levels.body(0, Variant(True, True, sides, frozenset()))
+
+    def iteration(self, frame: int, number: int, count: int, turn: int, dead: frozenset[int]) -> Body:
+        """The body of iteration `number` of a loop that runs `count` times; `dead` are Enters that do not run."""
+        assert self.levels is not None  # a plain script has no frames
+        sides = self.levels.all[frame].sides(self.answers, turn, number)
+        return self.levels.body(frame, Variant(number < count, number == 0, sides, dead))
+
+    def count(self, frame: int, turn: int) -> int:
+        """How often a loop runs in the activation with that turn; InvalidArgumentError if the list is too short."""
+        return entry(self.counts[frame], turn, "--trips", self.loop_name(frame))
+
+    def loop_name(self, frame: int) -> str:
+        """The name of a loop, with the calls on the way to it."""
+        assert self.levels is not None  # a plain script has no frames
+        return self.prefix + self.levels.frames.all[frame].name
+
+    def first_turn(self, frame: int, turn: int) -> int:
+        """The turn of the first iteration of a loop, in its activation with that turn."""
+        count = self.counts[frame]
+        if isinstance(count, int):
+            return turn * count
+        if frame not in self._first_turns:
+            self._first_turns[frame] = first_turns(count, len(count))
+        return self._first_turns[frame][turn]
