@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from partita.graph.builder import GraphBuilder
+from partita.graph.structured import cond, while_loop
 from tests.scenarios.command_line import CommandLine, assert_one_clear_line
 
 DATA = Path(__file__).parent.parent / "devices" / "timing" / "tracing" / "data"
@@ -27,6 +28,23 @@ def test_a_run_simulates_with_the_shapes_that_it_has_seen(partita: CommandLine, 
     assert ran["fetches"][0]["value"] == [-7, -8, -9]
     assert {op["op"]: op["flops"] for op in ran["simulated"]["ops"]}["Neg"] == 3
     assert partita("simulate", *request).code == 2
+
+
+def test_a_loop_that_has_just_counted_ten_is_simulated_with_ten(partita: CommandLine, tmp_path: Path) -> None:
+    """It doubles 1 until that is at least 1,000: no constant tells how often, nor which branch comes then."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", ())
+    (doubled,) = while_loop(b, lambda v: b.op("Less", v, 1000.0)[0], lambda v: b.op("AddV2", v, v)[0], [x], name="w")
+    is_small = b.op("Less", doubled, 5.0)[0]
+    (chosen,) = cond(b, is_small, lambda: b.op("Exp", doubled)[0], lambda: b.op("Neg", doubled)[0], name="c")
+    b.identity(chosen, name="y")
+    (tmp_path / "g.pb").write_bytes(b.SerializeToString())
+    np.save(tmp_path / "x.npy", np.float32(1))
+    request = (tmp_path / "g.pb", "--feed", f"x={tmp_path / 'x.npy'}", "--fetch", "y", "--json")
+    ran = json.loads(partita.done("run", *request))
+    runs = {op["op"]: op["runs"] for op in ran["simulated"]["ops"]}
+    assert ran["fetches"][0]["value"] == -1024
+    assert (runs["AddV2"], runs["Less"], "Neg" in runs, "Exp" in runs) == (10, 12, True, False)
 
 
 def test_a_trace_from_a_file_tells_what_flags_would(partita: CommandLine) -> None:
