@@ -59,8 +59,8 @@ def simulate(
     `cost_source` is the roofline by default. With `assumed_size` unknown sizes count as that number, with a warning.
 
     `trace` is that of a real step: StepStats or RunMetadata, TensorFlow's too, as a message, as bytes, or as the path
-    of a file. Shapes that neither the caller nor the graph tells are taken from it and, with `trace_times`, the times
-    of ops.
+    of a file. Trip counts, branches and shapes that the caller does not give are taken from it before constants are
+    asked; with `trace_times` also the times of ops, in a loop the median of its runs.
 
     Raises InvalidArgumentError for a device that the cluster lacks, for partitions that do not fit together, for feeds
     of another type or shape than the graph's or that it was not cut for, for shapes that contradict an op, for a size
