@@ -6,7 +6,7 @@ value is converted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from operator import index
 from typing import Any
@@ -19,7 +19,7 @@ from ...graph.analysis.joined import JoinedGraph
 from ...graph.analysis.shape_functions import merge
 from ...graph.builder.tensor_names import tensor_names
 from ...graph.dtypes import Array, DataType, Shape, base_type, dtype_name, numpy_dtype
-from ...graph.shape_inference.infer import Feeds, infer_joined
+from ...graph.shape_inference.infer import Feeds, Shapes, infer_joined
 from ...graph.tensor import MOST_ELEMENTS
 from ...graph.tensor_id import TensorId, parse_tensor_name
 
@@ -63,11 +63,30 @@ def checked_feeds(feeds: Mapping[Any, object], graph: JoinedGraph) -> dict[str, 
     return {**present, **elsewhere}
 
 
+def stated_shapes(shapes: Mapping[str, Shapes], feeds: Feeds, graph: JoinedGraph) -> dict[str, Shape | Array]:
+    """Shapes of outputs by node as shapes by tensor, without unknown ones and those of nodes elsewhere.
+
+    InvalidArgumentError for one that is no shape, or contradicts what the graph computes from `feeds`.
+    """
+    numbers = graph.numbers(shapes)
+    stated: dict[str, Shape | Array] = {}
+    for node in numbers:
+        if not isinstance(shapes[node], Sequence):
+            raise InvalidArgumentError(f"shapes[{node!r}]: {shapes[node]} is not a list with a shape for each output")
+        for output, shape in enumerate(shapes[node]):
+            if shape is not None:
+                stated[f"{node}:{output}"] = _shape(f"shapes[{node!r}], output {output}", shape)
+    if stated:
+        computed = {text: numbers[parse_tensor_name(text).node] for text in stated}
+        _check_computed({**feeds, **stated}, computed, graph, "shapes: output")
+    return stated
+
+
 def _shape_or_value(text: str, feed: object) -> Shape | Array:
     if feed is None:
         return None
     if isinstance(feed, tuple):
-        return _shape(text, feed)
+        return _shape(f"feed {text!r}", feed)
     if isinstance(feed, _VALUES):
         return np.asarray(feed)
     raise InvalidArgumentError(
@@ -75,17 +94,17 @@ def _shape_or_value(text: str, feed: object) -> Shape | Array:
     )
 
 
-def _shape(text: str, sizes: tuple[object, ...]) -> Shape:
+def _shape(what: str, sizes: Any) -> Shape:  # Any: what a caller gave, checked here
     try:
-        shape = tuple(None if size is None else index(size) for size in sizes)  # type: ignore[arg-type]  # it raises
+        shape = tuple(None if size is None else index(size) for size in sizes)
     except TypeError:
         raise InvalidArgumentError(
-            f"feed {text!r}: {sizes} is not a shape; sizes must be whole numbers, None where unknown"
+            f"{what}: {sizes} is not a shape; sizes must be whole numbers, None where unknown"
         ) from None
     if any(size is not None and size < 0 for size in shape):
-        raise InvalidArgumentError(f"feed {text!r}: {shape} is not a shape; a size cannot be negative")
+        raise InvalidArgumentError(f"{what}: {shape} is not a shape; a size cannot be negative")
     if prod(size for size in shape if size is not None) > MOST_ELEMENTS:
-        raise InvalidArgumentError(f"feed {text!r}: a tensor of shape {shape} has more elements than can be counted")
+        raise InvalidArgumentError(f"{what}: a tensor of shape {shape} has more elements than can be counted")
     return shape
 
 
@@ -118,18 +137,21 @@ def _check_type(text: str, value: object, graph: JoinedGraph, number: int, outpu
         )
 
 
-def _check_computed(feeds: Feeds, computed: Mapping[str, int], graph: JoinedGraph) -> None:
+def _check_computed(
+    feeds: Feeds, computed: Mapping[str, int], graph: JoinedGraph, what: str = "the shape of feed"
+) -> None:
     """The shape of a feed that replaces a computed tensor must agree with the shape that inference gives it."""
     inferred = infer_joined(graph, {text: feed for text, feed in feeds.items() if text not in computed})
     for text, number in computed.items():
         feed, output = feeds[text], parse_tensor_name(text).index
-        shape = inferred.shapes[number][output] if 0 <= output < len(inferred.shapes[number]) else None
+        shapes = inferred.of(number)
+        shape = shapes[output] if 0 <= output < len(shapes) else None
         fed = feed if feed is None or isinstance(feed, tuple) else feed.shape
         try:
             merge(shape, fed)
         except InvalidArgumentError:
             raise InvalidArgumentError(
-                f"feed {text!r} has shape {fed}, where the graph computes {shape}; feed what it could compute",
+                f"{what} {text!r} has shape {fed}, where the graph computes {shape}; give what it could compute",
                 node=graph.names[number],
                 op=graph.op(number),
             ) from None

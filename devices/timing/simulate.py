@@ -14,7 +14,6 @@ import numpy as np
 from ...errors import InvalidArgumentError
 from ...graph.analysis.joined import JoinedGraph
 from ...graph.collector import collector_paused
-from ...graph.dtypes import Array, Shape
 from ...graph.formats.traces import TraceSource
 from ...graph.graph import Graph
 from ...graph.graphdef.importer import graph_def_to_graph
@@ -26,15 +25,16 @@ from .bodies.choices import Choices, Counts
 from .bodies.planning import Planner
 from .bodies.script_planner import ScriptPlanner
 from .cost_source import CostSource, RooflineSource
-from .feeds import checked_feeds
+from .feeds import checked_feeds, stated_shapes
 from .playing.holding import memory_of
 from .playing.player import Player
 from .playing.recording import events_of
-from .timeline import Timeline
+from .timeline import Assumption, Timeline
 from .tracing.facts import TraceFacts, read_trace
 from .tracing.shapes import missing_shapes
 
 if TYPE_CHECKING:
+    from ...graph.shape_inference.inferred import AssumedShape
     from .bodies.scripts import Script
 
 
@@ -55,7 +55,8 @@ def simulate(
 
     `partitions` maps device names to the graphs (or GraphDefs) that run there; `cluster` may be given as a text such as
     "gpu:2" or the path of a file. `feeds` maps fed tensors to shapes (tuples) or values (arrays); a feed that is left
-    out has the shape of its placeholder. `shapes` maps nodes to output shapes known from elsewhere, such as a run.
+    out has the shape of its placeholder. `shapes` maps nodes to output shapes known from elsewhere, such as a run; a
+    shape of None, and nodes that the partitions lack, are passed over.
     `cost_source` is the roofline by default. With `assumed_size` unknown sizes count as that number, with a warning.
 
     `trace` is that of a real step: StepStats or RunMetadata, TensorFlow's too, as a message, as bytes, or as the path
@@ -72,7 +73,8 @@ def simulate(
     graphs = {name: _as_graph(by_name[name]) for name in cluster.names if name in by_name}
     with collector_paused():
         joined = JoinedGraph(graphs)
-        all_feeds = {**_as_feeds(shapes or {}, joined), **checked_feeds(feeds or {}, joined)}
+        fed = checked_feeds(feeds or {}, joined)
+        all_feeds = {**stated_shapes(shapes or {}, fed, joined), **fed}
         facts = TraceFacts() if trace is None else read_trace(trace, joined)
         if facts.shapes:
             all_feeds = {**missing_shapes(infer_joined(joined, all_feeds), facts.shapes, all_feeds), **all_feeds}
@@ -83,18 +85,7 @@ def simulate(
         script = scripts.root(inferred)
         player = Player(cluster.devices)
         player.play(script)
-        return _timeline(script, player, [*scripts.warnings, *facts.warnings], cluster)
-
-
-def _as_feeds(shapes: Mapping[str, Shapes], joined: JoinedGraph) -> dict[str, Shape | Array]:
-    names = joined.numbers(shapes)
-    return {
-        f"{n}:{i}": shape
-        for n, outputs in shapes.items()
-        if n in names
-        for i, shape in enumerate(outputs)
-        if shape is not None
-    }
+        return _timeline(script, player, [*scripts.warnings, *facts.warnings], cluster, inferred.assumed)
 
 
 def _checked(partitions: Mapping[str, Graph | GraphSource]) -> Mapping[str, Graph | GraphSource]:
@@ -113,13 +104,18 @@ def _as_graph(graph: Graph | GraphSource) -> Graph:
     return graph_def_to_graph(graph, add_default_attrs=True, allow_internal_names=True, expect_device=True)
 
 
-def _timeline(script: Script, player: Player, warnings: list[str], cluster: Cluster) -> Timeline:
+def _timeline(
+    script: Script, player: Player, warnings: list[str], cluster: Cluster, sizes: Sequence[AssumedShape]
+) -> Timeline:
+    """The timeline of what was played; `sizes` are the shapes that were assumed."""
     memory = memory_of(player, cluster)
     bodies = {id(activation.body): activation.body for activation in player.activations}.values()
-    used = np.unique(np.concatenate([body.device for body in bodies])).tolist()
+    numbers = np.unique(np.concatenate([body.device for body in bodies])).tolist()
+    used = [cluster.names[number] for number in numbers]
     return Timeline(
         events_of(player, cluster.names),
-        warnings=warnings + _spec_warnings([cluster.names[number] for number in used], cluster) + memory.warnings(),
+        warnings=warnings + _spec_warnings(used, cluster) + memory.warnings(),
+        assumed=[Assumption(*shape) for shape in sizes] + _spec_assumptions(used, cluster),
         memory=memory,
         dependency_bound_ns=lambda: _dependency_bound_ns(script, cluster),
         models={device.name: device.spec.name for device in cluster},
@@ -131,6 +127,12 @@ def _dependency_bound_ns(script: Script, cluster: Cluster) -> int:
     player = Player(cluster.devices, is_unlimited=True)
     player.play(script)
     return max(player.log.end_ns, default=0)
+
+
+def _spec_assumptions(devices: Sequence[str], cluster: Cluster) -> list[Assumption]:
+    """The defaults that specs of devices in this step rely on, one by one."""
+    specs = {name: cluster.find(name).spec for name in devices}
+    return [Assumption(name, key, text) for name, spec in specs.items() for key, text in spec.assumed.items()]
 
 
 def _spec_warnings(devices: Sequence[str], cluster: Cluster) -> list[str]:

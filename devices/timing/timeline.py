@@ -39,12 +39,23 @@ class OpTotal(NamedTuple):
     bytes: int
 
 
+class Assumption(NamedTuple):
+    """What was assumed of a node, or of a device by its full name, and which value it was given.
+
+    Assumption("x", "shape of output 0", (1, 3)); Assumption("/job:.../device:GPU:0", "launch_overhead", "5 us")
+    """
+
+    node: str
+    what: str
+    value: object
+
+
 class Timeline:
     """Events of one step, with the assumptions behind them.
 
     `peak_bytes` maps (device, "device" or "host") to the most memory in use; it follows from `memory` if that is given.
-    `warnings` are the assumptions, as sentences. `models` maps devices to their models. `columns` has the events in
-    columns.
+    `warnings` are the assumptions, as sentences; `assumed` has those about sizes and hardware one by one. `models` maps
+    devices to their models. `columns` has the events in columns.
     """
 
     def __init__(
@@ -52,6 +63,7 @@ class Timeline:
         events: Iterable[TimelineEvent] | Events,
         *,
         warnings: Sequence[str] = (),
+        assumed: Sequence[Assumption] = (),
         peak_bytes: Mapping[tuple[str, Place], int] | None = None,
         memory: MemoryUse | None = None,
         dependency_bound_ns: int | Callable[[], int] = 0,
@@ -63,6 +75,7 @@ class Timeline:
         """
         self.columns = events if isinstance(events, Events) else Events.of(events)
         self.warnings = tuple(warnings)
+        self.assumed = tuple(assumed)
         self._memory = memory
         self.peak_bytes = dict(memory.peak_bytes if memory else peak_bytes or {})
         self.models = dict(models or {})

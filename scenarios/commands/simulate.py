@@ -99,7 +99,8 @@ def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:
             format_ns(timeline.busy_ns(device)),
             format_bytes(timeline.peak_memory_bytes(device)),
         ]
-        for device in timeline.devices
+        for device in cluster.names
+        if device in timeline.devices
     ]
     screen.table(["device", "model", "busy", "compute", "peak memory"], rows, left=2)
     screen.line()
@@ -113,7 +114,7 @@ def summary(timeline: Timeline, cluster: Cluster) -> dict[str, object]:
         "makespan_ns": timeline.makespan_ns,
         "times": BASIS,
         "dependency_bound_ns": timeline.dependency_bound_ns,
-        "events": len(timeline.events),
+        "events": int(timeline.columns.runs.sum()),
         "flops": timeline.flops,
         "transferred_bytes": timeline.transferred_bytes,
         "devices": [
@@ -140,6 +141,7 @@ def summary(timeline: Timeline, cluster: Cluster) -> dict[str, object]:
             for e in timeline.critical_path()
         ],
         "warnings": list(timeline.warnings),
+        "assumed": [assumption._asdict() for assumption in timeline.assumed],
     }
 
 

@@ -161,10 +161,30 @@ def test_wrong_shapes_are_refused(partita: CommandLine, graph: Path, x: str) -> 
     assert_one_clear_line(
         partita("simulate", graph, "--feed", x, "--shape", "x=5,3"), 2, "[5,3] here and [2,3] in its file"
     )
+    computed = partita("simulate", graph, "--shape", "x=2,3", "--shape", "xw=5,7")
+    assert_one_clear_line(computed, 2, "(5, 7)", "xw", "the graph computes (2, 2)")
     fed = partita("simulate", graph, "--feed", "xw", "--shape", "xw=5,7")
     assert_one_clear_line(fed, 2, "(5, 7)", "xw", "(None, 2)")
     result = partita("simulate", graph, "--shape", "x=9223372036854775807,3", "--devices", "cpu:2")
     assert_one_clear_line(result, 2, "more elements than can be counted")
+
+
+def test_what_is_assumed_is_listed(partita: CommandLine, graph: Path) -> None:
+    """Sizes, and numbers of hardware that a cluster file leaves out; the number is a whole one."""
+    said = json.loads(partita.done("simulate", graph, "--assume-size", 7, "--devices", "cpu:2", "--json"))
+    assert {"node": "x", "what": "shape of output 0", "value": [7, 3]} in said["assumed"]
+    assert json.loads(partita.done("simulate", graph, "--shape", "x=7,3", "--json"))["assumed"] == []
+    for wrong in ("-1", "two", "1.5"):
+        assert_one_clear_line(partita("simulate", graph, "--assume-size", wrong), 2, "--assume-size", wrong)
+
+
+def test_a_model_without_numbers_is_assumed(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
+    """By full name of the device."""
+    spec = 'kind = "CPU", memory = "1 GiB", memory_bandwidth = "1 GB/s", peak_flops = { fp32 = "1 GFLOP/s" }'
+    (tmp_path / "c.toml").write_text(f"[[device]]\ncount = 2\nspec = {{ {spec} }}\n")
+    flags = ("--shape", "x=2,3", "--cluster", tmp_path / "c.toml", "--json")
+    said = json.loads(partita.done("simulate", graph, *flags))
+    assert {"node": f"{CPU}0", "what": "launch_overhead", "value": "300 ns"} in said["assumed"]
 
 
 def test_shapes_of_a_saved_model_go_by_the_names_of_its_inputs(partita: CommandLine) -> None:

@@ -131,3 +131,28 @@ def test_a_fed_tensor_of_unknown_size_has_the_name_it_is_fed_by() -> None:
     assert infer_joined(joined, assumed_size=1).assumed == [AssumedShape("x", "shape of output 0", (1, 4))]
     with pytest.raises(InvalidArgumentError, match="first unknown in 'x'"):
         step(parts("x"))
+
+
+def test_shapes_of_computed_tensors_may_be_given() -> None:
+    """Of any output; None and nodes elsewhere say nothing."""
+    known = simulate(parts("x"), HARDWARE, feeds={"x": (16, 4)})
+    stated = simulate(
+        parts("x"), HARDWARE, shapes={"h": ((16, 8),), "elsewhere": ((1,),), "y": (None,)}, assumed_size=16
+    )
+    assert stated.find("y").duration_ns == known.find("y").duration_ns
+
+
+@pytest.mark.parametrize(
+    ("shapes", "words"),
+    [
+        ({"h": ((5, 9),)}, r"'h:0' has shape \(5, 9\), where the graph computes \(16, 8\)"),
+        ({"h": (16, 8)}, r"shapes\['h'\], output 0: 16 is not a shape"),
+        ({"h": 5}, r"shapes\['h'\]: 5 is not a list with a shape for each output"),
+        ({"h": ((-1, 8),)}, r"shapes\['h'\], output 0: .*cannot be negative"),
+        ({"h": ((16, "8"),)}, r"shapes\['h'\], output 0: .*must be whole numbers"),
+    ],
+)
+def test_other_shapes_are_refused(shapes: Any, words: str) -> None:
+    """What is no shape, and what contradicts the graph."""
+    with pytest.raises(InvalidArgumentError, match=words):
+        simulate(parts("x"), HARDWARE, feeds={"x": (16, 4)}, shapes=shapes)
