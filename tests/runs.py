@@ -95,7 +95,8 @@ class _Watched(LocalRendezvous):
         self._watch = watch
 
     def send(self, key: Hashable, value: Any, is_dead: bool = False) -> None:  # Any: see the rendezvous
-        if isinstance(value, np.ndarray):
-            self._watch.tensors.append(weakref.ref(value))
+        tensor = getattr(value, "value", value)  # on a virtual clock the entry of the send goes with the tensor
+        if isinstance(tensor, np.ndarray):
+            self._watch.tensors.append(weakref.ref(tensor))
         super().send(key, value, is_dead)
         self._watch.most_queued = max(self._watch.most_queued, self.statistics().queued)

@@ -146,12 +146,8 @@ class Callee:
         there is a second function. `scope` is that of the call in a traced step.
         """
         caller = call.part
-        depth = caller.depth + self.may_call_itself
-        if depth > MAX_DEPTH:
-            raise ResourceExhaustedError(
-                f"function {self.name!r} is called {MAX_DEPTH} calls deep; let its recursion end earlier"
-            )
-        frame = frame_text(instance_number(f"{caller.frame};{self.name};{call.number}{turn}"), 0)
+        depth, instance = self.instance(call, turn)
+        frame = frame_text(instance, 0)
         send = partial(_send_in_frame, call.part.step.rendezvous.send, frame)
         ended = _ResultCollector(self, call, done)
         if self.interpreted is not None:
@@ -167,6 +163,15 @@ class Callee:
             slots = fresh_slots(plan, arguments, send)
             slots[TRACE_SLOT] = scope
             actor.begin(part.step, partial(part.start, slots, frame, ahead=True))
+
+    def instance(self, call: PendingCall, turn: str) -> tuple[int, int]:
+        """The depth of one call, and the number of its frame; ResourceExhaustedError if it is too deep."""
+        depth = call.part.depth + self.may_call_itself
+        if depth > MAX_DEPTH:
+            raise ResourceExhaustedError(
+                f"function {self.name!r} is called {MAX_DEPTH} calls deep; let its recursion end earlier"
+            )
+        return depth, instance_number(f"{call.part.frame};{self.name};{call.number}{turn}")
 
     def checked_results(self, results: list[Any]) -> list[Any]:
         """The results themselves; InvalidArgumentError if one is dead."""

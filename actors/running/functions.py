@@ -4,7 +4,7 @@ There is a `Callee` per function, calling device, and devices of its resource ar
 body run, whether its results are used or not. A function that may call itself is compiled when it is first
 called. `devices/pipeline/bodies.py` says to which devices the nodes of a body go.
 
-Calls may be nested deeper than Python's recursion limit. So nothing here recurses: a stack of `_Compilation` compiles
+Calls may be nested deeper than Python's recursion limit. So nothing here recurses: a stack of `Compilation` compiles
 the innermost body first, and a call returns by a message. Only functions that may call themselves have a limit of
 depth (`MAX_DEPTH`), since such a recursion may never end.
 """
@@ -47,7 +47,7 @@ _LONG_KERNEL_SIZE = 22  # instructions that a matrix product or a sort counts as
 
 
 @dataclass(frozen=True, slots=True)
-class _Compilation:
+class Compilation:
     """A function that is being compiled: its body placed, its partitions, and the calls in it with their devices."""
 
     called: Called
@@ -175,7 +175,7 @@ class Functions:
                 return full
         raise InvalidArgumentError(f"no device {name!r} among {list(self._actors)}")
 
-    def _compilation(self, called: Called) -> _Compilation:
+    def _compilation(self, called: Called) -> Compilation:
         """Places and cuts a body and lists the calls in it."""
         body = body_of(self.library, called.function, gradient=called.gradient)
         pipeline = Pipeline(self._cluster, allow_soft_placement=self._soft)
@@ -186,9 +186,9 @@ class Functions:
             raise error.inside(body.name) from error.__cause__
         kinds = [(kind, device) for device, part in parts.items() for kind in part.distinct_properties()[0]]
         calls = [(kind, device) for kind, device in kinds if calls_functions(kind, self.library)]
-        return _Compilation(called, body, placed.graph, parts, calls)
+        return Compilation(called, body, placed.graph, parts, calls)
 
-    def _finished(self, compilation: _Compilation) -> Callee:
+    def _finished(self, compilation: Compilation) -> Callee:
         """Compiles a body whose callees are known."""
         parts, body, called = compilation.parts, compilation.body, compilation.called
         may_call_itself = self.may_call_itself(called.function.name, gradient=called.gradient)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...errors import PartitaError
 from ...graph.analysis.control_flow import build_control_flow_info
 from ...graph.dtypes import is_ref
 from ...graph.partition import transfer_of
@@ -35,6 +36,7 @@ class Interpretation:
         """Binds each node to a kernel of its device. The binder notes ops without one; `interpret` raises for them."""
         self.graph = graph
         columns = columns_of(graph)
+        self.ids = columns.ids
         self.devices = [graph.assigned_device(node) for node in columns.ids]
         self.names, self.properties = columns.names, list(map(graph.node_properties, columns.ids))
         self.roles = [role_of(p.op_def.name) for p in self.properties]
@@ -60,7 +62,7 @@ class Interpretation:
         self.deferred = {
             node
             for node, device in enumerate(self.devices)
-            if self.roles[node] is Role.COMPUTE and binders[device].is_deferred(self.properties[node])
+            if self.roles[node] is Role.COMPUTE and self._is_deferred(node, binders[device])
         }
         self._stems: dict[int, str] = {}
         self._kernels = [self._kernel(node, binders[device]) for node, device in enumerate(self.devices)]
@@ -116,6 +118,14 @@ class Interpretation:
     def start(self, node: int, call: PendingCall, *inputs: Any) -> None:
         """Starts a live node of `deferred`, whose outputs come later."""
         self._kernels[node](call, *[self.read(node, port, value) for port, value in enumerate(inputs)])
+
+    def _is_deferred(self, node: int, binder: Binder) -> bool:
+        """Whether the outputs of a node come later; raises, located, the errors of functions that it calls."""
+        try:
+            return binder.is_deferred(self.properties[node])
+        except PartitaError as error:
+            name, op = self.names[node], self.properties[node].op
+            raise error.located(node=name, op=op, device=self.devices[node]) from error.__cause__
 
     def _kernel(self, node: int, binder: Binder) -> Kernel:
         properties, role = self.properties[node], self.roles[node]

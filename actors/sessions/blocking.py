@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...devices.cluster import Cluster
+    from ...devices.timing import Timeline
     from ...graph import GraphDef, RunMetadata, RunOptions
     from ...graph.builder.tensor_names import Names
     from ...graph.dtypes import Array
@@ -104,6 +105,14 @@ class BlockingSession:
     def partial_run(self, handle: str, fetches: Names = (), feeds: Feeds | None = None) -> list[Array]:
         """Continues such a step; see `Session.partial_run`."""
         return self._wait_for(self._opened().partial_run, handle, fetches, feeds)
+
+    def timeline(self) -> Timeline:
+        """The last finished step of a session on a virtual clock; see `Session.timeline`."""
+
+        async def timeline() -> Timeline:
+            return self._opened().timeline()
+
+        return self._wait_for(timeline)
 
     def extend(self, graph_def: GraphSource) -> None:
         """Adds nodes to the graph; see `Session.extend`."""

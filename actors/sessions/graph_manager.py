@@ -84,11 +84,12 @@ class GraphManager:
         actor_group: ActorGroup | None = None,
         tensors: SessionTensors | None = None,
         policy: Policy = refuse_stale,
+        functions: type[Functions] = Functions,
     ) -> None:
         """`devices` are those of one task; `seed` and the two limits are as in `open_session`.
 
         The workers of a session share its `tensors` and its `actor_group`, which has the limits then. `policy` decides
-        about receives from devices of other tasks that have restarted.
+        about receives from devices of other tasks that have restarted. `functions` runs the functions that nodes call.
         """
         self.cluster = devices if isinstance(devices, Cluster) else Cluster(list(devices))
         self.task = self.cluster.client.task_name
@@ -100,6 +101,7 @@ class GraphManager:
             for name in self.cluster.names
         }
         self._graphs: dict[str, _RegisteredGraph] = {}
+        self._make_functions = functions
         self._functions: Functions | None = None
         self._cost_models = CostModels()
         self._next_number = 0
@@ -170,7 +172,7 @@ class GraphManager:
 
     def bind_functions(self, graph: Graph, *, soft: bool = False) -> None:
         """Makes the functions of a graph callable for graphs that are registered later; `soft` as in `Functions`."""
-        self._functions = Functions(graph.functions, self.cluster, self.actors, soft=soft)
+        self._functions = self._make_functions(graph.functions, self.cluster, self.actors, soft=soft)
         self._bind(self._functions)
 
     def _bind(self, functions: Functions | None) -> None:

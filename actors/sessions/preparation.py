@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..running.device_actor import DeviceActor
     from ..running.interpretation import Interpretation
     from ..running.part import Part
+    from ..running.virtual.body import VirtualBody
     from .graph_manager import Work
     from .workers import Share, Workers
 
@@ -52,6 +53,7 @@ class Prepared:
     shares: tuple[Share, ...]
     partitions: Mapping[str, Graph]
     interpretation: Interpretation | None
+    virtual: VirtualBody | None
     alone: tuple[Plan, DeviceActor] | None
     keeps_feeds: bool
 
@@ -112,7 +114,7 @@ def prepare(stage: Placed | Lowered, signature: Signature, workers: Workers, che
     check()
     pruned = pruned.place()
     check()
-    shares, partitions, interpretation = workers.register(pruned, check)
+    shares, partitions, interpretation, virtual = workers.register(pruned, check)
     work = [pair for worker, handle in shares for pair in worker.work(handle)]
     plans = [plan for plan, _ in work]
     feeds = ports(signature.feeds, _types(signature.feeds, cut_names.feeds, pruned.feed_types))
@@ -131,6 +133,7 @@ def prepare(stage: Placed | Lowered, signature: Signature, workers: Workers, che
         shares,
         partitions,
         interpretation,
+        virtual,
         work[0] if is_alone else None,
         keeps_feeds=by_rendezvous or not plans or any(plan.keeps_inputs for plan in plans),
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import trio
 
@@ -29,6 +29,7 @@ from .session_callable import SessionCallable
 from .session_graph import GraphReader, session_pipeline
 from .session_statistics import SessionStatistics
 from .steps import Steps
+from .virtual_sessions import check_virtual_options, costs_of, last_timeline, no_partial_runs
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from ...devices.cluster import Cluster
     from ...devices.pipeline import Lowered, Placed
+    from ...devices.timing import CostSource, Timeline
     from ...graph.builder.tensor_names import Names
     from ...graph.dtypes import Array
     from ...graph.graph import Graph
@@ -159,6 +161,8 @@ class Session:
         without feeds. Raises as `run` for names.
         """
         self._check_open()
+        if self._workers.clock is not None:
+            raise no_partial_runs()
         signature = partial_signature(feeds, fetches, targets)
         prepared = await self._prepared(signature)
         if prepared.interpretation is not None:
@@ -199,12 +203,22 @@ class Session:
         """Prepares a request; raises CancelledError if the session was closed meanwhile."""
         self._thread.check()
         size = self.graph.num_nodes + self.graph.functions.num_nodes
-        prepared = await self._requests.prepare(signature, in_thread=size >= _LARGE)
+        with self._workers.preparing():
+            prepared = await self._requests.prepare(signature, in_thread=size >= _LARGE)
         self._check_open()
         return prepared
 
     def _prepare_request(self, signature: Signature, check: Callable[[], object]) -> Prepared:
         return prepare(self._stage, signature, self._workers, check)
+
+    def timeline(self) -> Timeline:
+        """The last finished step of a session on a virtual clock, from 0: events, memory, makespan in simulated time.
+
+        Raises FailedPreconditionError before the first step, and in a session on the real clock; InvalidArgumentError
+        for a step that took no simulated time.
+        """
+        self._thread.check()
+        return last_timeline(self._workers.clock, self._steps.last_record)
 
     def statistics(self) -> SessionStatistics:
         """Counts of steps and prepared requests since the session was opened."""
@@ -257,6 +271,8 @@ class Session:
     def _check_options(self, options: RunOptions | None) -> None:
         if options is not None:
             check_options(options, self._settings, distributed=self._workers.is_distributed)
+            if self._workers.clock is not None:
+                check_virtual_options(options)
 
     def _refresh_after_restart(self, error: PartitaError) -> None:
         """Refreshes the session if a worker restarted without the session's knowledge; ABORTED may mean that."""
@@ -311,6 +327,8 @@ def open_session(
     budget_s: float = DEFAULT_BUDGET_S,
     thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
     on_read: Callable[[int], object] | None = None,
+    clock: Literal["real", "virtual"] = "real",
+    cost_source: CostSource | None = None,
 ) -> AbstractAsyncContextManager[Session]:
     """Imports a graph, places it on `devices` and opens a session on it, for the length of an `async with` block.
 
@@ -323,6 +341,10 @@ def open_session(
     both) runs in a worker thread from then on. `on_read` is called with the progress of the import, as in
     `graph_def_to_graph`, possibly in another thread.
 
+    With `clock="virtual"` steps run on simulated hardware: they compute the same values, simulated time decides what
+    runs next, and `Session.timeline` tells when everything ran. `cost_source` says how long ops take, the roofline by
+    default. docs/embedding.md says what such a session refuses.
+
     Raises InvalidArgumentError or NotFoundError for a graph that cannot be read, imported, lowered or placed, for
     malformed devices, and for settings that cannot be honoured. What the block itself raises is not wrapped in a group.
     """
@@ -330,10 +352,18 @@ def open_session(
     async def make() -> Session:
         settings = own_copy(config)
         cluster = usable_devices(devices, settings)
+        costs = costs_of(clock, cost_source, settings)
         options = settings.graph_options
         reader = GraphReader(options, places_requests=options.place_pruned_graph)
         stage = await reader.read(session_pipeline(cluster, settings), graph_def, on_read)
-        workers = Workers(cluster, is_distributed=False, seed=seed, budget_s=budget_s, thread_limit_s=thread_limit_s)
+        workers = Workers(
+            cluster,
+            is_distributed=False,
+            seed=seed,
+            budget_s=budget_s,
+            thread_limit_s=thread_limit_s,
+            costs=costs,
+        )
         return Session(stage, workers, reader, settings)
 
     return Block(make)

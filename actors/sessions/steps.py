@@ -1,6 +1,7 @@
 """Runs the steps of prepared requests, with what RunOptions ask for: a time limit, a trace, partition graphs.
 
-A step runs in one of three ways:
+A step runs in one of four ways:
+- In a session on a virtual clock, it runs on simulated hardware, see `running/virtual`.
 - A request with a single plan and no transfers runs in the task of the caller, which saves a switch to an actor.
 - A request with an `interpretation` runs in the interpreter, on the actor of the client device.
 - All others are started on the actors of their devices, see `worker_steps.start_step`.
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from ...graph.dtypes import Array
     from ..running.interpretation import Interpretation
     from ..running.part import Part
+    from ..running.virtual.body import VirtualBody
+    from ..running.virtual.record import StepRecord
     from .preparation import Prepared
     from .workers import Workers
 
@@ -45,6 +48,8 @@ class Steps:
         The step calls its check after each time it has let other tasks run; the check raises to stop it.
         """
         self.under_way: set[Step | WorkerSteps] = set()
+        self.last_record: StepRecord | None = None
+        """what the last finished step has done on simulated hardware"""
         self._workers = workers
         self._settings = settings
         self._new_check = new_check
@@ -71,6 +76,8 @@ class Steps:
     async def _run(
         self, prepared: Prepared, fed: list[Any], number: int, waiting: list[str] | None = None
     ) -> list[Array]:
+        if prepared.virtual is not None:
+            return await self._run_virtually(prepared.virtual, prepared, fed, number)
         if prepared.alone is not None:
             plan, actor = prepared.alone
             slots = fresh_slots(plan, fed)
@@ -97,6 +104,22 @@ class Steps:
         finally:
             self.under_way.discard(step)
         return prepared.arrays({port.number: part.result(port.number) for port in prepared.fetches}, fed)
+
+    async def _run_virtually(self, body: VirtualBody, prepared: Prepared, fed: list[Any], number: int) -> list[Array]:
+        """Runs a graph on the simulated hardware of the session, and keeps what its timeline is made of."""
+        from ..running.virtual.virtual_step import VirtualStep  # other sessions need no simulated hardware
+
+        step, clock = self._workers.new_step(number), self._workers.clock
+        assert isinstance(step, Step)  # sessions over several tasks have no virtual clock
+        assert clock is not None
+        virtual = VirtualStep(step, clock)
+        self.under_way.add(step)
+        try:
+            run = await virtual.run(body, self._workers.client_actor, fed)
+        finally:
+            self.under_way.discard(step)
+        self.last_record = virtual.record
+        return prepared.arrays({port.number: run.result(port.number) for port in prepared.fetches}, fed)
 
     async def _run_step(
         self,

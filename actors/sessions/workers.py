@@ -8,16 +8,19 @@ by device, as in TensorFlow.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...devices.cluster import Cluster
 from ...devices.state import SessionTensors
 from ...rendezvous import LocalRendezvous, TracedRendezvous
+from ..plans.binding import check_complete
 from ..plans.levels import Unfoldable
 from ..running.device_actor import ActorGroup
 from ..running.evaluation import ConstantEvaluator
 from ..running.executor import Pacer
+from ..running.functions import Functions
 from ..running.step import Step
 from .graph_manager import GraphManager
 from .worker_steps import WorkerSteps
@@ -27,10 +30,13 @@ if TYPE_CHECKING:
 
     from ...devices.device import Device
     from ...devices.pipeline import Pruned
+    from ...devices.timing import CostSource
     from ...errors import AbortedError, PartitaError
     from ...graph.graph import Graph
     from ...rendezvous import Rendezvous
     from ..running.interpretation import Interpretation
+    from ..running.virtual.body import VirtualBody
+    from ..running.virtual.clock import VirtualClock
 
 
 class Share(NamedTuple):
@@ -44,12 +50,14 @@ class Shares(NamedTuple):
     """The shares of all workers in a request.
 
     `partitions` are the graphs by device before they are optimised; empty over several tasks, where the workers have
-    them. A request whose loops cannot be compiled has an `interpretation` of the uncut graph instead of shares.
+    them. A request whose loops cannot be compiled has an `interpretation` of the uncut graph instead of shares;
+    one of a session on a virtual clock has a `virtual` body.
     """
 
     shares: tuple[Share, ...]
     partitions: Mapping[str, Graph]
     interpretation: Interpretation | None = None
+    virtual: VirtualBody | None = None
 
 
 class Workers:
@@ -63,14 +71,27 @@ class Workers:
         seed: int | None,
         budget_s: float,
         thread_limit_s: float,
+        costs: CostSource | None = None,
     ) -> None:
-        """Without `is_distributed` one worker has all devices, of whatever tasks; with it each task has a worker."""
+        """Without `is_distributed` one worker has all devices, of whatever tasks; with it each task has a worker.
+
+        With `costs` steps run on a virtual clock.
+        """
         self.is_distributed = is_distributed
         self.pacer = Pacer(budget_s, thread_limit_s)
         self.actor_group = ActorGroup(self.pacer)
         self.tensors = SessionTensors()
+        self.clock: VirtualClock | None = None
+        functions = Functions
+        if costs is not None:
+            from ..running.virtual.calls import VirtualFunctions  # other sessions need no simulated hardware
+            from ..running.virtual.clock import VirtualClock
+
+            self.clock, functions = VirtualClock(cluster, costs, self.pacer), VirtualFunctions
         self.by_task = {
-            task: GraphManager(devices, seed=seed, actor_group=self.actor_group, tensors=self.tensors)
+            task: GraphManager(
+                devices, seed=seed, actor_group=self.actor_group, tensors=self.tensors, functions=functions
+            )
             for task, devices in (_by_task(cluster) if is_distributed else {cluster.client.task_name: cluster}).items()
         }
         self._worker_of = {name: worker for worker in self.by_task.values() for name in worker.actors}
@@ -83,9 +104,17 @@ class Workers:
 
         for worker in self.by_task.values():
             worker.start_actors(nursery)
+        if self.clock is not None:
+            nursery.start_soon(self.clock.run, name="virtual clock")
+
+    def preparing(self) -> AbstractContextManager[None]:
+        """Stops the time of a virtual clock while a request is prepared."""
+        return nullcontext() if self.clock is None else self.clock.preparing()
 
     def shut_down(self, error: PartitaError) -> None:
         """Ends all actors; later calls of a worker raise `error`."""
+        if self.clock is not None:
+            self.clock.shut_down()
         for worker in self.by_task.values():
             worker.shut_down(error)
 
@@ -112,6 +141,8 @@ class Workers:
         (worker,) = self.by_task.values()
         partitioned = pruned.cut()
         check()
+        if self.clock is not None:
+            return Shares((), partitioned.graphs, virtual=self._virtual_body(partitioned.in_order()))
         optimised = partitioned.optimise(ConstantEvaluator())
         check()
         try:
@@ -119,6 +150,15 @@ class Workers:
         except Unfoldable:
             return Shares((), partitioned.graphs, worker.interpretation(pruned.graph))
         return Shares((Share(worker, handle),), partitioned.graphs)
+
+    def _virtual_body(self, graphs: Mapping[str, Graph]) -> VirtualBody:
+        from ..running.virtual.body import VirtualBody  # other sessions need no simulated hardware
+
+        binders = {name: actor.binder for name, actor in self.actors.items()}
+        (worker,) = self.by_task.values()
+        body = VirtualBody(graphs, binders, worker.cluster)
+        check_complete(binders.values())
+        return body
 
     def forget_requests(self) -> None:
         """Deregisters all graphs; running steps go on."""

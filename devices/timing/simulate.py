@@ -114,8 +114,8 @@ def _timeline(
     used = [cluster.names[number] for number in numbers]
     return Timeline(
         events_of(player, cluster.names),
-        warnings=warnings + _spec_warnings(used, cluster) + memory.warnings(),
-        assumed=[Assumption(*shape) for shape in sizes] + _spec_assumptions(used, cluster),
+        warnings=warnings + spec_warnings(used, cluster) + memory.warnings(),
+        assumed=[Assumption(*shape) for shape in sizes] + spec_assumptions(used, cluster),
         memory=memory,
         dependency_bound_ns=lambda: _dependency_bound_ns(script, cluster),
         models={device.name: device.spec.name for device in cluster},
@@ -129,13 +129,13 @@ def _dependency_bound_ns(script: Script, cluster: Cluster) -> int:
     return max(player.log.end_ns, default=0)
 
 
-def _spec_assumptions(devices: Sequence[str], cluster: Cluster) -> list[Assumption]:
+def spec_assumptions(devices: Sequence[str], cluster: Cluster) -> list[Assumption]:
     """The defaults that specs of devices in this step rely on, one by one."""
     specs = {name: cluster.find(name).spec for name in devices}
     return [Assumption(name, key, text) for name, spec in specs.items() for key, text in spec.assumed.items()]
 
 
-def _spec_warnings(devices: Sequence[str], cluster: Cluster) -> list[str]:
+def spec_warnings(devices: Sequence[str], cluster: Cluster) -> list[str]:
     """A warning per set of defaults that specs of devices in this step rely on."""
     names: dict[str, list[str]] = {}
     for name in devices:

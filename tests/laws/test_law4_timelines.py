@@ -1,37 +1,93 @@
-"""Law 4, in part: the actors run the nodes that the simulation times, on the same devices.
+"""Law 4: a step on a virtual clock has the timeline that simulating its partitions predicts.
 
-Times are not compared: sessions do not run on a virtual clock.
+Two ways to the same events: the simulation counts tokens over inferred shapes, a session computes values, and both feed
+the same simulated hardware. Compared are all events in order, with their causes, and the peaks of memory. In graphs
+without queues, without shapes, branches or counts that depend on values.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 from hypothesis import assume, given, reject
+from hypothesis import strategies as st
 
-from partita.actors import RunMetadata, RunOptions, open_session
-from partita.devices import cut, local_cluster, simulate
+from partita.actors import open_session
+from partita.devices import cut, simulate
+from partita.devices.timing import Timeline
 from partita.errors import InvalidArgumentError
-from tests.runs import cpus
-from tests.strategies import GraphCase, placed_cases
+from tests.strategies import GraphCase, graph_cases
+
+CHECKOUT = Path(__file__).parents[2]
+DEVICES = [f"/job:localhost/replica:0/task:0/device:{kind}:{i}" for i in range(4) for kind in ("CPU", "GPU")]
+CLUSTER = "cpu:4,gpu:4"
 
 
-@given(placed_cases())
-async def test_the_actors_run_the_nodes_that_the_simulation_times(placed: tuple[GraphCase, dict[str, str]]) -> None:
-    """A traced step has every node that takes simulated time, and no node that the timeline lacks.
+@st.composite
+def cases_on_devices(draw: st.DrawFn, max_steps: int = 12) -> tuple[GraphCase, dict[str, str]]:
+    """A request on a graph, and the place of each node: one to eight devices, CPUs and GPUs."""
+    case = draw(graph_cases(max_steps))
+    devices = draw(st.permutations(DEVICES).flatmap(lambda names: st.integers(1, 8).map(lambda count: names[:count])))
+    return case, {name: draw(st.sampled_from(devices)) for name in case.nodes}
 
-    In graphs without conditionals: the simulation counts both branches.
-    """
-    case, placement = placed
-    assume(all(node.op != "Switch" for node in case.graph_def.node))
-    graph_def, cluster = case.on(placement), local_cluster(cpus(4))
-    partitions = cut(graph_def, cluster, feeds=list(case.feeds), fetches=case.fetches, targets=case.targets)
+
+def simulated(case: GraphCase, placement: dict[str, str]) -> Timeline:
+    """The timeline of a request from shapes alone."""
+    partitions = cut(case.on(placement), CLUSTER, feeds=list(case.feeds), fetches=case.fetches, targets=case.targets)
     try:
-        timeline = simulate(partitions, cluster, feeds={name: value.shape for name, value in case.feeds.items()})
+        return simulate(partitions, CLUSTER, feeds={name: value.shape for name, value in case.feeds.items()})
     except InvalidArgumentError:  # nothing in the request takes time
         reject()
-    metadata, options = RunMetadata(), RunOptions(trace_level=RunOptions.FULL_TRACE)
-    async with open_session(graph_def, cluster) as session:
-        await session.run(case.fetches, case.feeds, case.targets, options=options, metadata=metadata)
-    ran = {(device.device, node.node_name) for device in metadata.step_stats.dev_stats for node in device.node_stats}
-    computed = [event for event in timeline.events if event.kind == "compute"]
-    assert {(event.device, event.node) for event in computed if event.duration_ns > 0} <= ran
-    assert ran <= {(event.device, event.node) for event in computed}
+
+
+def assert_same(ours: Timeline, theirs: Timeline) -> None:
+    """Equal in events, causes, makespan and memory."""
+    assert ours.events == theirs.events
+    assert ours.makespan_ns == theirs.makespan_ns
+    assert ours.peak_bytes == theirs.peak_bytes
+
+
+@given(cases_on_devices())
+async def test_a_virtual_step_has_the_simulated_timeline(placed: tuple[GraphCase, dict[str, str]]) -> None:
+    """Over one to eight CPUs and GPUs; a second step of the session has the same timeline again."""
+    case, placement = placed
+    assume(all(node.op != "Switch" for node in case.graph_def.node))
+    expected = simulated(case, placement)
+    async with open_session(case.on(placement), CLUSTER, clock="virtual") as session:
+        for _ in range(2):
+            await session.run(case.fetches, case.feeds, case.targets)
+            assert_same(session.timeline(), expected)
+
+
+HASHES = """
+import hashlib
+import trio
+from partita.actors import open_session
+from tests.actors.programs import program
+
+async def main():
+    for seed in range(12):
+        case = program(seed, devices=4, size=5)
+        async with open_session(case.graph_def, "cpu:4", clock="virtual", seed=seed) as session:
+            await session.run([], case.feeds, [name.partition(":")[0] for name in case.fetches])
+            timeline = session.timeline()
+        text = repr((timeline.events, sorted(timeline.peak_bytes.items())))
+        print(seed, hashlib.sha256(text.encode()).hexdigest())
+
+trio.run(main)
+"""
+
+
+def test_another_process_gives_the_same_traces() -> None:
+    """One digest per seed, for programs with loops and conditionals, whatever the hash seed of the process."""
+    outputs = []
+    for seed in ("1", "2"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        command = [sys.executable, "-c", HASHES]
+        result = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=CHECKOUT)
+        outputs.append(result.stdout.splitlines())
+    assert outputs[0] == outputs[1]
+    assert len({line.split()[1] for line in outputs[0]}) == 12

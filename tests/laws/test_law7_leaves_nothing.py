@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -29,6 +30,8 @@ from tests.strategies import GraphCase, cpu, placed_cases
 
 NOTHING = {"waiters": 0, "queued": 0}
 GOOD, BAD = np.array([1, -1], np.int32), np.array([7, -1, 7], np.int32)
+Clock = Literal["real", "virtual"]
+CLOCKS = ("real", "virtual")
 
 
 @st.composite
@@ -73,11 +76,11 @@ def broken(case: GraphCase) -> GraphCase:
 
 
 @asynccontextmanager
-async def watched_session(graph_def: GraphDef, watch: Watch) -> AsyncIterator[Session]:
+async def watched_session(graph_def: GraphDef, watch: Watch, clock: Clock = "real") -> AsyncIterator[Session]:
     """A session whose rendezvous are watched and whose steps yield after every chunk."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workers, "LocalRendezvous", watch)
-        async with open_session(graph_def, cpus(4), config=HARD_PLACEMENT, budget_s=0.0) as session:
+        async with open_session(graph_def, cpus(4), config=HARD_PLACEMENT, budget_s=0.0, clock=clock) as session:
             yield session
 
 
@@ -91,10 +94,10 @@ def living_tasks() -> int:
     return trio.lowlevel.current_statistics().tasks_living
 
 
-async def check_fail_then_work(case: GraphCase, graph_def: GraphDef) -> None:
+async def check_fail_then_work(case: GraphCase, graph_def: GraphDef, clock: Clock) -> None:
     """A good step, a failing one, a good one."""
     watch = Watch()
-    async with watched_session(graph_def, watch) as session:
+    async with watched_session(graph_def, watch, clock) as session:
         before = await run_case(session, case)
         tasks = living_tasks()
         with pytest.raises(InvalidArgumentError) as caught:
@@ -106,10 +109,10 @@ async def check_fail_then_work(case: GraphCase, graph_def: GraphDef) -> None:
     assert watch.left_behind() == NOTHING
 
 
-async def check_cancel_then_work(case: GraphCase, graph_def: GraphDef, ticks: int) -> None:
+async def check_cancel_then_work(case: GraphCase, graph_def: GraphDef, ticks: int, clock: Clock) -> None:
     """A step that is cancelled after some turns of the scheduler, then a good one."""
     watch = Watch()
-    async with watched_session(graph_def, watch) as session:
+    async with watched_session(graph_def, watch, clock) as session:
         tasks = living_tasks()
         async with trio.open_nursery() as nursery:
             nursery.start_soon(run_case, session, case)
@@ -123,7 +126,7 @@ async def check_cancel_then_work(case: GraphCase, graph_def: GraphDef, ticks: in
     assert watch.left_behind() == NOTHING
 
 
-async def check_close_under_a_step(case: GraphCase, graph_def: GraphDef, ticks: int) -> None:
+async def check_close_under_a_step(case: GraphCase, graph_def: GraphDef, ticks: int, clock: Clock) -> None:
     """A session is closed while a step runs: the step ends with a result or with CancelledError."""
     watch = Watch()
     tasks = living_tasks()
@@ -136,7 +139,7 @@ async def check_close_under_a_step(case: GraphCase, graph_def: GraphDef, ticks: 
         except CancelledError:
             ended.append("cancelled")
 
-    async with trio.open_nursery() as nursery, watched_session(graph_def, watch) as session:
+    async with trio.open_nursery() as nursery, watched_session(graph_def, watch, clock) as session:
         nursery.start_soon(step, session)
         for _ in range(ticks):
             await trio.lowlevel.checkpoint()
@@ -145,10 +148,11 @@ async def check_close_under_a_step(case: GraphCase, graph_def: GraphDef, ticks: 
     assert watch.left_behind() == NOTHING
 
 
-@given(breakable_cases())
-async def test_an_error_leaves_nothing(breakable: tuple[GraphCase, GraphDef]) -> None:
+@pytest.mark.parametrize("clock", CLOCKS)
+@given(breakable=breakable_cases())
+async def test_an_error_leaves_nothing(breakable: tuple[GraphCase, GraphDef], clock: Clock) -> None:
     """The error names its node, nothing of the step is left, and the next step gives the values of the first."""
-    await check_fail_then_work(*breakable)
+    await check_fail_then_work(*breakable, clock)
 
 
 FAULTS: dict[str, tuple[Callable[[GraphCase], GraphCase], str]] = {
@@ -209,18 +213,24 @@ async def test_an_error_says_where(breakable: tuple[GraphCase, GraphDef]) -> Non
             await run_case(session, FAULTS["type of a feed"][0](case))
 
 
-@given(breakable_cases(), st.integers(0, 30), st.random_module())
-async def test_a_cancel_leaves_nothing(breakable: tuple[GraphCase, GraphDef], ticks: int, seed: object) -> None:
+@pytest.mark.parametrize("clock", CLOCKS)
+@given(breakable=breakable_cases(), ticks=st.integers(0, 30), seed=st.random_module())
+async def test_a_cancel_leaves_nothing(
+    breakable: tuple[GraphCase, GraphDef], ticks: int, seed: object, clock: Clock
+) -> None:
     """The same after a cancellation, at any tick."""
     assert seed
-    await check_cancel_then_work(*breakable, ticks)
+    await check_cancel_then_work(*breakable, ticks, clock)
 
 
-@given(breakable_cases(), st.integers(0, 30), st.random_module())
-async def test_closing_ends_steps_under_way(breakable: tuple[GraphCase, GraphDef], ticks: int, seed: object) -> None:
+@pytest.mark.parametrize("clock", CLOCKS)
+@given(breakable=breakable_cases(), ticks=st.integers(0, 30), seed=st.random_module())
+async def test_closing_ends_steps_under_way(
+    breakable: tuple[GraphCase, GraphDef], ticks: int, seed: object, clock: Clock
+) -> None:
     """A running step ends with its session and does not hang."""
     assert seed
-    await check_close_under_a_step(*breakable, ticks)
+    await check_close_under_a_step(*breakable, ticks, clock)
 
 
 @settings(max_examples=20)  # each one collects garbage twice, which is what takes the time

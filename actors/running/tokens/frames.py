@@ -15,7 +15,7 @@ iterations are done; then only its dead exits are passed on to the parent.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(slots=True)
@@ -88,3 +88,12 @@ class Token:
     frame: Frame
     iteration: int
     is_dead: bool
+
+
+class Target(NamedTuple):
+    """An input of a node in one iteration of a frame; `port` is -1 for a control input."""
+
+    frame: Frame
+    iteration: int
+    node: int
+    port: int

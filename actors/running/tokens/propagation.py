@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ....errors import InvalidArgumentError
 from ...plans.instructions import DEAD
 from ...plans.roles import Role
-from .frames import Frame, Iteration, Pending, Token
+from .frames import Frame, Iteration, Pending, Target, Token
 
 if TYPE_CHECKING:
     from ..interpretation import Interpretation
@@ -129,28 +129,33 @@ class Propagation:
             self._activate(token, frame, frame.latest, [value])
 
     def _activate(self, token: Token, frame: Frame, iteration: int, outputs: list[Any]) -> None:
-        """Counts down the missing inputs of the consumers in one iteration; those with none missing become ready."""
-        part = self.parts[token.partition]
-        for node, port, output in part.consumers[token.node]:
-            state = frame.iterations[iteration].pending.get(node)
-            if state is None:
-                state = frame.iterations[iteration].pending[node] = Pending(
-                    part.initial_count[node], [None] * part.num_inputs(node)
-                )
+        """Passes the outputs of a node to its consumers in one iteration."""
+        for node, port, output in self.parts[token.partition].consumers[token.node]:
             value = None if output < 0 else outputs[output]
             is_dead = token.is_dead if output < 0 else token.is_dead or value is DEAD
-            if part.roles[node] is Role.MERGE:
-                from_enter = part.frame_ops.get(token.node) == "Enter"
-                ready, dead = _count_merge(state, port, value, is_dead, from_enter)
-            else:
-                state.count -= 1
-                state.num_dead += is_dead
-                if port >= 0:
-                    state.inputs[port] = DEAD if is_dead else value
-                ready = state.count == 0
-                dead = state.num_dead > 0 and part.roles[node] is not Role.TRIGGER
-            if ready:
-                self._make_ready(Token(token.partition, node, frame, iteration, is_dead=dead))
+            self._count_down(token, Target(frame, iteration, node, port), value, is_dead=is_dead)
+
+    def _count_down(self, token: Token, target: Target, value: Any, *, is_dead: bool) -> None:
+        """Counts one input of a consumer of `token`, which is ready when no input is missing."""
+        part = self.parts[token.partition]
+        frame, iteration, node, port = target
+        state = frame.iterations[iteration].pending.get(node)
+        if state is None:
+            state = frame.iterations[iteration].pending[node] = Pending(
+                part.initial_count[node], [None] * part.num_inputs(node)
+            )
+        if part.roles[node] is Role.MERGE:
+            from_enter = part.frame_ops.get(token.node) == "Enter"
+            ready, dead = _count_merge(state, port, value, is_dead, from_enter)
+        else:
+            state.count -= 1
+            state.num_dead += is_dead
+            if port >= 0:
+                state.inputs[port] = DEAD if is_dead else value
+            ready = state.count == 0
+            dead = state.num_dead > 0 and part.roles[node] is not Role.TRIGGER
+        if ready:
+            self._make_ready(Token(token.partition, node, frame, iteration, is_dead=dead))
 
     def _retire_finished(self, partition: int, frame: Frame, iteration: int) -> None:
         """Removes an iteration that is done, and those after it that are, then the frame."""

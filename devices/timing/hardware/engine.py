@@ -13,7 +13,7 @@ two calls of `next_event` the clock stands still.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from math import inf
 
@@ -123,9 +123,18 @@ class Engine:
         sent = self.log.end_ns[copy] = now - self._latency_ns.pop(transfer)
         self._feeder.ended(transfer, self.log.record(transfer * KINDS, sent, now, copy))
 
+    def after(self, delay_ns: int, action: Callable[[], None]) -> None:
+        """Calls `action` so many nanoseconds from now."""
+        self._instants.after(delay_ns, lambda _: action())
+
+    @property
+    def has_events(self) -> bool:
+        """Whether anything is left to happen."""
+        return self.env.peek() < inf
+
     def next_event(self) -> bool:
         """Moves the clock to the next thing that happens; False when nothing is left to happen."""
-        if self.env.peek() == inf:
+        if not self.has_events:
             return False
         self.env.step()
         return True

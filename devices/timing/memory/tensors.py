@@ -16,15 +16,36 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ....graph.analysis.joined import JoinedGraph
 from ....graph.arrays import Flags, Integers, Numbers, first_seen, owners
+from ....graph.columns import Ids
 from ....graph.ops.record import RECVS
-from ....graph.shape_inference.inferred import InferredShapes
+from ....graph.shape_inference.calls import Shapes
 from ...device import Device
 from .kinds import OWN, MemoryKind, memory_kind
+
+
+class TensorShapes(Protocol):
+    """The shapes of all outputs of a graph, inferred or those of a run: node `n` has `distinct[shape_of[n]]`."""
+
+    @property
+    def graph(self) -> JoinedGraph:
+        """The graph."""
+
+    @property
+    def distinct(self) -> Sequence[Shapes]:
+        """The combinations of shapes, one per output."""
+
+    @property
+    def shape_of(self) -> Ids:
+        """By node the number of its shapes."""
+
+    def of(self, n: int) -> Shapes:
+        """The shapes of the outputs of a node."""
 
 
 class Pairs(NamedTuple):
@@ -81,7 +102,7 @@ class Tensors:
     """by device, op, container and name: the first output that stands for that variable"""
 
 
-def tensors_of(shapes: InferredShapes, devices: Sequence[Device], device: Integers, is_copied: Flags) -> Tensors:
+def tensors_of(shapes: TensorShapes, devices: Sequence[Device], device: Integers, is_copied: Flags) -> Tensors:
     """The tensors of a body.
 
     By node: the index of its device in `devices`, and whether it is a receive to which bytes are copied; other receives
@@ -97,7 +118,7 @@ class _Planner:
     output `source[i]` for node `reader[i]`.
     """
 
-    def __init__(self, shapes: InferredShapes, devices: Sequence[Device], device: Integers, is_copied: Flags) -> None:
+    def __init__(self, shapes: TensorShapes, devices: Sequence[Device], device: Integers, is_copied: Flags) -> None:
         self.graph = graph = shapes.graph
         self.device = device
         self.kinds, self.kind_of = _kinds(shapes, devices, device)
@@ -202,7 +223,7 @@ class _Planner:
         return known
 
 
-def _kinds(shapes: InferredShapes, devices: Sequence[Device], device: Integers) -> tuple[list[MemoryKind], Numbers]:
+def _kinds(shapes: TensorShapes, devices: Sequence[Device], device: Integers) -> tuple[list[MemoryKind], Numbers]:
     """The kinds of a body, and the kind of every node."""
     graph = shapes.graph
     # Transfers that came from a GraphDef differ in their attrs, but not in what they do with memory.

@@ -1,0 +1,1 @@
+"""Steps on simulated hardware: real values, and simulated time decides what runs next."""

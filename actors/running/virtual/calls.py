@@ -1,0 +1,88 @@
+"""The functions that nodes call in a session on a virtual clock: their bodies run on the same simulated hardware.
+
+Every call is a deferred node, however short its function: it begins when its inputs are there, and ends when the body
+has run. A call takes no time of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ....errors import PartitaError, of_kernel
+from ...plans.binding import check_complete
+from ..callee import Callee, Done, Values
+from ..functions import Compilation, Functions
+from .body import VirtualBody
+from .graph_run import Caller, GraphRun
+from .node_run import VirtualCall
+
+if TYPE_CHECKING:
+    from ...plans.tracing import Scope
+    from ..device_actor import DeviceActor
+    from ..pending import PendingCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VirtualCallee(Callee):
+    """A function whose body runs on simulated hardware, called from the device of `actor`."""
+
+    body: VirtualBody
+    actor: DeviceActor
+
+    @property
+    def is_short(self) -> bool:
+        """False: the nodes of every body take simulated time."""
+        return False
+
+    def start(
+        self, call: PendingCall, arguments: Values, done: Done, turn: str = "", _scope: Scope | None = None
+    ) -> None:
+        """Calls the function for a deferred node; as in `Callee`."""
+        assert isinstance(call, VirtualCall)  # nodes of a virtual session are run by `GraphRun` alone
+        depth, instance = self.instance(call, turn)
+        around, token = call.graph_run, call.node_run.token
+        scope = f"{around.scope}{call.place.node}"
+        iteration = around.iteration_of(token.frame, token.iteration)
+        if turn:
+            iteration = f"{iteration}{'/' if iteration else ''}{scope}:{turn.strip(':bc')}"
+        caller = Caller(depth, call, self.name, str(instance), f"{scope}/", iteration)
+        ended = partial(self._ended, call, done)
+        GraphRun(around.virtual, self.body, self.actor, arguments, ended, caller).start()
+
+    def _ended(self, call: VirtualCall, done: Done, run: GraphRun) -> None:
+        """Returns the results by way of the clock, so that calls in calls do not recurse."""
+
+        def deliver(results: Values, _cause: int) -> None:
+            try:
+                done(self.checked_results(list(results)))
+            except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+                call.fail(of_kernel(call.op, error))
+
+        if not call.is_ended:
+            run.virtual.clock.post(deliver, [run.result(index) for index in range(self.num_results)], -1)
+
+
+class VirtualFunctions(Functions):
+    """Functions whose bodies run on simulated hardware."""
+
+    def _finished(self, compilation: Compilation) -> Callee:
+        """Prepares a body whose callees are known."""
+        body, called = compilation.body, compilation.called
+        binders = {name: actor.binder for name, actor in self._actors.items()}
+        try:
+            virtual = VirtualBody(compilation.parts, binders, self._cluster)
+            check_complete(binders.values())
+        except PartitaError as error:
+            raise error.inside(body.name) from error.__cause__
+        return VirtualCallee(
+            name=body.name,
+            work=(),
+            argument_types=body.argument_types,
+            result_types=body.result_types,
+            size=0,
+            may_call_itself=self.may_call_itself(called.function.name, gradient=called.gradient),
+            body=virtual,
+            actor=self._actors[called.device],
+        )

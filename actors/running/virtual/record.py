@@ -1,0 +1,218 @@
+"""What a step on simulated hardware has done, and its timeline.
+
+While the step runs only facts of single rows are kept: costs, shapes of outputs, bytes received. When somebody asks for
+the timeline, they become the activations that the player of a simulation has: one for every run of a graph, and one for
+every further iteration of a loop.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ....devices.timing.hardware.engine import Duty
+from ....devices.timing.hardware.log import KINDS, Log
+from ....devices.timing.memory.buffers import buffers_of
+from ....devices.timing.memory.kinds import address_spaces
+from ....devices.timing.memory.tensors import tensors_of
+from ....devices.timing.memory.use import MemoryUse, limits_of
+from ....devices.timing.playing.recording import events_of, times_of
+from ....devices.timing.simulate import spec_assumptions, spec_warnings
+from ....devices.timing.timeline import Timeline
+from ....errors import UnimplementedError
+from .body import FREE, dims_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ....devices.cluster import Cluster
+    from ....devices.timing.cost_source import OpCost
+    from ....devices.topology import Route
+    from ....graph.analysis.joined import JoinedGraph
+    from ....graph.arrays import Numbers
+    from ....graph.columns import Ids
+    from ....graph.shape_inference.calls import Shapes
+    from .body import Dims, VirtualBody
+    from .clock import VirtualClock
+
+
+class Rows:
+    """The rows of one iteration of one graph that runs, from `base` on; the other columns are by joint number."""
+
+    __slots__ = ("base", "body", "costs", "iteration", "scope", "shapes", "sizes")
+
+    def __init__(self, base: int, body: VirtualBody, scope: str, iteration: str) -> None:
+        self.base = base
+        self.body = body
+        self.scope = scope
+        self.iteration = iteration
+        self.costs: dict[int, OpCost] = {}
+        self.shapes: dict[int, tuple[Dims, ...]] = {}
+        self.sizes: dict[int, int] = {}
+        """bytes of receives"""
+
+
+@dataclass(frozen=True, slots=True)
+class RanBody:
+    """What ran of a body; a `recording.RecordedBody`, and with the shapes of its tensors a `tensors.TensorShapes`."""
+
+    graph: JoinedGraph
+    device: Numbers
+    duty: NDArray[np.uint8]
+    costs: list[OpCost]
+    cost_of: Numbers
+    routes: dict[int, Route]
+    copied_bytes: dict[int, int]
+    distinct: list[Shapes]
+    shape_of: Ids
+
+    def __len__(self) -> int:
+        return len(self.device)
+
+    def of(self, n: int) -> Shapes:
+        """The shapes of the outputs of a node."""
+        return self.distinct[int(self.shape_of[n])]
+
+
+class Activation(NamedTuple):
+    """One run of a body; a `recording.PlayedBody`."""
+
+    body: RanBody
+    base: int
+    prefix: str
+    iteration: str
+    runs: int = 1
+
+
+class OwnEntries(NamedTuple):
+    """What a step has done; a `recording.Played`."""
+
+    log: Log
+    activations: list[Activation]
+
+
+class StepRecord:
+    """The rows of one step."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        """The step starts now."""
+        self._cluster = clock.cluster
+        self._log = clock.engine.log
+        self._start_ns = clock.engine.now()
+        self._first_entry = self._end_entry = len(self._log)
+        self._rows: dict[int, Rows] = {}
+
+    def began(self, base: int, body: VirtualBody, scope: str, iteration: str) -> None:
+        """An iteration of a graph has rows from `base` on."""
+        self._rows[base] = Rows(base, body, scope, iteration)
+
+    def ran(self, row: int, number: int, cost: OpCost, outputs: list[Any], size_bytes: int) -> None:
+        """A node has been computed, sent or received; called before or when it is logged."""
+        rows = self._rows[row - number]
+        rows.costs[number] = cost
+        rows.shapes[number] = tuple(map(dims_of, outputs))
+        rows.sizes[number] = size_bytes
+
+    def close(self) -> None:
+        """The step has ended: later entries of the log are not its own."""
+        self._end_entry = len(self._log)
+
+    def timeline(self) -> Timeline:
+        """The timeline of the step, from 0. InvalidArgumentError for one that took no simulated time."""
+        rows, cluster = list(self._rows.values()), self._cluster
+        played = OwnEntries(self._own_log(rows), _activations(rows))
+        memory = _memory(played, cluster) if len(rows) == 1 else None
+        numbers = np.unique(np.concatenate([activation.body.device for activation in played.activations])).tolist()
+        used = [cluster.names[number] for number in numbers]
+        no_memory = ["the memory of a step with loops or calls is not counted on a virtual clock"]
+        return Timeline(
+            events_of(played, cluster.names),
+            warnings=spec_warnings(used, cluster) + (no_memory if memory is None else memory.warnings()),
+            assumed=spec_assumptions(used, cluster),
+            memory=memory,
+            dependency_bound_ns=_no_bound,
+            models={device.name: device.spec.name for device in cluster},
+        )
+
+    def _own_log(self, rows: list[Rows]) -> Log:
+        """The entries of the step, its rows numbered from 0 and its times counted from its start.
+
+        A cause that belongs to another step is left out.
+        """
+        entries, causes, start_ns, end_ns = (
+            np.array(column[self._first_entry : self._end_entry], np.int64)
+            for column in (self._log.entries, self._log.causes, self._log.start_ns, self._log.end_ns)
+        )
+        row, kind = np.divmod(entries, KINDS)
+        bases, lengths = np.array([r.base for r in rows], np.int64), np.array([len(r.body) for r in rows], np.int64)
+        owner = np.searchsorted(bases, row, "right") - 1
+        own = np.flatnonzero((owner >= 0) & (row < bases[owner] + lengths[owner]))
+        number = np.full(len(entries) + 1, -1)
+        number[own] = np.arange(len(own))
+        shift = np.cumsum(lengths) - lengths - bases
+        log = Log()
+        for column, values in (
+            (log.entries, (row[own] + shift[owner[own]]) * KINDS + kind[own]),
+            (log.causes, number[np.maximum(causes[own] - self._first_entry, -1)]),
+            (log.start_ns, start_ns[own] - self._start_ns),
+            (log.end_ns, end_ns[own] - self._start_ns),
+        ):
+            column.frombytes(values.tobytes())
+        for entry, lane in self._log.lanes.items():
+            if self._first_entry <= entry < self._end_entry and number[entry - self._first_entry] >= 0:
+                log.lanes[int(number[entry - self._first_entry])] = lane
+        return log
+
+
+def _no_bound() -> int:
+    raise UnimplementedError(
+        "a step on a virtual clock has no dependency bound; simulate its partitions, which have the same timeline"
+    )
+
+
+def _activations(rows: list[Rows]) -> list[Activation]:
+    base, activations = 0, []
+    for r in rows:
+        activations.append(Activation(_ran(r), base, r.scope, r.iteration))
+        base += len(r.body)
+    return activations
+
+
+def _ran(rows: Rows) -> RanBody:
+    """What an activation ran, with the costs and shapes that its nodes had."""
+    virtual, graph, count = rows.body, rows.body.graph, len(rows.body)
+    costs = {cost: number for number, cost in enumerate(dict.fromkeys([FREE, *rows.costs.values()]))}
+    cost_of = np.array([costs[rows.costs.get(n, FREE)] for n in range(count)], np.int64)
+    is_free = np.array([cost.provenance == "free" for cost in costs], np.bool_)[cost_of]
+    is_free[list(virtual.deferred)] = False
+    duty = np.where(is_free, Duty.FREE, virtual.duty).astype(np.uint8)
+    routes = {n: route for n, route in virtual.routes.items() if n in rows.costs}
+    duty[list(routes)] = Duty.TRANSFER
+    shapes: dict[Shapes, int] = {}
+    never = [(None,) * len(kind.output_types) for kind in graph.kinds]  # of nodes that did not run
+    of_nodes = (rows.shapes.get(n) or never[kind] for n, kind in enumerate(graph.kind_of.tolist()))
+    shape_of = np.array([shapes.setdefault(of_node, len(shapes)) for of_node in of_nodes], np.int32)
+    return RanBody(
+        graph=graph,
+        device=np.array(virtual.device, np.int64),
+        duty=duty,
+        costs=list(costs),
+        cost_of=cost_of,
+        routes=routes,
+        copied_bytes={n: rows.sizes[n] for n in routes},
+        distinct=list(shapes),
+        shape_of=shape_of,
+    )
+
+
+def _memory(played: OwnEntries, cluster: Cluster) -> MemoryUse:
+    """The memory of a step that ran one graph, without loops."""
+    (activation,) = played.activations
+    body = activation.body
+    is_copied = np.zeros(len(body), np.bool_)
+    is_copied[list(body.routes)] = True
+    tensors = tensors_of(body, cluster.devices, body.device, is_copied)
+    buffers = buffers_of(tensors, times_of(played.log, len(body)), np.array(address_spaces(cluster.devices)))
+    return MemoryUse(tensors, buffers, cluster.names, limits_of(cluster), lambda n: (body.graph.names[n], ""))

@@ -1,0 +1,77 @@
+"""Sessions on a virtual clock: what they need to open, what they refuse, and their timelines.
+
+Such a session runs the graphs that `partita.devices.cut` gives. It refuses what would change these graphs, and what
+measures real time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import FailedPreconditionError, InvalidArgumentError, UnimplementedError
+from ...graph.passes.optimizer import Optimisations
+
+if TYPE_CHECKING:
+    from ...devices.timing import CostSource, Timeline
+    from ...graph import ConfigProto, RunOptions
+    from ..running.virtual.clock import VirtualClock
+    from ..running.virtual.record import StepRecord
+
+CLOCKS = ("real", "virtual")
+
+
+def costs_of(clock: str, cost_source: CostSource | None, settings: ConfigProto) -> CostSource | None:
+    """The source of costs of a session on a virtual clock, None for one on the real clock.
+
+    Raises InvalidArgumentError for another clock, for a source that a real clock does not use, and for settings that a
+    session on a virtual clock does not honour.
+    """
+    if clock not in CLOCKS:
+        raise InvalidArgumentError(f"clock={clock!r} is none of {', '.join(map(repr, CLOCKS))}")
+    if clock == "real":
+        if cost_source is not None:
+            raise InvalidArgumentError(
+                'cost_source: only simulated time has costs; open the session with clock="virtual"'
+            )
+        return None
+    options = settings.graph_options
+    wanted = Optimisations.of(options)
+    if wanted.common_subexpressions or wanted.constant_folding:
+        raise InvalidArgumentError(
+            "ConfigProto.graph_options.optimizer_options: a session on a virtual clock runs the graph as it was cut, "
+            "without optimising it; leave them out, or set opt_level to L0"
+        )
+    if options.build_cost_model:
+        raise InvalidArgumentError(
+            "ConfigProto.graph_options.build_cost_model: a session on a virtual clock measures no times; "
+            "use Session.timeline"
+        )
+    if cost_source is not None:
+        return cost_source
+    from ...devices.timing import RooflineSource  # sessions on the real clock load no simulation
+
+    return RooflineSource()
+
+
+def check_virtual_options(options: RunOptions) -> None:
+    """Raises InvalidArgumentError for a trace, which would measure real time."""
+    if options.trace_level:
+        raise InvalidArgumentError(
+            "RunOptions.trace_level: a session on a virtual clock measures no times; use Session.timeline"
+        )
+
+
+def no_partial_runs() -> UnimplementedError:
+    """The error of a partial run on a virtual clock."""
+    return UnimplementedError(
+        "a step on a virtual clock takes all feeds at its start: use `run`, or a session on the real clock"
+    )
+
+
+def last_timeline(clock: VirtualClock | None, record: StepRecord | None) -> Timeline:
+    """The timeline of the last finished step. Raises FailedPreconditionError where there is none."""
+    if clock is None:
+        raise FailedPreconditionError('the session runs in real time; open it with clock="virtual" to get timelines')
+    if record is None:
+        raise FailedPreconditionError("no step has finished yet, so there is no timeline; run a step first")
+    return record.timeline()
