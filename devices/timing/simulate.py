@@ -26,6 +26,7 @@ from .bodies.planning import Planner
 from .bodies.script_planner import ScriptPlanner
 from .cost_source import CostSource, RooflineSource
 from .feeds import checked_feeds, stated_shapes
+from .playing.blocks import with_blocks
 from .playing.holding import memory_of
 from .playing.player import Player
 from .playing.recording import events_of
@@ -113,7 +114,7 @@ def _timeline(
     numbers = np.unique(np.concatenate([body.device for body in bodies])).tolist()
     used = [cluster.names[number] for number in numbers]
     return Timeline(
-        events_of(player, cluster.names),
+        with_blocks(events_of(player, cluster.names), player),
         warnings=warnings + spec_warnings(used, cluster) + memory.warnings(),
         assumed=[Assumption(*shape) for shape in sizes] + spec_assumptions(used, cluster),
         memory=memory,

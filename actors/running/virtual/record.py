@@ -83,7 +83,6 @@ class Activation(NamedTuple):
     base: int
     prefix: str
     iteration: str
-    runs: int = 1
 
 
 class OwnEntries(NamedTuple):

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ....graph.analysis.trip_counts import Count, first_turns
@@ -42,8 +43,14 @@ class Call:
     answer: Answer = 0
     count: Count = 1
 
+    @property
+    def is_uniform(self) -> bool:
+        """Whether it runs alike in every iteration of the loops around."""
+        is_fixed = isinstance(self.answer, int) and isinstance(self.count, int)
+        return is_fixed and all(script is None or script.is_uniform for script in self.scripts)
 
-@dataclass(slots=True, eq=False)
+
+@dataclass(eq=False)
 class Script:
     """How one graph runs; without `levels` it is one body.
 
@@ -63,6 +70,12 @@ class Script:
     def is_plain(self) -> bool:
         """Whether it is one body without loops, conditions and calls."""
         return self.levels is None
+
+    @cached_property
+    def is_uniform(self) -> bool:
+        """Whether all iterations of its loops run alike: no count or branch differs between them."""
+        numbers = (*self.counts, *self.answers)
+        return all(isinstance(n, int) for n in numbers) and all(call.is_uniform for call in self.calls.values())
 
     def root(self, turn: int, iteration: int) -> Body:
         """The body of what is outside all loops, in an iteration of the loop that calls the graph."""

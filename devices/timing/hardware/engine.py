@@ -13,8 +13,9 @@ two calls of `next_event` the clock stands still.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from enum import IntEnum
+from functools import partial
 from math import inf
 
 from simpy import Environment
@@ -24,7 +25,7 @@ from ...topology import Route
 from .instants import Instants
 from .log import COPY, KINDS, Log
 from .network import Network
-from .streams import Delays, EndOf, Feeder, Gpu, Lanes, Place, at_full_speed
+from .streams import Delays, EndOf, Feeder, Gpu, Lanes, Name, Place, at_full_speed
 
 
 class Duty(IntEnum):
@@ -131,6 +132,26 @@ class Engine:
     def has_events(self) -> bool:
         """Whether anything is left to happen."""
         return self.env.peek() < inf
+
+    def state(self, name: Name) -> Hashable | None:
+        """Everything that decides how the hardware goes on, relative to the present; None with transfers under way.
+
+        Two equal states, rows told by `name`, go on alike.
+        """
+        if not self._network.is_idle:
+            return None
+
+        def named(action: object) -> Hashable:
+            if isinstance(action, partial):
+                owner, (first, *rest) = getattr(action.func, "__self__", None), action.args
+                if isinstance(owner, Gpu) and action.func.__name__ == "_complete":
+                    return id(owner), "_complete", owner.age(first)
+                # The last argument of an op is its lane, the one before the entry in the log, which tells nothing.
+                return id(owner), action.func.__name__, name(first), *rest[1:]
+            return id(getattr(action, "__self__", action)), getattr(action, "__name__", "")
+
+        places = [place for by_duty in self._places for place in by_duty.values() if isinstance(place, Lanes | Gpu)]
+        return self._instants.state(named), tuple(place.state(name) for place in places)
 
     def next_event(self) -> bool:
         """Moves the clock to the next thing that happens; False when nothing is left to happen."""

@@ -10,7 +10,7 @@ depend on the order in which simpy handles simultaneous events.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 
 from simpy import Environment, Event
 from simpy.events import EventPriority
@@ -54,6 +54,12 @@ class Instants:
         if not self._actions:
             self.env.schedule(_Alarm(self.env, self._second_half), _LATE)
         self._actions.append(action)
+
+    def state(self, named: Callable[[object], Hashable]) -> Hashable:
+        """What is still to happen, relative to the present: equal states go on alike. `named` names an action."""
+        now = self.now()
+        coming = tuple((at - now, tuple(map(named, actions))) for at, actions in sorted(self._at.items()))
+        return coming, tuple(map(named, self._actions))
 
     def _first_half(self, event: Event) -> None:
         actions = self._at.pop(self.now())

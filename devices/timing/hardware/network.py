@@ -69,6 +69,11 @@ class Network:
         self._requests.append(Flow(transfer, self._path(route), size_bytes, now))
         self._ask()
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no transfer is under way or waits."""
+        return not (self._requests or self._released or self._changed or self._calendar)
+
     def loads(self, link: str) -> list[tuple[int, int, float]]:
         """(from, to, bytes/s) of a link by name, in order, without the times in which it carries nothing."""
         port = self._by_name.get(link)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import partial
 from heapq import heappop, heappush
 from typing import Protocol
@@ -38,6 +38,10 @@ EndOf = Callable[[int, int], int]
 def at_full_speed(start_ns: int, time_ns: int) -> int:
     """The end of an op on hardware that is never slowed down."""
     return start_ns + time_ns
+
+
+Name = Callable[[int], Hashable]
+"""names a row so that equal rows of different iterations have equal names"""
 
 
 class Feeder(Protocol):
@@ -97,6 +101,11 @@ class _Queue:
             self._is_sorted = True
         return self._fresh.pop()
 
+    def state(self, name: Name, now: int) -> Hashable:
+        """The rows that wait, by name."""
+        fresh = tuple(name(row) for row, _ in sorted(self._fresh))
+        return tuple(name(row) for row, _ in self._waiting), fresh, self._fresh_at == now
+
     def _settle(self) -> None:
         """The rows of a past instant have waited."""
         self._fresh.sort()
@@ -125,6 +134,10 @@ class Lanes:
         if self._idle and not self._is_asked:
             self._is_asked = True
             self._instants.second_half(self._fill)
+
+    def state(self, name: Name) -> Hashable:
+        """What decides what happens next, apart from what has begun: equal states go on alike."""
+        return self._queue.state(name, self._instants.now()), tuple(sorted(self._idle)), self._is_asked
 
     def _fill(self) -> None:
         self._is_asked = False
@@ -201,6 +214,17 @@ class Gpu:
             self._parked[ticket] = []
             self._instants.after(self._end_ns(ticket) - self._instants.now(), partial(self._complete, ticket))
         self._parked[ticket].append(row)
+
+    def state(self, name: Name) -> Hashable:
+        """What decides what happens next, apart from what has begun: equal states go on alike."""
+        now = self._instants.now()
+        parked = tuple((self.age(ticket), tuple(map(name, rows))) for ticket, rows in self._parked.items())
+        flags = self._is_asked, self._is_launching
+        return self._queue.state(name, now), flags, max(self._free_at - now, 0), parked
+
+    def age(self, ticket: int) -> int:
+        """How many kernels have been launched since the one with that ticket."""
+        return len(self._entries) - ticket
 
     def _end_ns(self, ticket: int) -> int:
         return self._log.end_ns[self._entries[ticket]]

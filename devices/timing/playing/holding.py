@@ -11,6 +11,7 @@ from ..memory.buffers import buffers_of
 from ..memory.kinds import address_spaces
 from ..memory.tensors import tensors_of
 from ..memory.use import MemoryUse, limits_of
+from .blocks import offsets_of
 from .played_graph import played_shapes
 from .recording import times_of
 
@@ -28,7 +29,11 @@ def memory_of(player: Player, cluster: Cluster) -> MemoryUse:
     is_copied = np.zeros(player.next_row, np.bool_)
     is_copied[[activation.base + n for activation in activations for n in activation.body.routes]] = True
     tensors = tensors_of(shapes, cluster.devices, np.concatenate([body.device for body in bodies]), is_copied)
-    buffers = buffers_of(tensors, times_of(player.log, player.next_row), np.array(address_spaces(cluster.devices)))
+    buffers = buffers_of(
+        tensors,
+        times_of(player.log, player.next_row, offsets_of(player.folding.segments, len(player.log))),
+        np.array(address_spaces(cluster.devices)),
+    )
     bases = [activation.base for activation in activations]
 
     def name_of(row: int) -> tuple[str, str]:

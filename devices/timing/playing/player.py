@@ -12,12 +12,13 @@ consumers of these rows, starts those that are ready, and passes free nodes at o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ....errors import InternalError
 from ..hardware.engine import Duty, Engine
-from ..hardware.streams import NO_TICKET
+from ..hardware.streams import NO_TICKET, Name
+from .folding import Folding
 from .runs import CallRun, LoopRun, Passed, Place
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ class Activation:
         "place",
         "places",
         "run",
-        "runs",
         "waits",
     )
 
@@ -55,7 +55,6 @@ class Activation:
         self.base = base
         self.place = place
         self.run = run
-        self.runs = 1  # equal ones that it stands for
         self.waits = body.waits.copy()
         self.left = len(body)
         self.left_in = body.gates.counts.copy() if body.gates is not None and isinstance(run, LoopRun) else None
@@ -67,6 +66,10 @@ class Activation:
             for duty, device in zip(body.duty.tolist(), body.device.tolist(), strict=True)
         ]
 
+    def inner(self) -> list[LoopRun | CallRun]:
+        """The loops and calls that it has begun."""
+        return [*self.opened.values(), *self.calls.values()]
+
     @property
     def prefix(self) -> str:
         """Begins the names of its nodes in the timeline."""
@@ -75,18 +78,24 @@ class Activation:
     @property
     def iteration(self) -> str:
         """Which iterations of which loops it is: "outer:2/inner:0"."""
-        return "/".join(f"{name}:{number}" for name, number in self.place.loops)
+        return "/".join(f"{turn.name}:{turn.number}" for turn in self.place.loops)
 
 
 class Player:
     """Plays one step; `activations` are all runs of bodies, in the order of their rows."""
 
-    def __init__(self, devices: Sequence[Device], *, is_unlimited: bool = False) -> None:
-        """`devices` are those of the cluster; `is_unlimited` is as in `Engine`."""
+    def __init__(self, devices: Sequence[Device], *, is_unlimited: bool = False, folds: bool = True) -> None:
+        """`devices` are those of the cluster; `is_unlimited` is as in `Engine`.
+
+        With `folds` equal iterations of a loop are played once, see `folding`: the events are the same, in blocks.
+        """
         self.engine = Engine(devices, self, is_unlimited=is_unlimited)
         self.activations: list[Activation] = []
         self._owner: list[Activation] = []  # by row
         self._times: list[int] = []  # by row: its time on its device
+        self.folding = Folding(self)
+        self._folds = folds
+        self._open: dict[Activation, None] = {}  # activations that have not ended
         self._later: deque[tuple[Activation, list[tuple[int, int]]]] = deque()  # ready nodes of other activations
         self._tickets: dict[int, int] = {}  # rows on a stream: the latest kernel that a value of theirs waits for
 
@@ -103,7 +112,11 @@ class Player:
         """
         activation = self.begin(script.root(0, 0), Place(script), None, -1)
         self._release_later()
-        self.engine.run()
+        if script.is_plain:
+            self.engine.run()
+        while self.engine.next_event():
+            if self.folding.begun and self._folds:
+                self.folding.check()
         if activation.left:
             open_activations = [activation for activation in self.activations if activation.left]
             stuck, n = next((a, n) for a in open_activations for n, waits in enumerate(a.waits) if waits)
@@ -119,10 +132,29 @@ class Player:
 
     # Loops and calls
 
+    def owner(self, row: int) -> Activation:
+        """The activation that a row belongs to."""
+        return self._owner[row]
+
+    def open_activations(self) -> Iterable[Activation]:
+        """Those that have not ended, in the order of their rows."""
+        return self._open
+
+    def tickets(self, name: Name) -> Hashable:
+        """The kernels that values still wait for, by the names of the rows that pass them on."""
+        waiting = []
+        for row, ticket in sorted(self._tickets.items()):
+            activation = self._owner[row]
+            stream = self.engine.streams[activation.body.device[row - activation.base]]
+            if stream is not None and not stream.has_completed(ticket):
+                waiting.append((name(row), stream.age(ticket)))
+        return tuple(waiting)
+
     def begin(self, body: Body, place: Place, run: LoopRun | CallRun | None, cause: int) -> Activation:
         """Begins an activation; its nodes without inputs are released by the entry `cause`."""
         activation = Activation(body, len(self._owner), place, run, self.engine)
         self.activations.append(activation)
+        self._open[activation] = None
         self._owner += [activation] * len(body)
         self._times += body.time_ns
         ready = [(node, cause) for node, waits in enumerate(body.waits) if not waits]
@@ -161,11 +193,13 @@ class Player:
     def _retire(self, activation: Activation, place: int, entry: int) -> None:
         """Something of an activation has ended in a partition: tells its loop or call if it was the last."""
         run, left_in = activation.run, activation.left_in
+        if not activation.left:
+            self._open.pop(activation, None)
         if left_in is not None:
             left_in[place] -= 1
             if not left_in[place]:
                 assert isinstance(run, LoopRun)
-                run.retire(place, activation.place.number)
+                run.retire(place, activation.place.number, entry)
         elif not activation.left and isinstance(run, CallRun):
             run.ended(entry)
 

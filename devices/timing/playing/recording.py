@@ -85,10 +85,6 @@ class PlayedBody(Protocol):
     def iteration(self) -> str:
         """In which iterations of which loops it ran."""
 
-    @property
-    def runs(self) -> int:
-        """For how many equal runs it stands."""
-
 
 class Played(Protocol):
     """A step that has run: played without values, or by the actors of a session."""
@@ -107,10 +103,10 @@ def events_of(player: Played, devices: Sequence[str]) -> Events:
     return _Recording(player, devices).events()
 
 
-def times_of(log: Log, rows: int) -> Times:
-    """When every row ran."""
+def times_of(log: Log, rows: int, offset: Numbers | int = 0) -> Times:
+    """When every row ran: by entry so much later than the log says."""
     row, kind = np.divmod(np.frombuffer(log.entries, np.int64), ENTRY_KINDS)
-    log_start, log_end = np.frombuffer(log.start_ns, np.int64), np.frombuffer(log.end_ns, np.int64)
+    log_start, log_end = (np.frombuffer(column, np.int64) + offset for column in (log.start_ns, log.end_ns))
     start, end, order = (np.full(rows, NEVER) for _ in range(3))
     ran, copied = np.flatnonzero(kind == NODE), np.flatnonzero(kind == COPY)
     start[row[ran]], end[row[ran]], order[row[ran]] = log_start[ran], log_end[ran], ran
@@ -144,7 +140,6 @@ class _Recording:
         start, end = (np.frombuffer(column, np.int64) for column in (log.start_ns, log.end_ns))
         flops, sizes, provenance = self._costs()
         sizes[is_copy] = self._copied_bytes(np.flatnonzero(is_copy))
-        runs = np.array([activation.runs for activation in self.activations], np.int64)
         return Events(
             device=Column(self._devices(is_copy), lambda: self.devices),
             stream=self._streams(is_copy),
@@ -158,7 +153,7 @@ class _Recording:
             provenance=provenance,
             cause=np.frombuffer(log.causes, np.int64),
             iteration=Column(entries.activation, lambda: [activation.iteration for activation in self.activations]),
-            runs=runs[entries.activation],
+            runs=np.ones(len(start), np.int64),
         )
 
     def _entries(self) -> _Entries:

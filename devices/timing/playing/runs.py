@@ -13,7 +13,7 @@ A call runs its body and ends with the last node of it. A While calls condition 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ....graph.analysis.frames import is_constant_enter
@@ -29,17 +29,25 @@ if TYPE_CHECKING:
 _MAX_PARALLEL_CALLS = 64  # rows of a map that are computed at a time
 
 
+class Turn(NamedTuple):
+    """An iteration of a loop that is being played."""
+
+    name: str
+    number: int
+    loop: LoopRun | CallRun
+
+
 class Place(NamedTuple):
     """Where an activation is: its script, the prefix of its names, its turn, the number of its iteration, its loops.
 
-    `loops` has (name, iteration) of all loops around, outermost first.
+    `loops` are the iterations of all loops around, outermost first.
     """
 
     script: Script | None = None
     prefix: str = ""
     turn: int = 0
     number: int = 0
-    loops: tuple[tuple[str, int], ...] = ()
+    loops: tuple[Turn, ...] = ()
 
 
 class Passed(NamedTuple):
@@ -87,6 +95,7 @@ class LoopRun:
         self._enters = [enter for enter in enters if local[enter] >= 0]
         self.iterations: dict[int, Activation] = {}
         self.windows: dict[int, _Window] = {}
+        self._first_place = -1
 
     # Tokens
 
@@ -104,11 +113,13 @@ class LoopRun:
                     self._deliver(number, passed)
         else:
             self._deliver(0, passed)
-        self.retire(place, 0)
+        self.retire(place, 0, passed.entry)
 
     def _open(self, place: int) -> _Window:
         """The loop begins in a partition."""
         self.player.hold(self.parent, place)
+        if self._first_place < 0:
+            self._first_place = place
         return _Window(sum(int(self.graph.place[enter]) == place for enter in self._enters))
 
     def next(self, activation: Activation, place: int, passed: Passed) -> None:
@@ -121,14 +132,33 @@ class LoopRun:
         elif len(window.open) >= self.description.parallel_iterations:
             window.waiting.append(passed)
         else:
-            self._begin(window, place)
+            self._begin(window, place, passed.entry)
             self._deliver(number + 1, passed)
 
-    def _begin(self, window: _Window, place: int) -> None:
+    def _begin(self, window: _Window, place: int, entry: int) -> None:
         window.latest += 1
         window.open.add(window.latest)
         for constant in window.constants:
-            self._deliver(window.latest, constant)
+            self._deliver(window.latest, constant._replace(entry=entry))
+        if self.script.is_uniform and place == self._first_place:
+            self.player.folding.begun.append((self, window.latest))
+
+    def shorten(self, iterations: int) -> None:
+        """The loop ends so many iterations earlier."""
+        self.count -= iterations
+
+    def state(self, number: int) -> Hashable:
+        """What decides how the loop goes on, with iterations counted from `number`."""
+        return tuple(
+            (
+                place,
+                window.latest - number,
+                tuple(sorted(i - number for i in window.open)),
+                window.missing,
+                tuple((passed.node, passed.ticket is None) for passed in window.waiting),
+            )
+            for place, window in self.windows.items()
+        )
 
     def exited(self, passed: Passed) -> None:
         """An Exit has run, or has been launched."""
@@ -146,27 +176,33 @@ class LoopRun:
         if activation is None:
             turn = self.first_turn + number
             body = self.script.iteration(self.frame, number, self.count, turn, self.dead)
-            loops = (*self.parent.place.loops, (f"{self.parent.place.prefix}{self.description.name}", number))
+            loops = (
+                *self.parent.place.loops,
+                Turn(f"{self.parent.place.prefix}{self.description.name}", number, self),
+            )
             place = Place(self.script, self.parent.place.prefix, turn, number, loops)
             activation = self.iterations[number] = self.player.begin(body, place, self, -1)
         return activation
 
     # Ends
 
-    def retire(self, place: int, number: int) -> None:
-        """Closes an iteration in a partition if it is done, and those after it that are, then the loop."""
+    def retire(self, place: int, number: int, entry: int) -> None:
+        """Closes an iteration in a partition if it is done, and those after it that are, then the loop.
+
+        The entry `entry` of the log is what may have ended it.
+        """
         window = self.windows[place]
         while number in window.open and self._is_done(window, place, number):
             window.open.remove(number)
             if window.waiting:
                 waiting, window.waiting = window.waiting, []
-                self._begin(window, place)
+                self._begin(window, place, entry)
                 for passed in waiting:
-                    self._deliver(window.latest, passed)
+                    self._deliver(window.latest, passed._replace(entry=entry))
             number += 1
         if not window.open and not window.missing:
             del self.windows[place]
-            self.player.left(self.parent, place, len(self.player.log) - 1)
+            self.player.left(self.parent, place, entry)
 
     def _is_done(self, window: _Window, place: int, number: int) -> bool:
         activation = self.iterations.get(number)
@@ -189,10 +225,12 @@ class CallRun:
         self.number = 0  # steps begun: of a While, conditions and bodies in turns; of a map, rows
         self.running = 0
         self.steps = 1
+        self.count = 1
         if call.kind is Calls.WHILE:
             self.count = entry(call.count, caller.place.turn, "--trips", call.name)
             self.steps = 2 * self.count + 1
             self.first_turn = self._first_turn()
+            self.is_uniform = self.call.is_uniform
         elif call.kind is Calls.MAP:
             self.steps = entry(call.count, caller.place.turn, "--trips", call.name)
 
@@ -219,13 +257,15 @@ class CallRun:
         _, _, turn, number, loops = caller.place
         if self.call.kind is Calls.WHILE:
             iteration = step // 2
+            if step % 2 == 0 and self.is_uniform:
+                self.player.folding.begun.append((self, iteration))
             # The last condition and body are those of all further iterations.
             index = step if step < len(scripts) else len(scripts) - 2 + (step - len(scripts)) % 2
             script = scripts[index if len(scripts) > 1 else 0]
-            turn, number, loops = self.first_turn + iteration, iteration, (*loops, (self.name, iteration))
+            turn, number, loops = self.first_turn + iteration, iteration, (*loops, Turn(self.name, iteration, self))
         elif self.call.kind is Calls.MAP:
             script = scripts[0]
-            turn, number, loops = turn * self.steps + step, step, (*loops, (self.name, step))
+            turn, number, loops = turn * self.steps + step, step, (*loops, Turn(self.name, step, self))
         elif self.call.kind in (Calls.IF, Calls.CASE):
             script = scripts[side(self.call.answer, turn, number) or 0]
         else:
@@ -236,6 +276,15 @@ class CallRun:
         activation = self.player.begin(script.root(turn, number), place, self, cause)
         if self.call.kind is not Calls.WHILE or step % 2:
             self.last = activation
+
+    def shorten(self, iterations: int) -> None:
+        """The loop ends so many iterations earlier."""
+        self.count -= iterations
+        self.steps -= 2 * iterations
+
+    def state(self, number: int) -> Hashable:
+        """What decides how the call goes on, with iterations counted from `number`."""
+        return self.number - 2 * number, self.running
 
     def _first_turn(self) -> int:
         count, turn = self.call.count, self.caller.place.turn

@@ -1,0 +1,140 @@
+"""Calls, loops and conditionals by example: what a step with them takes, and what must be said of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from partita.devices import cut
+from partita.devices.timing import Timeline, simulate
+from partita.errors import InvalidArgumentError
+from partita.graph import GraphDef
+from partita.graph.builder import GraphBuilder
+from partita.graph.builder.handles import Tensor
+from partita.graph.structured import cond, while_loop
+from tests.function_defs import func_attr, function_of
+
+SIDE = 1024
+
+
+def products(b: GraphBuilder, x: Tensor, count: int) -> Tensor:
+    """x, multiplied with itself `count` times."""
+    for _ in range(count):
+        x = b.op("MatMul", x, x)[0]
+    return x
+
+
+def step(b: GraphBuilder | GraphDef, **given: object) -> Timeline:
+    """The step that computes y on a generic CPU."""
+    parts = cut(b, "cpu:1", feeds=["x"], fetches=["y"])
+    return simulate(parts, "cpu:1", feeds={"x": (SIDE, SIDE)}, **given)  # type: ignore[arg-type]  # as the test gives it
+
+
+def test_a_call_takes_the_time_of_its_body() -> None:
+    """Two products in a function: 4.3 Gflop, 26.8 ms; their names begin with that of the call."""
+    inner = GraphBuilder()
+    y = products(inner, inner.placeholder("x", "float32", (SIDE, SIDE)), 2)
+    b = GraphBuilder()
+    b.function(function_of("twice", inner.graph_def(), ["x:0"], [y.name]))
+    x = b.placeholder("x", "float32", (SIDE, SIDE))
+    attrs = {"Tin": ["float32"], "Tout": ["float32"], "f": func_attr("twice")}
+    b.identity(b.op("PartitionedCall", [x], name="call", attrs=attrs)[0], name="y")
+    timeline = step(b)
+    assert timeline.flops == 4 * SIDE**3
+    assert round(timeline.makespan_ns / 1e6, 1) == 26.8
+    assert timeline.find("call/MatMul").end_ns == timeline.find("call/MatMul_1").start_ns
+    assert timeline.find("call").end_ns == timeline.makespan_ns
+
+
+def loop(limit: int) -> GraphBuilder:
+    """One product per iteration."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (SIDE, SIDE))
+    n = b.constant(limit) if limit else b.op("Cast", b.op("Sum", x, [0, 1]), DstT="int32")[0]
+    _, y = while_loop(
+        b, lambda i, _: b.op("Less", i, n), lambda i, value: (i + 1, products(b, value, 1)), [0, x], name="w"
+    )
+    b.identity(y, name="y")
+    return b
+
+
+def test_a_loop_takes_the_time_of_its_iterations() -> None:
+    """Ten products: 134 ms; an event says in which iteration it happened."""
+    timeline = step(loop(10))
+    assert round(timeline.makespan_ns / 1e6) == 134
+    runs = [event for event in timeline.events if event.op == "MatMul"]
+    assert sum(event.runs for event in runs) == 10
+    assert runs[0].iteration == "w/while_context:0"
+    assert timeline.find("y").iteration == ""
+
+
+def test_a_count_is_given_where_it_depends_on_values() -> None:
+    """The error lists the flag; the count may be any number."""
+    with pytest.raises(InvalidArgumentError, match=r"--trips w/while_context=N"):
+        step(loop(0))
+    for count in (0, 1, 7):
+        timeline = step(loop(0), trip_counts={"w/while_context": count})
+        assert sum(event.runs for event in timeline.events if event.op == "MatMul") == count
+
+
+def conditional() -> GraphBuilder:
+    """Three products if p, else one."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (SIDE, SIDE))
+    p = b.op("Less", b.op("Sum", x, [0, 1]), 0.0, name="p")[0]
+    (y,) = cond(b, p, lambda: products(b, x, 3), lambda: products(b, x, 1))
+    b.identity(y, name="y")
+    return b
+
+
+@pytest.mark.parametrize(("branch", "count"), [(1, 3), (0, 1), (True, 3), (np.int64(0), 1)])
+def test_a_branch_is_given_where_it_depends_on_values(branch: int, count: int) -> None:
+    """The error lists the flag; only the given branch takes time."""
+    with pytest.raises(InvalidArgumentError, match=r"--branch p=K"):
+        step(conditional())
+    timeline = step(conditional(), branches={"p": branch})
+    assert sum(event.op == "MatMul" for event in timeline.events) == count
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"trip_counts": {"w/while_contxt": 3}}, "no loop has this name; did you mean 'w/while_context'"),
+        ({"trip_counts": {"w/while_context": -1}}, "must not be negative"),
+        ({"trip_counts": {"w/while_context": 1.5}}, "no whole number"),
+        ({"trip_counts": {"w/while_context": "3"}}, "no whole number"),
+        ({"trip_counts": {"w/while_context": []}}, "0 entries"),
+        ({"branches": {"w": 1}}, "no conditional has this name"),
+    ],
+)
+def test_what_does_not_fit_is_refused(given: dict[str, object], words: str) -> None:
+    """The error names what is wrong with it."""
+    with pytest.raises(InvalidArgumentError, match=words):
+        step(loop(0), **given)
+
+
+def test_a_branch_that_does_not_exist_is_refused() -> None:
+    """The branches are listed."""
+    with pytest.raises(InvalidArgumentError, match=r"0 \(else\) and 1 \(then\)"):
+        step(conditional(), branches={"p": 2})
+
+
+def test_all_that_is_missing_is_listed_at_once() -> None:
+    """Counts and branches, those in functions by the path of calls."""
+    inner = GraphBuilder()
+    x = inner.placeholder("x", "float32", (SIDE, SIDE))
+    p = inner.op("Less", inner.op("Sum", x, [0, 1]), 0.0, name="p")[0]
+    (y,) = cond(inner, p, lambda: products(inner, x, 1), lambda: x)
+    graph_def = loop(0).graph_def()
+    b = GraphBuilder()
+    b.function(function_of("f", inner.graph_def(), ["x:0"], [y.name]))
+    attrs = {"Tin": ["float32"], "Tout": ["float32"], "f": func_attr("f")}
+    b.op("PartitionedCall", [b.placeholder("x", "float32", (SIDE, SIDE))], name="call", attrs=attrs)
+    added = b.graph_def()
+    graph_def.node.extend(node for node in added.node if node.name == "call")
+    graph_def.library.CopyFrom(added.library)
+    parts = cut(graph_def, "cpu:1", feeds=["x"], fetches=["y", "call"])
+    with pytest.raises(InvalidArgumentError, match=r"--trips w/while_context=N --branch call/p=K"):
+        simulate(parts, "cpu:1")
+    given = {"trip_counts": {"w/while_context": 2}, "branches": {"call/p": 1}}
+    assert sum(event.op == "MatMul" for event in simulate(parts, "cpu:1", **given).events) == 3  # type: ignore[arg-type]  # one of each
