@@ -26,6 +26,7 @@ from ....devices.timing.hardware.engine import Duty
 from ....graph.analysis.joined import JoinedGraph
 from ....graph.arrays import owners
 from ....graph.dtypes import item_size
+from ....graph.library.calls import calls_functions
 from ....graph.ops.record import TRANSFERS, NodeClass
 from ..interpretation import Interpretation
 
@@ -67,7 +68,7 @@ class VirtualBody:
             joint[node] for part, joint in zip(self.parts, self.joint, strict=True) for node in part.deferred
         }
         waits = np.array([kind.op_def.record.waits for kind in self.graph.kinds], np.bool_)[self.graph.kind_of]
-        waits[list(self.deferred)] = True
+        waits[[n for n in self.deferred if not self.calls_functions(n)]] = True
         free = np.array([is_free(op) for op in self.graph.ops], np.bool_)[self.graph.kind_of]
         duty = np.where(waits, Duty.WAIT, np.where(memory.is_host_node, Duty.HOST, Duty.COMPUTE))
         self.is_free: list[bool] = free.tolist()
@@ -99,6 +100,10 @@ class VirtualBody:
     def is_late(self, number: int, port: int) -> bool:
         """Whether an input from a stream waits for the end of the kernel; a control input has port -1."""
         return (number, port) in self.late_inputs if port >= 0 else not self.on_stream[number]
+
+    def calls_functions(self, number: int) -> bool:
+        """Whether a node calls functions: then it takes no time of its own."""
+        return calls_functions(self.graph.properties[number], self.library)
 
     def bytes_of(self, number: int, value: Any) -> int:
         """The bytes that a receive gets."""

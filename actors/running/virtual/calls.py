@@ -15,7 +15,8 @@ from ...plans.binding import check_complete
 from ..callee import Callee, Done, Values
 from ..functions import Compilation, Functions
 from .body import VirtualBody
-from .graph_run import Caller, GraphRun
+from .caller import Caller
+from .graph_run import GraphRun
 from .node_run import VirtualCall
 
 if TYPE_CHECKING:
@@ -49,19 +50,17 @@ class VirtualCallee(Callee):
             iteration = f"{iteration}{'/' if iteration else ''}{scope}:{turn.strip(':bc')}"
         caller = Caller(depth, call, self.name, str(instance), f"{scope}/", iteration)
         ended = partial(self._ended, call, done)
-        GraphRun(around.virtual, self.body, self.actor, arguments, ended, caller).start()
+        GraphRun(around.virtual, self.body, self.actor, arguments, ended, caller).start(call.cause)
 
     def _ended(self, call: VirtualCall, done: Done, run: GraphRun) -> None:
-        """Returns the results by way of the clock, so that calls in calls do not recurse."""
-
-        def deliver(results: Values, _cause: int) -> None:
-            try:
-                done(self.checked_results(list(results)))
-            except Exception as error:  # noqa: BLE001 - a kernel may raise anything
-                call.fail(of_kernel(call.op, error))
-
-        if not call.is_ended:
-            run.virtual.clock.post(deliver, [run.result(index) for index in range(self.num_results)], -1)
+        """Gives the results to the caller, which passes them on later: calls in calls do not recurse."""
+        if call.is_ended:
+            return
+        call.cause = run.cause
+        try:
+            done(self.checked_results([run.result(index) for index in range(self.num_results)]))
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            call.fail(of_kernel(call.op, error))
 
 
 class VirtualFunctions(Functions):
@@ -72,7 +71,8 @@ class VirtualFunctions(Functions):
         body, called = compilation.body, compilation.called
         binders = {name: actor.binder for name, actor in self._actors.items()}
         try:
-            virtual = VirtualBody(compilation.parts, binders, self._cluster)
+            in_order = {name: compilation.parts[name] for name in binders if name in compilation.parts}
+            virtual = VirtualBody(in_order, binders, self._cluster)
             check_complete(binders.values())
         except PartitaError as error:
             raise error.inside(body.name) from error.__cause__

@@ -20,6 +20,7 @@ the same time on idle hardware.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
@@ -78,6 +79,7 @@ class VirtualClock:
         self._num_rows = 0
         self._running: dict[int, Running] = {}
         self._ready: list[tuple[Action, Any, int]] = []
+        self._later: deque[Callable[[], None]] = deque()  # what the beginnings and ends of calls make ready
         self._steps: set[object] = set()
         self._num_preparing = 0
         self._gives_way = True  # before the next event the tasks of the host act
@@ -121,6 +123,7 @@ class VirtualClock:
             self._engine = None
             self._running.clear()
             self._ready.clear()
+            self._later.clear()
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
@@ -144,6 +147,11 @@ class VirtualClock:
     def post(self, action: Action, item: Any, cause: int) -> None:
         """Calls `action` at the present time, before what was posted earlier and is not done yet."""
         self._ready.append((action, item, cause))
+        self.wake()
+
+    def post_later(self, action: Callable[[], None]) -> None:
+        """Calls `action` at the present time, after all that was posted, in the order of such calls."""
+        self._later.append(action)
         self.wake()
 
     def start(self, run: Running, duty: Duty, device: int, cause: int) -> None:
@@ -244,7 +252,9 @@ class VirtualClock:
                     await self._pacer.yield_now()
 
     def _can_act(self) -> bool:
-        return bool(self._steps) and not self._num_preparing and bool(self._ready or self.engine.has_events)
+        return (
+            bool(self._steps) and not self._num_preparing and bool(self._ready or self._later or self.engine.has_events)
+        )
 
     def _move(self) -> None:
         """Moves the time from event to event until a step has ended, all wait, or the time budget is used up."""
@@ -259,6 +269,9 @@ class VirtualClock:
     def _settle(self) -> None:
         """Does all that can be done at the present time, the latest first, as the player of a simulation does."""
         ready = self._ready
-        while ready:
-            action, item, cause = ready.pop()
-            action(item, cause)
+        while ready or self._later:
+            if ready:
+                action, item, cause = ready.pop()
+                action(item, cause)
+            else:
+                self._later.popleft()()

@@ -17,17 +17,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ....errors import InternalError, InvalidArgumentError, PartitaError, of_kernel
-from ....graph.library.calls import calls_functions
 from ....rendezvous import Received
 from ...plans.instructions import DEAD, passed_on, read
 from ...plans.output_checks import check_received
 from ...plans.roles import Role
-from ..pending import PendingCall, Place, add_call_chain
+from ..pending import Place, add_call_chain
 from ..tokens.frames import Frame, Target, Token
 from ..tokens.propagation import Propagation
+from .caller import NOBODY, Caller, Sent
 from .node_run import NO_TICKET, NodeRun, VirtualCall
 
 if TYPE_CHECKING:
@@ -38,32 +38,6 @@ if TYPE_CHECKING:
     from .virtual_step import VirtualStep
 
 Values = Sequence[Any]  # tensors of any type
-
-
-class Sent(NamedTuple):
-    """What a send gives to the rendezvous: a tensor, and the entry of the log at which it was sent."""
-
-    value: Any  # a tensor of any type, or a variable
-    entry: int
-
-
-class Caller(NamedTuple):
-    """Who called the graph that runs: as in `Part`; for the graph of a request all have their defaults.
-
-    `frame` is the name of the frame that the graph runs in; `scope` is put before the names of its nodes ("call/");
-    `iteration` says in which iterations of loops the call is.
-    """
-
-    depth: int = 0
-    call: PendingCall | None = None
-    function: str = ""
-    frame: str = ""
-    scope: str = ""
-    iteration: str = ""
-
-
-NOBODY = Caller()
-"""who calls the graph of a request"""
 
 
 class GraphRun(Propagation):
@@ -101,9 +75,20 @@ class GraphRun(Propagation):
         """Makes the nodes without inputs ready at the present time."""
         self._cause = cause
         if self._unfinished:
-            self._begin()
+            self._base(self.roots[0].name, 0, self.iteration)
+            self._clock.post_later(partial(self._begin_from, cause))
         else:
             self._ended(self)
+
+    def _begin_from(self, cause: int) -> None:
+        if self.step.error is None:
+            self._cause, self._ticket, self._late = cause, NO_TICKET, None
+            self._begin()
+
+    @property
+    def cause(self) -> int:
+        """The entry that is being passed on; when the run ends, the last one."""
+        return self._cause
 
     def result(self, index: int) -> Any:
         """Result number `index`; DEAD if no node has computed it."""
@@ -258,8 +243,10 @@ class GraphRun(Propagation):
     def _launch(self, run: NodeRun, part: Interpretation, cause: int) -> None:
         number, self._num_calls = self._num_calls, self._num_calls + 1
         self._calls[number] = run
-        self._clock.begin(run, cause)
-        VirtualCall(self, number, run).launch(partial(part.start, run.token.node), run.inputs)
+        call = VirtualCall(self, number, run, cause)
+        if not call.is_of_function:
+            self._clock.begin(run, cause)
+        call.launch(partial(part.start, run.token.node), run.inputs)
 
     def place_of(self, number: int) -> Place:
         """Name, op and device of a deferred node that runs."""
@@ -273,8 +260,16 @@ class GraphRun(Propagation):
         run.outputs = list(outputs)
         self._clock.post(self._finish, run, -1)
 
+    def call_ended(self, number: int, outputs: Values, cause: int) -> None:
+        """Passes on what called functions have returned; `cause` is the entry of the last of their nodes."""
+        run = self._calls.pop(number)
+        run.outputs = list(outputs)
+        self._record(run)
+        entry = self._clock.passes(run, cause)
+        self._clock.post_later(partial(self._pass_on, run.token, run.outputs, entry))
+
     def _finish(self, run: NodeRun, _cause: int) -> None:
-        """Ends a deferred node, after the time that it takes besides waiting; calls take none."""
+        """Ends a deferred node, after the time that it takes besides waiting."""
         if self.step.error is not None:
             return
         try:
@@ -289,9 +284,7 @@ class GraphRun(Propagation):
 
     def _price_deferred(self, run: NodeRun) -> int:
         """Sets the cost of a deferred node; returns how long it takes after its wait."""
-        properties = self.body.graph.properties[run.number]
-        if not calls_functions(properties, self.body.library):
-            run.cost = self.body.price(run.number, run.inputs, run.outputs, self._clock.cost_source)
+        run.cost = self.body.price(run.number, run.inputs, run.outputs, self._clock.cost_source)
         self._record(run)
         waited = self.body.waits_ns(run.number, run.inputs, run.outputs)
         return max(run.cost.time_ns - waited, 0)
@@ -371,13 +364,17 @@ class GraphRun(Propagation):
 
     def _row(self, token: Token) -> int:
         """The row of a node in its iteration."""
-        place = token.frame.name, token.iteration
-        base = self._bases.get(place)
+        base = self._bases.get((token.frame.name, token.iteration))
         if base is None:
-            base = self._bases[place] = self._clock.new_rows(len(self.body))
             iteration = self.iteration_of(token.frame, token.iteration)
-            self.virtual.record.began(base, self.body, self.scope, iteration)
+            base = self._base(token.frame.name, token.iteration, iteration)
         return base + self.body.joint[token.partition][token.node]
+
+    def _base(self, frame: str, number: int, iteration: str) -> int:
+        """Reserves the rows of an iteration; returns the first."""
+        base = self._bases[frame, number] = self._clock.new_rows(len(self.body))
+        self.virtual.record.began(base, self.body, self.scope, iteration)
+        return base
 
     def _record(self, run: NodeRun, size_bytes: int = 0) -> None:
         self.virtual.record.ran(run.row, run.number, run.cost, run.outputs, size_bytes)

@@ -70,12 +70,22 @@ class NodeRun:
 class VirtualCall(PendingCall):
     """One run of a deferred node, `node_run`, in `graph_run`."""
 
-    __slots__ = ("graph_run", "node_run")
+    __slots__ = ("cause", "graph_run", "is_of_function", "node_run")
 
-    def __init__(self, graph_run: GraphRun, number: int, node_run: NodeRun) -> None:
+    def __init__(self, graph_run: GraphRun, number: int, node_run: NodeRun, cause: int) -> None:
+        """`cause` is the entry that released the node; of a node that calls functions, later the last of these."""
         super().__init__(graph_run, number)
         self.graph_run = graph_run
         self.node_run = node_run
+        self.cause = cause
+        self.is_of_function = graph_run.body.calls_functions(node_run.number)
+
+    def done(self, *outputs: Any) -> None:  # Any: tensors of any type
+        """Ends the run with the outputs of the node."""
+        if not self.is_of_function:
+            super().done(*outputs)
+        elif self._end():
+            self.graph_run.call_ended(self.number, outputs, self.cause)
 
     def after(self, seconds: float, callback: Callable[[], None]) -> None:
         """Calls `callback` after so many simulated seconds, unless the step ends before."""

@@ -185,7 +185,7 @@ def _ran(rows: Rows) -> RanBody:
     costs = {cost: number for number, cost in enumerate(dict.fromkeys([FREE, *rows.costs.values()]))}
     cost_of = np.array([costs[rows.costs.get(n, FREE)] for n in range(count)], np.int64)
     is_free = np.array([cost.provenance == "free" for cost in costs], np.bool_)[cost_of]
-    is_free[list(virtual.deferred)] = False
+    is_free[[n for n in virtual.deferred if not virtual.calls_functions(n)]] = False
     duty = np.where(is_free, Duty.FREE, virtual.duty).astype(np.uint8)
     routes = {n: route for n, route in virtual.routes.items() if n in rows.costs}
     duty[list(routes)] = Duty.TRANSFER
