@@ -26,6 +26,7 @@ class Sizes:
     steps: int = 10_000
     program_nodes: int = 10_000
     iterations: int = 1_000
+    simulated_iterations: int = 100_000
     transfers: int = 20_000
     undone_ops: int = 2_000
     few_pairs: int = 1_000
@@ -44,6 +45,7 @@ QUICK = Sizes(
     steps=20,
     program_nodes=100,
     iterations=10,
+    simulated_iterations=20,
     transfers=50,
     undone_ops=20,
     few_pairs=20,

@@ -16,6 +16,7 @@ from partita.devices import cut, simulate
 from partita.graph import Graph
 
 from .bench import Bench
+from .bench_loops import loop
 from .fresh import Ended, fresh
 from .rows import Case, Figure, Measured, limit, speed_up
 from .running import request
@@ -114,6 +115,18 @@ async def _simpy(bench: Bench, *, whole: bool) -> Measured:
     return Measured(figures["ours"], figures.get("peer"))
 
 
+async def _loop(bench: Bench) -> Measured:
+    """All iterations of a while loop whose count follows from constants."""
+    workload = loop(bench.sizes.simulated_iterations)
+    partitions = _cut(workload)
+
+    async def ours() -> Sample:
+        return _simulated(workload, partitions)
+
+    taken = await interleave({"ours": ours}, bench.sizes.rounds_when_slow)
+    return Measured(Figure.of(taken["ours"]))
+
+
 async def _many_devices(bench: Bench) -> Measured:
     return Measured(Figure.of(_process(bench).sample))
 
@@ -143,6 +156,7 @@ CASES = [
     Case("simulate/grappler, 8 devices", "tensorflow", speed_up(4, 8), partial(_grappler, devices=_DEVICES)),
     Case("simulate/simpy engine", "simpy", speed_up(8, 12), partial(_simpy, whole=False)),
     Case("simulate/simpy whole", "simpy", speed_up(3, 5), partial(_simpy, whole=True)),
+    Case("simulate/loop of 100,000", "", limit(1), _loop),
     Case("simulate/1,024 devices", "", limit(25, 12), _many_devices),
     Case("simulate/1,024 devices, peak", "", limit(2e9, 1.3e9), _many_devices_peak, unit="B"),
 ]
