@@ -23,6 +23,7 @@ from ..graph.ops.device_kinds import CPU
 from .catalog import device_spec
 from .device import ILLEGAL_INCARNATION, Device
 from .kinds import cluster_kinds, defaults_of
+from .profiles import Profiles
 from .short_names import ShortNames
 from .spec import DeviceSpec
 from .topology import LinkRules, Topology
@@ -34,15 +35,18 @@ _LISTED = 8  # names that an error shows; it gives the number of the others
 
 
 class Cluster:
-    """Devices by name and the topology that joins them; iterates over the devices in order."""
+    """Devices by name, the topology that joins them, and when they are slow; iterates over the devices in order."""
 
-    def __init__(self, devices: Sequence[Device], rules: LinkRules | None = None) -> None:
+    def __init__(
+        self, devices: Sequence[Device], rules: LinkRules | None = None, profiles: Profiles | None = None
+    ) -> None:
         """Raises InvalidArgumentError for no devices or too many, AlreadyExistsError for two of one name."""
         if not devices:
             raise InvalidArgumentError("a cluster needs at least one device; write [[device]] with a spec")
         check_count(len(devices), "the cluster")
         self.devices = tuple(devices)
         self.topology = Topology(self.devices, rules)
+        self.profiles = profiles or Profiles()
         self._by_name: dict[str, Device] = {}
         for device in self.devices:
             if device.name in self._by_name:
@@ -105,7 +109,8 @@ class Cluster:
     def with_restarted(self, name: str) -> Cluster:
         """The cluster after one device restarted."""
         old = self.find(name)
-        return Cluster([device.restarted() if device is old else device for device in self], self.topology.rules)
+        devices = [device.restarted() if device is old else device for device in self]
+        return Cluster(devices, self.topology.rules, self.profiles)
 
     def _listing(self) -> str:
         more = len(self.devices) - _LISTED

@@ -46,6 +46,7 @@ from .device import Device
 from .fabric import FabricRules
 from .fabric_file import LINK_KEYS, FabricReader
 from .link import LinkSpec
+from .profile_file import ProfileReader
 from .spec import DeviceSpec
 from .topology import LinkRules, joinable
 
@@ -109,7 +110,7 @@ def parse_cluster(source: str | Mapping[str, Any], *, name: str = "cluster") -> 
     Raises InvalidArgumentError for wrong content.
     """
     table = _parse_toml(source, name) if isinstance(source, str) else source
-    check_keys(table, ["device", "link", "nic", "switch"], name)
+    check_keys(table, ["device", "link", "nic", "switch", "slow", "degrade"], name)
     entries = [_entry(item, f"{name}: device {i}") for i, item in enumerate(_tables(table, "device", name))]
     if not entries:
         raise InvalidArgumentError(f"{name}: a cluster needs at least one device; write [[device]] with a spec")
@@ -118,7 +119,13 @@ def parse_cluster(source: str | Mapping[str, Any], *, name: str = "cluster") -> 
     rules = LinkRules()
     for i, item in enumerate(_tables(table, "link", name)):
         rules = _with_link(rules, item, cluster, f"{name}: link {i}")
-    return Cluster(devices, evolve(rules, fabric=_fabric(table, devices, name)))
+    linked = Cluster(devices, evolve(rules, fabric=_fabric(table, devices, name)))
+    reader = ProfileReader(linked)
+    for i, item in enumerate(_tables(table, "slow", name)):
+        reader.add_slow(item, f"{name}: slow {i}")
+    for i, item in enumerate(_tables(table, "degrade", name)):
+        reader.add_degrade(item, f"{name}: degrade {i}")
+    return Cluster(devices, linked.topology.rules, reader.profiles)
 
 
 def _parse_toml(text: str, name: str) -> dict[str, Any]:

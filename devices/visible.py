@@ -70,6 +70,5 @@ def _part(cluster: Cluster, kept: list[Device]) -> Cluster:
     if len(kept) == len(cluster):
         return cluster
     names, rules = {device.name for device in kept}, cluster.topology.rules
-    return Cluster(
-        kept, evolve(rules, pairs={pair: link for pair, link in rules.pairs.items() if names.issuperset(pair)})
-    )
+    pairs = {pair: link for pair, link in rules.pairs.items() if names.issuperset(pair)}
+    return Cluster(kept, evolve(rules, pairs=pairs), cluster.profiles)

@@ -52,8 +52,8 @@ INNER_FLOORS = {
         "formats",
     ],
     "devices": [
-        "units spec link catalog kinds device fabric topology short_names cluster fabric_file cluster_file "
-        "visible state",
+        "units spec link catalog kinds device fabric topology profiles short_names cluster "
+        "fabric_file profile_file cluster_file visible state",
         "kernels",
         "placement",
         "pipeline",

@@ -23,13 +23,18 @@ from typing import Protocol
 
 from simpy import Environment, Event
 
-from ...link import transfer_ns
+from ...profiles import Profiles
 from ...topology import Link, Route
 from .instants import Instants
+from .profile import Profile
 from .sharing import Flow, Path, Port, find_fair_rates, joined
 
 _NEVER = 1 << 63
-_BEGIN, _END, _RELEASE = range(3)
+_PACE, _BEGIN, _END, _RELEASE = range(4)
+
+
+_Entry = tuple[int, int, int, int, Flow | Port]
+"""of the calendar: instant, transfer, what happens, number of the entry, flow or port that it happens to"""
 
 
 class Listener(Protocol):
@@ -45,11 +50,13 @@ class Listener(Protocol):
 class Network:
     """The links of a cluster in use. Transfers are told apart by their numbers."""
 
-    def __init__(self, env: Environment, listener: Listener) -> None:
+    def __init__(self, env: Environment, listener: Listener, profile: Profile | None = None) -> None:
+        """`profile` says when links carry less than their models say."""
         self.bottlenecks: dict[int, Link] = {}
         """by transfer: the link that limited it for longest, where that is not the slowest link of its route"""
         self._instants = Instants(env)
         self._listener = listener
+        self._pace_of = (profile or Profile(Profiles())).pace_of
         self._ports: dict[Link, Port] = {}
         self._by_name: dict[str, Port] = {}
         self._paths: dict[int, Path] = {}  # by identity of the route, which the path keeps: hashing one takes longer
@@ -58,8 +65,7 @@ class Network:
         self._changed: list[Port] = []  # where flows came or went
         self._searches = 0
         self._is_asked = False
-        # Entries: (instant, transfer, what happens, number of the entry, flow, port of the engine).
-        self._calendar: list[tuple[int, int, int, int, Flow, Port | None]] = []
+        self._calendar: list[_Entry] = []
         self._entries = 0
         self._wakes_at = _NEVER
 
@@ -87,7 +93,7 @@ class Network:
         if path is None:
             for link in route.links:
                 if link not in self._ports:
-                    self._ports[link] = self._by_name[link.name] = Port(link)
+                    self._ports[link] = self._by_name[link.name] = Port(link, self._pace_of(link))
             ports = tuple(dict.fromkeys(self._ports[link] for link in route.links))
             path = self._paths[id(route)] = Path(route, ports)
         return path
@@ -109,8 +115,8 @@ class Network:
     def _sleep(self, now: int) -> None:
         """Sees to it that the clock stops at the next entry of the calendar."""
         calendar = self._calendar
-        while calendar and calendar[0][2] == _END and calendar[0][3] != calendar[0][4].entry:
-            heappop(calendar)  # its flow has got another rate since
+        while calendar and calendar[0][2] == _END and _is_stale(calendar[0]):
+            heappop(calendar)
         if calendar and calendar[0][0] < self._wakes_at:
             self._wakes_at = calendar[0][0]
             self._instants.after(self._wakes_at - now, self._wake)
@@ -120,13 +126,17 @@ class Network:
         now, calendar = self._instants.now(), self._calendar
         self._wakes_at = _NEVER
         while calendar and calendar[0][0] <= now:
-            _, transfer, what, entry, flow, engine = heappop(calendar)
-            if engine is not None:
-                self._released.append((engine, transfer))
+            _, transfer, what, entry, subject = heappop(calendar)
+            if isinstance(subject, Port):
+                if what == _RELEASE:
+                    self._released.append((subject, transfer))
+                elif subject.flows:
+                    self._follow_pace(subject, now)
+                    self._changed.append(subject)
             elif what == _BEGIN:
-                self._begin(flow)
-            elif entry == flow.entry:
-                self._end(flow, now)
+                self._begin(subject)
+            elif entry == subject.entry:
+                self._end(subject, now)
         if not self._changed and not self._released:
             self._sleep(now)
         elif not self._is_asked and self._instants.is_last():
@@ -134,11 +144,16 @@ class Network:
         else:
             self._ask()
 
-    def _add(self, at: int, what: int, flow: Flow, engine: Port | None = None) -> None:
+    def _add(self, at: int, transfer: int, what: int, subject: Flow | Port) -> int:
+        """Writes into the calendar; returns the number of the entry."""
         self._entries += 1
-        if what == _END:
-            flow.entry = self._entries
-        heappush(self._calendar, (at, flow.transfer, what, self._entries, flow, engine))
+        heappush(self._calendar, (at, transfer, what, self._entries, subject))
+        return self._entries
+
+    def _follow_pace(self, port: Port, now: int) -> None:
+        change = port.follow_pace(now)
+        if change is not None:
+            self._add(change, -1, _PACE, port)
 
     def _start_transfers(self, now: int) -> None:
         """Starts the transfers that are next at all their copy engines, in the order of request and number."""
@@ -171,13 +186,13 @@ class Network:
         """The flow holds a copy engine for the time that its bytes would take on that link alone."""
         port.queue.popleft()
         port.free_engines -= 1
-        self._add(now + transfer_ns(flow.size_bytes, port.link.bandwidth_bytes_per_s), _RELEASE, flow, port)
+        self._add(now + port.alone_ns(flow.size_bytes, now), flow.transfer, _RELEASE, port)
 
     def _start(self, flow: Flow, now: int, cause: int) -> None:
         self._listener.started(flow.transfer, now, cause)
         path = flow.path
         if path.latency_ns or not flow.size_bytes or not path.ports:
-            self._add(now + path.latency_ns, _BEGIN, flow)
+            self._add(now + path.latency_ns, flow.transfer, _BEGIN, flow)
         else:
             self._begin(flow)
 
@@ -187,9 +202,11 @@ class Network:
         if not flow.size_bytes or not ports:
             self._listener.arrived(flow.transfer)
             return
-        flow.since_ns = self._instants.now()
+        now = flow.since_ns = self._instants.now()
         for port in ports:
             port.flows[flow] = None
+            if port.pace is not None:
+                self._follow_pace(port, now)
         self._changed += ports
 
     def _end(self, flow: Flow, now: int) -> None:
@@ -209,12 +226,17 @@ class Network:
         find_fair_rates(ports, flows)
         for flow in flows:
             if flow.fair_rate != flow.rate:
-                self._add(flow.change_rate(now), _END, flow)
+                flow.entry = self._add(flow.change_rate(now), flow.transfer, _END, flow)
             if flow.limit is not flow.limited_by:
                 flow.change_limit(now)
         for port in ports:
             if port.load != port.capacity - port.left:
                 port.record_load(now, port.capacity - port.left)
+
+
+def _is_stale(end: _Entry) -> bool:
+    """Whether a flow has got another rate since its end was written into the calendar."""
+    return isinstance(end[4], Flow) and end[3] != end[4].entry
 
 
 def _number(flow: Flow) -> int:

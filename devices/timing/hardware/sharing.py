@@ -13,9 +13,12 @@ from __future__ import annotations
 from array import array
 from collections import deque
 from collections.abc import Iterable
+from fractions import Fraction
 from math import lcm
 
+from ...link import transfer_ns
 from ...topology import Link, Route
+from .profile import Pace
 
 UNITS = lcm(*range(1, 41))
 NS = 10**9
@@ -33,13 +36,17 @@ class Port:
         "load",
         "loads",
         "mark",
+        "pace",
         "queue",
         "times",
         "waits",
+        "watched_to",
     )
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, pace: Pace | None = None) -> None:
         self.link = link
+        self.pace = pace
+        self.watched_to = -1  # the last change of pace that the calendar knows
         self.capacity = link.bandwidth_bytes_per_s * UNITS
         self.flows: dict[Flow, None] = {}  # a set that keeps its order
         self.left = 0  # while rates are found: the capacity that is not given away
@@ -50,6 +57,22 @@ class Port:
         self.load = 0
         self.times = array("q")
         self.loads = array("d")
+
+    def follow_pace(self, now: int) -> int | None:
+        """Takes the capacity of this instant; returns when the next change comes, if it is not waited for already."""
+        if self.pace is None or self.watched_to > now:
+            return None
+        self.capacity = int(self.link.bandwidth_bytes_per_s * UNITS / self.pace.factor(now))
+        change = self.pace.next_change(now)
+        if change is not None:
+            self.watched_to = change
+        return change
+
+    def alone_ns(self, size_bytes: int, now: int) -> int:
+        """Nanoseconds for which bytes would use the link from now on if they had it to themselves."""
+        if self.pace is None:
+            return transfer_ns(size_bytes, self.link.bandwidth_bytes_per_s)
+        return self.pace.end(now, Fraction(size_bytes * NS, self.link.bandwidth_bytes_per_s)) - now
 
     def record_load(self, now: int, load: int) -> None:
         """Notes that the link carries `load` from now on."""
