@@ -40,7 +40,7 @@ def play(prepared: tuple[Body, Cluster]) -> Events:
     """The events of the step."""
     body, cluster = prepared
     with collector_paused():
-        player = Player(cluster.devices)
+        player = Player(cluster)
         player.play(Script(None, body))
         return events_of(player, cluster.names)
 

@@ -26,10 +26,11 @@ class TimelineEvent(NamedTuple):
     """One event, from `start_ns` to `end_ns` after the start of the step.
 
     `node` is the node's name, or the tensor's name for a copy. `bytes` are moved in memory by an op, over links by a
-    copy. `provenance` is the source of the duration. `cause` is the index of the event whose end let this one start:
-    its last input, or the event that occupied its stream before; -1 for an event that waited for none. `iteration`
-    says in which iterations of which loops it happened ("outer:2/inner:0", "w:3-99998"); it is empty outside. An event
-    that stands for `runs` equal ones, one after the other, has the times, operations and bytes of the first.
+    copy. `provenance` is the source of the duration; of a copy it is the link that limited its rate for longest.
+    `cause` is the index of the event whose end let this one start: its last input, or the event that occupied its
+    stream before; -1 for an event that waited for none. `iteration` says in which iterations of which loops it happened
+    ("outer:2/inner:0", "w:3-99998"); it is empty outside. An event that stands for `runs` equal ones, one after the
+    other, has the times, operations and bytes of the first.
     """
 
     device: str

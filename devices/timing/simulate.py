@@ -84,7 +84,7 @@ def simulate(
         choices = Choices(trip_counts, branches, facts)
         scripts = ScriptPlanner(planner, choices, shapes={**facts.shapes, **(shapes or {})}, assumed_size=assumed_size)
         script = scripts.root(inferred)
-        player = Player(cluster.devices)
+        player = Player(cluster)
         player.play(script)
         return _timeline(script, player, [*scripts.warnings, *facts.warnings], cluster, inferred.assumed)
 
@@ -120,12 +120,13 @@ def _timeline(
         memory=memory,
         dependency_bound_ns=lambda: _dependency_bound_ns(script, cluster),
         models={device.name: device.spec.name for device in cluster},
+        link_loads=player.engine.network.loads,
     )
 
 
 def _dependency_bound_ns(script: Script, cluster: Cluster) -> int:
     """The time of the step on hardware that does everything at once: its longest chain of durations."""
-    player = Player(cluster.devices, is_unlimited=True)
+    player = Player(cluster, is_unlimited=True)
     player.play(script)
     return max(player.log.end_ns, default=0)
 

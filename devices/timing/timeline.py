@@ -29,6 +29,9 @@ BASIS = "assumed, not calibrated"
 """printed beside simulated times: they follow from models of devices and links, not from measurements"""
 
 
+LinkLoad = tuple[int, int, float]
+
+
 class OpTotal(NamedTuple):
     """All events of one op together."""
 
@@ -68,6 +71,7 @@ class Timeline:
         memory: MemoryUse | None = None,
         dependency_bound_ns: int | Callable[[], int] = 0,
         models: Mapping[str, str] | None = None,
+        link_loads: Callable[[str], list[LinkLoad]] | None = None,
     ) -> None:
         """Raises InvalidArgumentError when there is no event, or when no event takes time.
 
@@ -80,6 +84,7 @@ class Timeline:
         self.peak_bytes = dict(memory.peak_bytes if memory else peak_bytes or {})
         self.models = dict(models or {})
         self._dependency_bound_ns = dependency_bound_ns
+        self._link_loads = link_loads
         if not len(self.columns):
             raise InvalidArgumentError("the timeline is empty: 0 nodes executed; check feeds, fetches and placement")
         self.makespan_ns = int(self.columns.end_ns.max())
@@ -130,6 +135,13 @@ class Timeline:
     def busy_fraction(self, device: str, stream: str = COMPUTE_STREAM) -> float:
         """Share of the makespan in which the stream was occupied, 0 to 1."""
         return self.busy_ns(device, stream) / self.makespan_ns
+
+    def link_loads(self, link: str) -> list[LinkLoad]:
+        """(from ns, to ns, bytes/s) that a link carried, in order, without the times in which it carried nothing.
+
+        `link` is the name of a `Link`, as copies have it for their `provenance`; a link that no copy took has no loads.
+        """
+        return self._link_loads(link) if self._link_loads else []
 
     def peak_memory_bytes(self, device: str, place: Place = "device") -> int:
         """The most bytes in use at once in the memory of the device, or in the host memory beside a GPU."""

@@ -97,7 +97,7 @@ class VirtualClock:
     def engine(self) -> Engine:
         """The hardware; it is made for the first of the steps that are under way together."""
         if self._engine is None:
-            self._engine, self._num_rows = Engine(list(self.cluster), self), 0
+            self._engine, self._num_rows = Engine(self.cluster, self), 0
         return self._engine
 
     def device(self, name: str) -> int:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ....devices.cluster import Cluster
     from ....devices.timing.cost_source import OpCost
-    from ....devices.topology import Route
+    from ....devices.topology import Link, Route
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Numbers
     from ....graph.columns import Ids
@@ -90,6 +90,7 @@ class OwnEntries(NamedTuple):
 
     log: Log
     activations: list[Activation]
+    bottlenecks: dict[int, Link]
 
 
 class StepRecord:
@@ -99,6 +100,7 @@ class StepRecord:
         """The step starts now."""
         self._cluster = clock.cluster
         self._log = clock.engine.log
+        self._bottlenecks = clock.engine.network.bottlenecks
         self._start_ns = clock.engine.now()
         self._first_entry = self._end_entry = len(self._log)
         self._rows: dict[int, Rows] = {}
@@ -121,7 +123,7 @@ class StepRecord:
     def timeline(self) -> Timeline:
         """The timeline of the step, from 0. InvalidArgumentError for one that took no simulated time."""
         rows, cluster = list(self._rows.values()), self._cluster
-        played = OwnEntries(self._own_log(rows), _activations(rows))
+        played = OwnEntries(self._own_log(rows), _activations(rows), self._own_bottlenecks(rows))
         memory = _memory(played, cluster) if len(rows) == 1 else None
         numbers = np.unique(np.concatenate([activation.body.device for activation in played.activations])).tolist()
         used = [cluster.names[number] for number in numbers]
@@ -134,6 +136,16 @@ class StepRecord:
             dependency_bound_ns=_no_bound,
             models={device.name: device.spec.name for device in cluster},
         )
+
+    def _own_bottlenecks(self, rows: list[Rows]) -> dict[int, Link]:
+        """What limited the transfers of the step, its rows numbered from 0."""
+        base, own = 0, {}
+        for r in rows:
+            for row in range(r.base, r.base + len(r.body)):
+                if row in self._bottlenecks:
+                    own[base + row - r.base] = self._bottlenecks[row]
+            base += len(r.body)
+        return own
 
     def _own_log(self, rows: list[Rows]) -> Log:
         """The entries of the step, its rows numbered from 0 and its times counted from its start.

@@ -13,19 +13,21 @@ two calls of `next_event` the clock stands still.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from enum import IntEnum
 from functools import partial
 from math import inf
 
 from simpy import Environment
 
+from ...cluster import Cluster
 from ...device import Device
 from ...topology import Route
 from .instants import Instants
 from .log import COPY, KINDS, Log
 from .network import Network
-from .streams import Delays, EndOf, Feeder, Gpu, Lanes, Name, Place, at_full_speed
+from .profile import EndOf, Profile, at_full_speed
+from .streams import Delays, Feeder, Gpu, Lanes, Name, Place
 
 
 class Duty(IntEnum):
@@ -45,18 +47,19 @@ class Engine:
     time of a step is then its longest chain of durations.
     """
 
-    def __init__(self, devices: Sequence[Device], feeder: Feeder, *, is_unlimited: bool = False) -> None:
+    def __init__(self, cluster: Cluster, feeder: Feeder, *, is_unlimited: bool = False) -> None:
         """Devices are numbered in their order."""
+        profile = Profile(cluster.profiles)
         self.env = Environment()
         self.log = Log()
         self._instants = Instants(self.env)
         self._feeder = feeder
-        self._network = Network(self.env, self)
+        self.network = Network(self.env, self, profile)
         self._is_unlimited = is_unlimited
         self._waits = Delays(self._instants, self.log, feeder)
         self.streams: list[Gpu | None] = []
         """by device: the stream of a GPU"""
-        self._places = [self._places_of(device, at_full_speed) for device in devices]
+        self._places = [self._places_of(device, profile.end_of(device.name)) for device in cluster.devices]
         self._released_by: dict[int, int] = {}  # receives whose transfer has not started: the entry that released them
         self._latency_ns: dict[int, int] = {}  # of receives that were asked for
         self._copies: dict[int, int] = {}  # receives whose transfer has started: its entry
@@ -109,7 +112,7 @@ class Engine:
             self.started(row, self._instants.now(), -1)
             self._instants.after(route.transfer_ns(size_bytes), lambda _: self.arrived(row))
         else:
-            self._network.request(row, route, size_bytes)
+            self.network.request(row, route, size_bytes)
 
     def started(self, transfer: int, start_ns: int, cause_transfer: int) -> None:
         """The network has started a transfer: at its request, or when `cause_transfer` gave a copy engine free."""
@@ -138,7 +141,7 @@ class Engine:
 
         Two equal states, rows told by `name`, go on alike.
         """
-        if not self._network.is_idle:
+        if not self.network.is_idle:
             return None
 
         def named(action: object) -> Hashable:

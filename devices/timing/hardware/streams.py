@@ -27,17 +27,10 @@ from simpy import Event
 
 from .instants import Instants
 from .log import KINDS, LAUNCH, Log
+from .profile import EndOf
 
 NO_TICKET = 0
 """the ticket of values that wait for no kernel"""
-
-EndOf = Callable[[int, int], int]
-"""from the start of an op and its time at full speed, in ns, to its end"""
-
-
-def at_full_speed(start_ns: int, time_ns: int) -> int:
-    """The end of an op on hardware that is never slowed down."""
-    return start_ns + time_ns
 
 
 Name = Callable[[int], Hashable]

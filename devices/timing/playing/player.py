@@ -12,17 +12,19 @@ consumers of these rows, starts those that are ready, and passes free nodes at o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ....errors import InternalError
+from ...profiles import Profiles
 from ..hardware.engine import Duty, Engine
 from ..hardware.streams import NO_TICKET, Name
 from .folding import Folding
 from .runs import CallRun, LoopRun, Passed, Place
 
 if TYPE_CHECKING:
-    from ...device import Device
+    from ...cluster import Cluster
+    from ...topology import Link
     from ..bodies.body import Body
     from ..bodies.scripts import Script
     from ..hardware.log import Log
@@ -84,17 +86,17 @@ class Activation:
 class Player:
     """Plays one step; `activations` are all runs of bodies, in the order of their rows."""
 
-    def __init__(self, devices: Sequence[Device], *, is_unlimited: bool = False, folds: bool = True) -> None:
-        """`devices` are those of the cluster; `is_unlimited` is as in `Engine`.
+    def __init__(self, cluster: Cluster, *, is_unlimited: bool = False, folds: bool = True) -> None:
+        """`is_unlimited` is as in `Engine`.
 
         With `folds` equal iterations of a loop are played once, see `folding`: the events are the same, in blocks.
         """
-        self.engine = Engine(devices, self, is_unlimited=is_unlimited)
+        self.engine = Engine(cluster, self, is_unlimited=is_unlimited)
         self.activations: list[Activation] = []
         self._owner: list[Activation] = []  # by row
         self._times: list[int] = []  # by row: its time on its device
         self.folding = Folding(self)
-        self._folds = folds
+        self._folds = folds and cluster.profiles == Profiles()  # windows of time make equal iterations differ
         self._open: dict[Activation, None] = {}  # activations that have not ended
         self._later: deque[tuple[Activation, list[tuple[int, int]]]] = deque()  # ready nodes of other activations
         self._tickets: dict[int, int] = {}  # rows on a stream: the latest kernel that a value of theirs waits for
@@ -103,6 +105,11 @@ class Player:
     def log(self) -> Log:
         """What has happened."""
         return self.engine.log
+
+    @property
+    def bottlenecks(self) -> Mapping[int, Link]:
+        """By row of a transfer the link that limited it, where that is not the slowest of its route."""
+        return self.engine.network.bottlenecks
 
     def play(self, script: Script) -> None:
         """Plays a script from the present instant until nothing is left.

@@ -24,7 +24,7 @@ from ..memory.times import NEVER, Times
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Integers, Numbers
-    from ...topology import Route
+    from ...topology import Link, Route
     from ..cost_source import OpCost
     from ..hardware.log import Log
 
@@ -97,6 +97,10 @@ class Played(Protocol):
     def activations(self) -> Sequence[PlayedBody]:
         """All runs of bodies, in the order of their rows, which follow each other from row 0 on."""
 
+    @property
+    def bottlenecks(self) -> Mapping[int, Link]:
+        """By row of a transfer the link that limited it, where that is not the slowest of its route."""
+
 
 def events_of(player: Played, devices: Sequence[str]) -> Events:
     """The events of a step that has been played, in the order of its log; `devices` are the names of the cluster's."""
@@ -128,6 +132,7 @@ class _Entries:
 class _Recording:
     def __init__(self, player: Played, devices: Sequence[str]) -> None:
         self.log = player.log
+        self.bottlenecks = player.bottlenecks
         self.devices = devices
         self.activations = player.activations
         self.bodies = list({id(activation.body): activation.body for activation in player.activations}.values())
@@ -230,15 +235,32 @@ class _Recording:
     def _costs(self) -> tuple[Numbers, Numbers, Column]:
         """Operations, bytes and provenance; launches and copies have none of their node's."""
         costs = [cost for body in self.bodies for cost in body.costs]
-        names: dict[str, int] = {"free": 0, "link": 1, "launch": 2}
+        names: dict[str, int] = {"free": 0, "launch": 1}
         table = [(c.flops, c.bytes, names.setdefault(c.provenance, len(names))) for c in costs]
         first = np.cumsum([0, *(len(body.costs) for body in self.bodies[:-1])]).tolist()
         numbers = self._of_nodes([body.cost_of + begin for body, begin in zip(self.bodies, first, strict=True)])
         flops, sizes, provenance = (as_numbers([row[i] for row in table])[numbers] for i in range(3))
         of_node = np.isin(self.entries.kind, (LAUNCH, COPY), invert=True)
         flops[~of_node] = sizes[~of_node] = 0
-        provenance[self.entries.kind == COPY], provenance[self.entries.kind == LAUNCH] = names["link"], names["launch"]
+        provenance[self.entries.kind == LAUNCH] = names["launch"]
+        copies = np.flatnonzero(self.entries.kind == COPY)
+        provenance[copies] = [names.setdefault(name, len(names)) for name in self._bottlenecks(copies)]
         return flops, sizes, Column(provenance, lambda: list(names))
+
+    def _bottlenecks(self, copies: Numbers) -> list[str]:
+        """The name of the link that limited the rate of each copy."""
+        routes = [activation.body.routes for activation in self.activations]
+        columns = self.entries.row, self.entries.node, self.entries.activation
+        rows, nodes, activations = (column[copies].tolist() for column in columns)
+        slowest: dict[int, str] = {}  # by identity of the route
+        names = []
+        for row, node, activation in zip(rows, nodes, activations, strict=True):
+            limited, route = self.bottlenecks.get(row), routes[activation][node]
+            name = limited.name if limited else slowest.get(id(route))
+            if name is None:
+                name = slowest[id(route)] = min(route.links, key=lambda link: link.bandwidth_bytes_per_s).name
+            names.append(name)
+        return names
 
     def _copied_bytes(self, copies: Numbers) -> list[int]:
         nodes, activations = self.entries.node[copies].tolist(), self.entries.activation[copies].tolist()
