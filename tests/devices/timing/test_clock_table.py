@@ -5,11 +5,8 @@ Times are those of a generic CPU, whose product of two 1024 x 1024 matrices take
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from partita.devices import Cluster, cut, local_cluster, parse_cluster, simulate
@@ -18,9 +15,7 @@ from partita.errors import InvalidArgumentError
 from partita.graph import GraphBuilder, cond, while_loop
 from partita.graph.builder.handles import Tensor
 from partita.scenarios import limits
-from tests.conformance.corpus import roots
 from tests.function_defs import calling, func_attr, function_of
-from tests.scenarios.command_line import CommandLine
 
 SIDE = 1024
 PRODUCT_FLOPS = 2 * SIDE**3
@@ -69,16 +64,6 @@ def test_a_counted_loop_takes_what_its_iterations_take() -> None:
     timeline = simulate(cut(b, "cpu:1", feeds="x", fetches=y), "cpu:1")
     assert timeline.flops == pytest.approx(10 * PRODUCT_FLOPS, rel=1e-6)
     assert milliseconds(timeline) == pytest.approx(10 * PRODUCT_MS, rel=1e-2)
-
-
-def test_a_run_says_what_its_loop_took(partita: CommandLine, tmp_path: Path) -> None:
-    """`partita run` has counted the iterations: its step time is that of `partita simulate`."""
-    b, _ = powers(10)
-    (tmp_path / "g.pb").write_bytes(b.graph_def().SerializeToString())
-    np.save(tmp_path / "x.npy", np.zeros((SIDE, SIDE), np.float32))
-    request = (tmp_path / "g.pb", "--feed", f"x={tmp_path / 'x.npy'}", "--fetch", "y", "--json")
-    simulated = json.loads(partita.done("simulate", *request))
-    assert json.loads(partita.done("run", *request))["simulated"]["makespan_ns"] == simulated["makespan_ns"]
 
 
 def test_one_branch_of_a_conditional_runs() -> None:
@@ -226,28 +211,3 @@ def test_launches_overlap_with_kernels(elements: int, is_longer: bool) -> None:
     else:
         launches = [event for event in timeline.events if event.kind == "launch" and event.op == "Tanh"]
         assert last.end_ns == launches[0].start_ns + n * launch + took
-
-
-MODELS = sorted(path.parent for root in roots() for path in root.glob("saved_model/*/model/saved_model.pb"))
-TAGS = {"v1_two_metagraphs": ("--tags", "serve")}
-SIGNATURES = {"train_adam": "step", "train_rmsprop": "step", "train_sgd": "step"}
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda path: f"{path.parts[-4]}-{path.parts[-2]}")
-def test_a_saved_model_has_the_flops_of_its_inlined_graph(model: Path, partita: CommandLine) -> None:
-    """`partita simulate` with and without `--inline`, for two examples; a few sizes depend on values."""
-    signature = SIGNATURES.get(model.parent.name, "serving_default")
-    inspected = json.loads(partita.done("inspect", model, *TAGS.get(model.parent.name, ()), "--json"))
-    (inputs,) = [s["inputs"] for s in inspected["signatures"] if s["name"] == signature]
-    shapes = [f"{i['name']}={','.join(str(2 if n is None else n) for n in i['shape'])}" for i in inputs]
-    request = (
-        model,
-        "--signature",
-        signature,
-        *(word for shape in shapes for word in ("--shape", shape)),
-        "--assume-size",
-        2,
-        "--json",
-    )
-    called, inlined = (json.loads(partita.done("simulate", *request, *flag)) for flag in ((), ("--inline",)))
-    assert called["flops"] == inlined["flops"] > 0
