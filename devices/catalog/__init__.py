@@ -33,6 +33,7 @@ _DEVICE_VALUES: Mapping[str, tuple[str, Parser]] = {
     "launch_overhead": ("launch_overhead_ns", parse_ns),
     "kernel_floor": ("kernel_floor_ns", parse_ns),
     "lanes": ("lanes", parse_count),
+    "copy_engines": ("copy_engines", parse_count),
     "matrix_efficiency": ("matrix_efficiency", parse_share),
     "vector_efficiency": ("vector_efficiency", parse_share),
     "memory_efficiency": ("memory_efficiency", parse_share),
@@ -101,7 +102,7 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
     """The spec that a table of texts with units describes (an inline spec of a cluster file, or a file of the catalog).
 
     Keys: name, kind, memory, memory_bandwidth, host_memory, launch_overhead, kernel_floor, lanes, the three
-    efficiencies, host_link, peer_link and peak_flops, a table of rates by family. A missing launch overhead or
+    efficiencies, copy_engines, host_link, peer_link and peak_flops, a table of rates by family. A missing launch overhead or
     efficiency is the default of the kind, and is then listed in the spec's `assumed`; it is an error if the kind has no
     such default. Raises InvalidArgumentError, whose text begins with `where`, for a wrong table.
     """
