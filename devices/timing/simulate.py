@@ -120,7 +120,7 @@ def _timeline(
         memory=memory,
         dependency_bound_ns=lambda: _dependency_bound_ns(script, cluster),
         models={device.name: device.spec.name for device in cluster},
-        link_loads=player.engine.network.loads,
+        link_loads=player.link_loads,
     )
 
 

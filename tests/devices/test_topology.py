@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.devices import Cluster, Device
-from partita.devices.catalog import device_spec
+from partita.devices.catalog import device_spec, device_spec_from
 from partita.devices.link import LinkSpec, transfer_ns
 from partita.devices.topology import LinkRules
 from partita.errors import InvalidArgumentError
@@ -72,6 +72,14 @@ def test_a_hop_has_one_latency() -> None:
     route = CLUSTER.topology.route
     assert route(name("GPU:0"), name("GPU:1")).latency_ns == 2000
     assert route(name("GPU:0"), name("GPU:0", 1)).latency_ns == 2000 + 20_000 + 2000
+
+
+def test_a_table_may_give_copy_engines() -> None:
+    """As a whole number above 0."""
+    table = {"kind": "GPU", "memory": "1 GB", "memory_bandwidth": "1 GB/s", "peak_flops": {"fp32": "1 TFLOP/s"}}
+    assert device_spec_from({**table, "copy_engines": 3}, "spec").copy_engines == 3
+    with pytest.raises(InvalidArgumentError, match="copy_engines: 0 must be a whole number"):
+        device_spec_from({**table, "copy_engines": 0}, "spec")
 
 
 def test_copy_engines_belong_to_the_link_to_the_host() -> None:

@@ -44,9 +44,11 @@ def simulated(case: GraphCase, placement: dict[str, str]) -> Timeline:
 
 
 def assert_same(ours: Timeline, theirs: Timeline) -> None:
-    """Equal in events, causes, makespan and memory."""
+    """Equal in events, causes, makespan, loads of links and memory."""
     assert ours.events == theirs.events
     assert ours.makespan_ns == theirs.makespan_ns
+    for link in {event.provenance for event in ours.events if event.kind == "copy"}:
+        assert ours.link_loads(link) == theirs.link_loads(link)
     assert ours.peak_bytes == theirs.peak_bytes
 
 

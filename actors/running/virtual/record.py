@@ -8,7 +8,7 @@ every further iteration of a loop.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,22 +20,26 @@ from ....devices.timing.memory.tensors import tensors_of
 from ....devices.timing.memory.use import MemoryUse, limits_of
 from ....devices.timing.playing.recording import events_of, times_of
 from ....devices.timing.simulate import spec_assumptions, spec_warnings
-from ....devices.timing.timeline import Timeline
+from ....devices.timing.timeline import LinkLoad, Timeline
 from ....errors import UnimplementedError
 from .body import FREE, dims_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from ....devices.cluster import Cluster
     from ....devices.timing.cost_source import OpCost
-    from ....devices.topology import Link, Route
+    from ....devices.topology import Route
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Numbers
     from ....graph.columns import Ids
     from ....graph.shape_inference.calls import Shapes
     from .body import Dims, VirtualBody
     from .clock import VirtualClock
+
+_Fact = TypeVar("_Fact")
 
 
 class Rows:
@@ -90,7 +94,6 @@ class OwnEntries(NamedTuple):
 
     log: Log
     activations: list[Activation]
-    bottlenecks: dict[int, Link]
 
 
 class StepRecord:
@@ -100,8 +103,8 @@ class StepRecord:
         """The step starts now."""
         self._cluster = clock.cluster
         self._log = clock.engine.log
-        self._bottlenecks = clock.engine.network.bottlenecks
-        self._start_ns = clock.engine.now()
+        self._engine = clock.engine
+        self._start_ns = self._end_ns = clock.engine.now()
         self._first_entry = self._end_entry = len(self._log)
         self._rows: dict[int, Rows] = {}
 
@@ -118,12 +121,12 @@ class StepRecord:
 
     def close(self) -> None:
         """The step has ended: later entries of the log are not its own."""
-        self._end_entry = len(self._log)
+        self._end_entry, self._end_ns = len(self._log), self._engine.now()
 
     def timeline(self) -> Timeline:
         """The timeline of the step, from 0. InvalidArgumentError for one that took no simulated time."""
         rows, cluster = list(self._rows.values()), self._cluster
-        played = OwnEntries(self._own_log(rows), _activations(rows), self._own_bottlenecks(rows))
+        played = OwnEntries(self._own_log(rows), _activations(rows))
         memory = _memory(played, cluster) if len(rows) == 1 else None
         numbers = np.unique(np.concatenate([activation.body.device for activation in played.activations])).tolist()
         used = [cluster.names[number] for number in numbers]
@@ -135,17 +138,8 @@ class StepRecord:
             memory=memory,
             dependency_bound_ns=_no_bound,
             models={device.name: device.spec.name for device in cluster},
+            link_loads=self._link_loads,
         )
-
-    def _own_bottlenecks(self, rows: list[Rows]) -> dict[int, Link]:
-        """What limited the transfers of the step, its rows numbered from 0."""
-        base, own = 0, {}
-        for r in rows:
-            for row in range(r.base, r.base + len(r.body)):
-                if row in self._bottlenecks:
-                    own[base + row - r.base] = self._bottlenecks[row]
-            base += len(r.body)
-        return own
 
     def _own_log(self, rows: list[Rows]) -> Log:
         """The entries of the step, its rows numbered from 0 and its times counted from its start.
@@ -171,10 +165,21 @@ class StepRecord:
             (log.end_ns, end_ns[own] - self._start_ns),
         ):
             column.frombytes(values.tobytes())
-        for entry, lane in self._log.lanes.items():
-            if self._first_entry <= entry < self._end_entry and number[entry - self._first_entry] >= 0:
-                log.lanes[int(number[entry - self._first_entry])] = lane
+        self._copy_own(self._log.lanes, log.lanes, number)
+        self._copy_own(self._log.bottlenecks, log.bottlenecks, number)
         return log
+
+    def _copy_own(self, source: Mapping[int, _Fact], target: dict[int, _Fact], number: Numbers) -> None:
+        """Copies what the log says of entries of the step; `number` has their numbers in its own log, -1 for others."""
+        for entry, fact in source.items():
+            if self._first_entry <= entry < self._end_entry and number[entry - self._first_entry] >= 0:
+                target[int(number[entry - self._first_entry])] = fact
+
+    def _link_loads(self, link: str) -> list[LinkLoad]:
+        """What a link carried during the step, for whatever step that was under way."""
+        start, end = self._start_ns, self._end_ns
+        loads = [(max(a, start), min(b, end), load) for a, b, load in self._engine.network.loads(link)]
+        return [(a - start, b - start, load) for a, b, load in loads if a < b]
 
 
 def _no_bound() -> int:

@@ -125,6 +125,9 @@ class Engine:
         """The last byte of a transfer has arrived: the copy ended when it was sent, the latency is the receive's."""
         now, copy = self._instants.now(), self._copies[transfer]
         sent = self.log.end_ns[copy] = now - self._latency_ns.pop(transfer)
+        bottleneck = self.network.bottlenecks.pop(transfer, None)
+        if bottleneck is not None:
+            self.log.bottlenecks[copy] = bottleneck.name
         self._feeder.ended(transfer, self.log.record(transfer * KINDS, sent, now, copy))
 
     def after(self, delay_ns: int, action: Callable[[], None]) -> None:

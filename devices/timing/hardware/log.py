@@ -18,9 +18,12 @@ KINDS = 4  # an entry is stored as row * KINDS + kind
 
 
 class Log:
-    """Columns by entry. `entries` has row * KINDS + kind; `lanes` the lane of entries that are not on the first one."""
+    """Columns by entry. `entries` has row * KINDS + kind; `lanes` the lane of entries that are not on the first one.
 
-    __slots__ = ("causes", "end_ns", "entries", "lanes", "start_ns")
+    `bottlenecks` has the name of the link that limited a copy, where that is not the slowest one of its route.
+    """
+
+    __slots__ = ("bottlenecks", "causes", "end_ns", "entries", "lanes", "start_ns")
 
     def __init__(self) -> None:
         self.entries = array("q")
@@ -28,6 +31,7 @@ class Log:
         self.start_ns = array("q")
         self.end_ns = array("q")
         self.lanes: dict[int, int] = {}
+        self.bottlenecks: dict[int, str] = {}
 
     def __len__(self) -> int:
         return len(self.entries)

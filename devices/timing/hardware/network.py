@@ -53,7 +53,7 @@ class Network:
     def __init__(self, env: Environment, listener: Listener, profile: Profile | None = None) -> None:
         """`profile` says when links carry less than their models say."""
         self.bottlenecks: dict[int, Link] = {}
-        """by transfer: the link that limited it for longest, where that is not the slowest link of its route"""
+        """by transfer that has arrived: what limited it for longest, where that is not the slowest link of its route"""
         self._instants = Instants(env)
         self._listener = listener
         self._pace_of = (profile or Profile(Profiles())).pace_of

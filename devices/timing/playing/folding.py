@@ -8,7 +8,8 @@ present one. If it is equal, the events since then repeat until the loop comes t
     events     one by one            w:3-99997, runs 99995     one by one
 
 The clock is not moved: the loop is shortened by the iterations of the block, and all later events are shifted when they
-are written down (`Segment`). Only the last iterations are played again, as they differ.
+are written down (`Segment`). Only the last iterations are played again, as they differ. Nothing is folded on a cluster
+with slow devices or degraded links, whose speed depends on the time.
 """
 
 from __future__ import annotations
@@ -63,6 +64,16 @@ class Folding:
         self.begun: list[tuple[Loop, int]] = []
         """loops of which an iteration has begun since the last check, with its number"""
         self._seen: dict[Loop, list[_Seen]] = {}
+        self._offsets = [(0, 0)]  # from an instant of the clock on: what to add to get the time of the step
+
+    def time_ns(self, clock_ns: int) -> int:
+        """The time of the step at an instant of the clock, which passes over the blocks."""
+        offset_ns = 0
+        for since_ns, later_ns in self._offsets:
+            if since_ns > clock_ns:
+                break
+            offset_ns = later_ns
+        return clock_ns + offset_ns
 
     def check(self) -> None:
         """Shortens loops whose state repeats; called between two events of the clock."""
@@ -119,6 +130,7 @@ class Folding:
         ]
         numbers = _shifted(last.numbers, loop, skipped, skipped)
         self.segments += [*repeated, Segment(here.entry, None, last.offset_ns + runs * period_ns, 1, numbers)]
+        self._offsets.append((self.player.engine.now(), last.offset_ns + runs * period_ns))
         loop.shorten(skipped)
 
     def _state(self, loop: Loop, number: int) -> Hashable | None:

@@ -12,11 +12,10 @@ consumers of these rows, starts those that are ready, and passes free nodes at o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from ....errors import InternalError
-from ...profiles import Profiles
 from ..hardware.engine import Duty, Engine
 from ..hardware.streams import NO_TICKET, Name
 from .folding import Folding
@@ -24,7 +23,6 @@ from .runs import CallRun, LoopRun, Passed, Place
 
 if TYPE_CHECKING:
     from ...cluster import Cluster
-    from ...topology import Link
     from ..bodies.body import Body
     from ..bodies.scripts import Script
     from ..hardware.log import Log
@@ -96,7 +94,7 @@ class Player:
         self._owner: list[Activation] = []  # by row
         self._times: list[int] = []  # by row: its time on its device
         self.folding = Folding(self)
-        self._folds = folds and cluster.profiles == Profiles()  # windows of time make equal iterations differ
+        self._folds = folds and not (cluster.profiles.slow or cluster.profiles.degrade)
         self._open: dict[Activation, None] = {}  # activations that have not ended
         self._later: deque[tuple[Activation, list[tuple[int, int]]]] = deque()  # ready nodes of other activations
         self._tickets: dict[int, int] = {}  # rows on a stream: the latest kernel that a value of theirs waits for
@@ -106,10 +104,12 @@ class Player:
         """What has happened."""
         return self.engine.log
 
-    @property
-    def bottlenecks(self) -> Mapping[int, Link]:
-        """By row of a transfer the link that limited it, where that is not the slowest of its route."""
-        return self.engine.network.bottlenecks
+    def link_loads(self, link: str) -> list[tuple[int, int, float]]:
+        """(from ns, to ns, bytes/s) that a link carried in the time of the step."""
+        shifted = (
+            (self.folding.time_ns(start), start, end, load) for start, end, load in self.engine.network.loads(link)
+        )
+        return [(at, at + end - start, load) for at, start, end, load in shifted]
 
     def play(self, script: Script) -> None:
         """Plays a script from the present instant until nothing is left.

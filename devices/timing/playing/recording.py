@@ -24,7 +24,7 @@ from ..memory.times import NEVER, Times
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Integers, Numbers
-    from ...topology import Link, Route
+    from ...topology import Route
     from ..cost_source import OpCost
     from ..hardware.log import Log
 
@@ -97,10 +97,6 @@ class Played(Protocol):
     def activations(self) -> Sequence[PlayedBody]:
         """All runs of bodies, in the order of their rows, which follow each other from row 0 on."""
 
-    @property
-    def bottlenecks(self) -> Mapping[int, Link]:
-        """By row of a transfer the link that limited it, where that is not the slowest of its route."""
-
 
 def events_of(player: Played, devices: Sequence[str]) -> Events:
     """The events of a step that has been played, in the order of its log; `devices` are the names of the cluster's."""
@@ -132,7 +128,6 @@ class _Entries:
 class _Recording:
     def __init__(self, player: Played, devices: Sequence[str]) -> None:
         self.log = player.log
-        self.bottlenecks = player.bottlenecks
         self.devices = devices
         self.activations = player.activations
         self.bodies = list({id(activation.body): activation.body for activation in player.activations}.values())
@@ -250,13 +245,12 @@ class _Recording:
     def _bottlenecks(self, copies: Numbers) -> list[str]:
         """The name of the link that limited the rate of each copy."""
         routes = [activation.body.routes for activation in self.activations]
-        columns = self.entries.row, self.entries.node, self.entries.activation
-        rows, nodes, activations = (column[copies].tolist() for column in columns)
+        nodes, activations = (column[copies].tolist() for column in (self.entries.node, self.entries.activation))
         slowest: dict[int, str] = {}  # by identity of the route
         names = []
-        for row, node, activation in zip(rows, nodes, activations, strict=True):
-            limited, route = self.bottlenecks.get(row), routes[activation][node]
-            name = limited.name if limited else slowest.get(id(route))
+        for copy, node, activation in zip(copies.tolist(), nodes, activations, strict=True):
+            route = routes[activation][node]
+            name = self.log.bottlenecks.get(copy) or slowest.get(id(route))
             if name is None:
                 name = slowest[id(route)] = min(route.links, key=lambda link: link.bandwidth_bytes_per_s).name
             names.append(name)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.devices import Cluster, cut, local_cluster
+from partita.devices import Cluster, cut, local_cluster, parse_cluster
 from partita.devices.timing import Timeline, simulate
 from partita.devices.timing.playing.folding import Folding
 from partita.graph import GraphDef
@@ -31,12 +31,14 @@ def summary(timeline: Timeline) -> list[object]:
     """What must be equal."""
     busy = [(d, s, timeline.busy_ns(d, s)) for d in timeline.devices for s in timeline.streams(d)]
     totals = [tuple(total) for total in timeline.totals_by_op()]
-    return [timeline.makespan_ns, timeline.flops, timeline.peak_bytes, sorted(busy), totals]
+    links = sorted({event.provenance for event in timeline.events if event.kind == "copy"})
+    loads = [(link, timeline.link_loads(link)) for link in links]
+    return [timeline.makespan_ns, timeline.flops, timeline.peak_bytes, sorted(busy), totals, loads]
 
 
 @given(st.integers(5, 60), programs(), st.sampled_from(["While", "v1"]), st.integers(0, 1))
 def test_a_folded_step_is_the_unfolded_one(count: int, body: Program, way: str, gpus: int) -> None:
-    """Makespan, operations, peaks, busy streams and totals per op, on a CPU or a GPU, with loops in the loop."""
+    """Makespan, peaks, busy streams, totals per op, loads of links, on a CPU or a GPU, with loops in the loop."""
     program = Sequence((Op("Neg"), Loop(count, Sequence((body, Op("MatMul"))), way), Op("Neg")))
     hardware = local_cluster("gpu:1") if gpus else cluster(1, overhead_ns=3)
     with pytest.MonkeyPatch.context() as monkeypatch:
@@ -82,3 +84,14 @@ def test_a_loop_over_devices_of_one_task_folds(monkeypatch: pytest.MonkeyPatch) 
     folded, played = folded_and_not(graph_def, local_cluster("cpu:2"), monkeypatch)
     assert summary(folded) == summary(played)
     assert len(folded.columns) < len(played.columns) / 2
+
+
+def test_a_loop_on_a_slow_device_is_played() -> None:
+    """Its iterations are equal but for the time at which they run: those in the window take twice as long."""
+    parts = cut(long_loop(300), "cpu:1", feeds=["x"], fetches=["y"])
+    plain = simulate(parts, "cpu:1")
+    window = f'from = "{plain.makespan_ns // 2} ns"\nto = "{plain.makespan_ns // 2 + 1000} ns"'
+    slow_cluster = f'[[device]]\nspec = "generic-cpu"\n[[slow]]\ndevice = "cpu:0"\nfactor = 2\n{window}'
+    slow = simulate(parts, parse_cluster(slow_cluster))
+    assert slow.makespan_ns == plain.makespan_ns + 500
+    assert slow.flops == plain.flops
