@@ -285,6 +285,5 @@ class Delays:
         self._instants.after(time_ns, partial(self._end, row, entry))
 
     def _end(self, row: int, entry: int, _: Event) -> None:
-        if self._launches:
-            self._feeder.launched(row, NO_TICKET, entry)
-        self._feeder.ended(row, entry)
+        if not self._launches or not self._feeder.launched(row, NO_TICKET, entry):
+            self._feeder.ended(row, entry)

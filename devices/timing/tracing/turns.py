@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from ....graph.formats.trace_runs import Iteration, Run
+from ....graph.ops.record import Calls, record_of
 
 ByTurn: TypeAlias = "int | list[int]"
 Counts = Mapping[str, Mapping[Iteration, int]]
@@ -29,7 +30,7 @@ def recorded_counts(runs: Iterable[Run]) -> dict[str, dict[Iteration, int]]:
             (frame, number), around = run.iteration[-1], run.iteration[:-1]
             of_frame = counts.setdefault(frame, {})
             of_frame[around] = max(number, of_frame.get(around, 0))
-        elif run.op in ("While", "StatelessWhile") and run.iteration is not None and run.calls:
+        elif record_of(run.op).calls is Calls.WHILE and run.iteration is not None and run.calls:
             counts.setdefault(run.node, {})[run.iteration] = sum(run.calls.values()) // 2
     return counts
 

@@ -52,11 +52,11 @@ def step(recv_epochs: RecvEpochs = False) -> Timeline:
     return simulate(parts, PIPELINE, feeds={"images": (64, 224, 224, 3)})
 
 
-def test_a_pipeline_needs_less_memory_in_the_same_time() -> None:
+def test_a_pipeline_needs_less_memory_and_no_more_time() -> None:
     """With guessed start times, and with those of a timeline; triggers are free and the feeds keep their shapes."""
     plain = step()
     for scheduled in (step(True), step(start_times(plain))):
-        assert scheduled.makespan_ns == plain.makespan_ns
+        assert scheduled.makespan_ns <= plain.makespan_ns
         assert scheduled.peak_memory_bytes(PIPELINE.names[1]) < 0.83 * plain.peak_memory_bytes(PIPELINE.names[1])
         triggers = [event for event in scheduled.events if event.op == "ControlTrigger"]
         assert triggers

@@ -76,6 +76,7 @@ def test_launches_overlap_with_kernels(n: int, launch_ns: int, kernel_ns: int, c
     assert [event.stream for event in launches] == ["launch"] * (n if launch_ns else 0)
     assert sum(total.runs for total in timeline.totals_by_op() if total.op == "Neg") == n
     assert timeline.find("n0").kind == "compute"
+    assert timeline.dependency_bound_ns == kernel_ns * (n if chain else 1)
 
 
 def test_a_value_read_on_the_host_waits_for_its_kernel() -> None:
