@@ -155,6 +155,10 @@ class Fabric:
         links = [rule.link for rule in _for_host(self.rules.nics, host) for _ in range(rule.count)] or [self.network]
         return [Nic(number, len(links) > 1, link) for number, link in enumerate(links)]
 
+    def has_own_ports(self, host: str) -> bool:
+        """Whether a rule states the ports of a machine."""
+        return bool(_for_host(self.rules.nics, host))
+
     @cached_property
     def hosts(self) -> dict[str, list[Device]]:
         """Machine -> its devices."""

@@ -92,13 +92,13 @@ class Route:
 class LinkRules:
     """The models of the links of a cluster.
 
-    `network` joins hosts, `loopback` devices of one host that compute in its memory. `hosts` and `peers` map kinds of
-    devices ("GPU") to the link to their host and to the link between them; for other kinds the spec of the device
-    decides. `pairs` maps (device name, device name) to the link of that pair, in both directions. `fabric` has the
-    network ports of hosts, and switches.
+    `network` joins hosts (25 Gb Ethernet if it is None), `loopback` devices of one host that compute in its memory.
+    `hosts` and `peers` map kinds of devices ("GPU") to the link to their host and to the link between them; for other
+    kinds the spec of the device decides. `pairs` maps (device name, device name) to the link of that pair, in both
+    directions. `fabric` has the network ports of hosts, and switches.
     """
 
-    network: LinkSpec = Factory(lambda: link_spec(_DEFAULT_NETWORK))
+    network: LinkSpec | None = None
     loopback: LinkSpec = Factory(lambda: link_spec("loopback"))
     hosts: Mapping[str, LinkSpec] = Factory(dict)
     peers: Mapping[str, LinkSpec] = Factory(dict)
@@ -146,7 +146,8 @@ class Topology:
         self._devices = {device.name: device for device in devices}
         for device in self._devices.values():
             _check_kind(device)
-        self.fabric = Fabric(list(self._devices.values()), self.rules.fabric, self.rules.network)
+        network = self.rules.network or link_spec(_DEFAULT_NETWORK)
+        self.fabric = Fabric(list(self._devices.values()), self.rules.fabric, network)
         self._host_links: dict[str, LinkSpec] = {}  # of devices with routes
         self._links: dict[tuple[str, str, str], Link] = {}
         self._routes: dict[tuple[str, str, bool, bool], Route] = {}
@@ -167,6 +168,22 @@ class Topology:
     def links(self) -> list[Link]:
         """All links that some route has used so far, in order of first use."""
         return list(self._links.values())
+
+    def assumed(self, names: Iterable[str]) -> list[tuple[str, str, str]]:
+        """(what, key of a cluster file, default) of links that transfers between devices take and no rule states."""
+        devices = [self._device(name) for name in names]
+        assumed = []
+        for device in devices:
+            default = defaults_of(device.type).host_link
+            if default and not device.spec.host_link and device.type not in self.rules.hosts:
+                assumed.append((device.name, "host_link", default))
+        hosts = list(dict.fromkeys(device.host for device in devices))
+        if len(hosts) > 1:
+            if self.rules.network is None:
+                assumed += [(host, "nic", _DEFAULT_NETWORK) for host in hosts if not self.fabric.has_own_ports(host)]
+            if not self.rules.fabric.leaves:
+                assumed.append(("network", "switch", "none that could be full"))
+        return assumed
 
     def _device(self, name: str) -> Device:
         if name not in self._devices:

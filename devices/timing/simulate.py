@@ -132,9 +132,10 @@ def _dependency_bound_ns(script: Script, cluster: Cluster) -> int:
 
 
 def spec_assumptions(devices: Sequence[str], cluster: Cluster) -> list[Assumption]:
-    """The defaults that specs of devices in this step rely on, one by one."""
+    """The defaults that devices in this step and the links between them rely on, one by one."""
     specs = {name: cluster.find(name).spec for name in devices}
-    return [Assumption(name, key, text) for name, spec in specs.items() for key, text in spec.assumed.items()]
+    numbers = [Assumption(name, key, text) for name, spec in specs.items() for key, text in spec.assumed.items()]
+    return numbers + [Assumption(*link) for link in cluster.topology.assumed(devices)]
 
 
 def spec_warnings(devices: Sequence[str], cluster: Cluster) -> list[str]:

@@ -43,7 +43,7 @@ class OpTotal(NamedTuple):
 
 
 class Assumption(NamedTuple):
-    """What was assumed of a node, or of a device by its full name, and which value it was given.
+    """What was assumed of a node, of a device or a machine by its full name, or of the "network", and its value.
 
     Assumption("x", "shape of output 0", (1, 3)); Assumption("/job:.../device:GPU:0", "launch_overhead", "5 us")
     """

@@ -134,3 +134,15 @@ def test_a_degraded_link() -> None:
     transfer = "gpu:0", "task 1 gpu:0", GB
     plain, slow = sent("", transfer), sent('[[degrade]]\nlink = "25 Gb Ethernet"\nfactor = 2\n', transfer)
     assert took(slow, 0) - took(plain, 0) == 320_000_000
+
+
+def test_what_no_table_states_is_assumed() -> None:
+    """Ports of machines and switches, once tensors may cross between machines; what tables state is not listed."""
+    far, near = ("gpu:0", "task 1 gpu:0", KB), ("gpu:0", "cpu:0", KB)
+    machines = [(f"{TASK}{task}", "nic", "25 Gb Ethernet") for task in (0, 1)]
+    assert list(sent("", near).assumed) == []
+    assert list(sent("", far).assumed) == [*machines, ("network", "switch", "none that could be full")]
+    nic = '[[nic]]\nlink = "200 Gb InfiniBand"\n'
+    leaf = '[[switch]]\nkind = "leaf"\nsize = 1\noversubscription = 1\n'
+    assert list(sent(nic + leaf, far).assumed) == []
+    assert list(sent(leaf + f'[[nic]]\nhosts = ["{TASK}1"]\nlink = "200 Gb InfiniBand"\n', far).assumed) == machines[:1]
