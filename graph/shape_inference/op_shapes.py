@@ -57,6 +57,8 @@ def shapes_behind(properties: NodeProperties, *, is_step: bool) -> Shapes | None
     """
     record = properties.op_def.record
     attr = record.handle_shape_attr
+    if is_step and record.state is State.TABLE and properties.output_types == (DataType.RESOURCE,):
+        return (properties.attrs.get("value_shape", ()),)  # of the value of a key: a scalar where the op has no attr
     is_known_to_import = record.state is not State.QUEUE and properties.attrs.get("identical_element_shapes", True)
     if not attr or not (is_step or is_known_to_import):
         return None
@@ -110,8 +112,8 @@ def passes_handle_on(properties: NodeProperties) -> bool:
     return base_type(dtype) is DataType.RESOURCE or dtype == DataType.STRING + REF_OFFSET
 
 
-def in_a_step(properties: NodeProperties, shapes: Shapes) -> Shapes:
-    """Shapes of one step, completed by what the program stated of any step, and by what kernels do.
+def in_a_step(properties: NodeProperties, shapes: Shapes, values: Sequence[Array | None]) -> Shapes:
+    """Shapes of one step, completed by known values, by what the program stated of any step, and by what kernels do.
 
     Shapes that the program wrote into `_output_shapes` hold where they do not contradict the rule of the op. What a
     batch normalisation reserves for its gradient is a scalar in TensorFlow's kernels for CPUs, and next to nothing in
@@ -119,6 +121,9 @@ def in_a_step(properties: NodeProperties, shapes: Shapes) -> Shapes:
     """
     if all(shape is not None and None not in shape for shape in shapes):
         return shapes
+    if values:
+        pairs = zip(shapes, values, strict=True)
+        shapes = tuple([shape if value is None or is_partial(value) else value.shape for shape, value in pairs])
     if properties.op == _WITH_RESERVE:
         shapes = tuple([() if i == _RESERVE and shape is None else shape for i, shape in enumerate(shapes)])
     written = properties.attrs.get("_output_shapes")

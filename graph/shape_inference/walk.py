@@ -232,7 +232,7 @@ class GraphWalk:
             outcome = self._outcome(n, kind, inputs)
         properties = self.graph.kinds[int(self.graph.kind_of[n])]
         if self.is_step:
-            outcome.shapes = in_a_step(properties, outcome.shapes)
+            outcome.shapes = in_a_step(properties, outcome.shapes, outcome.values)
         if n in self.handles:
             outcome.behind = self.handles[n]
         if n in self.fed:

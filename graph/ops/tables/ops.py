@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ..record import Rows, State
+from ..record import ReadsHandle, Rows, State
 
 OPS: Rows = {
     "AnonymousHashTable": {"state": State.TABLE},
@@ -20,7 +20,7 @@ OPS: Rows = {
     "InitializeTableV2": {"state": State.TABLE, "is_flat": True},
     "LookupTableExportV2": {"state": State.TABLE},
     "LookupTableFind": {"state": State.TABLE, "is_flat": True},
-    "LookupTableFindV2": {"state": State.TABLE, "is_flat": True},
+    "LookupTableFindV2": {"state": State.TABLE, "is_flat": True, "reads_handle": ReadsHandle.ELEMENTS},
     "LookupTableImportV2": {"state": State.TABLE},
     "LookupTableInsert": {"state": State.TABLE, "is_flat": True},
     "LookupTableInsertV2": {"state": State.TABLE, "is_flat": True},

@@ -134,3 +134,23 @@ def test_what_is_taken_out_of_a_staging_area_is_as_large_as_what_is_put_in() -> 
     assert in_step(graph, "taken") == ((5, 2), ())
     assert in_step(graph, "y") == ((5, 2),)
     assert in_step(graph, "other") == (None,)
+
+
+def test_a_value_that_is_known_has_a_known_shape() -> None:
+    """How many axes a gradient is summed over depends on the sizes that are broadcast."""
+    b = GraphBuilder()
+    sizes = b.constant(np.array([3, 4], np.int32)), b.constant(np.array([4], np.int32))
+    b.op("BroadcastGradientArgs", *sizes, name="axes")
+    assert in_step(b.graph(), "axes") == ((0,), (1,))
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "value"), [("HashTableV2", {}, ()), ("MutableHashTableOfTensorsV2", {"value_shape": (2,)}, (2,))]
+)
+def test_a_table_gives_a_value_for_every_key(op: str, attrs: dict[str, Any], value: tuple[int, ...]) -> None:
+    """A scalar unless the table states another shape."""
+    b = GraphBuilder()
+    table = b.op(op, key_dtype=DataType.STRING, value_dtype=INT64, **attrs)
+    keys, default = b.placeholder("keys", "string", (5,)), b.placeholder("default", "int64", value)
+    b.op("LookupTableFindV2", table, keys, default, name="found")
+    assert in_step(b.graph(), "found") == ((5, *value),)
