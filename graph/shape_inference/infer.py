@@ -20,6 +20,7 @@ import numpy as np
 from ..analysis.joined import JoinedGraph
 from ..graph import Graph
 from ..tensor_id import parse_tensor_name
+from .calls import CallShapes as CallShapes
 from .calls import Shapes as Shapes
 from .calls import walk_with_calls
 from .fed import Feeds as Feeds
@@ -48,16 +49,23 @@ def infer_joined(graph: JoinedGraph, feeds: Feeds | None = None, *, assumed_size
 
 
 def infer_body(
-    graph: JoinedGraph, arguments: Feeds, handles: Mapping[str, Shapes], *, assumed_size: int | None = None
+    graph: JoinedGraph,
+    arguments: Feeds,
+    handles: Mapping[str, Shapes],
+    called: CallShapes,
+    *,
+    assumed_size: int | None = None,
 ) -> InferredShapes:
     """Shapes in the partitions of a function's body, as `infer_joined`.
 
     `arguments` has shapes or values by the name of the argument's node, `handles` the shapes behind resource handles;
-    arguments that the body does not read may be among them.
+    arguments that the body does not read may be among them. `called` are the result shapes of calls known so far; those
+    of the body are added.
     """
     numbers = {name: n for n, name in enumerate(graph.names)}
     read = {name: argument for name, argument in arguments.items() if parse_tensor_name(name).node in numbers}
     walk = GraphWalk(graph, read, assumed_size=assumed_size, is_step=True)
+    walk.called = called
     walk.handles = {numbers[name]: shapes for name, shapes in handles.items() if name in numbers}
     return _inferred(walk)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ....graph.analysis.trip_counts import Caller
 from ....graph.ops.record import NodeClass
+from .paths import CallPath
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,14 +45,13 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a graph is called from: the prefix of its names; what is known of its arguments; by joint number of the
-    argument the devices of resources; the functions that are being called, outermost first.
+    """Where a graph is called from: the path of calls; what is known of its arguments; by joint number of the argument
+    the devices of resources.
     """
 
-    prefix: str = ""
+    path: CallPath = field(default_factory=CallPath)
     caller: Caller = field(default_factory=Caller)
     resources: Mapping[int, str] = field(default_factory=dict)
-    inside: tuple[str, ...] = ()
 
 
 @dataclass(eq=False)
@@ -73,7 +73,7 @@ class Callee:
         ends = [graph.inputs_of(self._numbers[node.name])[0] for node in self.body.results]
         return tuple(self.shapes.of(n)[output] for n, output in ends)
 
-    def site(self, site: Site, function: str, arguments: Sequence[Argument]) -> Site:
+    def site(self, site: Site, arguments: Sequence[Argument]) -> Site:
         """The place that the body is called from; arguments that it does not read have no number in it."""
         numbered = [
             (self._numbers[node.name], argument)
@@ -81,10 +81,9 @@ class Callee:
             if node.name in self._numbers
         ]
         return Site(
-            site.prefix,
+            site.path,
             Caller({n: argument.value for n, argument in numbered}, site.caller.count),
             {n: argument.resource for n, argument in numbered if argument.resource},
-            (*site.inside, function),
         )
 
 

@@ -14,6 +14,7 @@ from ....graph.library.calls import called_by
 from ....graph.ops.record import Calls
 from .arguments import Argument, Site, resource_device
 from .conditions import Answer, branch_of, predicate_names
+from .nesting import Nested
 from .scripts import Call, Script
 
 if TYPE_CHECKING:
@@ -37,14 +38,14 @@ class CallPlan:
         self.n = n
         self.properties = whole.graph.properties[n]
         self.library = whole.graph.functions[int(whole.graph.place[n])]
-        self.name = site.prefix + whole.graph.names[n]
         names = planner.planner.cluster.names
         devices = [names[number] for number in whole.device.tolist()] if DataType.RESOURCE in self._types else []
         self.device = names[int(whole.device[n])]
         frame = trips.frames.of[n]
         count = counts[frame] if frame else site.caller.count
-        self.site = replace(site, prefix=f"{self.name}/", caller=Caller({}, count if isinstance(count, int) else 1))
-        self.outer_names = site.prefix
+        caller = Caller({}, count if isinstance(count, int) else 1)
+        self.site = replace(site, path=site.path.into(whole.graph.names[n]), caller=caller)
+        self.around = site.path
         self.arguments = []
         for source, dtype in zip(self.graph.inputs_of(n), self._types, strict=True):
             self.arguments.append(
@@ -62,22 +63,31 @@ class CallPlan:
     def _types(self) -> list[DataType]:
         return [base_type(dtype) for dtype in self.properties.input_types]
 
-    def call(self) -> Call:
+    @property
+    def name(self) -> str:
+        """The name of the node in the step."""
+        return self.around.name(self.graph.names[self.n])
+
+    def call(self) -> Nested[Call]:
         """What the node runs. Raises, located, what planning the functions raises."""
         try:
-            match self.properties.op_def.record.calls:
-                case Calls.WHILE:
-                    return self._loop()
-                case Calls.IF | Calls.CASE as kind:
-                    return self._conditional(kind)
-                case Calls.MAP:
-                    return self._map()
-                case Calls.REMOTE:
-                    raise UnimplementedError("where a remote call runs is known only then; place a call there instead")
-                case kind:
-                    return Call(self.name, kind, [self._script(self._functions[0], self.arguments)[0]])
+            call: Call = yield self._planned()
         except PartitaError as error:
             raise error.located(node=self.name, op=self.properties.op) from error.__cause__
+        return call
+
+    def _planned(self) -> Nested[Call]:
+        match self.properties.op_def.record.calls:
+            case Calls.WHILE:
+                return self._loop()
+            case Calls.IF | Calls.CASE as kind:
+                return self._conditional(kind)
+            case Calls.MAP:
+                return self._map()
+            case Calls.REMOTE:
+                raise UnimplementedError("where a remote call runs is known only then; place a call there instead")
+            case kind:
+                return self._plain(kind)
 
     @property
     def _functions(self) -> list[NameAttrList]:
@@ -85,14 +95,18 @@ class CallPlan:
 
     def _script(
         self, function: NameAttrList, arguments: Sequence[Argument], site: Site | None = None
-    ) -> tuple[Script, Shapes]:
+    ) -> Nested[tuple[Script, Shapes]]:
         return self.planner.callee(function, self.properties, self.library, self.device, site or self.site, arguments)
 
-    def _conditional(self, kind: Calls) -> Call:
+    def _plain(self, kind: Calls | None) -> Nested[Call]:
+        script, _ = yield self._script(self._functions[0], self.arguments)
+        return Call(kind, [script])
+
+    def _conditional(self, kind: Calls) -> Nested[Call]:
         functions = self._functions[::-1] if kind is Calls.IF else self._functions  # by branch: then is 1
         names = [
             self.name,
-            *(self.outer_names + name for name in predicate_names(self.graph, self.graph.inputs_of(self.n)[0])),
+            *(self.around.name(name) for name in predicate_names(self.graph, self.graph.inputs_of(self.n)[0])),
         ]
         answer: Answer = self.planner.choices.branch(names, len(functions))
         if answer is None:
@@ -100,22 +114,21 @@ class CallPlan:
         if answer is None:
             self.planner.choices.miss_branch(self.name, len(functions))
         taken = _taken(answer, len(functions))
-        scripts = [
-            self._script(function, self.arguments[1:])[0] if branch in taken else None
-            for branch, function in enumerate(functions)
-        ]
-        return Call(self.name, kind, scripts, answer=answer)
+        scripts: list[Script | None] = [None] * len(functions)
+        for branch in sorted(taken):
+            scripts[branch], _ = yield self._script(functions[branch], self.arguments[1:])
+        return Call(kind, scripts, answer=answer)
 
-    def _map(self) -> Call:
+    def _map(self) -> Nested[Call]:
         mapped = len(self.properties.attrs["Targuments"])
         rows = {argument.shape[0] if argument.shape else None for argument in self.arguments[:mapped]}
         if len(rows) != 1 or None in rows:
             raise InvalidArgumentError(f"the number of rows is unknown; give it with --shape {self.name}=...")
         arguments = [replace(a, shape=(a.shape or ())[1:], array=None, value=None) for a in self.arguments[:mapped]]
-        script, _ = self._script(self._functions[0], [*arguments, *self.arguments[mapped:]])
-        return Call(self.name, Calls.MAP, [script], count=rows.pop() or 0)
+        script, _ = yield self._script(self._functions[0], [*arguments, *self.arguments[mapped:]])
+        return Call(Calls.MAP, [script], count=rows.pop() or 0)
 
-    def _loop(self) -> Call:
+    def _loop(self) -> Nested[Call]:
         starts = [argument.value for argument in self.arguments]
         found = while_values(self.properties, self.library, [_constant(value) for value in starts])
         count: Count | None = self.planner.choices.trips(self.name)
@@ -133,16 +146,17 @@ class CallPlan:
         scripts: list[Script | None] = []
         cond, body = self._functions
         while True:
-            scripts.append(self._script(cond, arguments, site)[0])
+            script, _ = yield self._script(cond, arguments, site)
+            scripts.append(script)
             if not most:
                 break
-            script, results = self._script(body, arguments, site)
+            script, results = yield self._script(body, arguments, site)
             scripts.append(script)
             following = [replace(a, shape=shape) for a, shape in zip(arguments, results, strict=True)]
             if following == arguments or len(scripts) >= 2 * min(most, _MAX_SHAPES):
                 break
             arguments = following
-        return Call(self.name, Calls.WHILE, scripts, count=count)
+        return Call(Calls.WHILE, scripts, count=count)
 
     def _counts_by_turn(self, starts: Sequence[Value]) -> list[int] | None:
         """A count for every iteration of the loop around, if the variables begin with values that depend on it."""

@@ -25,6 +25,7 @@ from ....graph.ops.record import NodeClass
 
 if TYPE_CHECKING:
     from .choices import Choices
+    from .paths import CallPath
 
 OF_LOOP = -1
 """in place of a condition: the predicate is that of the loop"""
@@ -82,11 +83,11 @@ class Conditions:
                 return match[1]
         return ""
 
-    def answers(self, trips: TripCounts, choices: Choices, prefix: str) -> list[Answer]:
-        """The answer of every condition; `prefix` comes before its names."""
+    def answers(self, trips: TripCounts, choices: Choices, path: CallPath) -> list[Answer]:
+        """The answer of every condition; `path` begins its names."""
         answers: list[Answer] = []
         for condition in self.all:
-            names = [prefix + name for name in condition.names]
+            names = [path.name(name) for name in condition.names]
             answer: Answer = choices.branch(names, condition.num_branches)
             if answer is None:
                 frame = trips.frames.after(self.graph, condition.source[0])

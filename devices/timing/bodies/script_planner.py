@@ -1,12 +1,14 @@
 """Plans scripts: how often the loops of a step run, which branches it takes, and what its calls run.
 
 Only what runs is planned, so a recursion ends where its branches are known. Counts and branches have the names of the
-path of calls (`call/inner`), so a body with loops, conditions or calls gets a script per path; shapes are inferred once
-per function, arguments and devices, and a body without any of these is planned once.
+path of calls (`call/inner`), so a body that has any gets a script per path; every other one is planned once per
+function, arguments and devices, and so are the shapes of all.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +20,7 @@ from ....graph.analysis.trip_counts import Count, TripCounts
 from ....graph.dtypes import DataType
 from ....graph.library.calls import calls_gradient, is_partitioned_call
 from ....graph.ops.record import NodeClass
-from ....graph.shape_inference.infer import Feeds, InferredShapes, Shapes, infer_body
+from ....graph.shape_inference.infer import CallShapes, Feeds, InferredShapes, Shapes, infer_body
 from ...pipeline.bodies import ResourceDevices, body_of, placed_body
 from ...pipeline.stages import Pipeline
 from ..tracing.shapes import missing_shapes
@@ -27,6 +29,7 @@ from .call_plans import CallPlan
 from .conditions import Conditions
 from .levels import Levels
 from .liveness import Liveness
+from .nesting import Nested, run_nested
 from .planning import calls_in
 from .scripts import Script
 
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
     from ....graph.ops.properties import NodeProperties
     from .body import Body
     from .choices import Choices
+    from .paths import CallPath
     from .planning import Planner
 
 _MAX_DEPTH = 200  # calls of one function inside each other
@@ -59,8 +63,11 @@ class ScriptPlanner:
         self.warnings: dict[str, None] = {}
         self._pipeline = Pipeline(planner.cluster)
         self._shapes = shapes or {}
+        self._shaped = sorted(self._shapes)
         self._assumed_size = assumed_size
         self._callees: dict[tuple[object, ...], Callee] = {}
+        self._called: CallShapes = {}
+        self._inside = Counter[str]()  # the functions that are being planned
 
     def root(self, shapes: InferredShapes) -> Script:
         """The script of a step.
@@ -68,38 +75,38 @@ class ScriptPlanner:
         Raises one InvalidArgumentError for all counts and branches that no source has, or for one that fits nothing;
         UnimplementedError for what cannot be timed; and the errors of placing and cutting the bodies of functions.
         """
-        script = self._script(shapes, Site())
+        script = run_nested(self._script(shapes, Site()))
         self.choices.check(shapes.graph)
         return script
 
-    def _script(self, shapes: InferredShapes, site: Site) -> Script:
+    def _script(self, shapes: InferredShapes, site: Site) -> Nested[Script]:
         graph = shapes.graph
         calls = np.flatnonzero(calls_in(graph)).tolist()
         if not calls and not {NodeClass.SWITCH, NodeClass.ENTER}.intersection(graph.classes):
-            return Script(None, self._planned(shapes, set(), site.prefix))
+            return Script(None, self._planned(shapes, set(), site.path))
         trips = TripCounts(graph, shapes.values, {}, site.caller)
         counts, uncounted = self._counts(trips, site)
         conditions = Conditions(graph)
-        answers = conditions.answers(trips, self.choices, site.prefix)
+        answers = conditions.answers(trips, self.choices, site.path)
         liveness = Liveness(graph, trips.frames, conditions)
         never = liveness.never_live(counts, answers)
         for number in uncounted:
             if not never.issuperset(trips.frames.all[number].enters):
-                self.choices.miss_trips(site.prefix + trips.frames.all[number].name)
+                self.choices.miss_trips(site.path.name(trips.frames.all[number].name))
         for number in {conditions.of[n] for n in conditions.of if n not in never and conditions.of[n] >= 0}:
             if answers[number] is None:
                 condition = conditions.all[number]
-                self.choices.miss_branch(site.prefix + condition.names[0], condition.num_branches)
-        whole = self._planned(shapes, never, site.prefix)
+                self.choices.miss_branch(site.path.name(condition.names[0]), condition.num_branches)
+        whole = self._planned(shapes, never, site.path)
         live = [n for n in calls if n not in never]
         levels = Levels(whole, liveness, self.planner.edges(whole), set(live))
-        script = Script(levels, whole, site.prefix, counts, answers)
+        planned = {}
         for n in live:
-            script.calls[n] = CallPlan(self, n, whole, trips, counts, site).call()
-        return script
+            planned[n] = yield CallPlan(self, n, whole, trips, counts, site).call()
+        return Script(levels, whole, site.path, counts, answers, planned)
 
-    def _planned(self, shapes: InferredShapes, never: set[int], prefix: str) -> Body:
-        body = self.planner.plan(shapes, never, prefix)
+    def _planned(self, shapes: InferredShapes, never: set[int], path: CallPath) -> Body:
+        body = self.planner.plan(shapes, never, "" if self.planner.times is None else str(path))
         self.warnings.update(dict.fromkeys(body.warnings))
         return body
 
@@ -108,7 +115,7 @@ class ScriptPlanner:
         counts: list[Count] = [1]
         unknown = []
         for number, frame in enumerate(trips.frames.all[1:], 1):
-            given = self.choices.trips(site.prefix + frame.name)
+            given = self.choices.trips(site.path.name(frame.name))
             count = trips.count(number) if given is None else given
             if count is None:
                 unknown.append(number)
@@ -125,12 +132,12 @@ class ScriptPlanner:
         device: str,
         site: Site,
         arguments: Sequence[Argument],
-    ) -> tuple[Script, Shapes]:
+    ) -> Nested[tuple[Script, Shapes]]:
         """The script of a called function, and the shapes of its results.
 
         Raises UnimplementedError for a recursion without a known end.
         """
-        if site.inside.count(function.name) > (0 if self.choices.is_missing else _MAX_DEPTH):
+        if self._inside[function.name] > (0 if self.choices.is_missing else _MAX_DEPTH):
             self.choices.check_missing()
             raise UnimplementedError(
                 f"function {function.name!r} calls itself, and nothing known before the run ends that; say which "
@@ -140,24 +147,30 @@ class ScriptPlanner:
         if is_partitioned_call(properties):
             resources = tuple(a.resource or device for a in arguments if a.dtype is DataType.RESOURCE)
         body = body_of(library, function, gradient=calls_gradient(properties))
-        known_shapes = self._shapes_of(site.prefix)
-        by_path = site.prefix if known_shapes or self.planner.times is not None else ""
+        path = str(site.path) if self._shapes or self.planner.times is not None else ""
+        known_shapes = self._shapes_of(path)
+        by_path = path if known_shapes or self.planner.times is not None else ""
         key = id(body), device, resources, by_path, *(argument.key for argument in arguments)
         if key not in self._callees:
             self._callees[key] = self._callee(body, device, resources, arguments, known_shapes)
         known = self._callees[key]
         if known.script is None:
-            script = self._script(known.shapes, known.site(site, function.name, arguments))
-            if not script.is_plain:
+            self._inside[function.name] += 1
+            script = yield self._script(known.shapes, known.site(site, arguments))
+            self._inside[function.name] -= 1
+            if script.has_choices:
                 return script, known.results
             known.script = script
         return known.script, known.results
 
     def _shapes_of(self, prefix: str) -> dict[str, Shapes]:
         """The known shapes of nodes in a function, by their names there."""
-        if not self._shapes:
-            return {}
-        return {name.removeprefix(prefix): shapes for name, shapes in self._shapes.items() if name.startswith(prefix)}
+        names, known = self._shaped, {}
+        for k in range(bisect_left(names, prefix), len(names)):
+            if not names[k].startswith(prefix):
+                break
+            known[names[k].removeprefix(prefix)] = self._shapes[names[k]]
+        return known
 
     def _callee(
         self,
@@ -175,8 +188,8 @@ class ScriptPlanner:
             feeds: Feeds = {name: a.shape if a.array is None else a.array for name, a in pairs}
             handles = {name: argument.behind for name, argument in pairs if argument.behind is not None}
             if known:
-                feeds = {**missing_shapes(infer_body(joined, feeds, handles), known, feeds), **feeds}
-            shapes = infer_body(joined, feeds, handles, assumed_size=self._assumed_size)
+                feeds = {**missing_shapes(infer_body(joined, feeds, handles, self._called), known, feeds), **feeds}
+            shapes = infer_body(joined, feeds, handles, self._called, assumed_size=self._assumed_size)
         except PartitaError as error:
             raise error.inside(body.name) from error.__cause__
         return Callee(body, shapes)

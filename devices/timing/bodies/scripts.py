@@ -12,17 +12,17 @@ A script is planned once, however often it is played.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ....graph.analysis.trip_counts import Count, first_turns
+from ....graph.ops.record import Calls
 from .choices import entry
 from .liveness import Variant
+from .paths import CallPath
 
 if TYPE_CHECKING:
-    from ....graph.ops.record import Calls
     from .body import Body
     from .conditions import Answer
     from .levels import Levels
@@ -37,45 +37,52 @@ class Call:
     again, and `count`. A map has one script and `count`.
     """
 
-    name: str
     kind: Calls | None
     scripts: Sequence[Script | None]
     answer: Answer = 0
     count: Count = 1
+    is_uniform: bool = field(init=False)
+    """whether it runs alike in every iteration of the loops around"""
+
+    def __post_init__(self) -> None:
+        is_fixed = isinstance(self.answer, int) and isinstance(self.count, int)
+        self.is_uniform = is_fixed and all(script is None or script.is_uniform for script in self.scripts)
 
     @property
-    def is_uniform(self) -> bool:
-        """Whether it runs alike in every iteration of the loops around."""
-        is_fixed = isinstance(self.answer, int) and isinstance(self.count, int)
-        return is_fixed and all(script is None or script.is_uniform for script in self.scripts)
+    def has_choice(self) -> bool:
+        """Whether it has a count or branch that is asked for by its name, or something that it runs has."""
+        is_asked = self.kind in (Calls.IF, Calls.CASE, Calls.WHILE)
+        return is_asked or any(script is None or script.has_choices for script in self.scripts)
 
 
 @dataclass(eq=False)
 class Script:
     """How one graph runs; without `levels` it is one body.
 
-    `counts` is by frame, `answers` by condition, `calls` by joint number of the node that calls. `prefix` is that of
-    the names of loops.
+    `counts` is by frame, `answers` by condition, `calls` by joint number of the node that calls. `path` begins the
+    names of loops. `is_uniform` says whether all iterations of its loops run alike: no count or branch differs between
+    them. `has_choices` says whether it has counts or branches, which are asked for by names that depend on the path.
     """
 
     levels: Levels | None
     whole: Body
-    prefix: str = ""
+    path: CallPath = field(default_factory=CallPath)
     counts: Sequence[Count] = ()
     answers: Sequence[Answer] = ()
-    calls: dict[int, Call] = field(default_factory=dict)
+    calls: Mapping[int, Call] = field(default_factory=dict)
+    is_uniform: bool = field(init=False)
+    has_choices: bool = field(init=False)
     _first_turns: dict[int, list[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        calls, numbers = self.calls.values(), (*self.counts, *self.answers)
+        self.is_uniform = all(isinstance(n, int) for n in numbers) and all(call.is_uniform for call in calls)
+        self.has_choices = len(numbers) > 1 or any(call.has_choice for call in calls)
 
     @property
     def is_plain(self) -> bool:
         """Whether it is one body without loops, conditions and calls."""
         return self.levels is None
-
-    @cached_property
-    def is_uniform(self) -> bool:
-        """Whether all iterations of its loops run alike: no count or branch differs between them."""
-        numbers = (*self.counts, *self.answers)
-        return all(isinstance(n, int) for n in numbers) and all(call.is_uniform for call in self.calls.values())
 
     def root(self, turn: int, iteration: int) -> Body:
         """The body of what is outside all loops, in an iteration of the loop that calls the graph."""
@@ -97,7 +104,7 @@ class Script:
     def loop_name(self, frame: int) -> str:
         """The name of a loop, with the calls on the way to it."""
         assert self.levels is not None  # a plain script has no frames
-        return self.prefix + self.levels.frames.all[frame].name
+        return self.path.name(self.levels.frames.all[frame].name)
 
     def first_turn(self, frame: int, turn: int) -> int:
         """The turn of the first iteration of a loop, in its activation with that turn."""

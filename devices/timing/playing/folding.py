@@ -143,7 +143,7 @@ class Folding:
                 turn.number - number if turn.loop is loop else (turn.name, turn.number) for turn in place.loops
             )
             relative = any(turn.loop is loop for turn in place.loops)
-            return loops, place.prefix, id(activation.body) if relative else activation.base
+            return loops, str(place.path), id(activation.body) if relative else activation.base
 
         def name(row: int) -> Hashable:
             activation = player.owner(row)

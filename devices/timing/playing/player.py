@@ -73,7 +73,7 @@ class Activation:
     @property
     def prefix(self) -> str:
         """Begins the names of its nodes in the timeline."""
-        return self.place.prefix
+        return str(self.place.path)
 
     @property
     def iteration(self) -> str:
@@ -211,11 +211,8 @@ class Player:
             run.ended(entry)
 
     def call_ended(self, caller: Activation, node: int, cause: int) -> None:
-        """The functions that a node called have ended."""
-        ready: list[tuple[int, int]] = []
-        self._count_down(caller, node, self.engine.passes(caller.base + node, cause), ready)
-        if ready:
-            self._later.append((caller, ready))
+        """The functions that a node called have ended: it passes, but later, as the ends of many calls may follow."""
+        self._later.append((caller, [(node, cause)]))
 
     def _pass_on(self, activation: Activation, node: int, ticket: int | None, entry: int) -> None:
         """A node has ended, or with a ticket has been launched: passes on what leaves the body through it."""
@@ -330,7 +327,7 @@ class Player:
                 place.take(base + node, cause)
             elif node in body.routes and body.routes[node].links:
                 engine.copy(base + node, body.routes[node], body.copied_bytes[node], cause)
-            elif body.gates is not None and node in body.gates.calls:
+            elif body.gates is not None and node in body.gates.calls and node not in activation.calls:
                 self._call(activation, node, cause)
             elif body.on_stream[node]:
                 self._pass_on_stream(activation, node, cause, ready)

@@ -208,7 +208,10 @@ class _Recording:
         numbers[copies] = count + np.arange(len(copies))
 
         def names() -> list[str]:
-            of_nodes = [a.prefix + name for a in self.activations for name in a.body.graph.names]
+            of_nodes = []
+            for activation in self.activations:
+                prefix = activation.prefix
+                of_nodes += [prefix + name for name in activation.body.graph.names]
             return of_nodes + [self._tensor_name(entry) for entry in copies.tolist()]
 
         return Column(numbers, names)

@@ -20,6 +20,7 @@ from ....graph.analysis.frames import is_constant_enter
 from ....graph.ops.record import Calls
 from ..bodies.choices import entry
 from ..bodies.liveness import side
+from ..bodies.paths import CallPath
 
 if TYPE_CHECKING:
     from ..bodies.scripts import Call, Script
@@ -38,13 +39,13 @@ class Turn(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where an activation is: its script, the prefix of its names, its turn, the number of its iteration, its loops.
+    """Where an activation is: its script, the path of calls, its turn, the number of its iteration, its loops.
 
     `loops` are the iterations of all loops around, outermost first.
     """
 
     script: Script | None = None
-    prefix: str = ""
+    path: CallPath = CallPath()
     turn: int = 0
     number: int = 0
     loops: tuple[Turn, ...] = ()
@@ -178,9 +179,9 @@ class LoopRun:
             body = self.script.iteration(self.frame, number, self.count, turn, self.dead)
             loops = (
                 *self.parent.place.loops,
-                Turn(f"{self.parent.place.prefix}{self.description.name}", number, self),
+                Turn(self.parent.place.path.name(self.description.name), number, self),
             )
-            place = Place(self.script, self.parent.place.prefix, turn, number, loops)
+            place = Place(self.script, self.parent.place.path, turn, number, loops)
             activation = self.iterations[number] = self.player.begin(body, place, self, -1)
         return activation
 
@@ -219,7 +220,7 @@ class CallRun:
         self.caller = caller
         self.node = node
         self.call = call
-        self.name = caller.place.prefix + caller.body.graph.names[node]
+        self.path = caller.place.path.into(caller.body.graph.names[node])
         self.last: Activation | None = None  # whose results are those of the call so far
         self.before: dict[int, Activation | None] = {}  # by row: the activation whose results are its arguments
         self.number = 0  # steps begun: of a While, conditions and bodies in turns; of a map, rows
@@ -227,12 +228,17 @@ class CallRun:
         self.steps = 1
         self.count = 1
         if call.kind is Calls.WHILE:
-            self.count = entry(call.count, caller.place.turn, "--trips", call.name)
+            self.count = entry(call.count, caller.place.turn, "--trips", self.name)
             self.steps = 2 * self.count + 1
             self.first_turn = self._first_turn()
             self.is_uniform = self.call.is_uniform
         elif call.kind is Calls.MAP:
-            self.steps = entry(call.count, caller.place.turn, "--trips", call.name)
+            self.steps = entry(call.count, caller.place.turn, "--trips", self.name)
+
+    @property
+    def name(self) -> str:
+        """The name of the node in the step."""
+        return self.caller.place.path.name(self.path.call)
 
     def begin(self, cause: int) -> None:
         """Begins the first bodies; the entry `cause` released the node."""
@@ -271,7 +277,7 @@ class CallRun:
         else:
             script = scripts[0]
         assert script is not None  # the planner has those that may be taken
-        place = Place(script, f"{self.name}/", turn, number, loops)
+        place = Place(script, self.path, turn, number, loops)
         self.before[self.player.next_row] = self.last if self.call.kind is Calls.WHILE else None
         activation = self.player.begin(script.root(turn, number), place, self, cause)
         if self.call.kind is not Calls.WHILE or step % 2:
