@@ -193,6 +193,10 @@ class JoinedGraph:
         starts, edges = grouped(src, len(self))
         return Groups(starts, dst[edges])
 
+    def wait_of(self, receive: int, prefix: str = "") -> str:
+        """Says what a receive waits for; `prefix` begins its name."""
+        return f"{prefix + self.names[receive]!r} waits for {self.transfers.of(receive).key}"
+
     def order(self) -> Ids:
         """A topological order (first ready, first out; lowest numbers first at the start); not to be changed.
 
@@ -212,15 +216,19 @@ class JoinedGraph:
         is_stuck = np.ones(len(self), np.bool_)
         is_stuck[order] = False
         stuck = np.flatnonzero(is_stuck)
-        receives = stuck[self.sender[stuck] >= 0].tolist()
-        waiting = [f"{self.names[n]!r} waits for {self.transfers.of(n).key}" for n in receives[:_LISTED]]
-        more = [f"{len(receives) - _LISTED} more receives wait"] if len(receives) > _LISTED else []
+        waiting = listed_waits(self.wait_of(n) for n in stuck[self.sender[stuck] >= 0].tolist())
         raise InvalidArgumentError(
-            "the node waits for itself: its inputs form a cycle without a next iteration; break the cycle"
-            + "".join(f"; {text}" for text in waiting + more),
+            "the node waits for itself: its inputs form a cycle without a next iteration; break the cycle" + waiting,
             node=self.names[stuck[0]],
             op=self.op(stuck[0]),
         )
+
+
+def listed_waits(waits: Iterable[str]) -> str:
+    """The first receives that wait, each after a semicolon, and how many more there are."""
+    texts = list(waits)
+    more = [f"{len(texts) - _LISTED} more receives wait"] if len(texts) > _LISTED else []
+    return "".join(f"; {text}" for text in texts[:_LISTED] + more)
 
 
 def _numbered(columns: Iterable[tuple[Iterable[_Key], Integers]]) -> tuple[list[_Key], Ids]:

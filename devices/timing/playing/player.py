@@ -15,7 +15,8 @@ from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from ....errors import InternalError
+from ....errors import InvalidArgumentError
+from ....graph.analysis.joined import listed_waits
 from ..hardware.engine import Duty, Engine
 from ..hardware.streams import NO_TICKET, Name
 from .folding import Folding
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from ..bodies.body import Body
     from ..bodies.scripts import Script
     from ..hardware.log import Log
+
+
+_LISTED = 3
 
 
 class Activation:
@@ -114,8 +118,8 @@ class Player:
     def play(self, script: Script) -> None:
         """Plays a script from the present instant until nothing is left.
 
-        Raises InternalError if a node never became ready, InvalidArgumentError for a list of counts or branches that is
-        too short.
+        Raises InvalidArgumentError for a step that cannot go on before all its nodes have run, with the receives that
+        wait and what they wait for; and for a list of counts or branches that is too short.
         """
         activation = self.begin(script.root(0, 0), Place(script), None, -1)
         self._release_later()
@@ -125,12 +129,23 @@ class Player:
             if self.folding.begun and self._folds:
                 self.folding.check()
         if activation.left:
-            open_activations = [activation for activation in self.activations if activation.left]
-            stuck, n = next((a, n) for a in open_activations for n, waits in enumerate(a.waits) if waits)
-            raise InternalError(
-                f"{activation.left} nodes never became ready in the simulation",
-                node=stuck.prefix + stuck.body.graph.names[n],
-            )
+            raise self._stuck()
+
+    def _stuck(self) -> InvalidArgumentError:
+        """The error for nodes that wait when nothing is left to happen; a call waits for the nodes that it runs."""
+        waiting = [
+            (activation, n) for activation in self._open for n, waits in enumerate(activation.waits) if waits > 0
+        ]
+        receives = [(activation, n) for activation, n in waiting if activation.body.graph.sender[n] >= 0]
+        first, n = (receives or waiting)[0]
+        names = [repr(activation.prefix + activation.body.graph.names[n]) for activation, n in waiting[:_LISTED]]
+        nodes = f"{len(waiting)} nodes wait for others that never run, such as {', '.join(names)}"
+        return InvalidArgumentError(
+            f"the simulation cannot go on at {self.engine.now()} ns: {nodes}"
+            + listed_waits(activation.body.graph.wait_of(n, activation.prefix) for activation, n in receives),
+            node=first.prefix + first.body.graph.names[n],
+            op=first.body.graph.op(n),
+        )
 
     @property
     def next_row(self) -> int:
