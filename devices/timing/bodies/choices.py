@@ -18,6 +18,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from typing import TYPE_CHECKING, Protocol, SupportsIndex
 
+import numpy as np
+
 from ....errors import InvalidArgumentError
 from ....graph.analysis.trip_counts import Count
 from ....graph.suggestions import suggestion
@@ -50,8 +52,8 @@ class Choices:
 
     def __init__(self, trip_counts: Counts | None, branches: Counts | None, traced: Traced | None = None) -> None:
         """Raises InvalidArgumentError for a value that is no whole number, or negative."""
-        self._trips = {name: _checked("--trips", name, value) for name, value in (trip_counts or {}).items()}
-        self._branches = {name: _checked("--branch", name, value) for name, value in (branches or {}).items()}
+        self._trips = _checked("--trips", trip_counts)
+        self._branches = _checked("--branch", branches)
         self._traced_trips: Counts = traced.trip_counts if traced is not None else {}
         self._traced_branches: Counts = traced.branches if traced is not None else {}
         self._loops: set[str] = set()  # names that were asked for
@@ -135,10 +137,24 @@ def entry(count: Count, turn: int, flag: str, name: str) -> int:
     return count[turn]
 
 
-def _checked(flag: str, name: str, value: object) -> Count:
-    is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes)
+def _checked(flag: str, given: object) -> dict[str, Count]:
+    """What the caller gives, by name."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InvalidArgumentError(f"{flag}: {given!r} is not a mapping from names to numbers")
+    for name in given:
+        if not isinstance(name, str):
+            raise InvalidArgumentError(f"{flag}: the name {name!r} is not a text")
+    return {name: _numbers(flag, name, value) for name, value in given.items()}
+
+
+def _numbers(flag: str, name: str, value: object) -> Count:
+    plain: object = value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+    is_list = isinstance(plain, Iterable) and not isinstance(plain, str | bytes)
     numbers = []
-    for number in value if isinstance(value, Iterable) and is_list else [value]:
+    for item in plain if isinstance(plain, Iterable) and is_list else [plain]:
+        number = item.item() if isinstance(item, np.generic) else item
         if not isinstance(number, SupportsIndex):
             raise InvalidArgumentError(f"{flag} {name}: {value!r} is no whole number, nor a list of them", node=name)
         numbers.append(index(number))

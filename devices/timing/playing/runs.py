@@ -86,14 +86,16 @@ class LoopRun:
         self.script = script
         self.levels = script.levels
         self.description = self.levels.frames.all[frame]
-        self.count = script.count(frame, parent.place.turn)
-        self.first_turn = script.first_turn(frame, parent.place.turn)
         self.tokens = self.levels.tokens
         self.graph = self.levels.graph
         local = parent.body.gates.local
         enters = self.description.enters
         self.dead = frozenset(enter for enter in enters if local[enter] < 0)
         self._enters = [enter for enter in enters if local[enter] >= 0]
+        # In the iteration of a loop around that only finds its end, nothing but constants enters: no turn of this loop.
+        is_dead = all(is_constant_enter(self.graph.properties[enter]) for enter in self._enters)
+        self.count = 0 if is_dead else script.count(frame, parent.place.turn)
+        self.first_turn = 0 if is_dead else script.first_turn(frame, parent.place.turn)
         self.iterations: dict[int, Activation] = {}
         self.windows: dict[int, _Window] = {}
         self._first_place = -1

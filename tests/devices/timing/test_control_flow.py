@@ -77,6 +77,32 @@ def test_a_count_is_given_where_it_depends_on_values() -> None:
         assert sum(event.runs for event in timeline.events if event.op == "MatMul") == count
 
 
+def nested(inner_limit: bool) -> GraphBuilder:
+    """A loop of three, in it a loop that runs 0, 1, 2 times, or as often as is fed; both read x from outside."""
+    b = GraphBuilder()
+    x, n = b.placeholder("x", "float32", (8, 8)), b.placeholder("n", "int32", ())
+
+    def body(i: Tensor, value: Tensor) -> list[Tensor]:
+        limit = i if inner_limit else n
+        inner = while_loop(
+            b, lambda j, _: b.op("Less", j, limit), lambda j, y: [j + 1, b.op("MatMul", y, x)], [0, value], name="inner"
+        )
+        return [i + 1, inner[1]]
+
+    b.identity(while_loop(b, lambda i, _: b.op("Less", i, 3), body, [0, x], name="outer")[1], name="y")
+    return b
+
+
+@pytest.mark.parametrize(("inner_limit", "given"), [(True, None), (False, [0, 1, 2]), (False, np.arange(3))])
+def test_a_list_has_a_count_per_iteration_of_the_loop_around(inner_limit: bool, given: object) -> None:
+    """None for the last pass of that loop, which only finds its end, though tensors enter the inner one."""
+    parts = cut(nested(inner_limit), "cpu:1", feeds=["x", "n"], fetches=["y"])
+    counts = {} if given is None else {"outer/inner/while_context": given}
+    timeline = simulate(parts, "cpu:1", trip_counts=counts)  # type: ignore[arg-type]  # an array is a sequence too
+    runs = [event.iteration.replace("/while_context", "") for event in timeline.events if event.op == "MatMul"]
+    assert runs == ["outer:1/outer/inner:0", "outer:2/outer/inner:0", "outer:2/outer/inner:1"]
+
+
 def conditional() -> GraphBuilder:
     """Three products if p, else one."""
     b = GraphBuilder()
@@ -87,7 +113,7 @@ def conditional() -> GraphBuilder:
     return b
 
 
-@pytest.mark.parametrize(("branch", "count"), [(1, 3), (0, 1), (True, 3), (np.int64(0), 1)])
+@pytest.mark.parametrize(("branch", "count"), [(1, 3), (0, 1), (True, 3), (np.int64(0), 1), (np.True_, 3)])
 def test_a_branch_is_given_where_it_depends_on_values(branch: int, count: int) -> None:
     """The error lists the flag; only the given branch takes time."""
     with pytest.raises(InvalidArgumentError, match=r"--branch p=K"):
@@ -104,7 +130,11 @@ def test_a_branch_is_given_where_it_depends_on_values(branch: int, count: int) -
         ({"trip_counts": {"w/while_context": 1.5}}, "no whole number"),
         ({"trip_counts": {"w/while_context": "3"}}, "no whole number"),
         ({"trip_counts": {"w/while_context": []}}, "0 entries"),
+        ({"trip_counts": {b"w/while_context": 3}}, "is not a text"),
+        ({"trip_counts": 3}, "not a mapping"),
         ({"branches": {"w": 1}}, "no conditional has this name"),
+        ({"assumed_size": -1}, "at least 0"),
+        ({"assumed_size": 1.5}, "must be a whole number"),
     ],
 )
 def test_what_does_not_fit_is_refused(given: dict[str, object], words: str) -> None:
