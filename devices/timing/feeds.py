@@ -66,18 +66,27 @@ def checked_feeds(feeds: Mapping[Any, object], graph: JoinedGraph) -> dict[str, 
 def stated_shapes(shapes: Mapping[str, Shapes], feeds: Feeds, graph: JoinedGraph) -> dict[str, Shape | Array]:
     """Shapes of outputs by node as shapes by tensor, without unknown ones and those of nodes elsewhere.
 
-    InvalidArgumentError for one that is no shape, or contradicts what the graph computes from `feeds`.
+    The shape of a fed tensor is that in `feeds`, if there is one. InvalidArgumentError for one that is no shape, or
+    contradicts what the graph computes from `feeds`.
     """
+    if not isinstance(shapes, Mapping):
+        raise InvalidArgumentError(f"shapes: {type(shapes).__name__} is not a mapping from nodes to lists of shapes")
     numbers = graph.numbers(shapes)
+    fed = set(map(parse_tensor_name, feed_nodes(graph) if shapes else ())) - set(map(parse_tensor_name, feeds))
     stated: dict[str, Shape | Array] = {}
-    for node in numbers:
+    computed: dict[str, int] = {}
+    known = numbers.keys() | {tensor.node for tensor in fed}
+    for node in [name for name in shapes if name in known]:
         if not isinstance(shapes[node], Sequence):
             raise InvalidArgumentError(f"shapes[{node!r}]: {shapes[node]} is not a list with a shape for each output")
         for output, shape in enumerate(shapes[node]):
-            if shape is not None:
-                stated[f"{node}:{output}"] = _shape(f"shapes[{node!r}], output {output}", shape)
-    if stated:
-        computed = {text: numbers[parse_tensor_name(text).node] for text in stated}
+            if shape is None or not (node in numbers or TensorId(node, output) in fed):
+                continue
+            text = f"{node}:{output}"
+            stated[text] = _shape(f"shapes[{node!r}], output {output}", shape)
+            if node in numbers:
+                computed[text] = numbers[node]
+    if computed:
         _check_computed({**feeds, **stated}, computed, graph, "shapes: output")
     return stated
 

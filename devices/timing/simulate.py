@@ -6,8 +6,9 @@ The same input gives the same timeline. Every assumption is a warning of the tim
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsIndex
 
 import numpy as np
 
@@ -70,6 +71,7 @@ def simulate(
     can inline them), loops, and collectives.
     """
     cluster = as_cluster(cluster)
+    assumed_size = _checked_size(assumed_size)
     by_name = {cluster.find(place).name: graph for place, graph in _checked(partitions).items()}
     graphs = {name: _as_graph(by_name[name]) for name in cluster.names if name in by_name}
     with collector_paused():
@@ -97,6 +99,13 @@ def _checked(partitions: Mapping[str, Graph | GraphSource]) -> Mapping[str, Grap
             "cut the graph first, with partita.devices.cut"
         )
     return partitions
+
+
+def _checked_size(size: object) -> int | None:
+    """The size that unknown ones are taken as; InvalidArgumentError for what is none."""
+    if size is not None and (not isinstance(size, SupportsIndex) or index(size) < 0):
+        raise InvalidArgumentError(f"assumed_size = {size!r} must be a whole number of at least 0")
+    return None if size is None else index(size)
 
 
 def _as_graph(graph: Graph | GraphSource) -> Graph:

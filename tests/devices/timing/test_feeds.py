@@ -142,6 +142,13 @@ def test_shapes_of_computed_tensors_may_be_given() -> None:
     assert stated.find("y").duration_ns == known.find("y").duration_ns
 
 
+def test_the_shape_of_a_fed_tensor_may_be_given_as_that_of_its_node() -> None:
+    """As the error that asks for it says; a feed goes before it."""
+    fed = simulate(parts("x"), HARDWARE, feeds={"x": (16, 4)})
+    for shapes, feeds in (({"x": ((16, 4),)}, {}), ({"x": ((5, 4),)}, {"x": (16, 4)})):
+        assert simulate(parts("x"), HARDWARE, feeds=feeds, shapes=shapes).flops == fed.flops
+
+
 @pytest.mark.parametrize(
     ("shapes", "words"),
     [
