@@ -1,8 +1,9 @@
 """Law 4: a step on a virtual clock has the timeline that simulating its partitions predicts.
 
 Two ways to the same events: the simulation counts tokens over inferred shapes, a session computes values, and both feed
-the same simulated hardware. Compared are all events in order, with their causes, and the peaks of memory. In graphs
-without queues, without shapes, branches or counts that depend on values.
+the same simulated hardware. Compared are all events in order, with their causes, the peaks of memory, what links
+carried, and the longest chain of durations. In graphs without queues, without shapes, branches or counts that depend on
+values. Where counts and branches do depend on values the simulation is told them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
@@ -19,6 +22,9 @@ from partita.actors import open_session
 from partita.devices import cut, simulate
 from partita.devices.timing import Timeline
 from partita.errors import InvalidArgumentError
+from partita.graph.graphdef.files import load_graph_def
+from tests.devices.timing.tracing.test_counts import DATA, GIVEN
+from tests.devices.timing.tracing.test_facts import FEEDS
 from tests.strategies import GraphCase, graph_cases
 
 CHECKOUT = Path(__file__).parents[2]
@@ -44,12 +50,20 @@ def simulated(case: GraphCase, placement: dict[str, str]) -> Timeline:
 
 
 def assert_same(ours: Timeline, theirs: Timeline) -> None:
-    """Equal in events, causes, makespan, loads of links and memory."""
+    """Equal in events, causes, makespan, memory, loads of links, and bound."""
     assert ours.events == theirs.events
+    assert_same_step(ours, theirs)
+
+
+def assert_same_step(ours: Timeline, theirs: Timeline) -> None:
+    """Equal in makespan, memory, loads of links, and bound."""
     assert ours.makespan_ns == theirs.makespan_ns
-    for link in {event.provenance for event in ours.events if event.kind == "copy"}:
-        assert ours.link_loads(link) == theirs.link_loads(link)
     assert ours.peak_bytes == theirs.peak_bytes
+    for device, place in theirs.peak_bytes:
+        assert ours.memory(device, place) == theirs.memory(device, place)
+    assert ours.dependency_bound_ns == theirs.dependency_bound_ns
+    for link in {event.provenance for event in theirs.events if event.kind == "copy"}:
+        assert ours.link_loads(link) == theirs.link_loads(link)
 
 
 @given(cases_on_devices())
@@ -62,6 +76,18 @@ async def test_a_virtual_step_has_the_simulated_timeline(placed: tuple[GraphCase
         for _ in range(2):
             await session.run(case.fetches, case.feeds, case.targets)
             assert_same(session.timeline(), expected)
+
+
+@pytest.mark.parametrize("name", GIVEN)
+async def test_loops_and_calls_take_the_simulated_time(name: str) -> None:
+    """Loops of both kinds, nested ones, conditionals and functions, with the counts and branches that values give."""
+    graph_def = load_graph_def(DATA / f"{name}.graph.pb")
+    partitions = cut(graph_def, "cpu:1", feeds=list(FEEDS[name]), fetches=["y:0"])
+    shapes = {tensor: np.shape(value) for tensor, value in FEEDS[name].items()}
+    expected = simulate(partitions, "cpu:1", feeds=shapes, **GIVEN[name])
+    async with open_session(graph_def, "cpu:1", clock="virtual") as session:
+        await session.run("y:0", FEEDS[name])
+        assert_same_step(session.timeline(), expected)
 
 
 HASHES = """

@@ -45,12 +45,16 @@ class VirtualCallee(Callee):
         depth, instance = self.instance(call, turn)
         around, token = call.graph_run, call.node_run.token
         scope = f"{around.scope}{call.place.node}"
-        iteration = around.iteration_of(token.frame, token.iteration)
+        iteration = around.iterations.name(token.frame, token.iteration)
         if turn:
             iteration = f"{iteration}{'/' if iteration else ''}{scope}:{turn.strip(':bc')}"
         caller = Caller(depth, call, self.name, str(instance), f"{scope}/", iteration)
         ended = partial(self._ended, call, done)
-        GraphRun(around.virtual, self.body, self.actor, arguments, ended, caller).start(call.cause)
+        run = GraphRun(around.virtual, self.body, self.actor, arguments, ended, caller)
+        run.start(call.cause)
+        base = run.iterations.base
+        if base >= 0:
+            around.virtual.record.called(base, call.node_run.row, call.node_run.number, turn)
 
     def _ended(self, call: VirtualCall, done: Done, run: GraphRun) -> None:
         """Gives the results to the caller, which passes them on later: calls in calls do not recurse."""

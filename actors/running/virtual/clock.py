@@ -76,7 +76,8 @@ class VirtualClock:
         self._devices = {name: number for number, name in enumerate(cluster.names)}
         self._engine: Engine | None = None
         self._past_ns = 0  # until the present hardware was made
-        self._num_rows = 0
+        self.num_rows = 0
+        """rows that runs of graphs have reserved"""
         self._running: dict[int, Running] = {}
         self._ready: list[tuple[Action, Any, int]] = []
         self._later: deque[Callable[[], None]] = deque()  # what the beginnings and ends of calls make ready
@@ -97,7 +98,7 @@ class VirtualClock:
     def engine(self) -> Engine:
         """The hardware; it is made for the first of the steps that are under way together."""
         if self._engine is None:
-            self._engine, self._num_rows = Engine(self.cluster, self), 0
+            self._engine, self.num_rows = Engine(self.cluster, self), 0
         return self._engine
 
     def device(self, name: str) -> int:
@@ -140,8 +141,8 @@ class VirtualClock:
 
     def new_rows(self, count: int) -> int:
         """Reserves rows for one run of a graph; returns the first."""
-        first = self._num_rows
-        self._num_rows += count
+        first = self.num_rows
+        self.num_rows += count
         return first
 
     def post(self, action: Action, item: Any, cause: int) -> None:

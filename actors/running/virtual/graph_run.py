@@ -28,6 +28,7 @@ from ..pending import Place, add_call_chain
 from ..tokens.frames import Frame, Target, Token
 from ..tokens.propagation import Propagation
 from .caller import NOBODY, Caller, Sent
+from .iterations import Iterations
 from .node_run import NO_TICKET, NodeRun, VirtualCall
 
 if TYPE_CHECKING:
@@ -59,11 +60,11 @@ class GraphRun(Propagation):
         self.actor = actor
         self.feeds = feeds
         self.results: dict[int, Any] = {}
-        self.depth, self.call, self.function, self.frame, self.scope, self.iteration = caller
+        self.depth, self.call, self.function, self.frame, self.scope, _ = caller
         self._clock = virtual.clock
         self._ended = ended
         self._unfinished = {number for number, part in enumerate(body.parts) if part.roots}
-        self._bases: dict[tuple[str, int], int] = {}  # by name of the frame and iteration: the first row
+        self.iterations = Iterations(virtual.clock, virtual.record, body, caller)
         self._calls: dict[int, NodeRun] = {}  # deferred nodes that run, by number
         self._num_calls = 0
         self._cause = -1  # the entry that is passed on
@@ -75,7 +76,7 @@ class GraphRun(Propagation):
         """Makes the nodes without inputs ready at the present time."""
         self._cause = cause
         if self._unfinished:
-            self._base(self.roots[0].name, 0, self.iteration)
+            self.iterations.begin(self.roots[0])
             self._clock.post_later(partial(self._begin_from, cause))
         else:
             self._ended(self)
@@ -117,9 +118,9 @@ class GraphRun(Propagation):
             elif token.is_dead:
                 self._pass_on(token, [DEAD] * part.num_outputs(node), cause)
             elif node in part.deferred:
-                self._launch(NodeRun(self, token, self._row(token), inputs), part, cause)
+                self._launch(NodeRun(self, token, self.iterations.row(token), inputs), part, cause)
             else:
-                self._run(NodeRun(self, token, self._row(token), inputs), part, cause)
+                self._run(NodeRun(self, token, self.iterations.row(token), inputs), part, cause)
         except PartitaError as error:
             self.fail(error)
         except BaseException as error:  # noqa: BLE001 - KeyboardInterrupt: raised again by Step.wait
@@ -195,7 +196,7 @@ class GraphRun(Propagation):
             self.step.rendezvous.send(key, Sent(None, cause), True)
             self._pass_on(token, [], cause)
             return
-        run = NodeRun(self, token, self._row(token), inputs)
+        run = NodeRun(self, token, self.iterations.row(token), inputs)
         self._record(run)
         entry = self._clock.passes(run, cause)
         self.step.rendezvous.send(key, Sent(passed_on(inputs[0]), entry))
@@ -222,7 +223,7 @@ class GraphRun(Propagation):
             self._pass_on(token, [DEAD], cause)
             return
         part, node = self.parts[token.partition], token.node
-        run = NodeRun(self, token, self._row(token), [])
+        run = NodeRun(self, token, self.iterations.row(token), [])
         run.outputs = [value]
         try:
             check_received(value, part.properties[node].output_types[0])
@@ -339,6 +340,8 @@ class GraphRun(Propagation):
         self._give_back(run.token.partition, run.token.frame, run.token.iteration)
 
     def _count_down(self, token: Token, target: Target, value: Any, *, is_dead: bool) -> None:
+        if not is_dead and token.node in self.parts[token.partition].frame_ops:
+            self.iterations.cross(self.parts[token.partition].frame_ops[token.node], token, target)
         if self._late is not None:
             number = self.body.joint[token.partition][target.node]
             if self.body.is_late(number, target.port):
@@ -360,29 +363,5 @@ class GraphRun(Propagation):
             if not self._unfinished:
                 self._ended(self)
 
-    # Rows
-
-    def _row(self, token: Token) -> int:
-        """The row of a node in its iteration."""
-        base = self._bases.get((token.frame.name, token.iteration))
-        if base is None:
-            iteration = self.iteration_of(token.frame, token.iteration)
-            base = self._base(token.frame.name, token.iteration, iteration)
-        return base + self.body.joint[token.partition][token.node]
-
-    def _base(self, frame: str, number: int, iteration: str) -> int:
-        """Reserves the rows of an iteration; returns the first."""
-        base = self._bases[frame, number] = self._clock.new_rows(len(self.body))
-        self.virtual.record.began(base, self.body, self.scope, iteration)
-        return base
-
     def _record(self, run: NodeRun, size_bytes: int = 0) -> None:
         self.virtual.record.ran(run.row, run.number, run.cost, run.outputs, size_bytes)
-
-    def iteration_of(self, frame: Frame, iteration: int) -> str:
-        """The iterations of the loops around a node, the outermost first: "outer:2/inner:0"."""
-        if frame.parent is None:
-            return self.iteration
-        around = self.iteration_of(frame.parent, frame.parent_iteration)
-        own = f"{self.scope}{frame.key}:{iteration}"
-        return f"{around}/{own}" if around else own

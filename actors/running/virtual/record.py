@@ -7,6 +7,7 @@ every further iteration of a loop.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -18,11 +19,15 @@ from ....devices.timing.memory.buffers import buffers_of
 from ....devices.timing.memory.kinds import address_spaces
 from ....devices.timing.memory.tensors import tensors_of
 from ....devices.timing.memory.use import MemoryUse, limits_of
+from ....devices.timing.playing.played_graph import shapes_of_rows
 from ....devices.timing.playing.recording import events_of, times_of
 from ....devices.timing.simulate import spec_assumptions, spec_warnings
 from ....devices.timing.timeline import LinkLoad, Timeline
-from ....errors import UnimplementedError
+from ...plans.instructions import DEAD
 from .body import FREE, dims_of
+from .bound import bound_ns
+from .ran_graph import RanGraph
+from .rows import Called, Rows, RunOfCall, Turn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,26 +41,10 @@ if TYPE_CHECKING:
     from ....graph.arrays import Numbers
     from ....graph.columns import Ids
     from ....graph.shape_inference.calls import Shapes
-    from .body import Dims, VirtualBody
+    from .body import VirtualBody
     from .clock import VirtualClock
 
 _Fact = TypeVar("_Fact")
-
-
-class Rows:
-    """The rows of one iteration of one graph that runs, from `base` on; the other columns are by joint number."""
-
-    __slots__ = ("base", "body", "costs", "iteration", "scope", "shapes", "sizes")
-
-    def __init__(self, base: int, body: VirtualBody, scope: str, iteration: str) -> None:
-        self.base = base
-        self.body = body
-        self.scope = scope
-        self.iteration = iteration
-        self.costs: dict[int, OpCost] = {}
-        self.shapes: dict[int, tuple[Dims, ...]] = {}
-        self.sizes: dict[int, int] = {}
-        """bytes of receives"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +97,30 @@ class StepRecord:
         self._first_entry = self._end_entry = len(self._log)
         self._rows: dict[int, Rows] = {}
 
-    def began(self, base: int, body: VirtualBody, scope: str, iteration: str) -> None:
-        """An iteration of a graph has rows from `base` on."""
-        self._rows[base] = Rows(base, body, scope, iteration)
+    def began(self, base: int, body: VirtualBody, scope: str, iteration: str, run: int, turn: Turn) -> None:
+        """An iteration of a graph has rows from `base` on; the run that it belongs to has them from `run` on."""
+        self._rows[base] = Rows(base, body, scope, iteration, run, turn)
+
+    def called(self, base: int, row: int, number: int, turn: str) -> None:
+        """A node has called the graph that runs from `base` on, for a turn as in `Callee.start`."""
+        calls = self._rows[row - number].calls.setdefault(number, [])
+        before = [call.base for call in calls if call.gives_results and turn.endswith(("b", "c"))]
+        self._rows[base].called = Called(row, before[-1] if before else -1)
+        calls.append(RunOfCall(base, not turn.endswith("c")))
+
+    def fed(self, row: int, number: int, port: int, source: int) -> None:
+        """A node has got an input, by control with port -1, from the row of another iteration."""
+        rows = self._rows[row - number]
+        if port < 0:
+            rows.released_by.append((number, source))
+        else:
+            rows.fed[number, port] = source
 
     def ran(self, row: int, number: int, cost: OpCost, outputs: list[Any], size_bytes: int) -> None:
         """A node has been computed, sent or received; called before or when it is logged."""
         rows = self._rows[row - number]
         rows.costs[number] = cost
-        rows.shapes[number] = tuple(map(dims_of, outputs))
+        rows.shapes[number] = tuple(None if output is DEAD else dims_of(output) for output in outputs)
         rows.sizes[number] = size_bytes
 
     def close(self) -> None:
@@ -127,16 +131,16 @@ class StepRecord:
         """The timeline of the step, from 0. InvalidArgumentError for one that took no simulated time."""
         rows, cluster = list(self._rows.values()), self._cluster
         played = OwnEntries(self._own_log(rows), _activations(rows))
-        memory = _memory(played, cluster) if len(rows) == 1 else None
+        ran = RanGraph(rows)
+        memory = _memory(played, ran, cluster)
         numbers = np.unique(np.concatenate([activation.body.device for activation in played.activations])).tolist()
         used = [cluster.names[number] for number in numbers]
-        no_memory = ["the memory of a step with loops or calls is not counted on a virtual clock"]
         return Timeline(
             events_of(played, cluster.names),
-            warnings=spec_warnings(used, cluster) + (no_memory if memory is None else memory.warnings()),
+            warnings=spec_warnings(used, cluster) + memory.warnings(),
             assumed=spec_assumptions(used, cluster),
             memory=memory,
-            dependency_bound_ns=_no_bound,
+            dependency_bound_ns=lambda: bound_ns(ran, played.activations),
             models={device.name: device.spec.name for device in cluster},
             link_loads=self._link_loads,
         )
@@ -182,12 +186,6 @@ class StepRecord:
         return [(a - start, b - start, load) for a, b, load in loads if a < b]
 
 
-def _no_bound() -> int:
-    raise UnimplementedError(
-        "a step on a virtual clock has no dependency bound; simulate its partitions, which have the same timeline"
-    )
-
-
 def _activations(rows: list[Rows]) -> list[Activation]:
     base, activations = 0, []
     for r in rows:
@@ -223,12 +221,19 @@ def _ran(rows: Rows) -> RanBody:
     )
 
 
-def _memory(played: OwnEntries, cluster: Cluster) -> MemoryUse:
-    """The memory of a step that ran one graph, without loops."""
-    (activation,) = played.activations
-    body = activation.body
-    is_copied = np.zeros(len(body), np.bool_)
-    is_copied[list(body.routes)] = True
-    tensors = tensors_of(body, cluster.devices, body.device, is_copied)
-    buffers = buffers_of(tensors, times_of(played.log, len(body)), np.array(address_spaces(cluster.devices)))
-    return MemoryUse(tensors, buffers, cluster.names, limits_of(cluster), lambda n: (body.graph.names[n], ""))
+def _memory(played: OwnEntries, ran: RanGraph, cluster: Cluster) -> MemoryUse:
+    """The memory of a step."""
+    activations = played.activations
+    bodies = [activation.body for activation in activations]
+    shapes = bodies[0] if len(bodies) == 1 else shapes_of_rows(ran.graph(), bodies)
+    bases = [activation.base for activation in activations]
+    is_copied = np.zeros(bases[-1] + len(bodies[-1]), np.bool_)
+    is_copied[[base + n for base, body in zip(bases, bodies, strict=True) for n in body.routes]] = True
+    tensors = tensors_of(shapes, cluster.devices, np.concatenate([body.device for body in bodies]), is_copied)
+    buffers = buffers_of(tensors, times_of(played.log, len(is_copied)), np.array(address_spaces(cluster.devices)))
+
+    def name_of(row: int) -> tuple[str, str]:
+        activation = activations[bisect_right(bases, row) - 1]
+        return activation.prefix + activation.body.graph.names[row - activation.base], activation.iteration
+
+    return MemoryUse(tensors, buffers, cluster.names, limits_of(cluster), name_of)

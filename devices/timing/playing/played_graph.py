@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..bodies.body import Body
+    from ..memory.tensors import TensorShapes
     from .player import Activation
 
 _Output = tuple[int, int]
@@ -36,6 +37,49 @@ _Output = tuple[int, int]
 def played_shapes(activations: Sequence[Activation]) -> InferredShapes:
     """The shapes of all rows of a step, and their graph, with the columns that memory needs."""
     return _Played(activations).shapes()
+
+
+class RowColumns(NamedTuple):
+    """The rows of one activation: kinds, and the numbers, sources and outputs of their inputs; senders of receives."""
+
+    kinds: Ids
+    counts: Ids
+    src: Ids
+    output: Ids
+    sender: Ids
+
+
+RETURNS_NO_FETCH = properties_of("NoOp", {})
+"""stands for the end of a called function, whose results go to its caller"""
+
+
+def passing_on(node: NodeProperties) -> NodeProperties:
+    """Stands for a node whose outputs are the tensors that it gets: an argument, a call, a repeated constant."""
+    types = [int(dtype) for dtype in node.output_types]
+    return properties_of("Identity", {"T": types[0]}) if len(types) == 1 else properties_of("IdentityN", {"T": types})
+
+
+def graph_of_rows(kinds: list[NodeProperties], names: list[str], activations: Sequence[RowColumns]) -> JoinedGraph:
+    """The graph of all rows, with the columns that memory needs."""
+    kind_of, counts, src, output, sender = (np.concatenate(column) for column in zip(*activations, strict=True))
+    graph = object.__new__(JoinedGraph)
+    graph.kinds, graph.kind_of, graph.names = kinds, kind_of, names
+    graph.ops = [kind.op for kind in graph.kinds]
+    graph.classes = [kind.op_def.record.node_class for kind in graph.kinds]
+    graph.input_start = np.concatenate([[0], np.cumsum(counts)])
+    graph.input_src, graph.input_output, graph.sender = src, output, sender
+    return graph
+
+
+def shapes_of_rows(graph: JoinedGraph, activations: Sequence[TensorShapes]) -> InferredShapes:
+    """The shapes of the outputs of all rows."""
+    shapes, distinct = object.__new__(InferredShapes), dict[Shapes, int]()
+    shape_of = [
+        np.array([distinct.setdefault(own, len(distinct)) for own in each.distinct], np.int32)[each.shape_of]
+        for each in activations
+    ]
+    shapes.graph, shapes.distinct, shapes.shape_of = graph, list(distinct), np.concatenate(shape_of)
+    return shapes
 
 
 class _Template(NamedTuple):
@@ -57,26 +101,12 @@ class _Played:
     def shapes(self) -> InferredShapes:
         """The graph of all rows, and the shapes of their outputs."""
         rows = [self._rows_of(activation) for activation in self.activations]
-        kinds, counts, src, output, sender = (np.concatenate(column) for column in zip(*rows, strict=True))
-        graph = object.__new__(JoinedGraph)
-        graph.kinds, graph.kind_of = list(self.kinds), kinds
-        graph.ops = [kind.op for kind in graph.kinds]
-        graph.classes = [kind.op_def.record.node_class for kind in graph.kinds]
-        graph.names = [name for activation in self.activations for name in activation.body.graph.names]
-        graph.input_start = np.concatenate([[0], np.cumsum(counts)])
-        graph.input_src, graph.input_output, graph.sender = src, output, sender
-        shapes, distinct = object.__new__(InferredShapes), dict[Shapes, int]()
-        shape_of = [
-            np.array([distinct.setdefault(own, len(distinct)) for own in body.shapes.distinct], np.int32)[
-                body.shapes.shape_of
-            ]
-            for body in (activation.body for activation in self.activations)
-        ]
-        shapes.graph, shapes.distinct, shapes.shape_of = graph, list(distinct), np.concatenate(shape_of)
-        return shapes
+        names = [name for activation in self.activations for name in activation.body.graph.names]
+        graph = graph_of_rows(list(self.kinds), names, rows)
+        return shapes_of_rows(graph, [activation.body.shapes for activation in self.activations])
 
-    def _rows_of(self, activation: Activation) -> tuple[Ids, Ids, Ids, Ids, Ids]:
-        """Kinds, numbers of inputs, sources, their outputs, and senders of the rows of an activation."""
+    def _rows_of(self, activation: Activation) -> RowColumns:
+        """The rows of an activation."""
         body, base = activation.body, activation.base
         template = self._template(body)
         numbers = np.array([self._number(kind) for kind in body.graph.kinds], np.int32)
@@ -87,7 +117,7 @@ class _Played:
         counts = template.counts.copy()
         sender = np.where(body.graph.sender >= 0, body.graph.sender + base, -1)
         if activation is not self.activations[0]:
-            kinds[body.graph.of_class(NodeClass.RETVAL)] = self._number(properties_of("NoOp", {}))  # returns no fetch
+            kinds[body.graph.of_class(NodeClass.RETVAL)] = self._number(RETURNS_NO_FETCH)
         passed = {**self._arguments(activation), **self._results(activation), **self._repeated(activation)}
         if passed:
             starts = np.cumsum(template.counts) - template.counts
@@ -95,16 +125,11 @@ class _Played:
                 list(zip(src[s : s + c], output[s : s + c], strict=True)) for s, c in zip(starts, counts, strict=True)
             ]
             for n, sources in passed.items():
-                types = [int(dtype) for dtype in body.graph.properties[n].output_types]
-                kind = (
-                    properties_of("IdentityN", {"T": types})
-                    if len(types) != 1
-                    else properties_of("Identity", {"T": types[0]})
-                )
+                kind = passing_on(body.graph.properties[n])
                 kinds[n], inputs[n], counts[n] = self._number(kind), sources, len(sources)
             flat = [source for sources in inputs for source in sources]
             src, output = (np.array(column, np.int32) for column in (zip(*flat, strict=True) if flat else ([], [])))
-        return kinds, counts, src, output, sender
+        return RowColumns(kinds, counts, src, output, sender)
 
     def _number(self, kind: NodeProperties) -> int:
         return self.kinds.setdefault(kind, len(self.kinds))
