@@ -55,6 +55,12 @@ class Call:
         return is_asked or any(script is None or script.has_choices for script in self.scripts)
 
 
+def check_branch(answer: Answer, turn: int, path: CallPath, name: str) -> None:
+    """InvalidArgumentError if an answer is a list without an entry for that turn; `name` is that of the conditional."""
+    if isinstance(answer, Sequence):
+        entry(answer, turn, "--branch", path.name(name))
+
+
 @dataclass(eq=False)
 class Script:
     """How one graph runs; without `levels` it is one body.
@@ -84,18 +90,36 @@ class Script:
         """Whether it is one body without loops, conditions and calls."""
         return self.levels is None
 
-    def root(self, turn: int, iteration: int) -> Body:
-        """The body of what is outside all loops, in an iteration of the loop that calls the graph."""
+    def root(self, turn: int, iteration: int, *, is_last: bool = False) -> Body:
+        """The body of what is outside all loops, in an iteration of the loop that calls the graph.
+
+        `is_last` says that the loop only finds its end. InvalidArgumentError if a list of branches is too short.
+        """
         if self.levels is None:
             return self.whole
+        if not is_last:
+            self._check_branches(0, turn)
         sides = self.levels.all[0].sides(self.answers, turn, iteration)
         return self.levels.body(0, Variant(True, True, sides, frozenset()))
 
     def iteration(self, frame: int, number: int, count: int, turn: int, dead: frozenset[int]) -> Body:
-        """The body of iteration `number` of a loop that runs `count` times; `dead` are Enters that do not run."""
+        """The body of iteration `number` of a loop that runs `count` times; `dead` are Enters that do not run.
+
+        InvalidArgumentError if a list of branches is too short.
+        """
         assert self.levels is not None  # a plain script has no frames
+        if number < count:
+            self._check_branches(frame, turn)
         sides = self.levels.all[frame].sides(self.answers, turn, number)
         return self.levels.body(frame, Variant(number < count, number == 0, sides, dead))
+
+    def _check_branches(self, frame: int, turn: int) -> None:
+        if self.is_uniform:
+            return
+        assert self.levels is not None  # a plain script has no conditions
+        level = self.levels.all[frame]
+        for condition in level.asked:
+            check_branch(self.answers[condition], turn, self.path, level.conditions.all[condition].names[0])
 
     def count(self, frame: int, turn: int) -> int:
         """How often a loop runs in the activation with that turn; InvalidArgumentError if the list is too short."""

@@ -21,6 +21,7 @@ from ....graph.ops.record import Calls
 from ..bodies.choices import entry
 from ..bodies.liveness import side
 from ..bodies.paths import CallPath
+from ..bodies.scripts import check_branch
 
 if TYPE_CHECKING:
     from ..bodies.scripts import Call, Script
@@ -275,13 +276,16 @@ class CallRun:
             script = scripts[0]
             turn, number, loops = turn * self.steps + step, step, (*loops, Turn(self.name, step, self))
         elif self.call.kind in (Calls.IF, Calls.CASE):
+            if not loops or number < loops[-1].loop.count:
+                check_branch(self.call.answer, turn, caller.place.path, self.path.call)
             script = scripts[side(self.call.answer, turn, number) or 0]
         else:
             script = scripts[0]
         assert script is not None  # the planner has those that may be taken
         place = Place(script, self.path, turn, number, loops)
         self.before[self.player.next_row] = self.last if self.call.kind is Calls.WHILE else None
-        activation = self.player.begin(script.root(turn, number), place, self, cause)
+        is_last = self.call.kind is Calls.WHILE and step == self.steps - 1
+        activation = self.player.begin(script.root(turn, number, is_last=is_last), place, self, cause)
         if self.call.kind is not Calls.WHILE or step % 2:
             self.last = activation
 

@@ -143,6 +143,33 @@ def test_what_does_not_fit_is_refused(given: dict[str, object], words: str) -> N
         step(loop(0), **given)
 
 
+@pytest.mark.parametrize("functional", [False, True])
+def test_a_list_of_branches_has_one_for_every_iteration(functional: bool) -> None:
+    """A list that is too short is an error; one more than iterations is not needed, nor looked at."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (SIDE, SIDE))
+    one, two = GraphBuilder(), GraphBuilder()
+    for name, inner, count in (("one", one, 1), ("two", two, 2)):
+        result = products(inner, inner.placeholder("v", "float32", (SIDE, SIDE)), count)
+        b.function(function_of(name, inner.graph_def(), ["v:0"], [result.name]))
+
+    def body(i: Tensor, value: Tensor) -> list[Tensor]:
+        p = b.op("Less", b.op("Sum", value, [0, 1]), 0.0, name="p")[0]
+        if not functional:
+            return [i + 1, *cond(b, p, lambda: products(b, value, 2), lambda: products(b, value, 1))]
+        branches = {"then_branch": func_attr("two"), "else_branch": func_attr("one")}
+        attrs = {"Tcond": "bool", "Tin": ["float32"], "Tout": ["float32"], **branches}
+        return [i + 1, b.op("If", p, [value], attrs=attrs, name="if")[0]]
+
+    b.identity(while_loop(b, lambda i, _: b.op("Less", i, 3), body, [0, x], name="w")[1], name="y")
+    name = "w/if" if functional else "w/p"
+    timeline = step(b, branches={name: [1, 0, 1]})
+    assert sum(event.op == "MatMul" for event in timeline.events) == 5
+    for short in ([1, 0], [1], []):
+        with pytest.raises(InvalidArgumentError, match=rf"--branch {name}: {len(short)} entries"):
+            step(b, branches={name: short})
+
+
 def test_a_branch_that_does_not_exist_is_refused() -> None:
     """The branches are listed."""
     with pytest.raises(InvalidArgumentError, match=r"0 \(else\) and 1 \(then\)"):
