@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -18,18 +19,21 @@ import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
-from partita.actors import open_session
+from partita.actors import RunMetadata, RunOptions, open_session
 from partita.devices import cut, simulate
 from partita.devices.timing import Timeline
 from partita.errors import InvalidArgumentError
 from partita.graph.graphdef.files import load_graph_def
+from tests.actors.running.function_programs import FunctionProgram, function_programs
 from tests.devices.timing.tracing.test_counts import DATA, GIVEN
 from tests.devices.timing.tracing.test_facts import FEEDS
+from tests.runs import HARD_PLACEMENT
 from tests.strategies import GraphCase, graph_cases
 
 CHECKOUT = Path(__file__).parents[2]
 DEVICES = [f"/job:localhost/replica:0/task:0/device:{kind}:{i}" for i in range(4) for kind in ("CPU", "GPU")]
 CLUSTER = "cpu:4,gpu:4"
+FULL_TRACE = RunOptions(trace_level=RunOptions.FULL_TRACE)
 
 
 @st.composite
@@ -88,6 +92,49 @@ async def test_loops_and_calls_take_the_simulated_time(name: str) -> None:
     async with open_session(graph_def, "cpu:1", clock="virtual") as session:
         await session.run("y:0", FEEDS[name])
         assert_same_step(session.timeline(), expected)
+
+
+def computed(timeline: Timeline) -> Counter[tuple[object, ...]]:
+    """What was computed where and when, without order."""
+    computing = (event for event in timeline.events if event.duration_ns and event.kind in ("compute", "wait"))
+    return Counter(
+        (event.node, event.iteration, event.device, event.start_ns, event.end_ns)
+        for event in computing
+        for _ in range(event.runs)
+    )
+
+
+def places(timeline: Timeline) -> set[tuple[str, str]]:
+    """Nodes and their devices; the names of transfers are counted on differently."""
+    return {(event.node, event.device) for event in timeline.events if event.kind == "compute"}
+
+
+@given(function_programs(conflicting=False))
+async def test_called_functions_take_the_simulated_time(case: FunctionProgram) -> None:
+    """Calls, conditionals, loops, maps and gradients, with the counts and branches that a real step has traced.
+
+    A session places a function by the devices of the variables that it is given, which a simulation may not know.
+    """
+    metadata = RunMetadata()
+    async with open_session(case.graph_def, "cpu:4", config=HARD_PLACEMENT) as session:
+        await session.run([], targets=[case.init])
+        await session.run(case.fetches, case.feeds, options=FULL_TRACE, metadata=metadata)
+    shapes = {tensor: np.shape(value) for tensor, value in case.feeds.items()}
+    try:
+        partitions = cut(case.graph_def, "cpu:4", feeds=list(case.feeds), fetches=case.fetches)
+        expected = simulate(partitions, "cpu:4", feeds=shapes, trace=metadata.step_stats)
+    except InvalidArgumentError:  # nothing takes time, shapes or branches are not known, or only soft placement works
+        reject()
+    async with open_session(case.graph_def, "cpu:4", config=HARD_PLACEMENT, clock="virtual") as session:
+        await session.run([], targets=[case.init])
+        await session.run(case.fetches, case.feeds)
+        timeline = session.timeline()
+    places = [
+        {(event.node, event.device) for event in t.events if event.kind == "compute"} for t in (timeline, expected)
+    ]
+    assume(places[0] == places[1])
+    assert computed(timeline) == computed(expected)
+    assert_same_step(timeline, expected)
 
 
 HASHES = """

@@ -55,7 +55,6 @@ class VirtualBody:
         """Binds every node to a kernel; the binders note ops without one. Raises as `JoinedGraph` and `Topology`."""
         self.cluster = cluster
         self.graph = JoinedGraph(graphs)
-        self.library = next(iter(graphs.values())).functions
         self.parts = [Interpretation(graph, binders) for graph in graphs.values()]
         self.joint = self._joint_numbers()
         number_of = {name: number for number, name in enumerate(cluster.names)}
@@ -103,7 +102,8 @@ class VirtualBody:
 
     def calls_functions(self, number: int) -> bool:
         """Whether a node calls functions: then it takes no time of its own."""
-        return calls_functions(self.graph.properties[number], self.library)
+        graph = self.graph  # the library of a partition has only the functions that its own nodes call
+        return calls_functions(graph.properties[number], graph.functions[int(graph.place[number])])
 
     def bytes_of(self, number: int, value: Any) -> int:
         """The bytes that a receive gets."""

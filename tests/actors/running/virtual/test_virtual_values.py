@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+import pytest
 from hypothesis import given
 
 from partita.actors import open_session
@@ -11,6 +13,7 @@ from partita.actors.plans.instructions import DEAD
 from partita.graph.dtypes import Array
 from tests.actors.programs import Program, programs
 from tests.actors.running.function_programs import FunctionProgram, function_programs
+from tests.call_chains import WAYS, chain, frames_left
 from tests.laws.test_law_loops import interpreted
 from tests.runs import HARD_PLACEMENT, assert_same_values
 from tests.strategies import GraphCase, placed_cases
@@ -47,3 +50,17 @@ async def test_graphs_compute_what_they_compute_in_real_time(placed: tuple[Graph
         expected = await session.run(case.fetches, case.feeds, case.targets)
     async with open_session(case.on(placement), "cpu:4", clock="virtual") as session:
         assert_same_values(await session.run(case.fetches, case.feeds, case.targets), expected)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_calls_are_nested_deeper_than_python_nests_its_own(way: str) -> None:
+    """The step, its timeline and its memory take no stack frame per call."""
+    async with open_session(chain(3, way), clock="virtual") as session:  # imports what is imported on first use
+        await session.run("y", {"x": np.float32(0)})
+        assert session.timeline().dependency_bound_ns
+    async with open_session(chain(300, way), clock="virtual") as session:
+        with frames_left(150):
+            assert await session.run("y", {"x": np.float32(0)}) == [300]
+            timeline = session.timeline()
+            assert timeline.dependency_bound_ns == timeline.makespan_ns
+            assert sum(timeline.peak_bytes.values())
