@@ -13,6 +13,7 @@ is the caller's tensor, and the result of a call that of the function. A constan
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -55,8 +56,14 @@ RETURNS_NO_FETCH = properties_of("NoOp", {})
 
 def passing_on(node: NodeProperties) -> NodeProperties:
     """Stands for a node whose outputs are the tensors that it gets: an argument, a call, a repeated constant."""
-    types = [int(dtype) for dtype in node.output_types]
-    return properties_of("Identity", {"T": types[0]}) if len(types) == 1 else properties_of("IdentityN", {"T": types})
+    return _passing_on(tuple(int(dtype) for dtype in node.output_types))
+
+
+@cache
+def _passing_on(types: tuple[int, ...]) -> NodeProperties:
+    return (
+        properties_of("Identity", {"T": types[0]}) if len(types) == 1 else properties_of("IdentityN", {"T": [*types]})
+    )
 
 
 def graph_of_rows(kinds: list[NodeProperties], names: list[str], activations: Sequence[RowColumns]) -> JoinedGraph:
@@ -96,6 +103,7 @@ class _Played:
         self.activations = activations
         self.kinds: dict[NodeProperties, int] = {}
         self._templates: dict[int, _Template] = {}
+        self._all_ends: dict[tuple[int, NodeClass], dict[int, int]] = {}  # by graph
         self._constants: dict[tuple[int, int], int] = {}  # by graph and node: the first row
 
     def shapes(self) -> InferredShapes:
@@ -161,7 +169,7 @@ class _Played:
             return {}
         before, first = run.before[activation.base], run.call.kind in (Calls.IF, Calls.CASE)
         arguments = {}
-        for n, index in _ends(activation, NodeClass.ARG):
+        for index, n in self._ends(activation, NodeClass.ARG).items():
             if before is None:
                 arguments[n] = [self._input(run.caller, run.node, index + first)]
             else:
@@ -183,7 +191,16 @@ class _Played:
 
     def _result(self, activation: Activation, index: int) -> _Output:
         """The tensor that a function returned."""
-        return next(self._input(activation, n, 0) for n, i in _ends(activation, NodeClass.RETVAL) if i == index)
+        return self._input(activation, self._ends(activation, NodeClass.RETVAL)[index], 0)
+
+    def _ends(self, activation: Activation, kind: NodeClass) -> dict[int, int]:
+        """The arguments or results in the body of a function, by their indices."""
+        graph = activation.body.graph
+        ends = self._all_ends.get((id(graph), kind))
+        if ends is None:
+            nodes: list[int] = np.flatnonzero(graph.of_class(kind)).tolist()
+            ends = self._all_ends[id(graph), kind] = {graph.properties[n].attrs["index"]: n for n in nodes}
+        return ends
 
     def _input(self, activation: Activation, node: int, port: int) -> _Output:
         """What a node reads."""
@@ -205,13 +222,6 @@ class _Played:
             if first != activation.base + n:
                 repeated[n] = [(first, 0)]
         return repeated
-
-
-def _ends(activation: Activation, kind: NodeClass) -> list[tuple[int, int]]:
-    """The arguments or results in the body of a function, with their indices."""
-    graph = activation.body.graph
-    nodes: list[int] = np.flatnonzero(graph.of_class(kind)).tolist()
-    return [(n, graph.properties[n].attrs["index"]) for n in nodes]
 
 
 def _row(activation: Activation, node: int) -> int:
