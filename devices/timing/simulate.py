@@ -58,17 +58,21 @@ def simulate(
     `partitions` maps device names to the graphs (or GraphDefs) that run there; `cluster` may be given as a text such as
     "gpu:2" or the path of a file. `feeds` maps fed tensors to shapes (tuples) or values (arrays); a feed that is left
     out has the shape of its placeholder. `shapes` maps nodes to output shapes known from elsewhere, such as a run; a
-    shape of None, and nodes that the partitions lack, are passed over.
-    `cost_source` is the roofline by default. With `assumed_size` unknown sizes count as that number, with a warning.
+    shape of None, and nodes that the partitions lack, are passed over. `cost_source` is the roofline by default. With
+    `assumed_size` unknown sizes count as that number, with a warning.
+
+    `trip_counts` says how often loops run, by `frame_name` or by the name of a While; `branches` which branch is taken,
+    from 0, by the name of an If or Case, or of the node that yields the predicate (1 = then). In the body of a call the
+    name is `call/name`; a list has an entry per iteration of the loops around.
 
     `trace` is that of a real step: StepStats or RunMetadata, TensorFlow's too, as a message, as bytes, or as the path
-    of a file. Trip counts, branches and shapes that the caller does not give are taken from it before constants are
-    asked; with `trace_times` also the times of ops, in a loop the median of its runs.
+    of a file. Counts, branches and shapes that the caller does not give are taken from it before constants are asked;
+    with `trace_times` also the times of ops, in a loop the median of its runs.
 
     Raises InvalidArgumentError for a device that the cluster lacks, for partitions that do not fit together, for feeds
-    of another type or shape than the graph's or that it was not cut for, for shapes that contradict an op, for a size
-    that a cost needs and nobody knows, and for a step that takes 0 ns; UnimplementedError for calls of functions (`cut`
-    can inline them), loops, and collectives.
+    of another type or shape than the graph's or that it was not cut for, for shapes that contradict an op, for a size,
+    trip count or branch that the time depends on and nobody knows, for a trace of another graph, and for a step that
+    takes 0 ns; UnimplementedError for collectives and for calls whose functions are known only in a run.
     """
     cluster = as_cluster(cluster)
     assumed_size = _checked_size(assumed_size)

@@ -4,9 +4,10 @@ A timeline comes from a simulation. The bytes of a transfer are counted in one e
 without events, or of 0 ns, is an error.
 
 Kinds: "compute" an op on its device; "launch" a host thread launches the kernel of an op; "wait" an op that only waits;
-"copy" a transfer, from its start to its arrival, on a stream named after the first link of its route; "send" the
-instant at which a tensor is sent; "recv" the instant at which it has arrived. Computing events of one stream do not
-overlap; copies that share a link do. Only computing and copying are counted in totals.
+"copy" a transfer, from its start until its last byte is sent, on a stream named after the first link of its route;
+"send" the instant at which a tensor is sent; "recv" from when its last byte was sent to when that byte arrives, which
+is the latency of its route. Computing events of one stream do not overlap; copies that share a link do. Only computing
+and copying are counted in totals.
 """
 
 from __future__ import annotations
