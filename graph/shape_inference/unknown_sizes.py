@@ -11,7 +11,8 @@ Sizes of outputs that nobody reads are not needed. Resource handles and variants
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -36,7 +37,21 @@ Output = tuple[int, int]
 """joint node number, output"""
 
 
-def check_sizes(inferred: InferredShapes, runs: Flags) -> None:
+@dataclass(frozen=True, slots=True, eq=False)
+class Called:
+    """Where a body is called from: by node `n` of `shapes.graph`, whose inputs from `first` on are the arguments.
+
+    `name` makes of the name of a node of the body its name in the step; `around` is where the calling graph is called.
+    """
+
+    shapes: InferredShapes
+    n: int
+    first: int
+    name: Callable[[str], str]
+    around: Called | None
+
+
+def check_sizes(inferred: InferredShapes, runs: Flags, called: Called | None = None) -> None:
     """InvalidArgumentError if a node that runs reads a tensor of unknown size; `runs` is by joint number.
 
     Of several nodes the error names the first in topological order, if possible one that does more than pass it on.
@@ -54,26 +69,40 @@ def check_sizes(inferred: InferredShapes, runs: Flags) -> None:
     position = np.empty(len(graph), np.int64)
     position[graph.order()] = np.arange(len(graph))
     node = min(needs, key=lambda n: (_passes_on(graph, n), position[n]))
-    raise unknown_size_error(inferred, node, needs[node])
+    raise unknown_size_error(inferred, node, needs[node], called)
 
 
-def unknown_size_error(inferred: InferredShapes, n: int, source: Output) -> InvalidArgumentError:
-    """The error for node `n`, which reads the unknown size of `source`."""
+def unknown_size_error(
+    inferred: InferredShapes, n: int, source: Output, called: Called | None = None
+) -> InvalidArgumentError:
+    """The error for node `n`, which reads the unknown size of `source`; in a body its names are those in the step."""
     graph, shape = inferred.graph, inferred.of(source[0])[source[1]]
-    *_, origin = _path(inferred, source)
-    begins = inferred.of(origin[0])[origin[1]]
-    own_name = graph.names[origin[0]] + (f":{origin[1]}" if origin[1] else "")
-    name = given_names(graph).get(origin[0], own_name)
+    begins, op, name = _origin(inferred, source, called)
+    own = called.name if called is not None else str
     sizes = (_EXAMPLE, _EXAMPLE + 1) if begins is None else [_EXAMPLE if size is None else size for size in begins]
     what = "the rank" if shape is None else f"the size of axis {shape.index(None)}"
     return InvalidArgumentError(
-        f"the cost needs {what} of {graph.names[source[0]]!r}, output {source[1]}, whose shape is {shape_text(shape)}; "
-        f"it is first unknown in {name!r} ({graph.op(origin[0])}), of shape {shape_text(begins)}: "
+        f"the cost needs {what} of {own(graph.names[source[0]])!r}, output {source[1]}, whose shape is "
+        f"{shape_text(shape)}; it is first unknown in {name!r} ({op}), of shape {shape_text(begins)}: "
         f"give its shape, such as --shape {name}={','.join(map(str, sizes))}, "
         "or assume unknown sizes with --assume-size 1 (assumed_size=1)",
-        node=graph.names[n],
+        node=own(graph.names[n]),
         op=graph.op(n),
     )
+
+
+def _origin(inferred: InferredShapes, source: Output, called: Called | None) -> tuple[Shape, str, str]:
+    """The shape, the op and the name in the step of what begins an unknown size, which may be outside of a body."""
+    graph = inferred.graph
+    *_, (n, output) = _path(inferred, source)
+    if called is not None and graph.op(n) == "_Arg":
+        argument = called.shapes.graph.inputs_of(called.n)[called.first + graph.properties[n].attrs["index"]]
+        shape = called.shapes.of(argument[0])[argument[1]]
+        if shape is None or None in shape:
+            return _origin(called.shapes, argument, called.around)
+    name = graph.names[n] + (f":{output}" if output else "")
+    name = called.name(name) if called is not None else given_names(graph).get(n, name)
+    return inferred.of(n)[output], graph.op(n), name
 
 
 def _path(inferred: InferredShapes, source: Output) -> Iterator[Output]:

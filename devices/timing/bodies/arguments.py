@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ....graph.dtypes import Array, DataType, Shape
     from ....graph.functions.body import FunctionBody
     from ....graph.shape_inference.infer import InferredShapes, Shapes
+    from ....graph.shape_inference.unknown_sizes import Called
     from .scripts import Script
 
 _PASSING = (NodeClass.IDENTITY, NodeClass.ENTER, NodeClass.EXIT, NodeClass.SWITCH, NodeClass.MERGE)
@@ -46,12 +47,13 @@ class Argument:
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where a graph is called from: the path of calls; what is known of its arguments; by joint number of the argument
-    the devices of resources.
+    the devices of resources; the node that calls it.
     """
 
     path: CallPath = field(default_factory=CallPath)
     caller: Caller = field(default_factory=Caller)
     resources: Mapping[int, str] = field(default_factory=dict)
+    called: Called | None = None
 
 
 @dataclass(eq=False)
@@ -84,6 +86,7 @@ class Callee:
             site.path,
             Caller({n: argument.value for n, argument in numbered}, site.caller.count),
             {n: argument.resource for n, argument in numbered if argument.resource},
+            site.called,
         )
 
 

@@ -12,6 +12,7 @@ from ....graph.analysis.trip_counts import Caller, Count, TripCounts, while_valu
 from ....graph.dtypes import DataType, base_type
 from ....graph.library.calls import called_by
 from ....graph.ops.record import Calls
+from ....graph.shape_inference.unknown_sizes import Called
 from .arguments import Argument, Site, resource_device
 from .conditions import Answer, branch_of, predicate_names
 from .nesting import Nested
@@ -44,7 +45,10 @@ class CallPlan:
         frame = trips.frames.of[n]
         count = counts[frame] if frame else site.caller.count
         caller = Caller({}, count if isinstance(count, int) else 1)
-        self.site = replace(site, path=site.path.into(whole.graph.names[n]), caller=caller)
+        path = site.path.into(whole.graph.names[n])
+        first = int(self.properties.op_def.record.calls in (Calls.IF, Calls.CASE))
+        called = Called(whole.shapes, n, first, path.name, site.called)
+        self.site = replace(site, path=path, caller=caller, called=called)
         self.around = site.path
         self.arguments = []
         for source, dtype in zip(self.graph.inputs_of(n), self._types, strict=True):

@@ -22,7 +22,7 @@ from ....graph.arrays import first_seen
 from ....graph.dtypes import item_size
 from ....graph.library.calls import calls_functions
 from ....graph.ops.record import TRANSFERS, NodeClass
-from ....graph.shape_inference.unknown_sizes import check_sizes
+from ....graph.shape_inference.unknown_sizes import Called, check_sizes
 from ..cost_source import CostSource, OpCost
 from ..hardware.engine import Duty
 from ..tracing.measured import with_measured
@@ -57,20 +57,22 @@ class Planner:
         self._spec_of = np.array([numbers.setdefault(id(spec), len(numbers)) for spec in self._specs], np.int64)
         self._launches = np.array([spec.launches_kernels for spec in self._specs], np.bool_)
 
-    def plan(self, shapes: InferredShapes, never: Collection[int] = (), prefix: str = "") -> Body:
+    def plan(
+        self, shapes: InferredShapes, never: Collection[int] = (), prefix: str = "", called: Called | None = None
+    ) -> Body:
         """The columns of joined partitions, which are a body if there are no loops, conditions and calls.
 
         Nodes of `never` do not run; calls cost nothing themselves. `prefix` comes before the names that measured times
-        have. Raises InvalidArgumentError for a device that the
-        cluster does not have and for a size that a cost needs and nobody knows, and UnimplementedError for a node that
-        runs and cannot be timed.
+        have; `called` is where a body is called from. Raises InvalidArgumentError for a device that the cluster does
+        not have and for a size that a cost needs and nobody knows, and UnimplementedError for a node that runs and
+        cannot be timed.
         """
         graph = shapes.graph
         runs = np.ones(len(graph), np.bool_)
         runs[list(never)] = False
         check_modelled(graph, runs)
         is_call = calls_in(graph)
-        check_sizes(shapes, runs & ~is_call)
+        check_sizes(shapes, runs & ~is_call, called)
         device = self._devices(graph)
         memory = HostMemory(graph, device, self.cluster)
         is_transfer = graph.of_class(*TRANSFERS)

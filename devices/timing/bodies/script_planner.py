@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from ....graph.ops.properties import NodeProperties
     from .body import Body
     from .choices import Choices
-    from .paths import CallPath
     from .planning import Planner
 
 _MAX_DEPTH = 200  # calls of one function inside each other
@@ -83,7 +82,7 @@ class ScriptPlanner:
         graph = shapes.graph
         calls = np.flatnonzero(calls_in(graph)).tolist()
         if not calls and not {NodeClass.SWITCH, NodeClass.ENTER}.intersection(graph.classes):
-            return Script(None, self._planned(shapes, set(), site.path))
+            return Script(None, self._planned(shapes, set(), site))
         trips = TripCounts(graph, shapes.values, {}, site.caller)
         counts, uncounted = self._counts(trips, site)
         conditions = Conditions(graph)
@@ -97,7 +96,7 @@ class ScriptPlanner:
             if answers[number] is None:
                 condition = conditions.all[number]
                 self.choices.miss_branch(site.path.name(condition.names[0]), condition.num_branches)
-        whole = self._planned(shapes, never, site.path)
+        whole = self._planned(shapes, never, site)
         live = [n for n in calls if n not in never]
         levels = Levels(whole, liveness, self.planner.edges(whole), set(live))
         planned = {}
@@ -105,8 +104,9 @@ class ScriptPlanner:
             planned[n] = yield CallPlan(self, n, whole, trips, counts, site).call()
         return Script(levels, whole, site.path, counts, answers, planned)
 
-    def _planned(self, shapes: InferredShapes, never: set[int], path: CallPath) -> Body:
-        body = self.planner.plan(shapes, never, "" if self.planner.times is None else str(path))
+    def _planned(self, shapes: InferredShapes, never: set[int], site: Site) -> Body:
+        prefix = "" if self.planner.times is None else str(site.path)
+        body = self.planner.plan(shapes, never, prefix, site.called)
         self.warnings.update(dict.fromkeys(body.warnings))
         return body
 

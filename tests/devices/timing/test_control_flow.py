@@ -46,6 +46,33 @@ def test_a_call_takes_the_time_of_its_body() -> None:
     assert timeline.find("call").end_ns == timeline.makespan_ns
 
 
+@pytest.mark.parametrize(
+    ("op", "given", "words"),
+    [
+        ("Neg", {}, r"first unknown in 'x' \(_Arg\).* --shape x=2,3,.*node 'outer/inner/u'"),
+        ("Unique", {"x": ((16,),)}, r"'outer/inner/u', output 0.* --shape outer/inner/u=2,.*node 'outer/inner/y'"),
+    ],
+)
+def test_a_size_that_a_body_needs_is_asked_for_where_the_step_knows_its_name(
+    op: str, given: dict[str, tuple[tuple[int, ...], ...]], words: str
+) -> None:
+    """What begins outside of the body is asked for there, through calls in calls; what begins inside by its path."""
+    inner = GraphBuilder()
+    inner.op("Neg", inner.op(op, inner.placeholder("v", "float32"), name="u")[0], name="y")
+    attrs = {"Tin": ["float32"], "Tout": ["float32"]}
+    outer = GraphBuilder()
+    outer.function(function_of("f", inner.graph_def(), ["v:0"], ["y:0"]))
+    v = outer.placeholder("v", "float32")
+    outer.op("PartitionedCall", [v], name="inner", attrs={**attrs, "f": func_attr("f")})
+    b = GraphBuilder()
+    for function in (*outer.graph_def().library.function, function_of("g", outer.graph_def(), ["v:0"], ["inner:0"])):
+        b.function(function)
+    b.op("PartitionedCall", [b.placeholder("x", "float32")], name="outer", attrs={**attrs, "f": func_attr("g")})
+    parts = cut(b, "cpu:1", feeds=["x"], targets=["outer"])
+    with pytest.raises(InvalidArgumentError, match=words):
+        simulate(parts, "cpu:1", shapes=given)
+
+
 def loop(limit: int) -> GraphBuilder:
     """One product per iteration."""
     b = GraphBuilder()
