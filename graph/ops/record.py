@@ -114,6 +114,22 @@ class ReadsHandle(Enum):
     """the components of at most so many elements, stacked"""
     KEYED = "keyed"
     """indices, keys and then the components of several elements of a barrier, stacked"""
+    STACKED = "stacked"
+    """all elements of a list, stacked"""
+    JOINED = "joined"
+    """all elements of a list, concatenated along axis 0, and their lengths"""
+    LAST = "last"
+    """the list without its last element, and that element"""
+
+
+class WritesList(Enum):
+    """What a tensor is for the list that a node writes it to."""
+
+    ELEMENT = "element"
+    ROWS = "rows"
+    """each row is an element"""
+    PIECES = "pieces"
+    """each element has several rows"""
 
 
 class Facts(TypedDict, total=False):
@@ -124,6 +140,9 @@ class Facts(TypedDict, total=False):
     state: State
     handle_shape_attr: str
     reads_handle: ReadsHandle
+    element_shape_input: int
+    writes_list: WritesList
+    written_input: int
     waits: bool
     waits_for_files: bool
     takes_long: bool
@@ -160,6 +179,11 @@ class OpRecord:
     handle_shape_attr: str = ""
     """the attr with the shape, or shapes, of the values behind the handle that it makes"""
     reads_handle: ReadsHandle | None = None
+    element_shape_input: int = -1
+    """the input that states the shape of the elements of the list that it makes"""
+    writes_list: WritesList | None = None
+    written_input: int = -1
+    """the input that it writes to the list which it outputs"""
     waits: bool = False
     """deferred: its outputs may come after its kernel has returned, when another node or step has done something"""
     waits_for_files: bool = False

@@ -1,7 +1,7 @@
 """Shape inference through nested calls of functions, without recursion.
 
 The walk of a graph stops at a call whose results are not known yet; the walk of the function comes next, while that of
-the caller waits in a list. Results are cached, so a function is walked once for arguments of the same shapes.
+the caller waits in a list. TensorShapes are cached, so a function is walked once for arguments of the same shapes.
 
     walk of the graph -- Wanted(f) --> walk of f -- Wanted(g) --> walk of g
             ^---- shapes of f's results ----'  ^---- shapes of g's results ----'
@@ -11,20 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from ...errors import PartitaError
 from ..dtypes import Shape
 from ..functions.body import FunctionBody
 
 Shapes = tuple[Shape, ...]
+Behind = tuple[Shapes | None, ...]
+"""by tensor the shapes behind the handle that it is; None if they are unknown, or it is none"""
 
 
 @dataclass(frozen=True, slots=True)
 class ShapedCall:
     """A call of a function, with everything that the shapes of its results depend on.
 
-    `handles` has, by argument, the shapes behind resource handles; `inside` has the functions being walked that may
+    `handles` has, by argument, the shapes behind handles; `inside` has the functions being walked that may
     call themselves, if this function is one of them.
     """
 
@@ -34,16 +36,23 @@ class ShapedCall:
     inside: frozenset[str]
 
 
+class TensorShapes(NamedTuple):
+    """The shapes of several tensors, and what is behind those that are handles."""
+
+    shapes: Shapes
+    behind: Behind
+
+
 class Wanted(Exception):
-    """The walk of a graph needs the result shapes of `call` before it can go on."""
+    """The walk of a graph needs the results of `call` before it can go on."""
 
     def __init__(self, call: ShapedCall) -> None:
         super().__init__(call)
         self.call = call
 
 
-CallShapes = dict[ShapedCall, Shapes | PartitaError]
-"""result shapes by call, or the error of the call"""
+CallShapes = dict[ShapedCall, TensorShapes | PartitaError]
+"""results by call, or the error of the call"""
 
 
 class Walk(Protocol):
@@ -52,10 +61,10 @@ class Walk(Protocol):
     called: CallShapes
 
     def run(self) -> Iterator[ShapedCall]:
-        """Infers all shapes; yields the calls whose result shapes it needs before it can go on."""
+        """Infers all shapes; yields the calls whose results it needs before it can go on."""
 
-    def results(self, body: FunctionBody) -> Shapes:
-        """Shapes of the results of a body whose walk is done."""
+    def results(self, body: FunctionBody) -> TensorShapes:
+        """What is known of the results of a body whose walk is done."""
 
 
 def walk_with_calls(root: Walk, begin: Callable[[ShapedCall], Walk]) -> None:

@@ -38,9 +38,9 @@ class Cases:
     def number(self, kind: int, inputs: Sequence[int], outcome: Outcome, num_outputs: int) -> int:
         """The number of a case; a node of the kind has `num_outputs` outputs, also if its op's rule gives others."""
         known, shapes = outcome.shapes, self._closed(inputs, outcome.shapes)
-        values = [*outcome.values, *[None] * num_outputs]
-        padded = (*shapes, *[None] * num_outputs)
-        outputs = tuple([self._facts.number(padded[i], values[i], outcome.behind) for i in range(num_outputs)])
+        nothing = [None] * num_outputs
+        columns = [*shapes, *nothing], [*outcome.values, *nothing], [*outcome.behind, *nothing]
+        outputs = tuple([self._facts.number(*facts) for facts in zip(*columns, strict=False)][:num_outputs])
         key = kind, tuple(inputs), known, outputs
         number = self._numbers.setdefault(key, len(self.kind))
         if number == len(self.kind):

@@ -8,7 +8,8 @@ them. The shape of a loop's Merge is what all iterations have in common; with as
     cases.py          what is computed once             calls.py         calls of functions
     outcomes.py       the outcome of one node           tensor_facts.py  what is known of one tensor
     op_shapes.py      the rule of one node's op         values.py        small integers and sizes
-    staging.py        what later steps take out         unknown_sizes.py the error for a size that nobody knows
+    staging.py        what later steps take out         tensor_lists.py  what is written to lists, and read
+    unknown_sizes.py  the error for a size that nobody knows
 """
 
 from __future__ import annotations
@@ -58,9 +59,9 @@ def infer_body(
 ) -> InferredShapes:
     """Shapes in the partitions of a function's body, as `infer_joined`.
 
-    `arguments` has shapes or values by the name of the argument's node, `handles` the shapes behind resource handles;
-    arguments that the body does not read may be among them. `called` are the result shapes of calls known so far; those
-    of the body are added.
+    `arguments` has shapes or values by the name of the argument's node, `handles` the shapes behind handles; arguments
+    that the body does not read may be among them. `called` are the results of calls known so far; those of the body
+    are added.
     """
     numbers = {name: n for n, name in enumerate(graph.names)}
     read = {name: argument for name, argument in arguments.items() if parse_tensor_name(name).node in numbers}

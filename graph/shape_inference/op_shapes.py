@@ -30,12 +30,17 @@ def shapes_of(properties: NodeProperties, inputs: Shapes, values: Mapping[int, A
     function = lookup(properties.op)
     if function is None:
         return _written_shapes(properties)
+    return tuple(function(context_of(properties, inputs, values)))
+
+
+def context_of(properties: NodeProperties, inputs: Shapes, values: Mapping[int, Array]) -> ShapeContext:
+    """The arguments of the node's shape function."""
     constants, partials = values, _NO_VALUES
     if any(is_partial(value) and properties.op != "Range" for value in values.values()):
         constants = {i: value for i, value in values.items() if not is_partial(value)}
         partials = {i: known_sizes(value) for i, value in values.items() if is_partial(value)}
     types = properties.input_types, properties.output_types
-    return tuple(function(ShapeContext(properties.op, properties.attrs, inputs, *types, constants, partials)))
+    return ShapeContext(properties.op, properties.attrs, inputs, *types, constants, partials)
 
 
 def _written_shapes(properties: NodeProperties) -> Shapes:
@@ -76,6 +81,12 @@ def shapes_through_handle(
             return (shape,)
         case ReadsHandle.SHAPE:
             return (None if shape is None else (len(shape),),)
+        case ReadsHandle.LAST:
+            return ((), shape)
+        case ReadsHandle.STACKED:
+            return (None if shape is None else (None, *shape),)
+        case ReadsHandle.JOINED:
+            return (None if not shape else (None, *shape[1:]), (None,))
         case ReadsHandle.ELEMENTS:
             return (None if shape is None or inputs[1] is None else (*inputs[1], *shape),)
         case ReadsHandle.ROWS if shape is not None and inputs[1] is not None:
@@ -129,10 +140,11 @@ def in_a_step(properties: NodeProperties, shapes: Shapes, values: Sequence[Array
     written = properties.attrs.get("_output_shapes")
     if not isinstance(written, Sequence) or len(written) != len(shapes):
         return shapes
-    return tuple(map(_completed, shapes, written))
+    return tuple(map(completed, shapes, written))
 
 
-def _completed(shape: Shape, written: Shape) -> Shape:
+def completed(shape: Shape, written: Shape) -> Shape:
+    """The shape with the sizes that only `written` has; alone if the two contradict each other."""
     try:
         return merge(shape, written)
     except InvalidArgumentError:

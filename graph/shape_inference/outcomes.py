@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..dtypes import Array, numpy_dtype
+from ..analysis.dims import common_shape
+from ..dtypes import Array, DataType, Shape, numpy_dtype
 from ..ops.properties import NodeProperties
 from ..ops.record import ReadsHandle
-from .calls import Shapes
+from .calls import Behind, Shapes, TensorShapes
 from .op_shapes import passes_handle_on, shapes_behind, shapes_of, shapes_through_handle
 from .tensor_facts import TensorFacts
+from .tensor_lists import joined_list, lists_out, read_from_list
 from .values import can_evaluate, evaluate, sizes_value
 
 NOTHING: Mapping[int, Array] = {}
@@ -18,20 +20,54 @@ NOTHING: Mapping[int, Array] = {}
 
 @dataclass(slots=True)
 class Outcome:
-    """The shapes of all outputs, their values as far as they are followed, and the shapes behind the handle they are.
+    """The shapes of all outputs, their values as far as they are followed, and the shapes behind the handles they are.
 
     `contradicts`: the op's rule refused the inputs, whose shapes were assumed.
     """
 
     shapes: Shapes
     values: Sequence[Array | None] = field(default=())
-    behind: Shapes | None = None
+    behind: Behind = ()
     contradicts: bool = False
 
 
 def passed_on(facts: TensorFacts, source: int) -> Outcome:
     """The outcome of a receive: everything that is known of the tensor that is sent."""
-    return Outcome((facts.shapes[source],), (facts.values[source],), facts.behind[source])
+    return Outcome((facts.shapes[source],), (facts.values[source],), (facts.behind[source],))
+
+
+def handle_of_any(dtype: DataType, behind: Sequence[Shapes | None]) -> Shapes | None:
+    """What is behind a handle that may be any of these: lists are joined, others are alike as far as they are known."""
+    if dtype is DataType.VARIANT:
+        return joined_list(behind)
+    known = {shapes for shapes in behind if shapes is not None}
+    return known.pop() if len(known) == 1 else None
+
+
+def common_tensors(properties: NodeProperties, choices: Sequence[TensorShapes]) -> TensorShapes:
+    """What several results of functions have in common, one of which a node outputs; there is at least one."""
+    shapes = zip(*[choice.shapes for choice in choices], strict=True)
+    behind = zip(properties.output_types, *[choice.behind for choice in choices], strict=True)
+    return TensorShapes(
+        tuple([common_shape(column) for column in shapes]),
+        tuple([handle_of_any(dtype, column) for dtype, *column in behind]),
+    )
+
+
+def with_promised(properties: NodeProperties, known: TensorShapes) -> Outcome:
+    """The outcome of a node that calls functions, with the shapes that its attrs promise."""
+    promised: Sequence[Shape] = properties.attrs.get("output_shapes") or ()
+    shapes = known.shapes
+    if len(promised) == len(shapes):
+        shapes = tuple(map(_refined, shapes, promised))
+    return Outcome(shapes, behind=known.behind)
+
+
+def _refined(shape: Shape, promised: Shape) -> Shape:
+    """A shape with the sizes that only the promise has."""
+    if shape is None or promised is None or len(shape) != len(promised):
+        return promised if shape is None else shape
+    return tuple(b if a is None else a for a, b in zip(shape, promised, strict=True))
 
 
 def outcome_of(
@@ -51,14 +87,19 @@ def outcome_of(
     shapes = tuple([facts.shapes[number] for number in inputs])
     known = [facts.values[number] for number in inputs]
     values: Sequence[Array | None] = evaluate(properties, shapes, known) if can_evaluate(properties.op) else ()
-    behind = shapes_behind(properties, is_step=is_step)
-    read = facts.behind[inputs[0]] if inputs and behind is None else None
+    values_read = {**{i: value for i, value in enumerate(known) if value is not None}, **constants}
+    stated = shapes_behind(properties, is_step=is_step)
+    read = facts.behind[inputs[0]] if inputs and stated is None else None
+    if read is not None and properties.op_def.record.reads_handle is ReadsHandle.SHAPE and read[0] is not None:
+        values = (sizes_value(read[0], numpy_dtype(properties.output_types[0])),)
+    if is_step and DataType.VARIANT in (*properties.input_types, *properties.output_types):
+        own = shapes_of(properties, shapes, values_read)
+        through = own if read is None else read_from_list(properties, own, shapes, read, known)
+        behind = tuple([facts.behind[number] for number in inputs])
+        return Outcome(through, values, lists_out(properties, shapes, behind, values_read))
     if read is not None:
-        if properties.op_def.record.reads_handle is ReadsHandle.SHAPE and read[0] is not None:
-            values = (sizes_value(read[0], numpy_dtype(properties.output_types[0])),)
-        through = shapes_through_handle(properties, shapes, read, known)
-        if through is not None:
-            return Outcome(through, values)
-        behind = read if passes_handle_on(properties) else None
-    values_read = {i: value for i, value in enumerate(known) if value is not None}
-    return Outcome(shapes_of(properties, shapes, {**values_read, **constants}), values, behind)
+        through_handle = shapes_through_handle(properties, shapes, read, known)
+        if through_handle is not None:
+            return Outcome(through_handle, values)
+        stated = read if passes_handle_on(properties) else None
+    return Outcome(shapes_of(properties, shapes, values_read), values, (stated,) * len(properties.output_types))

@@ -34,11 +34,11 @@ from ..ops.record import SENDS, Calls, NodeClass
 from ..protos import NameAttrList
 from ..tensor_id import parse_tensor_name
 from ..validate import check_given_attrs
-from .calls import CallShapes, ShapedCall, Shapes, Wanted
+from .calls import CallShapes, ShapedCall, Shapes, TensorShapes, Wanted
 from .cases import Cases
 from .fed import FedTensors, Feeds
-from .op_shapes import in_a_step, passes_handle_on
-from .outcomes import NOTHING, Outcome, outcome_of, passed_on
+from .op_shapes import in_a_step
+from .outcomes import NOTHING, Outcome, common_tensors, handle_of_any, outcome_of, passed_on, with_promised
 from .staging import StagingAreas
 from .tensor_facts import UNKNOWN, TensorFacts
 from .values import is_small
@@ -143,11 +143,11 @@ class GraphWalk:
             walk.handles = {numbers[arguments[index].name]: shapes for index, shapes in call.handles}
         return walk
 
-    def results(self, body: FunctionBody) -> Shapes:
-        """Shapes of the results of a body whose walk is done."""
+    def results(self, body: FunctionBody) -> TensorShapes:
+        """What is known of the results of a body whose walk is done."""
         numbers = {name: number for number, name in enumerate(self.graph.names)}
         facts = [self.fact_of[self._sources[self._starts[numbers[result.name]]]] for result in body.results]
-        return tuple(None if fact == _NOT_VISITED else self.facts.shapes[fact] for fact in facts)
+        return self._read([UNKNOWN if fact == _NOT_VISITED else fact for fact in facts])
 
     def run(self) -> Iterator[ShapedCall]:
         """Infers all shapes; yields the calls whose result shapes it needs before it can go on."""
@@ -234,7 +234,7 @@ class GraphWalk:
         if self.is_step:
             outcome.shapes = in_a_step(properties, outcome.shapes, outcome.values)
         if n in self.handles:
-            outcome.behind = self.handles[n]
+            outcome.behind = (self.handles[n],)
         if n in self.fed:
             self._feed(n, outcome, self.fed[n])
         elif self.is_step and properties.op == "PlaceholderWithDefault":
@@ -264,14 +264,16 @@ class GraphWalk:
     def _merge(self, n: int, inputs: Sequence[int]) -> Outcome:
         """The common shape of the inputs known so far: in the first pass a loop's Merge knows only its Enter."""
         facts = self.facts
-        known = [facts.shapes[fact] for fact in inputs if fact != _NOT_VISITED]
+        visited = [fact for fact in inputs if fact != _NOT_VISITED]
+        known = [facts.shapes[fact] for fact in visited]
         before = self.fact_of[self.out_start[n]]
         if self.assumed_size is not None:
             known = known[:1]
         elif before != _NOT_VISITED:
             known.append(facts.shapes[before])  # a size that an earlier pass made unknown stays unknown
-        behind = facts.behind[inputs[0]] if inputs and inputs[0] != _NOT_VISITED else None
-        return Outcome((common_shape(known) if known else None, ()), behind=behind)
+        dtype = self.graph.kinds[int(self.graph.kind_of[n])].output_types[0]
+        behind = handle_of_any(dtype, [facts.behind[fact] for fact in visited]) if visited else None
+        return Outcome((common_shape(known) if known else None, ()), behind=(behind,))
 
     def _feed(self, n: int, outcome: Outcome, feeds: Mapping[int, Shape | Array]) -> None:
         """Puts fed shapes and values into the outcome of a node."""
@@ -292,59 +294,55 @@ class GraphWalk:
         outcome.shapes, outcome.values = tuple(shapes), values[: len(shapes)]
 
     def _called(self, n: int, properties: NodeProperties, inputs: Sequence[int]) -> Outcome | None:
-        """Shapes of the results of the functions that a node calls; None for other nodes, and for a recursive call."""
+        """The results of the functions that a node calls; None for other nodes, and for a recursive call."""
         library = self.graph.functions[int(self.graph.place[n])]
         if not library:
             return None
         match properties.op_def.record.calls:
             case Calls.IF | Calls.CASE:
-                branches = [
-                    self._results_of(f, library, properties, inputs[1:]) for f in called_by(properties, library)
-                ]
-                return _joined(properties, [branch for branch in branches if branch is not None])
+                arguments = self._read(inputs[1:])
+                branches = [self._results_of(f, library, properties, arguments) for f in called_by(properties, library)]
+                known = [branch for branch in branches if branch is not None]
+                return with_promised(properties, common_tensors(properties, known)) if known else None
             case Calls.WHILE:
                 return self._loop(called_by(properties, library)[1], library, properties, inputs)
         function = called_function(properties, library)
-        result = None if function is None else self._results_of(function, library, properties, inputs)
-        if result is None:
-            return None
-        return Outcome(result, behind=self.facts.behind[inputs[0]] if inputs and passes_handle_on(properties) else None)
+        result = None if function is None else self._results_of(function, library, properties, self._read(inputs))
+        return None if result is None else Outcome(result.shapes, behind=result.behind)
 
     def _loop(
         self, body: NameAttrList, library: FunctionLibrary, properties: NodeProperties, inputs: Sequence[int]
     ) -> Outcome | None:
         """The shapes that the variables of a While have in every iteration."""
-        variables = tuple(self.facts.shapes[fact] for fact in inputs)
+        variables = self._read(inputs)
         for _ in range(_LOOP_PASSES):
-            result = self._results_of(body, library, properties, inputs, variables)
+            result = self._results_of(body, library, properties, variables)
             if result is None:
                 return None
-            common = tuple(common_shape(pair) for pair in zip(variables, result, strict=True))
+            common = common_tensors(properties, [variables, result])
             if common == variables:
                 break
             variables = common
-        return _joined(properties, [variables])
+        return with_promised(properties, variables)
+
+    def _read(self, inputs: Sequence[int]) -> TensorShapes:
+        shapes, behind = self.facts.shapes, self.facts.behind
+        return TensorShapes(tuple([shapes[fact] for fact in inputs]), tuple([behind[fact] for fact in inputs]))
 
     def _results_of(
-        self,
-        function: NameAttrList,
-        library: FunctionLibrary,
-        properties: NodeProperties,
-        inputs: Sequence[int],
-        shapes: Shapes | None = None,
-    ) -> Shapes | None:
-        """Shapes of the results of a function, called with inputs, or with `shapes` in place of theirs."""
+        self, function: NameAttrList, library: FunctionLibrary, properties: NodeProperties, arguments: TensorShapes
+    ) -> TensorShapes | None:
+        """What is known of the results of a function; None for one that is missing, or called inside itself."""
         if function.name not in library or function.name in self.inside:
             return None
         body = instantiate_call(library, function)
-        if len(body.arguments) != len(inputs) or len(body.results) != len(properties.output_types):
+        if len(body.arguments) != len(arguments.shapes) or len(body.results) != len(properties.output_types):
             return None
-        behind = [(index, self.facts.behind[fact]) for index, fact in enumerate(inputs)]
         recursive = library.may_call_itself(function.name)
         call = ShapedCall(
             body,
-            shapes or tuple(self.facts.shapes[fact] for fact in inputs),
-            tuple((index, shapes) for index, shapes in behind if shapes is not None),
+            arguments.shapes,
+            tuple([(index, shapes) for index, shapes in enumerate(arguments.behind) if shapes is not None]),
             self.inside | {function.name} if recursive else frozenset(),
         )
         result = self.called.get(call)
@@ -359,24 +357,6 @@ class GraphWalk:
         graph = self.graph
         sources = ((i, graph.kinds[int(graph.kind_of[src])]) for i, (src, _) in enumerate(graph.inputs_of(n)))
         return {i: source.attrs["value"] for i, source in sources if source.op == "Const"}
-
-
-def _joined(properties: NodeProperties, results: Sequence[Shapes]) -> Outcome | None:
-    """What the results of several functions have in common, with the shapes that the node's attrs promise."""
-    promised: Sequence[Shape] = properties.attrs.get("output_shapes") or ()
-    if not results:
-        return None
-    common = tuple(common_shape(shapes) for shapes in zip(*results, strict=True))
-    if len(promised) != len(common):
-        return Outcome(common)
-    return Outcome(tuple(_refined(shape, known) for shape, known in zip(common, promised, strict=True)))
-
-
-def _refined(shape: Shape, promised: Shape) -> Shape:
-    """A shape with the sizes that only the promise has."""
-    if shape is None or promised is None or len(shape) != len(promised):
-        return promised if shape is None else shape
-    return tuple(b if a is None else a for a, b in zip(shape, promised, strict=True))
 
 
 _ALONE = int(_Way.ALONE)

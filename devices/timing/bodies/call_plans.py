@@ -36,6 +36,7 @@ class CallPlan:
     ) -> None:
         self.planner = planner
         self.graph = whole.graph
+        self.shapes = whole.shapes
         self.n = n
         self.properties = whole.graph.properties[n]
         self.library = whole.graph.functions[int(whole.graph.place[n])]
@@ -144,8 +145,13 @@ class CallPlan:
         most = count if isinstance(count, int) else max(count, default=0)
         site = replace(self.site, caller=Caller({}, count if isinstance(count, int) else 1))
         arguments = [
-            replace(a, value=value, array=a.array if isinstance(value, Number) and value.is_constant else None)
-            for a, value in zip(self.arguments, found.variables, strict=True)
+            replace(
+                a,
+                value=value,
+                array=a.array if isinstance(value, Number) and value.is_constant else None,
+                behind=self.shapes.behind(self.n, i) if a.dtype is DataType.VARIANT else a.behind,
+            )
+            for i, (a, value) in enumerate(zip(self.arguments, found.variables, strict=True))
         ]
         scripts: list[Script | None] = []
         cond, body = self._functions

@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from ..record import ReadsHandle, Rows, State
+from ..record import ReadsHandle, Rows, State, WritesList
 
 OPS: Rows = {
-    "EmptyTensorList": {"is_flat": True},
+    "EmptyTensorList": {"is_flat": True, "element_shape_input": 0},
     "OptionalFromValue": {},
     "OptionalGetValue": {},
     "OptionalHasValue": {},
@@ -28,23 +28,23 @@ OPS: Rows = {
     "TensorArraySplitV3": {"state": State.LIST},
     "TensorArrayV3": {"state": State.LIST, "is_flat": True, "handle_shape_attr": "element_shape"},
     "TensorArrayWriteV3": {"state": State.LIST},
-    "TensorListConcat": {},
+    "TensorListConcat": {"reads_handle": ReadsHandle.JOINED},
     "TensorListConcatLists": {},
-    "TensorListConcatV2": {},
-    "TensorListElementShape": {"is_flat": True},
-    "TensorListFromTensor": {},
-    "TensorListGather": {},
-    "TensorListGetItem": {},
+    "TensorListConcatV2": {"reads_handle": ReadsHandle.JOINED},
+    "TensorListElementShape": {"is_flat": True, "reads_handle": ReadsHandle.SHAPE},
+    "TensorListFromTensor": {"element_shape_input": 1, "writes_list": WritesList.ROWS, "written_input": 0},
+    "TensorListGather": {"reads_handle": ReadsHandle.ELEMENTS},
+    "TensorListGetItem": {"reads_handle": ReadsHandle.VALUE},
     "TensorListLength": {"is_flat": True},
-    "TensorListPopBack": {},
-    "TensorListPushBack": {},
-    "TensorListPushBackBatch": {},
-    "TensorListReserve": {"is_flat": True},
+    "TensorListPopBack": {"reads_handle": ReadsHandle.LAST},
+    "TensorListPushBack": {"writes_list": WritesList.ELEMENT, "written_input": 1},
+    "TensorListPushBackBatch": {"writes_list": WritesList.ROWS, "written_input": 1},
+    "TensorListReserve": {"is_flat": True, "element_shape_input": 0},
     "TensorListResize": {},
-    "TensorListScatter": {},
-    "TensorListScatterIntoExistingList": {},
-    "TensorListScatterV2": {},
-    "TensorListSetItem": {},
-    "TensorListSplit": {},
-    "TensorListStack": {},
+    "TensorListScatter": {"element_shape_input": 2, "writes_list": WritesList.ROWS, "written_input": 0},
+    "TensorListScatterIntoExistingList": {"writes_list": WritesList.ROWS, "written_input": 1},
+    "TensorListScatterV2": {"element_shape_input": 2, "writes_list": WritesList.ROWS, "written_input": 0},
+    "TensorListSetItem": {"writes_list": WritesList.ELEMENT, "written_input": 2},
+    "TensorListSplit": {"element_shape_input": 1, "writes_list": WritesList.PIECES, "written_input": 0},
+    "TensorListStack": {"reads_handle": ReadsHandle.STACKED},
 }
