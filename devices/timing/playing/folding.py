@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 Loop = LoopRun | CallRun
 _ALWAYS, _SOMETIMES = 32, 3  # iterations that are compared: the first ones, then as many after every power of two
+FEWEST = 64
+"""iterations that must be left: shorter loops are played, and listed, one by one"""
 _KEPT = 8  # states that a new one is compared with: the longest period
 
 
@@ -81,7 +83,7 @@ class Folding:
         for loop, number in begun:
             left = loop.count - number
             beyond = number - (1 << number.bit_length() - 1) if number else 0
-            if left > 2 and (number < _ALWAYS or beyond < _SOMETIMES):
+            if left >= FEWEST and (number < _ALWAYS or beyond < _SOMETIMES):
                 self._compare(loop, number)
 
     def _compare(self, loop: Loop, number: int) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from partita.devices import Cluster, cut, local_cluster, parse_cluster
 from partita.devices.timing import Timeline, simulate
+from partita.devices.timing.playing import folding
 from partita.devices.timing.playing.folding import Folding
 from partita.graph import GraphDef
 from partita.graph.builder import GraphBuilder
@@ -18,11 +19,13 @@ from tests.devices.timing.steps import cluster
 
 
 def folded_and_not(graph_def: GraphDef, hardware: Cluster, monkeypatch: pytest.MonkeyPatch) -> list[Timeline]:
-    """The step twice: folded, and with every iteration played."""
+    """The step twice: folded, however short its loops are, and with every iteration played."""
     parts = cut(graph_def, hardware, feeds=["x"], fetches=["y"], allow_soft_placement=True)
-    timelines = [simulate(parts, hardware)]
+    timelines = []
     with monkeypatch.context() as patch:
-        patch.setattr(Folding, "check", lambda folding: folding.begun.clear())
+        patch.setattr(folding, "FEWEST", 3)
+        timelines.append(simulate(parts, hardware))
+        patch.setattr(Folding, "check", lambda seen: seen.begun.clear())
         timelines.append(simulate(parts, hardware))
     return timelines
 
