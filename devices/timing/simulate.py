@@ -91,8 +91,11 @@ def simulate(
         scripts = ScriptPlanner(planner, choices, shapes={**facts.shapes, **(shapes or {})}, assumed_size=assumed_size)
         script = scripts.root(inferred)
         player = Player(cluster)
-        player.play(script)
-        return _timeline(script, player, [*scripts.warnings, *facts.warnings], cluster, inferred.assumed)
+        try:
+            player.play(script)
+        except OverflowError:  # of a column of 64 bits
+            raise InvalidArgumentError("the step takes more than 292 years: no real sizes are that large") from None
+        return _timeline(script, player, [*scripts.warnings, *facts.warnings], cluster, scripts.assumed)
 
 
 def _checked(partitions: Mapping[str, Graph | GraphSource]) -> Mapping[str, Graph | GraphSource]:

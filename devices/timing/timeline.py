@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...errors import InvalidArgumentError
+from ..topology import Link
 from ..units import format_bytes, format_ns
 from .events import COMPUTE_STREAM, Events, Numbers, TimelineEvent
 from .memory.kinds import Place
@@ -137,12 +138,12 @@ class Timeline:
         """Share of the makespan in which the stream was occupied, 0 to 1."""
         return self.busy_ns(device, stream) / self.makespan_ns
 
-    def link_loads(self, link: str) -> list[LinkLoad]:
+    def link_loads(self, link: Link | str) -> list[LinkLoad]:
         """(from ns, to ns, bytes/s) that a link carried, in order, without the times in which it carried nothing.
 
-        `link` is the name of a `Link`, as copies have it for their `provenance`; a link that no copy took has no loads.
+        `link` is a `Link` or its name, which copies have for their `provenance`; one that no copy took has no loads.
         """
-        return self._link_loads(link) if self._link_loads else []
+        return self._link_loads(link if isinstance(link, str) else link.name) if self._link_loads else []
 
     def peak_memory_bytes(self, device: str, place: Place = "device") -> int:
         """The most bytes in use at once in the memory of the device, or in the host memory beside a GPU."""

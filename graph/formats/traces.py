@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from google.protobuf.message import DecodeError
 
-from ...errors import InvalidArgumentError
+from ...errors import InvalidArgumentError, NotFoundError
 from ..protos import RunMetadata, StepStats
 
 
@@ -29,11 +29,11 @@ TraceSource: TypeAlias = "Serialisable | bytes | str | Path"
 def step_stats_of(source: TraceSource) -> StepStats:
     """The StepStats of a trace: a RunMetadata or StepStats as a message, as bytes, or as the path of a binary file.
 
-    Raises InvalidArgumentError for anything else and for a trace without records, OSError for a file that cannot be
-    read.
+    Raises InvalidArgumentError for anything else and for a trace without records, NotFoundError for a file that cannot
+    be read.
     """
     if isinstance(source, str | Path):
-        data, what = Path(source).read_bytes(), f"trace {str(source)!r}"
+        data, what = _read(Path(source)), f"trace {str(source)!r}"
     elif isinstance(source, Serialisable):
         data, what = source.SerializeToString(), f"trace of type {type(source).__name__}"
     elif isinstance(source, bytes):
@@ -58,3 +58,10 @@ def _parsed(data: bytes) -> StepStats | None:
         if all(device.device.startswith("/") for device in stats.dev_stats):
             return stats
     return None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise NotFoundError(f"trace {str(path)!r} cannot be read: {error.strerror}; check the path") from None

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ....graph.functions.body import FunctionBody
     from ....graph.library.function_library import FunctionLibrary
     from ....graph.ops.properties import NodeProperties
+    from ....graph.shape_inference.inferred import AssumedShape
     from .body import Body
     from .choices import Choices
     from .planning import Planner
@@ -46,7 +47,7 @@ _MAX_DEPTH = 200  # calls of one function inside each other
 
 
 class ScriptPlanner:
-    """Plans the scripts of one step. `warnings` are those of all bodies, in order."""
+    """Plans the scripts of one step. `warnings` are those of all bodies, in order; `assumed` their assumed shapes."""
 
     def __init__(
         self,
@@ -60,6 +61,7 @@ class ScriptPlanner:
         self.planner = planner
         self.choices = choices
         self.warnings: dict[str, None] = {}
+        self.assumed: list[AssumedShape] = []
         self._pipeline = Pipeline(planner.cluster)
         self._shapes = shapes or {}
         self._shaped = sorted(self._shapes)
@@ -108,6 +110,7 @@ class ScriptPlanner:
         prefix = "" if self.planner.times is None else str(site.path)
         body = self.planner.plan(shapes, never, prefix, site.called)
         self.warnings.update(dict.fromkeys(body.warnings))
+        self.assumed += [shape._replace(node=site.path.name(shape.node)) for shape in shapes.assumed]
         return body
 
     def _counts(self, trips: TripCounts, site: Site) -> tuple[list[Count], list[int]]:

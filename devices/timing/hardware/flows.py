@@ -20,7 +20,7 @@ The simulated clock, of whole nanoseconds, is in `network`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
@@ -44,7 +44,7 @@ class Flow(NamedTuple):
     latency_s: float = 0.0
 
 
-def finish_times(links: Mapping[str, float], flows: Sequence[Flow]) -> list[float]:
+def finish_times(links: Mapping[str, float], flows: Iterable[Flow]) -> list[float]:
     """The second in which the last byte of each flow arrives, in the order of `flows`.
 
     `links` maps names to capacities in bytes/s. Latency takes time and no capacity. A flow of 0 bytes, or over no link,
@@ -53,6 +53,7 @@ def finish_times(links: Mapping[str, float], flows: Sequence[Flow]) -> list[floa
     Raises InvalidArgumentError for a route over an unknown link, a capacity that is not positive, a size or latency
     that is negative, and a number that is not finite.
     """
+    flows = list(flows)
     _check(links, flows)
     ends = np.array([flow.start_s + flow.latency_s for flow in flows], np.float64)
     moving = [i for i, flow in enumerate(flows) if flow.size_bytes and len(flow.route)]

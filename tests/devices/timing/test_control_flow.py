@@ -7,12 +7,12 @@ import pytest
 
 from partita.devices import cut
 from partita.devices.timing import Timeline, simulate
-from partita.errors import InvalidArgumentError
+from partita.errors import InvalidArgumentError, NotFoundError
 from partita.graph import GraphDef
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.structured import cond, while_loop
-from tests.function_defs import func_attr, function_of
+from tests.function_defs import calling, func_attr, function_of
 
 SIDE = 1024
 
@@ -222,3 +222,31 @@ def test_all_that_is_missing_is_listed_at_once() -> None:
         simulate(parts, "cpu:1")
     given = {"trip_counts": {"w/while_context": 2}, "branches": {"call/p": 1}}
     assert sum(event.op == "MatMul" for event in simulate(parts, "cpu:1", **given).events) == 3  # type: ignore[arg-type]  # one of each
+
+
+def test_sizes_assumed_in_a_body_are_listed() -> None:
+    """By the names that their nodes have in the step."""
+    b = GraphBuilder()
+    b.op("Neg", b.op("Unique", b.placeholder("x", "float32", (8,)), name="u")[0], name="y")
+    body = function_of("f", b.graph_def(), ["x:0"], ["y:0"])
+    call = calling("PartitionedCall", body, f=func_attr("f")).graph_def()
+    parts = cut(call, "cpu:1", feeds=["x0"], fetches=["c"])
+    timeline = simulate(parts, "cpu:1", feeds={"x0": (8,)}, assumed_size=5)
+    assert ("c/u", "shape of output 0", (5,)) in [tuple(assumption) for assumption in timeline.assumed]
+
+
+def test_a_step_beyond_the_clock_is_refused() -> None:
+    """Sizes that no machine has are named as the cause."""
+    b = GraphBuilder()
+    x = b.placeholder("x", "float32", (1 << 30, 1 << 30))
+    b.op("MatMul", x, x, name="y")
+    with pytest.raises(InvalidArgumentError, match="more than 292 years"):
+        simulate(cut(b, "cpu:1", feeds=["x"], targets=["y"]), "cpu:1")
+
+
+def test_a_trace_that_is_not_there_is_an_error_of_ours() -> None:
+    """It names the file."""
+    b = GraphBuilder()
+    b.op("Neg", b.placeholder("x", "float32", (2,)), name="y")
+    with pytest.raises(NotFoundError, match=r"'nowhere\.pb' cannot be read"):
+        simulate(cut(b, "cpu:1", feeds=["x"], fetches=["y"]), "cpu:1", trace="nowhere.pb")
