@@ -28,7 +28,7 @@ from .bodies.script_planner import ScriptPlanner
 from .cost_source import CostSource, RooflineSource
 from .feeds import checked_feeds, stated_shapes
 from .playing.blocks import with_blocks
-from .playing.holding import memory_of
+from .playing.holding import memory_of_player
 from .playing.player import Player
 from .playing.recording import events_of
 from .timeline import Assumption, Timeline
@@ -125,7 +125,7 @@ def _timeline(
     script: Script, player: Player, warnings: list[str], cluster: Cluster, sizes: Sequence[AssumedShape]
 ) -> Timeline:
     """The timeline of what was played; `sizes` are the shapes that were assumed."""
-    memory = memory_of(player, cluster)
+    memory = memory_of_player(player, cluster)
     bodies = {id(activation.body): activation.body for activation in player.activations}.values()
     numbers = np.unique(np.concatenate([body.device for body in bodies])).tolist()
     used = [cluster.names[number] for number in numbers]

@@ -65,14 +65,6 @@ def reduced_count(op: Forward, dtype: DataType) -> Tensor:
     return op.make("Cast", op.make("FloorDiv", of_input, of_output), DstT=dtype)
 
 
-def last_axis_size(op: Forward, port: int) -> Tensor:
-    """The size of the last axis of an input as an int32 scalar."""
-    sizes = op.input_sizes(port)
-    if isinstance(sizes, tuple) and sizes and sizes[-1] >= 0:
-        return op.g.constant(sizes[-1], DataType.INT32)
-    return element(op, shape_of(op, port), -1)
-
-
 def element(op: Forward, vector: Tensor, index: int) -> Tensor:
     """One element of a tensor of rank 1, as a scalar."""
     g = op.g

@@ -7,7 +7,6 @@ every further iteration of a loop.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -15,12 +14,9 @@ import numpy as np
 
 from ....devices.timing.hardware.engine import Duty
 from ....devices.timing.hardware.log import KINDS, Log
-from ....devices.timing.memory.buffers import buffers_of
-from ....devices.timing.memory.kinds import address_spaces
-from ....devices.timing.memory.tensors import tensors_of
-from ....devices.timing.memory.use import MemoryUse, limits_of
+from ....devices.timing.playing.holding import memory_of
 from ....devices.timing.playing.played_graph import shapes_of_rows
-from ....devices.timing.playing.recording import events_of, times_of
+from ....devices.timing.playing.recording import events_of
 from ....devices.timing.simulate import spec_assumptions, spec_warnings
 from ....devices.timing.timeline import LinkLoad, Timeline
 from ...plans.instructions import DEAD
@@ -36,6 +32,7 @@ if TYPE_CHECKING:
 
     from ....devices.cluster import Cluster
     from ....devices.timing.cost_source import OpCost
+    from ....devices.timing.memory.use import MemoryUse
     from ....devices.topology import Route
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Numbers
@@ -223,17 +220,5 @@ def _ran(rows: Rows) -> RanBody:
 
 def _memory(played: OwnEntries, ran: RanGraph, cluster: Cluster) -> MemoryUse:
     """The memory of a step."""
-    activations = played.activations
-    bodies = [activation.body for activation in activations]
-    shapes = bodies[0] if len(bodies) == 1 else shapes_of_rows(ran.graph(), bodies)
-    bases = [activation.base for activation in activations]
-    is_copied = np.zeros(bases[-1] + len(bodies[-1]), np.bool_)
-    is_copied[[base + n for base, body in zip(bases, bodies, strict=True) for n in body.routes]] = True
-    tensors = tensors_of(shapes, cluster.devices, np.concatenate([body.device for body in bodies]), is_copied)
-    buffers = buffers_of(tensors, times_of(played.log, len(is_copied)), np.array(address_spaces(cluster.devices)))
-
-    def name_of(row: int) -> tuple[str, str]:
-        activation = activations[bisect_right(bases, row) - 1]
-        return activation.prefix + activation.body.graph.names[row - activation.base], activation.iteration
-
-    return MemoryUse(tensors, buffers, cluster.names, limits_of(cluster), name_of)
+    bodies = [activation.body for activation in played.activations]
+    return memory_of(played, bodies[0] if len(bodies) == 1 else shapes_of_rows(ran.graph(), bodies), cluster)

@@ -20,7 +20,7 @@ from ....graph.ops.device_kinds import device_kind
 from ...cluster import Cluster
 from ...units import format_bytes
 from .buffers import Buffers
-from .kinds import PLACES, Place
+from .kinds import Place, memory_names
 from .peaks import Lives, Peak, peaks_of
 from .tensors import Tensors
 
@@ -79,7 +79,7 @@ class MemoryUse:
         """`devices` are numbered as in `tensors`; `name_of` tells the name and iteration of a node."""
         self._tensors = tensors
         self._buffers = buffers
-        self._memories = [(device, place) for device in devices for place in PLACES]
+        self._memories = memory_names(devices)
         self._limits = dict(limits)
         self._name_of = name_of
         own = np.flatnonzero(buffers.buffer == np.arange(len(buffers.buffer)))

@@ -1,4 +1,4 @@
-"""The memory of a played step: its tensors, and the times of its rows."""
+"""The memory of a step that has run: its tensors, and the times of its rows."""
 
 from __future__ import annotations
 
@@ -16,25 +16,34 @@ from .played_graph import played_shapes
 from .recording import times_of
 
 if TYPE_CHECKING:
+    from ....graph.arrays import Numbers
     from ...cluster import Cluster
+    from ..memory.tensors import TensorShapes
     from .player import Player
+    from .recording import Played
 
 
-def memory_of(player: Player, cluster: Cluster) -> MemoryUse:
-    """The memory that a step needs; its devices are those of the cluster."""
+def memory_of_player(player: Player, cluster: Cluster) -> MemoryUse:
+    """The memory that a step needs which was played without values."""
     activations = player.activations
     bodies = [activation.body for activation in activations]
     is_plain = len(bodies) == 1 and bodies[0].gates is None
     shapes = bodies[0].shapes if is_plain else played_shapes(activations)
-    is_copied = np.zeros(player.next_row, np.bool_)
-    is_copied[[activation.base + n for activation in activations for n in activation.body.routes]] = True
+    return memory_of(player, shapes, cluster, offsets_of(player.folding.segments, len(player.log)))
+
+
+def memory_of(played: Played, shapes: TensorShapes, cluster: Cluster, offset_ns: Numbers | int = 0) -> MemoryUse:
+    """The memory that a step needs; its devices are those of the cluster, and `shapes` has its rows.
+
+    `offset_ns` is added to the times of the log, by entry.
+    """
+    activations = played.activations
+    bodies, bases = zip(*((activation.body, activation.base) for activation in activations), strict=True)
+    is_copied = np.zeros(bases[-1] + len(bodies[-1]), np.bool_)
+    is_copied[[base + n for base, body in zip(bases, bodies, strict=True) for n in body.routes]] = True
     tensors = tensors_of(shapes, cluster.devices, np.concatenate([body.device for body in bodies]), is_copied)
-    buffers = buffers_of(
-        tensors,
-        times_of(player.log, player.next_row, offsets_of(player.folding.segments, len(player.log))),
-        np.array(address_spaces(cluster.devices)),
-    )
-    bases = [activation.base for activation in activations]
+    times = times_of(played.log, len(is_copied), offset_ns)
+    buffers = buffers_of(tensors, times, np.array(address_spaces(cluster.devices)))
 
     def name_of(row: int) -> tuple[str, str]:
         activation = activations[bisect_right(bases, row) - 1]
