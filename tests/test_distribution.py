@@ -37,8 +37,8 @@ pytestmark = pytest.mark.slow
 def distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the sdist and the wheel that was built from it."""
     folder = tmp_path_factory.mktemp("distribution")
-    ignored = shutil.ignore_patterns(".git", ".venv", "*cache*", "build", "dist", "*.egg-info", ".hypothesis", "data")
-    shutil.copytree(CHECKOUT, folder / "checkout", ignore=ignored)
+    leftovers = (".git", ".venv", ".*_cache", ".hypothesis", "__pycache__", "build", "dist", "*.egg-info", "data")
+    shutil.copytree(CHECKOUT, folder / "checkout", ignore=shutil.ignore_patterns(*leftovers))
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(folder / "checkout")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -52,6 +52,7 @@ def test_wheel_holds_every_module_and_data_file(distribution: Path) -> None:
     expected = {f"partita/{name}" for name in ("__init__.py", "__main__.py", "errors.py", "lazy.py", "py.typed")}
     for room in ROOMS:
         files = [path for path in (CHECKOUT / room).rglob("*") if path.suffix in DATA_SUFFIXES | {".py"}]
+        files += (CHECKOUT / room / "examples").glob("calibration/*.[ct][sx][vt]")
         expected |= {f"partita/{path.relative_to(CHECKOUT).as_posix()}" for path in files}
     assert actual == expected
 
