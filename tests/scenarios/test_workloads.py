@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partita.actors import BlockingSession
+from partita.devices import cut, local_cluster, simulate
 from partita.graph import graph_def_to_graph
 from partita.graph.dtypes import Array
 from partita.scenarios import (
@@ -24,6 +25,7 @@ from partita.scenarios import (
 )
 from partita.scenarios.workloads import training
 from partita.scenarios.workloads.cnn import SIDE
+from partita.scenarios.workloads.image_training import image_training
 from partita.scenarios.workloads.parameters import uniform
 
 PUBLISHED_RESNET50_WEIGHTS = 25_557_032  # He et al.'s network as counted by torchvision's documentation of resnet50
@@ -115,6 +117,42 @@ def test_resnet50_has_the_published_number_of_weights() -> None:
     assert sum(node.op == "Conv2D" for node in nodes) == 2 * 53
     trained = [n for n in nodes if n.op == "VarHandleOp" and not n.name.endswith(("/mean", "/variance"))]
     assert sum(prod(node.attr("shape")) for node in trained) == PUBLISHED_RESNET50_WEIGHTS
+
+
+@pytest.mark.parametrize(
+    ("name", "weights", "convolutions", "billion_products"),
+    [
+        ("ResNet-50", PUBLISHED_RESNET50_WEIGHTS, 53, 3.86),  # He et al. 2015, table 1: 3.8e9
+        ("InceptionV3", 23_834_568, 94, 5.71),  # torchvision's inception_v3, without its auxiliary classifier
+        ("VGG16", 138_357_544, 13, 15.47),  # torchvision's vgg16
+        ("AlexNet", 61_100_840, 5, 0.714),  # torchvision's alexnet
+    ],
+)
+def test_image_networks_have_the_published_sizes(
+    name: str, weights: int, convolutions: int, billion_products: float
+) -> None:
+    """Weights, multiplications of an image, and an update for every variable."""
+    step = image_training(name, 2, "/device:CPU:0")
+    variables = [node for node in step.graph.op_nodes() if node.op == "VarHandleOp" and node.name != "images"]
+    assert sum(prod(node.attr("shape")) for node in variables) == weights
+    assert len(step.targets) == len(variables)
+    cluster = local_cluster("cpu")
+    forward = simulate(cut(step.graph, cluster, feeds=step.feeds, fetches=step.fetches), cluster)
+    products = {total.op: total for total in forward.totals_by_op() if total.op in ("Conv2D", "MatMul")}
+    assert products["Conv2D"].runs == convolutions
+    flops = sum(total.flops for total in products.values())
+    assert flops == pytest.approx(2 * 2e9 * billion_products, rel=5e-3)
+
+
+def test_an_image_network_can_keep_its_variables_on_the_host() -> None:
+    """Then each variable is copied to the GPU, and each gradient back."""
+    cluster = local_cluster("cpu,gpu")
+    copied = []
+    for where in ("/device:GPU:0", "/device:CPU:0"):
+        step = image_training("AlexNet", 2, "/device:GPU:0", where)
+        parts = cut(step.graph, cluster, feeds=step.feeds, fetches=step.fetches, targets=step.targets)
+        copied.append(simulate(parts, cluster).transferred_bytes)
+    assert copied[1] - copied[0] == 2 * 61_100_840 * 4
 
 
 def test_a_transformer_normalises_its_rows() -> None:

@@ -1,0 +1,34 @@
+"""ResNet-50 for training, as tf_cnn_benchmarks had it in 2017: strides are in the first 1 x 1 convolution of a block.
+
+He, Zhang, Ren, Sun, 2015, table 1: 25,557,032 weights.
+"""
+
+from __future__ import annotations
+
+from ...graph.builder.handles import Tensor
+from .image_layers import ImageLayers, Maps
+from .resnet50 import BLOCKS, CLASSES
+
+SIDE = 224
+
+
+def trained_resnet50(layers: ImageLayers, images: Tensor, count: int) -> Tensor:
+    """Logits [count, CLASSES] of images [count, SIDE, SIDE, 3]."""
+    maps = layers.conv(Maps(images, SIDE, 3), 64, 7, "stem", stride=2)
+    maps = layers.pool(maps, 3, 2, "stem/pool", padding="SAME")
+    for stage, blocks in enumerate(BLOCKS):
+        for k in range(blocks):
+            maps = _block(layers, maps, 64 << stage, 2 if stage and not k else 1, f"stage{stage + 1}/block{k + 1}")
+    x, width = layers.features(maps)
+    return layers.dense(x, width, CLASSES, "logits")
+
+
+def _block(layers: ImageLayers, maps: Maps, width: int, stride: int, name: str) -> Maps:
+    """1 x 1, 3 x 3 and 1 x 1 convolutions beside a shortcut, which is projected where channels change."""
+    inner = layers.conv(maps, width, 1, f"{name}/reduce", stride=stride)
+    inner = layers.conv(inner, width, 3, f"{name}/middle")
+    inner = layers.conv(inner, 4 * width, 1, f"{name}/expand", is_active=False)
+    if maps.channels != 4 * width:
+        maps = layers.conv(maps, 4 * width, 1, f"{name}/shortcut", stride=stride, is_active=False)
+    total = layers.b.op("AddV2", maps.x, inner.x, name=f"{name}/sum")
+    return inner._replace(x=layers.b.op("Relu", total, name=f"{name}/out")[0])
