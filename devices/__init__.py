@@ -13,6 +13,7 @@ from ..lazy import load_lazily
 
 if TYPE_CHECKING:
     from ..graph.ops.device_kinds import DeviceKind
+    from .calibration.calibrate import CalibrationReport, calibrate
     from .catalog import add_models, device_spec, link_spec, remove_models
     from .cluster import Cluster, local_cluster
     from .cluster_file import as_cluster, load_cluster, parse_cluster
@@ -23,9 +24,19 @@ if TYPE_CHECKING:
     from .link import LinkSpec
     from .pipeline.cutting import cut
     from .spec import DeviceSpec
-    from .timing.cost_source import CostSource, OpCost, RooflineSource
+    from .timing.collectives.collective_time import collective_time
+    from .timing.collectives.cost import CollectiveCost
+    from .timing.costs.explanation import Explanation
+    from .timing.costs.fitted import FittedSource
+    from .timing.costs.grappler import GrapplerSource
+    from .timing.costs.grappler_device import GrapplerDevice
+    from .timing.costs.layer_costs import attention_cost, grouped_product_cost
+    from .timing.costs.roofline import RooflineSource
+    from .timing.costs.source import CostSource, OpCost
     from .timing.events import TimelineEvent
+    from .timing.explaining import explain
     from .timing.export.registry import Exporter, exporter_for, register_exporter
+    from .timing.fits.calibration import Calibration, load_calibration
     from .timing.hardware.flows import Flow, finish_times
     from .timing.memory.use import MemoryPeak
     from .timing.simulate import simulate
@@ -33,15 +44,22 @@ if TYPE_CHECKING:
     from .topology import Link
 
 __all__ = [
+    "Calibration",
+    "CalibrationReport",
     "Cluster",
+    "CollectiveCost",
     "Construction",
     "CostContext",
     "CostSource",
     "Device",
     "DeviceKind",
     "DeviceSpec",
+    "Explanation",
     "Exporter",
+    "FittedSource",
     "Flow",
+    "GrapplerDevice",
+    "GrapplerSource",
     "KindDefaults",
     "Link",
     "LinkSpec",
@@ -52,16 +70,22 @@ __all__ = [
     "TimelineEvent",
     "add_models",
     "as_cluster",
+    "attention_cost",
     "bytes_moved",
+    "calibrate",
+    "collective_time",
     "cut",
     "deferred_kernel",
     "device_spec",
+    "explain",
     "exporter_for",
     "finish_times",
     "flops",
     "free",
+    "grouped_product_cost",
     "kernel",
     "link_spec",
+    "load_calibration",
     "load_cluster",
     "local_cluster",
     "parse_cluster",
@@ -77,6 +101,7 @@ load_lazily(
     __name__,
     {
         ".graph.ops.device_kinds": ["DeviceKind"],
+        "calibration.calibrate": ["CalibrationReport", "calibrate"],
         "catalog": ["add_models", "device_spec", "link_spec", "remove_models"],
         "cluster": ["Cluster", "local_cluster"],
         "cluster_file": ["as_cluster", "load_cluster", "parse_cluster"],
@@ -87,9 +112,19 @@ load_lazily(
         "link": ["LinkSpec"],
         "pipeline.cutting": ["cut"],
         "spec": ["DeviceSpec"],
-        "timing.cost_source": ["CostSource", "OpCost", "RooflineSource"],
+        "timing.collectives.collective_time": ["collective_time"],
+        "timing.collectives.cost": ["CollectiveCost"],
+        "timing.costs.explanation": ["Explanation"],
+        "timing.costs.fitted": ["FittedSource"],
+        "timing.costs.grappler": ["GrapplerSource"],
+        "timing.costs.grappler_device": ["GrapplerDevice"],
+        "timing.costs.layer_costs": ["attention_cost", "grouped_product_cost"],
+        "timing.costs.roofline": ["RooflineSource"],
+        "timing.costs.source": ["CostSource", "OpCost"],
         "timing.events": ["TimelineEvent"],
+        "timing.explaining": ["explain"],
         "timing.export.registry": ["Exporter", "exporter_for", "register_exporter"],
+        "timing.fits.calibration": ["Calibration", "load_calibration"],
         "timing.hardware.flows": ["Flow", "finish_times"],
         "timing.memory.use": ["MemoryPeak"],
         "timing.simulate": ["simulate"],

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
+from attrs import evolve
+
 from ..errors import AlreadyExistsError, InvalidArgumentError
 from ..graph.device_name import (
     canonicalize,
@@ -25,7 +27,7 @@ from .device import ILLEGAL_INCARNATION, Device
 from .kinds import cluster_kinds, defaults_of
 from .profiles import Profiles
 from .short_names import ShortNames
-from .spec import DeviceSpec
+from .spec import DeviceSpec, without_tf32
 from .topology import LinkRules, Topology
 
 _EXAMPLE = 'write "cpu:4" or "cpu:2,gpu:4"'
@@ -110,6 +112,13 @@ class Cluster:
         """The cluster after one device restarted."""
         old = self.find(name)
         devices = [device.restarted() if device is old else device for device in self]
+        return Cluster(devices, self.topology.rules, self.profiles)
+
+    def without_tf32(self) -> Cluster:
+        """The cluster with TF32 switched off on every device; see `spec.without_tf32`."""
+        specs = {id(device.spec): device.spec for device in self}
+        off = {number: without_tf32(spec) for number, spec in specs.items()}  # devices go on sharing their specs
+        devices = [evolve(device, spec=off[id(device.spec)]) for device in self]
         return Cluster(devices, self.topology.rules, self.profiles)
 
     def _listing(self) -> str:

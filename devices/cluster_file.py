@@ -13,6 +13,11 @@ of the file.
     host = "rack-1"                 # tasks with the same host share a machine
     spec = { kind = "CPU", memory = "64 GiB", memory_bandwidth = "100 GB/s", peak_flops = { fp32 = "1 TFLOP/s" } }
 
+    [[host]]                        # machines of the catalog, with GPUs, network ports and PCIe switches
+    model = "DGX-H100"
+    job = "trainer"
+    tasks = 4
+
     [[link]]
     between = "hosts"               # or "cpus", "host-gpu", "gpus" (of any kind), or a pair of device names
     link = "100 Gb InfiniBand"      # a model of the catalog, or:
@@ -45,6 +50,7 @@ from .cluster import Cluster, check_count, default_spec, local_cluster
 from .device import Device
 from .fabric import FabricRules
 from .fabric_file import LINK_KEYS, FabricReader
+from .host_tables import with_hosts
 from .link import LinkSpec
 from .profile_file import ProfileReader
 from .spec import DeviceSpec
@@ -110,7 +116,8 @@ def parse_cluster(source: str | Mapping[str, Any], *, name: str = "cluster") -> 
     Raises InvalidArgumentError for wrong content.
     """
     table = _parse_toml(source, name) if isinstance(source, str) else source
-    check_keys(table, ["device", "link", "nic", "switch", "slow", "degrade"], name)
+    check_keys(table, ["device", "host", "link", "nic", "switch", "slow", "degrade"], name)
+    table = with_hosts(table, name)
     entries = [_entry(item, f"{name}: device {i}") for i, item in enumerate(_tables(table, "device", name))]
     if not entries:
         raise InvalidArgumentError(f"{name}: a cluster needs at least one device; write [[device]] with a spec")

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from attrs import Attribute, field, frozen
+from attrs import Attribute, evolve, field, frozen
 
 from ..errors import InvalidArgumentError
 from ..graph.dtypes import DataType, base_type
@@ -88,8 +88,10 @@ class DeviceSpec:
     time, each at 1 / `lanes` of its rates. `host_memory_bytes` is the memory of the host beside a GPU's own (0 for a
     CPU, whose memory is the host's). `host_link` and `peer_link` name catalog links to the host and to GPUs of the same
     host. `copy_engines` transfers at a time use the link to the host in one direction. Without these numbers the
-    overhead is 0 and the efficiencies are 1, an ideal device. `assumed` lists the numbers that a table of a cluster
-    file left out, with the default that was used instead: {"launch_overhead": "5 us"}.
+    overhead is 0 and the efficiencies are 1, an ideal device. `sm_count` is the number of a GPU's multiprocessors and
+    `l2_bytes` the size of its last cache, which models of products need; 0 where nobody knows them. `assumed` lists
+    the numbers that a table of a cluster file left out, with the default that was used instead:
+    {"launch_overhead": "5 us"}.
     """
 
     name: str
@@ -107,6 +109,8 @@ class DeviceSpec:
     host_link: str | None = None
     peer_link: str | None = None
     copy_engines: int = field(default=2, validator=_positive)
+    sm_count: int = field(default=0, validator=_not_negative)
+    l2_bytes: int = field(default=0, validator=_not_negative)
     assumed: Mapping[str, str] = field(factory=dict, hash=False)
 
     def family(self, dtype: int, *, matrix: bool) -> str:
@@ -146,6 +150,14 @@ class DeviceSpec:
     def op_overhead_ns(self) -> int:
         """Nanoseconds that are part of every op's time on the device; a launch only where no host thread does it."""
         return self.kernel_floor_ns + (0 if self.launches_kernels else self.launch_overhead_ns)
+
+
+def without_tf32(spec: DeviceSpec) -> DeviceSpec:
+    """The device with TF32 switched off: its products of float32 run at the rate of fp32. Itself if it has no TF32."""
+    if "tf32" not in spec.peak_flops_per_s:
+        return spec
+    rates = {family: rate for family, rate in spec.peak_flops_per_s.items() if family != "tf32"}
+    return evolve(spec, peak_flops_per_s=rates)
 
 
 def _times(rate: int, share: float) -> int:

@@ -120,3 +120,10 @@ def parse_count(text: object) -> int:
     if not isinstance(count, int) or isinstance(count, bool) or not 1 <= count <= MOST_COUNT:
         raise InvalidArgumentError(f"{text!r} must be a whole number from 1 to {MOST_COUNT:,}")
     return count
+
+
+def parse_multiprocessors(text: object) -> int:
+    """A number of multiprocessors, as in "108 SMs" or "20 Xe cores"; a count alone will do."""
+    if isinstance(text, str):
+        text = text.removesuffix(" SMs").removesuffix(" Xe cores")
+    return parse_count(text)

@@ -342,8 +342,9 @@ def open_session(
     `graph_def_to_graph`, possibly in another thread.
 
     With `clock="virtual"` steps run on simulated hardware: they compute the same values, simulated time decides what
-    runs next, and `Session.timeline` tells when everything ran. `cost_source` says how long ops take, the roofline by
-    default. docs/embedding.md says what such a session refuses.
+    runs next, and `Session.timeline` tells when everything ran. `cost_source` says how long ops take, by default the
+    fits of the catalog.
+    docs/embedding.md says what such a session refuses.
 
     Raises InvalidArgumentError or NotFoundError for a graph that cannot be read, imported, lowered or placed, for
     malformed devices, and for settings that cannot be honoured. What the block itself raises is not wrapped in a group.

@@ -48,9 +48,9 @@ def costs_of(clock: str, cost_source: CostSource | None, settings: ConfigProto) 
         )
     if cost_source is not None:
         return cost_source
-    from ...devices.timing import RooflineSource  # sessions on the real clock load no simulation
+    from ...devices import FittedSource  # sessions on the real clock load no simulation
 
-    return RooflineSource()
+    return FittedSource()
 
 
 def check_virtual_options(options: RunOptions) -> None:

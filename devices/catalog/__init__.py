@@ -2,6 +2,8 @@
 
 There is one TOML file per model, in this folder and in the folders given to `add_models`. Every value in a file has a
 unit, a source and a date; `provenance` returns them. An unknown key is an error that suggests the nearest known key.
+A device may have other names, `aliases`, and `fits`: models of its op times fitted to measurements. `hosts` has
+models of whole machines.
 """
 
 from __future__ import annotations
@@ -20,7 +22,15 @@ from ...graph.suggestions import suggestion
 from ..kinds import cluster_kinds, defaults_of
 from ..link import LinkSpec
 from ..spec import FAMILIES, DeviceSpec
-from ..units import parse_bytes, parse_bytes_per_s, parse_count, parse_flops_per_s, parse_ns, parse_share
+from ..units import (
+    parse_bytes,
+    parse_bytes_per_s,
+    parse_count,
+    parse_flops_per_s,
+    parse_multiprocessors,
+    parse_ns,
+    parse_share,
+)
 
 Parser = Callable[[Any], int | float]  # Any: a text, or for counts a number
 T = TypeVar("T")
@@ -34,6 +44,8 @@ _DEVICE_VALUES: Mapping[str, tuple[str, Parser]] = {
     "kernel_floor": ("kernel_floor_ns", parse_ns),
     "lanes": ("lanes", parse_count),
     "copy_engines": ("copy_engines", parse_count),
+    "sm_count": ("sm_count", parse_multiprocessors),
+    "l2": ("l2_bytes", parse_bytes),
     "matrix_efficiency": ("matrix_efficiency", parse_share),
     "vector_efficiency": ("vector_efficiency", parse_share),
     "memory_efficiency": ("memory_efficiency", parse_share),
@@ -41,6 +53,7 @@ _DEVICE_VALUES: Mapping[str, tuple[str, Parser]] = {
 _ASSUMED_OR_GIVEN = ("launch_overhead", "matrix_efficiency", "vector_efficiency", "memory_efficiency")
 _NEEDED = ("kind", "memory", "memory_bandwidth", "peak_flops")
 _DEVICE_TEXTS = ("name", "kind", "host_link", "peer_link")
+_NOT_OF_SPEC = ("aliases", "fits")  # of a file of the catalog: other names of the model, and models fitted to it
 _LINK_VALUES: Mapping[str, tuple[str, Parser]] = {
     "bandwidth": ("bandwidth_bytes_per_s", parse_bytes_per_s),
     "latency": ("latency_ns", parse_ns),
@@ -102,9 +115,10 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
     """The spec that a table of texts with units describes (an inline spec of a cluster file, or a file of the catalog).
 
     Keys: name, kind, memory, memory_bandwidth, host_memory, launch_overhead, kernel_floor, lanes, the three
-    efficiencies, copy_engines, host_link, peer_link and peak_flops, a table of rates by family. A missing launch
-    overhead or efficiency is the default of the kind, and is then listed in the spec's `assumed`; it is an error if the
-    kind has no such default. Raises InvalidArgumentError, whose text begins with `where`, for a wrong table.
+    efficiencies, copy_engines, sm_count, l2, host_link, peer_link and peak_flops, a table of rates by family. A
+    missing launch overhead or efficiency is the default of the kind, and is then listed in the spec's `assumed`; it is
+    an error if the kind has no such default. Raises InvalidArgumentError, whose text begins with `where`, for a wrong
+    table.
     """
     check_keys(table, [*_DEVICE_TEXTS, *_DEVICE_VALUES, "peak_flops"], where)
     for key in _NEEDED:
@@ -120,8 +134,8 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
     check_keys(rates, list(FAMILIES), f"{where}: peak_flops")
     fields: dict[str, object] = {"name": "inline", **{key: table[key] for key in _DEVICE_TEXTS if key in table}}
     for key in ("host_link", "peer_link"):
-        if key in table and table[key] not in _read("link"):
-            hint = suggestion(str(table[key]), list(_read("link")))
+        if key in table and table[key] not in tables_of_kind("link"):
+            hint = suggestion(str(table[key]), list(tables_of_kind("link")))
             raise InvalidArgumentError(f"{where}: {key} = {table[key]!r} is no link of the catalog{hint}")
     assumed = {key: text for key, text in defaults_of(table["kind"]).assumed.items() if key not in table}
     for key in _ASSUMED_OR_GIVEN:
@@ -153,10 +167,11 @@ def add_models(folder: Traversable) -> list[str]:
     names = []
     for kind, read in (("link", link_spec), ("device", device_spec)):
         for name, table in _tables_of(folder, kind).items():
-            if _read(kind).get(name, table) != table:
+            if tables_of_kind(kind).get(name, table) != table:
                 raise AlreadyExistsError(f"the catalog has another {kind} {name!r}; call the new one by another name")
             _added.setdefault(kind, {})[name] = table
-            _read.cache_clear()
+            tables_of_kind.cache_clear()
+            _aliases.cache_clear()
             read(name)
             names.append(name)
     return names
@@ -167,7 +182,7 @@ def remove_models(names: Iterable[str]) -> None:
     for name in names:
         for tables in _added.values():
             tables.pop(name, None)
-    for cached in (_read, device_spec, link_spec):
+    for cached in (tables_of_kind, _aliases, device_spec, link_spec):
         cached.cache_clear()
 
 
@@ -175,8 +190,8 @@ _added: dict[str, dict[str, Mapping[str, Any]]] = {}
 
 
 @cache
-def _read(kind: str) -> Mapping[str, Mapping[str, Any]]:
-    """All models of a kind ("device" or "link") by the `name` in their file, sorted."""
+def tables_of_kind(kind: str) -> Mapping[str, Mapping[str, Any]]:
+    """The files of a kind ("device", "link" or "host") by the `name` in them, sorted."""
     return dict(sorted({**_tables_of(files(__name__), kind), **_added.get(kind, {})}.items()))
 
 
@@ -189,12 +204,19 @@ def _tables_of(folder: Traversable, kind: str) -> dict[str, Mapping[str, Any]]:
     return tables
 
 
-def _values(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Sourced]]:
+@cache
+def _aliases() -> Mapping[str, str]:
+    """The name of a device by each of its other names."""
+    return {alias: name for name, table in tables_of_kind("device").items() for alias in table.get("aliases", ())}
+
+
+def sourced_values(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Sourced]]:
+    """Every number of a file: its key ("peak_flops.fp32"), and value, source and date."""
     if isinstance(value, Mapping) and "value" in value:
         yield ".".join(path), structure(value, Sourced, f"catalog value {'.'.join(path)}")
     elif isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _values(inner, (*path, key))
+            yield from sourced_values(inner, (*path, key))
 
 
 def _texts(value: Any) -> Any:
@@ -206,18 +228,19 @@ def _texts(value: Any) -> Any:
 
 def device_names() -> list[str]:
     """Names of all devices of the catalog, sorted."""
-    return list(_read("device"))
+    return list(tables_of_kind("device"))
 
 
 def link_names() -> list[str]:
     """Names of all links of the catalog, sorted."""
-    return list(_read("link"))
+    return list(tables_of_kind("link"))
 
 
 @cache
 def device_spec(name: str) -> DeviceSpec:
-    """The device of that name; NotFoundError with the nearest name otherwise."""
-    return device_spec_from(_texts(_table("device", name)), f"catalog device {name!r}")
+    """The device of that name or alias; NotFoundError with the nearest name otherwise."""
+    table = {key: value for key, value in _table("device", name).items() if key not in _NOT_OF_SPEC}
+    return device_spec_from(_texts(table), f"catalog device {name!r}")
 
 
 @cache
@@ -226,14 +249,32 @@ def link_spec(name: str) -> LinkSpec:
     return link_spec_from(_texts(_table("link", name)), f"catalog link {name!r}")
 
 
+def fits_of(name: str) -> Mapping[str, Any]:
+    """The table `fits` of a device, empty if it has none; NotFoundError for an unknown device."""
+    fits: Mapping[str, Any] = _table("device", name).get("fits", {})
+    return fits
+
+
+def table_of(name: str) -> Mapping[str, Any]:
+    """The whole file of a device as TOML has it; NotFoundError for an unknown device."""
+    return _table("device", name)
+
+
+def aliases_of(name: str) -> tuple[str, ...]:
+    """The other names of a device; NotFoundError for an unknown one."""
+    return tuple(_table("device", name).get("aliases", ()))
+
+
 def provenance(name: str) -> dict[str, Sourced]:
     """Every number of a device or link of the catalog: key ("peak_flops.fp32") -> value, source and date."""
-    folder = "device" if name in _read("device") else "link"
-    return dict(_values(_table(folder, name)))
+    folder = "device" if name in tables_of_kind("device") or name in _aliases() else "link"
+    return dict(sourced_values(_table(folder, name)))
 
 
 def _table(folder: str, name: str) -> Mapping[str, Any]:
-    known = _read(folder)
+    known = tables_of_kind(folder)
+    if folder == "device":
+        name = _aliases().get(name, name)
     if name not in known:
         raise NotFoundError(f"the catalog has no {folder} {name!r}{suggestion(name, list(known))}")
     return known[name]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import InvalidArgumentError
 from ...graph.dtypes import DataType, item_size
@@ -50,12 +50,30 @@ class CostContext:
         return prod(self.outputs[index]) * item_size(self.output_types[index]) if index < len(self.outputs) else 0
 
 
+class Product(NamedTuple):
+    """An op as `batch` matrix products of m x k by k x n, all sizes at least 1.
+
+    `layout` is that of BLAS, "TN" where the elements of k stand together in both factors (only the second factor is
+    transposed), "NN" for plain factors, "NT" where only the first is transposed, "" where unknown. An implicit product
+    never makes its factors: a convolution reads its image and not the rows of patches that stand for it.
+    """
+
+    m: int
+    n: int
+    k: int
+    batch: int = 1
+    layout: str = ""
+    is_implicit: bool = False
+
+
 Count = Callable[[CostContext], int]
+ProductOf = Callable[[CostContext], Product | None]
 
 _FLOPS: OpTable[Count] = OpTable("a count of operations", __package__, "_costs", via=__name__)
 _BYTES: OpTable[Count] = OpTable("a count of bytes", __package__, "_costs", via=__name__)
 _WAITS: OpTable[Count] = OpTable("a count of nanoseconds", __package__, "_costs", via=__name__)
 _FREE: OpTable[bool] = OpTable("no cost", __package__, "_costs", via=__name__)
+_PRODUCTS: OpTable[ProductOf] = OpTable("a matrix product", __package__, "_costs", via=__name__)
 _MATRIX: set[str] = set()
 
 
@@ -87,6 +105,17 @@ def bytes_moved(*ops: str) -> Callable[[Count], Count]:
 def moves(*ops: str) -> None:
     """Registers ops that compute nothing, but read and write."""
     flops(*ops)(lambda c: 0)
+
+
+def products(*ops: str) -> Callable[[ProductOf], ProductOf]:
+    """Registers what says which matrix product `ops` are, or None; AlreadyExistsError if one has it."""
+
+    def register(product: ProductOf) -> ProductOf:
+        for op in ops:
+            _PRODUCTS.add(op, product)
+        return product
+
+    return register
 
 
 def waits(*ops: str) -> Callable[[Count], Count]:
@@ -126,6 +155,18 @@ def flops_of(c: CostContext) -> int:
         return 0
     count = _FLOPS.get(c.op)
     return _counted(count, c) if count is not None else elements_written(c)
+
+
+def product_of(c: CostContext) -> Product | None:
+    """The matrix product that the op is; None for other ops, for empty tensors and where shapes do not fit the op."""
+    find = _PRODUCTS.get(c.op)
+    if find is None:
+        return None
+    try:
+        product = find(c)
+    except (IndexError, ValueError, ZeroDivisionError):
+        return None
+    return product if product is not None and min(product[:4]) > 0 else None
 
 
 def waits_ns(c: CostContext) -> int:

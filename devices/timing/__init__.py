@@ -1,6 +1,7 @@
 """Virtual time: op costs, the simulated cluster, and the timeline of a step."""
 
-from .cost_source import CostSource, OpCost, RooflineSource
+from .costs.roofline import RooflineSource
+from .costs.source import CostSource, OpCost
 from .events import TimelineEvent
 from .hardware.flows import Flow, finish_times
 from .memory.use import HeldTensor, MemoryPeak

@@ -9,7 +9,7 @@ A step of a million events stays a few arrays as long as nobody looks at single 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
@@ -30,7 +30,8 @@ class TimelineEvent(NamedTuple):
     `cause` is the index of the event whose end let this one start: its last input, or the event that occupied its
     stream before; -1 for an event that waited for none. `iteration` says in which iterations of which loops it happened
     ("outer:2/inner:0", "w:3-99998"); it is empty outside. An event that stands for `runs` equal ones, one after the
-    other, has the times, operations and bytes of the first.
+    other, has the times, operations and bytes of the first. In four of five runs the duration is between `low_ns` and
+    `high_ns`; both are None where the source of the duration does not say how sure it is.
     """
 
     device: str
@@ -46,6 +47,8 @@ class TimelineEvent(NamedTuple):
     cause: int = -1
     iteration: str = ""
     runs: int = 1
+    low_ns: int | None = None
+    high_ns: int | None = None
 
     @property
     def duration_ns(self) -> int:
@@ -107,9 +110,18 @@ def as_numbers(values: Sequence[int]) -> Numbers:
         return np.array(values, object)
 
 
+UNKNOWN_NS = -1
+"""the bound of a duration of which nobody says how sure it is"""
+Bounds = tuple[Numbers, Numbers]
+
+
 @dataclass
 class Events:
-    """Columns by event; `kind` indexes `KINDS`."""
+    """Columns by event; `kind` indexes `KINDS`.
+
+    `make_bounds` returns `low_ns` and `high_ns`, which are computed at the first look: a simulation that nobody asks
+    for them does not pay for them.
+    """
 
     device: Column
     stream: Column
@@ -124,11 +136,13 @@ class Events:
     cause: Numbers
     iteration: Column
     runs: Numbers
+    make_bounds: Callable[[], Bounds] = field(repr=False)
 
     @classmethod
     def of(cls, events: Iterable[TimelineEvent]) -> Events:
         """The columns of given events."""
         rows = list(events)
+        bounds = _known([row.low_ns for row in rows]), _known([row.high_ns for row in rows])
         return cls(
             device=column_of(row.device for row in rows),
             stream=column_of(row.stream for row in rows),
@@ -143,6 +157,7 @@ class Events:
             cause=as_numbers([row.cause for row in rows]),
             iteration=column_of(row.iteration for row in rows),
             runs=as_numbers([row.runs for row in rows]),
+            make_bounds=lambda: bounds,
         )
 
     def __len__(self) -> int:
@@ -163,6 +178,8 @@ class Events:
             int(self.cause[index]),
             self.iteration[index],
             int(self.runs[index]),
+            _or_none(int(self.low_ns[index])),
+            _or_none(int(self.high_ns[index])),
         )
 
     def __iter__(self) -> Iterator[TimelineEvent]:
@@ -174,8 +191,24 @@ class Events:
             self.cause.tolist(),
             self.iteration.in_order(),
             self.runs.tolist(),
+            *(map(_or_none, bounds.tolist()) for bounds in self.bounds_ns),
         )
         return map(TimelineEvent._make, zip(*columns, strict=True))
+
+    @cached_property
+    def bounds_ns(self) -> Bounds:
+        """The two columns that say between which durations four of five runs are."""
+        return self.make_bounds()
+
+    @property
+    def low_ns(self) -> Numbers:
+        """The shortest duration of four of five runs, `UNKNOWN_NS` where nobody says."""
+        return self.bounds_ns[0]
+
+    @property
+    def high_ns(self) -> Numbers:
+        """The longest duration of four of five runs, `UNKNOWN_NS` where nobody says."""
+        return self.bounds_ns[1]
 
     @property
     def duration_ns(self) -> Numbers:
@@ -185,3 +218,11 @@ class Events:
     def of_kind(self, *kinds: Kind) -> NDArray[np.bool_]:
         """Which events are of one of the kinds."""
         return np.isin(self.kind, [KINDS.index(kind) for kind in kinds])
+
+
+def _known(bounds: Sequence[int | None]) -> Numbers:
+    return as_numbers([UNKNOWN_NS if bound is None else bound for bound in bounds])
+
+
+def _or_none(bound: int) -> int | None:
+    return None if bound == UNKNOWN_NS else bound

@@ -6,34 +6,30 @@ The same input gives the same timeline. Every assumption is a warning of the tim
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ...graph.analysis.joined import JoinedGraph
 from ...graph.collector import collector_paused
 from ...graph.formats.traces import TraceSource
 from ...graph.graph import Graph
-from ...graph.graphdef.importer import graph_def_to_graph
 from ...graph.graphdef.sources import GraphSource
-from ...graph.shape_inference.infer import Feeds, Shapes, infer_joined
+from ...graph.shape_inference.infer import Feeds, Shapes
 from ..cluster import Cluster
 from ..cluster_file import as_cluster
 from .bodies.choices import Choices, Counts
 from .bodies.planning import Planner
 from .bodies.script_planner import ScriptPlanner
-from .cost_source import CostSource, RooflineSource
-from .feeds import checked_feeds, stated_shapes
+from .costs.fitted import FittedSource
+from .costs.source import CostSource
 from .playing.blocks import with_blocks
 from .playing.holding import memory_of_player
 from .playing.player import Player
 from .playing.recording import events_of
+from .step_shapes import step_shapes
 from .timeline import Assumption, Timeline
-from .tracing.facts import TraceFacts, read_trace
-from .tracing.shapes import missing_shapes
 
 if TYPE_CHECKING:
     from ...graph.shape_inference.inferred import AssumedShape
@@ -58,7 +54,8 @@ def simulate(
     `partitions` maps device names to the graphs (or GraphDefs) that run there; `cluster` may be given as a text such as
     "gpu:2" or the path of a file. `feeds` maps fed tensors to shapes (tuples) or values (arrays); a feed that is left
     out has the shape of its placeholder. `shapes` maps nodes to output shapes known from elsewhere, such as a run; a
-    shape of None, and nodes that the partitions lack, are passed over. `cost_source` is the roofline by default. With
+    shape of None, and nodes that the partitions lack, are passed over. `cost_source` is by default a
+    `FittedSource` with the fits of the catalog, which is the roofline for devices without fits. With
     `assumed_size` unknown sizes count as that number, with a warning.
 
     `trip_counts` says how often loops run, by `frame_name` or by the name of a While; `branches` which branch is taken,
@@ -75,50 +72,19 @@ def simulate(
     takes 0 ns; UnimplementedError for collectives and for calls whose functions are known only in a run.
     """
     cluster = as_cluster(cluster)
-    assumed_size = _checked_size(assumed_size)
-    by_name = {cluster.find(place).name: graph for place, graph in _checked(partitions).items()}
-    graphs = {name: _as_graph(by_name[name]) for name in cluster.names if name in by_name}
     with collector_paused():
-        joined = JoinedGraph(graphs)
-        fed = checked_feeds(feeds or {}, joined)
-        all_feeds = {**stated_shapes(shapes or {}, fed, joined), **fed}
-        facts = TraceFacts() if trace is None else read_trace(trace, joined)
-        if facts.shapes:
-            all_feeds = {**missing_shapes(infer_joined(joined, all_feeds), facts.shapes, all_feeds), **all_feeds}
-        inferred = infer_joined(joined, all_feeds, assumed_size=assumed_size)
-        planner = Planner(cluster, cost_source or RooflineSource(), facts.times_ns if trace_times else None)
+        step = step_shapes(partitions, cluster, feeds, shapes, trace, assumed_size)
+        facts = step.facts
+        planner = Planner(cluster, cost_source or FittedSource(), facts.times_ns if trace_times else None)
         choices = Choices(trip_counts, branches, facts)
         scripts = ScriptPlanner(planner, choices, shapes={**facts.shapes, **(shapes or {})}, assumed_size=assumed_size)
-        script = scripts.root(inferred)
+        script = scripts.root(step.inferred)
         player = Player(cluster)
         try:
             player.play(script)
         except OverflowError:  # of a column of 64 bits
             raise InvalidArgumentError("the step takes more than 292 years: no real sizes are that large") from None
         return _timeline(script, player, [*scripts.warnings, *facts.warnings], cluster, scripts.assumed)
-
-
-def _checked(partitions: Mapping[str, Graph | GraphSource]) -> Mapping[str, Graph | GraphSource]:
-    """InvalidArgumentError for a single graph instead of a graph per device."""
-    if not isinstance(partitions, Mapping):
-        raise InvalidArgumentError(
-            f"partitions: {type(partitions).__name__} is not a mapping from device names to graphs; "
-            "cut the graph first, with partita.devices.cut"
-        )
-    return partitions
-
-
-def _checked_size(size: object) -> int | None:
-    """The size that unknown ones are taken as; InvalidArgumentError for what is none."""
-    if size is not None and (not isinstance(size, SupportsIndex) or index(size) < 0):
-        raise InvalidArgumentError(f"assumed_size = {size!r} must be a whole number of at least 0")
-    return None if size is None else index(size)
-
-
-def _as_graph(graph: Graph | GraphSource) -> Graph:
-    if isinstance(graph, Graph):
-        return graph
-    return graph_def_to_graph(graph, add_default_attrs=True, allow_internal_names=True, expect_device=True)
 
 
 def _timeline(

@@ -24,11 +24,15 @@ from ...errors import InvalidArgumentError
 from ..topology import Link
 from ..units import format_bytes, format_ns
 from .events import COMPUTE_STREAM, Events, Numbers, TimelineEvent
+from .interval import interval_of, runs_by_source
 from .memory.kinds import Place
 from .memory.use import MemoryPeak, MemoryUse
 
 BASIS = "assumed, not calibrated"
-"""printed beside simulated times: they follow from models of devices and links, not from measurements"""
+"""printed beside simulated times that follow from models of devices and links, not from measurements"""
+FROM_MEASUREMENTS = "op times from measurements"
+PARTLY_FROM_MEASUREMENTS = "op times partly from measurements"
+_MEASURED = {"measured", "fitted", "transferred"}
 
 
 LinkLoad = tuple[int, int, float]
@@ -188,6 +192,25 @@ class Timeline:
             path.append(self.columns[last])
             last = int(self.columns.cause[last])
         return path[::-1]
+
+    def interval_ns(self) -> tuple[int, int]:
+        """Between which times four of five steps take, in ns; see `interval` for what it rests on.
+
+        Raises InvalidArgumentError where a source of op times does not say how sure it is.
+        """
+        return interval_of(self.critical_path(), self.makespan_ns)
+
+    @cached_property
+    def sources(self) -> dict[str, int]:
+        """Runs of ops that took time by the source of the time: {"fitted": 120, "roofline": 3}."""
+        return runs_by_source(self.columns)
+
+    @property
+    def basis(self) -> str:
+        """What the times of ops rest on, as reports print it: on measurements, partly, or on assumptions alone."""
+        if not _MEASURED & self.sources.keys():
+            return BASIS
+        return FROM_MEASUREMENTS if self.sources.keys() <= _MEASURED else PARTLY_FROM_MEASUREMENTS
 
     def totals_by_op(self) -> list[OpTotal]:
         """Totals per op over compute and copy events, longest first, ties by name."""

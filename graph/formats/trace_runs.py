@@ -59,6 +59,16 @@ def runs_of(stats: StepStats) -> list[Run]:
     return sorted(runs, key=lambda run: run.start_ns)
 
 
+def runs_by_device(stats: StepStats) -> dict[str, list[Run]]:
+    """The runs of each device, those that are no hardware's; as `runs_of` of its records alone."""
+    hardware = [device for device in stats.dev_stats if device.device.endswith(_HARDWARE)]
+    return {
+        device.device: runs_of(StepStats(dev_stats=[device, *hardware]))
+        for device in stats.dev_stats
+        if device not in hardware
+    }
+
+
 def iteration_text(iteration: Iteration) -> str:
     """The text of an iteration, as labels and timelines have it; "" outside of loops."""
     return "/".join(f"{frame}:{number}" for frame, number in iteration)

@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 from google.protobuf.message import DecodeError
 
 from ...errors import InvalidArgumentError, NotFoundError
-from ..protos import RunMetadata, StepStats
+from ..protos import GraphDef, RunMetadata, StepStats
 
 
 @runtime_checkable
@@ -46,6 +46,14 @@ def step_stats_of(source: TraceSource) -> StepStats:
     if not any(device.node_stats for device in stats.dev_stats):
         raise InvalidArgumentError(f"{what} has no records; run the step with trace_level=FULL_TRACE")
     return stats
+
+
+def partition_graphs_of(path: Path) -> list[GraphDef]:
+    """The graphs in a RunMetadata, one a device; [] for one of a step without them and for a StepStats."""
+    try:
+        return list(RunMetadata.FromString(_read(path)).partition_graphs)
+    except DecodeError:
+        return []
 
 
 def _parsed(data: bytes) -> StepStats | None:

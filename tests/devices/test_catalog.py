@@ -11,9 +11,10 @@ import pytest
 
 from partita.devices import catalog
 from partita.devices.catalog import device_spec, device_spec_from, link_spec, link_spec_from, provenance
+from partita.devices.catalog.hosts import host_model, host_names, host_sources
 from partita.errors import InvalidArgumentError, NotFoundError
 
-PLAIN_TEXTS = {"name", "kind", "host_link", "peer_link"}
+PLAIN_TEXTS = {"name", "kind", "aliases", "host_link", "peer_link", "fits", "cpu", "gpu", "nic"}
 FILES = sorted(entry.name for entry in files(catalog.__name__).iterdir() if entry.name.endswith(".toml"))
 INLINE = {"kind": "CPU", "memory": "1 GB", "memory_bandwidth": "1 GB/s", "peak_flops": {"fp32": "1 GFLOP/s"}}
 
@@ -43,7 +44,7 @@ def test_every_value_has_unit_source_and_date(name: str) -> None:
 
 def test_every_file_is_a_model() -> None:
     """No file of the folder is ignored, and names are unique."""
-    names = catalog.device_names() + catalog.link_names()
+    names = catalog.device_names() + catalog.link_names() + host_names()
     assert len(set(names)) == len(names) == len(FILES)
 
 
@@ -55,6 +56,27 @@ def test_devices_are_usable(name: str) -> None:
     for link in (spec.host_link, spec.peer_link):
         assert link is None or link_spec(link).bandwidth_bytes_per_s > 0
     assert {"memory", "memory_bandwidth", "peak_flops.fp32", "launch_overhead"} <= set(provenance(name))
+
+
+def test_systems_have_the_numbers_of_their_models() -> None:
+    """Each name of the collected measurements is an alias, with one-direction links and counts for models of ops."""
+    b200 = device_spec("b200_sxm")
+    assert b200.name == "B200-SXM"
+    assert (b200.sm_count, b200.l2_bytes, b200.memory_bandwidth_bytes_per_s) == (148, 126 * 2**20, 7700 * 10**9)
+    assert device_spec("b60").sm_count == 20
+    assert device_spec("P100") == device_spec("P100-SXM2")
+    assert {"sm_count", "l2"} <= set(provenance("gb300"))
+    gpus = [name for name in catalog.device_names() if device_spec(name).kind == "GPU"]
+    assert all(device_spec(name).sm_count and device_spec(name).l2_bytes for name in gpus)
+
+
+@pytest.mark.parametrize("name", host_names())
+def test_machines_are_usable(name: str) -> None:
+    """Their devices and ports are in the catalog, and all their counts have a source."""
+    model = host_model(name)
+    assert device_spec(model.gpu).kind == "GPU"
+    assert link_spec(model.nic).bandwidth_bytes_per_s > 0
+    assert {"gpus", "nics"} <= set(host_sources(name))
 
 
 def test_known_values() -> None:
@@ -83,6 +105,7 @@ def test_unknown_names_get_a_suggestion() -> None:
         ({"memory": 5}, "memory: 5 is no amount of memory: it has no unit"),
         ({"kind": "TPU"}, "kind = 'TPU' must be 'CPU' or 'GPU'"),
         ({"memory": "0 GB"}, "memory_bytes = 0 must be above 0"),
+        ({"sm_count": "108 cores"}, "sm_count: '108 cores' must be a whole number from 1"),
     ],
 )
 def test_wrong_tables_are_refused(change: dict[str, Any], why: str) -> None:

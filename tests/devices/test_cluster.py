@@ -246,7 +246,7 @@ LINK = '[[device]]\nspec="generic-cpu"\n[[link]]\nbetween="hosts"\n'
         ("[[devise]]", "unknown key 'devise'; did you mean 'device'"),
         ("[device]", "write [[device]] with double brackets"),
         ("[[device]]", "device 0: 'spec' is missing"),
-        ('[[device]]\nspec = "A100"', "did you mean 'A100-80GB'"),
+        ('[[device]]\nspec = "A100-80"', "did you mean 'A100-80GB'"),
         ("[[device]]\nspec = 1", "must be a name of the catalog or a table"),
         ('[[device]]\nspec = "generic-cpu"\ncount = 0', "count = 0 must be a whole number of at least 1"),
         ('[[device]]\nspec = "generic-cpu"\ntask = 0\ntasks = 1', "not both"),

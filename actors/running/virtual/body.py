@@ -21,7 +21,7 @@ import numpy as np
 from ....devices.kernels.op_cost import is_free, waits_ns
 from ....devices.state import Variable
 from ....devices.timing.bodies.places import HostMemory, hosts_of
-from ....devices.timing.cost_source import OpCost, context
+from ....devices.timing.costs.source import CostRequest, OpCost, UnknownCost, context, unknown_cost
 from ....devices.timing.hardware.engine import Duty
 from ....graph.analysis.joined import JoinedGraph
 from ....graph.arrays import owners
@@ -32,14 +32,14 @@ from ..interpretation import Interpretation
 
 if TYPE_CHECKING:
     from ....devices.cluster import Cluster
-    from ....devices.timing.cost_source import CostSource
+    from ....devices.timing.costs.source import CostSource
     from ....devices.topology import Route
     from ....graph.arrays import Flags
     from ....graph.graph import Graph
     from ...plans.binding import Binder
 
 Dims = tuple[int, ...]
-FREE = OpCost(0, 0, 0, "free")
+FREE = OpCost(0, 0, 0, "free", 0, 0)
 
 
 class VirtualBody:
@@ -84,12 +84,16 @@ class VirtualBody:
 
     def price(self, number: int, inputs: list[Any], outputs: list[Any], source: CostSource) -> OpCost:
         """The cost of one run of a node on its inputs and outputs, by joint number."""
-        return source.cost(
+        request = CostRequest(
             self.graph.properties[number],
             tuple(map(dims_of, inputs)),
             tuple(map(dims_of, outputs)),
             self.cluster.devices[self._priced_on[number]].spec,
         )
+        try:
+            return source.cost(*request)
+        except UnknownCost:
+            raise unknown_cost(source, [request], [self.graph.names[number]]) from None
 
     def waits_ns(self, number: int, inputs: list[Any], outputs: list[Any]) -> int:
         """The part of the cost of a node that it only waits for."""

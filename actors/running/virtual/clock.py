@@ -33,7 +33,7 @@ from ....devices.timing.hardware.engine import Engine
 
 if TYPE_CHECKING:
     from ....devices.cluster import Cluster
-    from ....devices.timing.cost_source import CostSource
+    from ....devices.timing.costs.source import CostSource
     from ....devices.timing.hardware.engine import Duty
     from ....devices.topology import Route
     from ..executor import Pacer

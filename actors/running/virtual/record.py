@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ....devices.cluster import Cluster
-    from ....devices.timing.cost_source import OpCost
+    from ....devices.timing.costs.source import OpCost
     from ....devices.timing.memory.use import MemoryUse
     from ....devices.topology import Route
     from ....graph.analysis.joined import JoinedGraph

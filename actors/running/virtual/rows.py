@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from ....devices.timing.cost_source import OpCost
+    from ....devices.timing.costs.source import OpCost
     from .body import Dims, VirtualBody
 
 

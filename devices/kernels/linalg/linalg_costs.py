@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from math import prod
 
-from ..op_cost import CostContext, flops
+from ..op_cost import CostContext, Product, flops, products
+
+_LAYOUTS = {(False, False): "NN", (False, True): "TN", (True, False): "NT"}  # of (first, second factor transposed)
 
 
 @flops("MatMul", "SparseMatMul", "_FusedMatMul", "QuantizedMatMul", matrix=True)
@@ -26,6 +28,35 @@ def batch_matmul(c: CostContext) -> int:
     return 2 * x[-2 if c.attrs.get("adj_x") else -1] * c.elements_out()
 
 
+@products("MatMul", "SparseMatMul", "_FusedMatMul", "QuantizedMatMul")
+def matmul_product(c: CostContext) -> Product:
+    """m and n are the sizes of the output."""
+    turned = bool(c.attrs.get("transpose_a")), bool(c.attrs.get("transpose_b"))
+    m, n = c.outputs[0]
+    return Product(m, n, c.inputs[0][0 if turned[0] else 1], layout=_LAYOUTS.get(turned, ""))
+
+
+@products("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
+def batch_matmul_product(c: CostContext) -> Product:
+    """m and n are the last two sizes of the output, the others are the batch."""
+    turned = bool(c.attrs.get("adj_x")), bool(c.attrs.get("adj_y"))
+    *batch, m, n = c.outputs[0]
+    return Product(m, n, c.inputs[0][-2 if turned[0] else -1], prod(batch), _LAYOUTS.get(turned, ""))
+
+
+@products("Einsum")
+def einsum_product(c: CostContext) -> Product | None:
+    """Labels of both factors that are summed over are k, the others the batch; None without both sums and rows."""
+    if len(c.inputs) != 2:
+        return None
+    sizes, (a, b) = _label_sizes(c), (set(term) for term in _terms(c))
+    kept = _output_labels(c)
+    m, n, k, batch = (
+        prod(sizes[label] for label in labels) for labels in (a - b, b - a, (a & b) - kept, (a & b) & kept)
+    )
+    return Product(m, n, k, batch) if k > 1 and m * n > 1 else None
+
+
 @flops("Einsum", matrix=True)
 def einsum(c: CostContext) -> int:
     """One multiplication per factor after the first and one addition for every point of the space of all labels."""
@@ -33,14 +64,33 @@ def einsum(c: CostContext) -> int:
     return len(c.inputs) * prod(sizes.values())
 
 
-def _label_sizes(c: CostContext) -> dict[str, int]:
-    """The size of each label; the axes of an ellipsis are labels counted from the right."""
-    left = c.attrs["equation"].decode().replace(" ", "").split("->")[0]
-    sizes: dict[str, int] = {}
-    for term, dims in zip(left.split(","), c.inputs, strict=True):
+def _sides(c: CostContext) -> tuple[str, str]:
+    """The inputs' and the output's side of the equation."""
+    left, _, right = c.attrs["equation"].decode().replace(" ", "").partition("->")
+    return left, right
+
+
+def _terms(c: CostContext) -> list[list[str]]:
+    """The labels of the axes of each input; the axes of an ellipsis are labels counted from the right."""
+    terms = []
+    for term, dims in zip(_sides(c)[0].split(","), c.inputs, strict=True):
         before, dots, after = term.partition("...")
         hidden = len(dims) - len(before) - len(after)
-        labels = [*before, *(f"...{hidden - i}" for i in range(hidden) if dots), *after]
+        terms.append([*before, *(f"...{hidden - i}" for i in range(hidden) if dots), *after])
+    return terms
+
+
+def _output_labels(c: CostContext) -> set[str]:
+    """The labels of the output, with all those of its ellipsis."""
+    right = _sides(c)[1]
+    hidden = {label for term in _terms(c) for label in term if len(label) > 1}
+    return set(right.replace("...", "")) | (hidden if "..." in right else set())
+
+
+def _label_sizes(c: CostContext) -> dict[str, int]:
+    """The size of each label."""
+    sizes: dict[str, int] = {}
+    for labels, dims in zip(_terms(c), c.inputs, strict=True):
         for label, size in zip(labels, dims, strict=True):
             sizes[label] = max(sizes.get(label, 1), size)
     return sizes

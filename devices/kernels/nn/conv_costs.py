@@ -2,16 +2,35 @@
 
 Every output point of a convolution costs 2 * (filter points) * (input channels of its group); both gradients compute
 exactly the products of the forward pass (Dumoulin and Visin, A guide to convolution arithmetic, chapters 2 and 4).
-Filters are [spatial..., in channels per group, out channels], so groups and image layouts do not matter.
+Filters are [spatial..., in channels per group, out channels], so groups and image layouts do not matter to that count.
+
+As an implicit matrix product with N images, P x Q output points, C and K channels and R x S filter points (Chetlur et
+al., cuDNN: Efficient Primitives for Deep Learning, 2014), each divided by the groups:
+
+    forward            m = N*P*Q   n = K   k = R*S*C
+    to the input       m = N*H*W   n = C   k = R*S*K / strides (only the products that exist are counted)
+    to the filter      m = R*S*C   n = K   k = N*P*Q
 """
 
 from __future__ import annotations
 
 from math import prod
 
-from ..op_cost import CostContext, Dims, flops
+from ..op_cost import CostContext, Dims, Product, flops, products
 
 _CONVOLUTIONS = ("Conv2D", "Conv3D", "_FusedConv2D", "_FusedConv3D", "Conv")
+_INPUT_GRADIENTS = (
+    "Conv2DBackpropInput",
+    "Conv2DBackpropInputV2",
+    "Conv3DBackpropInput",
+    "Conv3DBackpropInputV2",
+)
+_FILTER_GRADIENTS = (
+    "Conv2DBackpropFilter",
+    "Conv2DBackpropFilterV2",
+    "Conv3DBackpropFilter",
+    "Conv3DBackpropFilterV2",
+)
 _DEPTHWISE = "DepthwiseConv2dNative"
 
 
@@ -26,28 +45,51 @@ def convolution(c: CostContext) -> int:
     return _per_output(c.inputs[1]) * c.elements_out()
 
 
-@flops(
-    "Conv2DBackpropInput",
-    "Conv2DBackpropInputV2",
-    "Conv3DBackpropInput",
-    "Conv3DBackpropInputV2",
-    matrix=True,
-)
+@flops(*_INPUT_GRADIENTS, matrix=True)
 def convolution_input_gradient(c: CostContext) -> int:
     """inputs: image or its sizes, filter, gradient of the output."""
     return _per_output(c.inputs[1]) * c.elements_in(2)
 
 
-@flops(
-    "Conv2DBackpropFilter",
-    "Conv2DBackpropFilterV2",
-    "Conv3DBackpropFilter",
-    "Conv3DBackpropFilterV2",
-    matrix=True,
-)
+@flops(*_FILTER_GRADIENTS, matrix=True)
 def convolution_filter_gradient(c: CostContext) -> int:
     """inputs: image, filter or its sizes, gradient of the output; the output has the filter's shape."""
     return _per_output(c.outputs[0]) * c.elements_in(2)
+
+
+def _channels(c: CostContext, image: Dims) -> int:
+    """Channels of an image in the layout of the op."""
+    layout = c.attrs.get("data_format", b"NHWC")
+    return image[1] if layout in (b"NCHW", b"NCDHW") else image[-1]
+
+
+def _product(m: int, n: int, k: int, groups: int) -> Product:
+    return Product(m, n, k, groups, is_implicit=True)
+
+
+@products(*_CONVOLUTIONS)
+def convolution_product(c: CostContext) -> Product:
+    """inputs: image, filter."""
+    *window, depth, features = c.inputs[1]
+    groups = _channels(c, c.inputs[0]) // depth
+    return _product(c.elements_out() // features, features // groups, prod(window) * depth, groups)
+
+
+@products(*_INPUT_GRADIENTS)
+def convolution_input_product(c: CostContext) -> Product:
+    """inputs: image or its sizes, filter, gradient of the output; the output has the image's shape."""
+    *_, depth, _ = c.inputs[1]
+    groups = _channels(c, c.outputs[0]) // depth
+    m = c.elements_out() // (depth * groups)
+    return _product(m, depth, -(-convolution_input_gradient(c) // (2 * m * depth * groups)), groups)
+
+
+@products(*_FILTER_GRADIENTS)
+def convolution_filter_product(c: CostContext) -> Product:
+    """inputs: image, filter or its sizes, gradient of the output; the output has the filter's shape."""
+    *window, depth, features = c.outputs[0]
+    groups = _channels(c, c.inputs[0]) // depth
+    return _product(prod(window) * depth, features // groups, c.elements_in(2) // features, groups)
 
 
 @flops(_DEPTHWISE, "_FusedDepthwiseConv2dNative")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ....graph.shape_inference.infer import InferredShapes, Shapes
     from ...kernels.op_cost import Dims
     from ...topology import Route
-    from ..cost_source import OpCost
+    from ..costs.source import OpCost
 
 
 class Consumers(NamedTuple):

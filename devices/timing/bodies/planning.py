@@ -12,7 +12,7 @@ million nodes has a few hundred of these:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from ....graph.dtypes import item_size
 from ....graph.library.calls import calls_functions
 from ....graph.ops.record import TRANSFERS, NodeClass
 from ....graph.shape_inference.unknown_sizes import Called, check_sizes
-from ..cost_source import CostSource, OpCost
+from ..costs.source import CostRequest, CostSource, OpCost, UnknownCost, costs_of, unknown_cost
 from ..hardware.engine import Duty
 from ..tracing.measured import with_measured
 from ..unmodelled import check_modelled
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ...topology import Route
     from ..tracing.measured import Times
 
-_FREE = OpCost(0, 0, 0, "free")
+_FREE = OpCost(0, 0, 0, "free", 0, 0)
 
 
 class Planner:
@@ -121,16 +121,34 @@ class Planner:
 
     def _costs(self, shapes: InferredShapes, device: Numbers, nodes: Numbers) -> tuple[list[OpCost], Numbers]:
         """The distinct costs, and by node the number of its cost; number 0 is that of all but `nodes`."""
-        graph, cost = shapes.graph, self._cost_source.cost
+        graph = shapes.graph
         seen = first_seen(shapes.case_of[nodes] * np.int64(len(self._specs)) + self._spec_of[device[nodes]])
-        costs = [_FREE]
-        for n in nodes[seen.first].tolist():
-            case = int(shapes.case_of[n])
-            inputs, outputs = sizes_of(shapes.read(case)), sizes_of(shapes.written(case))
-            costs.append(cost(graph.properties[n], inputs, outputs, self._specs[device[n]]))
+        asked = nodes[seen.first].tolist()
+        batch = self._requests(shapes, device, asked)
+        try:
+            costs = [_FREE, *costs_of(self._cost_source, batch)]
+        except UnknownCost:
+            raise unknown_cost(self._cost_source, batch, [graph.names[n] for n in asked]) from None
         cost_of = np.zeros(len(graph), np.int64)
         cost_of[nodes] = seen.number + 1
         return costs, cost_of
+
+    def requests(self, shapes: InferredShapes, nodes: Sequence[int]) -> list[CostRequest]:
+        """What the source of costs is asked about nodes that compute; their sizes are known.
+
+        Raises InvalidArgumentError for a device that the cluster does not have.
+        """
+        graph, device = shapes.graph, self._devices(shapes.graph)
+        on_host = HostMemory(graph, device, self.cluster).is_host_node
+        return self._requests(shapes, np.where(on_host, self._host_of[device], device), nodes)
+
+    def _requests(self, shapes: InferredShapes, device: Numbers, nodes: Sequence[int]) -> list[CostRequest]:
+        batch = []
+        for n in nodes:
+            case = int(shapes.case_of[n])
+            inputs, outputs = sizes_of(shapes.read(case)), sizes_of(shapes.written(case))
+            batch.append(CostRequest(shapes.graph.properties[n], inputs, outputs, self._specs[device[n]]))
+        return batch
 
     def _routes(self, graph: JoinedGraph, receives: Numbers) -> dict[int, Route]:
         """The route of every receive whose tensor crosses links."""
@@ -174,7 +192,7 @@ def calls_in(graph: JoinedGraph) -> Flags:
 
 
 def _cost_warnings(graph: JoinedGraph, costs: list[OpCost], cost_of: Numbers) -> list[str]:
-    is_guess = np.array([cost.provenance == "assumed" for cost in costs], np.bool_)[cost_of]
+    is_guess = np.array([cost.provenance == "guessed" for cost in costs], np.bool_)[cost_of]
     guessed = Counter(graph.op(n) for n in np.flatnonzero(is_guess).tolist())
     listed = ", ".join(f"{count} x {op}" for op, count in sorted(guessed.items()))
     return [f"shapes that do not fit the op cost one operation per output element: {listed}"] if guessed else []

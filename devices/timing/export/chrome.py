@@ -3,7 +3,8 @@
 The object form of the Trace Event Format: a process per device, a thread per stream, a complete event ("X") per event
 that occupies its stream for some time, an instant ("i") at the end of every other event, and a flow arrow from each
 copy to the op that the receiving device runs next. Times are microseconds with three decimals, so no nanosecond is lost
-below 2**53 us. The same timeline gives the same bytes.
+below 2**53 us. A slice has the bounds of its duration as arguments, where they are known. The same timeline gives the
+same bytes.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..events import COMPUTE_STREAM, TimelineEvent
-from ..timeline import BASIS, Timeline
+from ..timeline import Timeline
 
 Record = dict[str, Any]  # JSON: numbers, texts and nested records by key
 
@@ -36,7 +37,7 @@ def chrome_trace(timeline: Timeline) -> Record:
         events += _arrow(timeline, index, event, place, slices)
     other = {
         "makespan_ns": timeline.makespan_ns,
-        "times": BASIS,
+        "times": timeline.basis,
         "models": dict(timeline.models),
         "warnings": list(timeline.warnings),
     }
@@ -58,7 +59,9 @@ def _event(event: TimelineEvent) -> Record:
         record |= {"ts": event.start_ns / 1000, "ph": "X", "dur": event.duration_ns / 1000}
     else:
         record |= {"ts": event.end_ns / 1000, "ph": "i", "s": "t"}
-    args = {"op": event.op, "bytes": event.bytes, "flops": event.flops, "provenance": event.provenance}
+    args: Record = {"op": event.op, "bytes": event.bytes, "flops": event.flops, "provenance": event.provenance}
+    if _is_slice(event) and event.low_ns is not None:
+        args |= {"low_ns": event.low_ns, "high_ns": event.high_ns}
     return record | {"args": args}
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..events import Column, Events
+from ..events import Bounds, Column, Events
 from ..hardware.log import KINDS
 
 if TYPE_CHECKING:
@@ -47,6 +47,11 @@ def with_blocks(events: Events, player: Player) -> Events:
         Column(column.numbers[order], column.make_texts)
         for column in (events.device, events.stream, events.node, events.op, events.provenance)
     )
+
+    def bounds() -> Bounds:
+        low_ns, high_ns = events.bounds_ns
+        return low_ns[order], high_ns[order]
+
     return Events(
         device=device,
         stream=stream,
@@ -61,6 +66,7 @@ def with_blocks(events: Events, player: Player) -> Events:
         cause=_causes(events.cause, segments, ends, counts),
         iteration=Column(numbers.reshape(-1), labels),
         runs=runs,
+        make_bounds=bounds,
     )
 
 

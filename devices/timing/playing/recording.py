@@ -20,12 +20,13 @@ from ..hardware.engine import Duty
 from ..hardware.log import COPY, LAUNCH, NODE
 from ..hardware.log import KINDS as ENTRY_KINDS
 from ..memory.times import NEVER, Times
+from .bounds import duration_bounds
 
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Integers, Numbers
     from ...topology import Route
-    from ..cost_source import OpCost
+    from ..costs.source import OpCost
     from ..hardware.log import Log
 
 _STREAMS = {Duty.HOST: "host", Duty.WAIT: "wait"}
@@ -138,14 +139,17 @@ class _Recording:
         entries, log = self.entries, self.log
         is_copy = entries.kind == COPY
         start, end = (np.frombuffer(column, np.int64) for column in (log.start_ns, log.end_ns))
-        flops, sizes, provenance = self._costs()
+        costs = [cost for body in self.bodies for cost in body.costs]
+        cost_of = self._cost_of()
+        flops, sizes, provenance = self._costs(costs, cost_of)
+        kind = self._kinds(is_copy).astype(np.uint8)
         sizes[is_copy] = self._copied_bytes(np.flatnonzero(is_copy))
         return Events(
             device=Column(self._devices(is_copy), lambda: self.devices),
             stream=self._streams(is_copy),
             node=self._nodes(is_copy),
             op=self._ops(is_copy),
-            kind=self._kinds(is_copy).astype(np.uint8),
+            kind=kind,
             start_ns=start,
             end_ns=end,
             bytes=sizes,
@@ -154,6 +158,7 @@ class _Recording:
             cause=np.frombuffer(log.causes, np.int64),
             iteration=Column(entries.activation, lambda: [activation.iteration for activation in self.activations]),
             runs=np.ones(len(start), np.int64),
+            make_bounds=lambda: duration_bounds(costs, cost_of, kind, end - start),
         )
 
     def _entries(self) -> _Entries:
@@ -230,13 +235,15 @@ class _Recording:
         numbers[is_copy] = 0
         return Column(numbers, lambda: ["copy", *chain.from_iterable(body.graph.ops for body in self.bodies)])
 
-    def _costs(self) -> tuple[Numbers, Numbers, Column]:
+    def _cost_of(self) -> Numbers:
+        """By entry the number of its cost among those of all bodies."""
+        first = np.cumsum([0, *(len(body.costs) for body in self.bodies[:-1])]).tolist()
+        return self._of_nodes([body.cost_of + begin for body, begin in zip(self.bodies, first, strict=True)])
+
+    def _costs(self, costs: Sequence[OpCost], numbers: Numbers) -> tuple[Numbers, Numbers, Column]:
         """Operations, bytes and provenance; launches and copies have none of their node's."""
-        costs = [cost for body in self.bodies for cost in body.costs]
         names: dict[str, int] = {"free": 0, "launch": 1}
         table = [(c.flops, c.bytes, names.setdefault(c.provenance, len(names))) for c in costs]
-        first = np.cumsum([0, *(len(body.costs) for body in self.bodies[:-1])]).tolist()
-        numbers = self._of_nodes([body.cost_of + begin for body, begin in zip(self.bodies, first, strict=True)])
         flops, sizes, provenance = (as_numbers([row[i] for row in table])[numbers] for i in range(3))
         of_node = np.isin(self.entries.kind, (LAUNCH, COPY), invert=True)
         flops[~of_node] = sizes[~of_node] = 0

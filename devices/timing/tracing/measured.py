@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from statistics import median_low
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from .spread import Spread, spread_of
+
 if TYPE_CHECKING:
     from ....graph.analysis.joined import JoinedGraph
     from ....graph.arrays import Flags, Numbers
-    from ..cost_source import OpCost
+    from ..costs.source import OpCost
 
 Times: TypeAlias = "Mapping[str, int | Mapping[str, int]]"
 """nanoseconds by node, or by node and iteration"""
@@ -34,18 +35,18 @@ def with_measured(
 
     `prefix` comes before the names of nodes. Returns a warning about those that have none.
     """
-    numbers: dict[tuple[int, int], int] = {}
+    numbers: dict[tuple[int, Spread], int] = {}
     missing: Counter[str] = Counter()
     for n in np.flatnonzero(timed).tolist():
         time = times.get(prefix + graph.names[n])
         if time is None:
             missing[graph.op(n)] += 1
             continue
-        time_ns = time if isinstance(time, int) else median_low(time.values())
-        key = int(cost_of[n]), time_ns
+        spread = spread_of([time] if isinstance(time, int) else time.values())
+        key = int(cost_of[n]), spread
         if key not in numbers:
             numbers[key] = len(costs)
-            costs.append(costs[key[0]]._replace(time_ns=time_ns, provenance="measured"))
+            costs.append(costs[key[0]]._replace(**spread._asdict(), provenance="measured"))
         cost_of[n] = numbers[key]
     listed = ", ".join(f"{count} x {op}" for op, count in sorted(missing.items()))
     return [f"nodes without a time in the trace take that of their model: {listed}"] if listed else []

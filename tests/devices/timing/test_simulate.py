@@ -15,8 +15,8 @@ from partita.devices import Cluster, local_cluster
 from partita.devices.catalog import device_spec, device_spec_from
 from partita.devices.kernels.op_cost import Dims
 from partita.devices.spec import DeviceSpec
-from partita.devices.timing import OpCost, Timeline, simulate, start_times
-from partita.devices.timing.cost_source import OpProperties
+from partita.devices.timing import OpCost, RooflineSource, Timeline, simulate, start_times
+from partita.devices.timing.costs.source import OpProperties
 from partita.errors import InvalidArgumentError
 from partita.graph import DataType, Graph, PartitionOptions, partition
 
@@ -215,7 +215,7 @@ def test_shapes_that_fit_no_op_are_costed_all_the_same() -> None:
     step.feed("x", None)
     step.op("a", "MatMul", ["x", "x"])
     timeline = simulate(step.parts(), cluster(), assumed_size=1)
-    assert timeline.find("a").provenance == "assumed"
+    assert timeline.find("a").provenance == "guessed"
     assert timeline.warnings[-1] == "shapes that do not fit the op cost one operation per output element: 1 x MatMul"
 
 
@@ -269,7 +269,7 @@ def test_a_datasheet_alone_is_no_faster_than_the_catalog() -> None:
             x = step.op(f"y{k}", "MatMul" if k % 2 else "Neg", [x] * (1 + k % 2))
         for node in step.graph.op_nodes():
             node.assigned_device = hardware.names[1]
-        steps.append(step.timeline(hardware))
+        steps.append(simulate(step.parts(), hardware, cost_source=RooflineSource()))
     table_step, catalog_step = steps
     assert catalog_step.makespan_ns <= table_step.makespan_ns <= 1.1 * catalog_step.makespan_ns
     assert catalog_step.warnings == ()

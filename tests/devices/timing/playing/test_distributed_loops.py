@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from partita.devices import Cluster, Device, DeviceSpec, OpCost, cut
 from partita.devices.kernels.op_cost import Dims
 from partita.devices.timing import Timeline, simulate
-from partita.devices.timing.cost_source import OpProperties, RooflineSource
+from partita.devices.timing.costs.roofline import RooflineSource
+from partita.devices.timing.costs.source import OpProperties
 from partita.graph import GraphDef
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor

@@ -1,22 +1,23 @@
-"""The roofline, and TensorFlow's static estimates."""
+"""The roofline: exact times, faster hardware, and what it says of itself."""
 
 from __future__ import annotations
 
 from fractions import Fraction
 from math import ceil
 
-import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.devices.catalog import device_spec
+from partita.devices.cluster import local_cluster
+from partita.devices.spec import without_tf32
 from partita.devices.timing import RooflineSource
-from partita.devices.timing.cost_source import ceil_ns, computation_time_estimate, copy_time_estimate
+from partita.devices.timing.costs.roofline import FLOOR_NS, HIGH_PERCENT, ceil_ns
 from partita.graph.dtypes import DataType
 from partita.graph.ops.properties import properties_of
 
-from .steps import spec
+from ..steps import spec
 
 MATMUL = properties_of("MatMul", {"T": DataType.FLOAT})
 NEG = properties_of("Neg", {"T": DataType.FLOAT})
@@ -63,33 +64,19 @@ def test_the_types_of_the_data_decide_the_rate() -> None:
     a100, source = device_spec("A100-80GB"), RooflineSource()
     gradient = properties_of("Conv2DBackpropInput", {"T": DataType.HALF, "strides": (1, 1, 1, 1), "padding": b"SAME"})
     shapes = ((4,), (3, 3, 64, 64), (8, 56, 56, 64)), ((8, 56, 56, 64),)
-    assert "fp16, from half" in source.explain(gradient, *shapes, a100)
+    said = source.explain(gradient, *shapes, a100)
+    assert (said.numbers[0].name, said.inputs["type"]) == ("fp16 rate", "half")
 
 
 def test_explain_shows_formula_numbers_and_source() -> None:
-    """One line."""
-    text = RooflineSource().explain(MATMUL, ((2, 3), (3, 4)), ((2, 4),), spec(overhead_ns=5))
-    assert text == (
-        "MatMul on test: 109 ns = max(48 operations / 1000000000 per s (fp32, from float), "
-        "104 bytes / 1000000000 per s) + 5 ns launch; roofline"
-    )
+    """The numbers with units, the interval, and what is assumed."""
+    said = RooflineSource().explain(MATMUL, ((2, 3), (3, 4)), ((2, 4),), spec(overhead_ns=5))
+    assert (said.what, said.cost.time_ns, said.inputs["operations"]) == ("MatMul on test", 109, "48")
+    text = said.text()
+    for part in ("109 ns, roofline", "104", "1e+09 B/s", "launch 5 ns", "four of five", "no fusion"):
+        assert part in text
     const = properties_of("NoOp", {})
-    assert RooflineSource().explain(const, (), (), spec()) == "NoOp: 0 ns: it only passes tensors on"
-
-
-@pytest.mark.parametrize(
-    ("size_bytes", "latency_ms", "gbps", "micros"),
-    [(10_000_000, 10, 1000, 10_080), (10_000_000, 10, 100, 10_800), (10_000_000, 10, 10, 18_000), (999, 0, 8, 0)],
-)
-def test_copy_time_estimate(size_bytes: int, latency_ms: float, gbps: float, micros: int) -> None:
-    """bytes / (gbps * 125) + latency, cut to whole microseconds."""
-    assert copy_time_estimate(size_bytes, latency_ms, gbps) == micros
-
-
-@pytest.mark.parametrize(("operations", "micros"), [(0, 0), (999, 0), (1000, 1), (1_999_999, 1999), (-1500, -1)])
-def test_computation_time_estimate(operations: int, micros: int) -> None:
-    """A thousand operations a microsecond, cut towards zero."""
-    assert computation_time_estimate(operations) == micros
+    assert "tensors are only passed on" in RooflineSource().explain(const, (), (), spec()).text()
 
 
 def test_a_delay_takes_what_it_says_besides_what_moving_its_tensor_takes() -> None:
@@ -98,4 +85,26 @@ def test_a_delay_takes_what_it_says_besides_what_moving_its_tensor_takes() -> No
     for device in (spec(), spec(flops=10**15, memory=10**15)):
         source, plain = RooflineSource(), RooflineSource().cost(NEG, ((3,),), ((3,),), device)
         assert source.cost(node, ((3,),), ((3,),), device).time_ns == plain.time_ns + 7000
-        assert "7000 ns waiting" in source.explain(node, ((3,),), ((3,),), device)
+        assert "7000 ns waiting" in source.explain(node, ((3,),), ((3,),), device).text()
+
+
+def test_tf32_is_a_switch() -> None:
+    """Without it a float32 product runs at the rate of fp32; bf16 stays as it is, and so does a device without TF32."""
+    on = device_spec("A100-80GB")
+    off = without_tf32(on)
+    assert off.family(DataType.FLOAT, matrix=True) == "fp32"
+    assert off.family(DataType.BFLOAT16, matrix=True) == on.family(DataType.BFLOAT16, matrix=True) == "bf16"
+    assert without_tf32(off) is off
+    hardware = local_cluster("gpu:2", gpu=on).without_tf32()
+    assert {device.spec.family(DataType.FLOAT, matrix=True) for device in hardware} == {"fp32"}
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**4))
+def test_bounds(elements: int, floor_ns: int) -> None:
+    """They enclose the time; a kernel may take a floor that the spec does not give, but not twice."""
+    device = evolve(spec(kind="GPU"), kernel_floor_ns=floor_ns)
+    cost = RooflineSource().cost(NEG, ((elements,),), ((elements,),), device)
+    assert cost.low_ns is not None
+    assert cost.high_ns is not None
+    assert cost.low_ns <= cost.time_ns <= cost.high_ns
+    assert cost.high_ns == -(-cost.time_ns * HIGH_PERCENT // 100) + max(0, FLOOR_NS - floor_ns)

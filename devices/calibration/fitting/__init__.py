@@ -1,0 +1,1 @@
+"""Fits the models of `devices.timing.fits` and `devices.timing.collectives` to measurements."""

@@ -1,0 +1,1 @@
+"""Readers of measurements: tables, traces of steps, logs of nccl-tests."""

@@ -1,0 +1,86 @@
+"""Reads tables of attention layers and of grouped products: sizes, and the share of 2250 TFLOP/s that was reached.
+
+    direction,batch,seq_len,head_num,kv_head_num,qk_head_dim,v_head_dim,qkv_contiguous,efficiency
+    ng,M,N,K,dtype,out_dtype,main_grad_dtype,stage,...,efficiency
+
+The files name no device: it is the one that is calibrated. Only products of bf16 are read; others are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ....errors import InvalidArgumentError
+from ...timing.fits.attention import DIRECTIONS, Attentions
+from ...timing.fits.grouped import STAGES, GroupedProducts
+from ..tables import Column, Table, read_table
+from .measurements import MeasuredAttention, MeasuredGroupedProduct, Measurements, Refused
+
+_ATTENTION_SIZES = ("batch", "seq_len", "head_num", "kv_head_num", "qk_head_dim", "v_head_dim")
+_GROUPED_SIZES = ("ng", "M", "N", "K")
+_ATTENTION = (
+    Column("direction"),
+    *(Column(name, "count") for name in _ATTENTION_SIZES),
+    Column("efficiency", "positive"),
+)
+_GROUPED = (
+    Column("stage"),
+    *(Column(name, "count") for name in _GROUPED_SIZES),
+    *(Column(name) for name in ("dtype", "main_grad_dtype")),
+    Column("efficiency", "positive"),
+)
+_ITEM_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
+
+
+def read_attentions(path: Path) -> Measurements:
+    """The rows of a table of attention layers; InvalidArgumentError names file and line."""
+    table = read_table(path, _ATTENTION)
+    sizes, share = _sizes(table, _ATTENTION_SIZES), table.floats("efficiency")
+    rows = []
+    for row, direction in enumerate(table.texts("direction")):
+        _check(direction, DIRECTIONS, "direction", table, row)
+        rows.append(MeasuredAttention._make((direction, *sizes[row], float(share[row]))))
+    return Measurements(attentions=tuple(rows))
+
+
+def read_grouped_products(path: Path) -> Measurements:
+    """The rows of a table of grouped products; InvalidArgumentError names file and line."""
+    table = read_table(path, _GROUPED)
+    sizes, share = _sizes(table, _GROUPED_SIZES), table.floats("efficiency")
+    dtypes, gradients = table.texts("dtype"), table.texts("main_grad_dtype")
+    rows, refused = [], []
+    for row, stage in enumerate(table.texts("stage")):
+        _check(stage, STAGES, "stage", table, row)
+        _check(gradients[row], tuple(_ITEM_BYTES), "main_grad_dtype", table, row)
+        if dtypes[row] == "bf16":
+            cells = (stage, *sizes[row], _ITEM_BYTES[gradients[row]], float(share[row]))
+            rows.append(MeasuredGroupedProduct._make(cells))
+        else:
+            refused.append(Refused(table.where(row), f"grouped products of {dtypes[row]} are not fitted; give bf16"))
+    return Measurements(grouped=tuple(rows), refused=tuple(refused))
+
+
+def attentions_of(rows: Sequence[MeasuredAttention]) -> Attentions:
+    """The layers in columns."""
+    directions, *columns = zip(*(row[:-1] for row in rows), strict=True)
+    names = ("batch", "seq_len", "heads", "kv_heads", "qk_head_dim", "v_head_dim")
+    return Attentions(directions, **{name: np.array(column) for name, column in zip(names, columns, strict=True)})
+
+
+def grouped_products_of(rows: Sequence[MeasuredGroupedProduct]) -> GroupedProducts:
+    """The grouped products in columns."""
+    stages, *columns = zip(*(row[:-1] for row in rows), strict=True)
+    names = ("groups", "m", "n", "k", "gradient_bytes")
+    return GroupedProducts(stages, **{name: np.array(column) for name, column in zip(names, columns, strict=True)})
+
+
+def _sizes(table: Table, names: Sequence[str]) -> list[tuple[int, ...]]:
+    return list(zip(*(table.counts(name).tolist() for name in names), strict=True))
+
+
+def _check(text: str, known: Sequence[str], column: str, table: Table, row: int) -> None:
+    if text not in known:
+        raise InvalidArgumentError(f"{table.where(row)}: {column} = {text!r} is none of {', '.join(known)}")

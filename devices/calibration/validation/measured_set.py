@@ -1,0 +1,126 @@
+"""What a set of measurements is to validation, and what a model answers about its rows.
+
+A set says how its rows are read from a folder and which jobs predict them. A job holds rows to fit to and the keys of
+rows to predict, and nothing else, so jobs may run in any order and in any process:
+
+    fit rows     --\\
+                    jobs(fit, test)  ->  job: rows 0, 2, 5 of test  ->  Answer for these rows
+    keys of test --/                     job: rows 1, 3, 4 of test  ->  Answer for these rows
+
+A new set is one module with a `MeasuredSet`, listed in `sets.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from attrs import frozen
+
+from .rows import Floats, Indices, Rows
+
+UNKNOWN = "unknown"
+
+
+class Bounds(NamedTuple):
+    """Predicted values of one measured column, in its unit, with the bounds of 80 % intervals; NaN where unknown."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+@frozen(eq=False)
+class Answer:
+    """Predictions of some rows: by measured column, with a provenance each; and by null model and column.
+
+    Null models are there to compare with. A row about which nothing is known is NaN and has provenance "unknown".
+    """
+
+    columns: Mapping[str, Bounds]
+    provenance: tuple[str, ...]
+    nulls: Mapping[str, Mapping[str, Floats]]
+
+    def take(self, rows: Indices) -> Answer:
+        """What is said of these rows."""
+        return Answer(
+            {name: Bounds(*(part[rows] for part in bounds)) for name, bounds in self.columns.items()},
+            tuple(self.provenance[row] for row in rows),
+            {null: {name: column[rows] for name, column in by.items()} for null, by in self.nulls.items()},
+        )
+
+
+class Job(NamedTuple):
+    """The rows that `run` answers for; `run` can be pickled. A job of more than a second or so is long."""
+
+    rows: Indices
+    run: Callable[[], Answer]
+    is_long: bool = False
+
+
+class Fold(NamedTuple):
+    """Rows that are predicted from the others of the same file, for one part of the report."""
+
+    part: str | None
+    fit: Indices
+    test: Indices
+
+
+@frozen
+class MeasuredSet:
+    """A set by name: its files, its rows, its jobs.
+
+    `files` are the file names (patterns) that belong to the set. `parts` names the part of the report that each row to
+    predict belongs to, None if there are no parts. A set that is not `is_fitted` needs no fit rows. `digits` are those
+    of a prediction in a file.
+    """
+
+    name: str
+    files: str
+    measured: tuple[str, ...]
+    read: Callable[[Sequence[Path], bool], Rows]
+    jobs: Callable[[Rows | None, Rows], Sequence[Job]]
+    parts: Callable[[Rows | None, Rows], Sequence[str | None]]
+    folds: Callable[[Rows, int], Sequence[Fold]]
+    is_fitted: bool = True
+    digits: int = 6
+
+    def paths(self, folder: Path) -> list[Path]:
+        """The files of this set in a folder, sorted by name."""
+        return sorted(path for path in folder.glob(self.files) if path.is_file())
+
+
+def no_parts(fit: Rows | None, test: Rows) -> Sequence[str | None]:
+    """Every row belongs to the whole."""
+    return [None] * len(test)
+
+
+def unknown(rows: Rows, nulls: Iterable[str] = ()) -> Answer:
+    """The answer of somebody who knows nothing."""
+    nothing = np.full(len(rows), np.nan)
+    return Answer(
+        {name: Bounds(nothing, nothing, nothing) for name in rows.measured},
+        (UNKNOWN,) * len(rows),
+        {null: dict.fromkeys(rows.measured, nothing) for null in nulls},
+    )
+
+
+def assembled(rows: Rows, jobs: Sequence[Job], answers: Sequence[Answer]) -> Answer:
+    """One answer for all rows from those of the jobs; what no job answers for is unknown."""
+    names = list(dict.fromkeys(name for answer in answers for name in answer.nulls))
+    whole = unknown(rows, names)
+    columns = {name: Bounds(*(part.copy() for part in bounds)) for name, bounds in whole.columns.items()}
+    nulls = {null: {name: column.copy() for name, column in by.items()} for null, by in whole.nulls.items()}
+    provenance = list(whole.provenance)
+    for job, answer in zip(jobs, answers, strict=True):
+        for name, bounds in answer.columns.items():
+            for mine, theirs in zip(columns[name], bounds, strict=True):
+                mine[job.rows] = theirs
+        for null, by in answer.nulls.items():
+            for name, column in by.items():
+                nulls[null][name][job.rows] = column
+        for row, text in zip(job.rows, answer.provenance, strict=True):
+            provenance[row] = text
+    return Answer(columns, tuple(provenance), nulls)

@@ -1,0 +1,76 @@
+"""The report of a validation as a document of plain values; docs/validation.md describes its keys."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from .errors import errors_of, mape_percent
+from .measured_set import UNKNOWN
+from .validation import Part, Validation
+
+VERSION = 1
+
+
+def document(validation: Validation) -> dict[str, Any]:  # Any: JSON
+    """The report for programs: a dict per part of a set, in the order of the sets; None for what is not known."""
+    sets = [_entry(part, column) for part in validation.parts for column in part.of.measured]
+    return {"version": VERSION, "sets": sets, "left_out": list(validation.left_out)}
+
+
+def notes(validation: Validation) -> list[str]:
+    """What a reader of the numbers has to know: rows fitted to that are tested on, rows nobody could predict."""
+    lines = []
+    for part in validation.parts:
+        name = f"{part.of.name} ({part.name})" if part.name else part.of.name
+        if part.shared_rows:
+            lines.append(
+                f"{name}: in-sample, {part.shared_rows} of {len(part.rows)} rows are among those fitted to: "
+                "these errors say nothing of other rows"
+            )
+        missing = sum(text == UNKNOWN for text in part.answer.provenance)
+        if missing:
+            lines.append(f"{name}: nothing is known of the devices of {missing} of {len(part.rows)} rows")
+    return lines
+
+
+def _entry(part: Part, column: str) -> dict[str, Any]:
+    bounds, measured = part.answer.columns[column], part.rows.measured[column]
+    errors = errors_of(bounds, measured)
+    label = [part.name] if part.name else []
+    label += [column] if len(part.of.measured) > 1 else []
+    return {
+        "set": part.of.name,
+        "part": ", ".join(label) or None,
+        "rows": len(part.rows),
+        "fitted_on_rows": part.fitted_on_rows,
+        "in_sample": part.shared_rows > 0,
+        **errors._asdict(),
+        "worst": None if errors.worst is None else _row(part, column, errors.worst),
+        "by": {"system": _by_system(part, column)},
+        "null_models": [
+            {"name": name, "mape_percent": mape_percent(by[column], measured)} for name, by in part.answer.nulls.items()
+        ],
+    }
+
+
+def _row(part: Part, column: str, row: int) -> dict[str, Any]:
+    """One row: its keys, what was measured, what is predicted of it."""
+    keys = {name: part.rows.keys[name][row].item() for name in part.rows.texts}
+    bounds = zip(("predicted", "low", "high"), part.answer.columns[column], strict=True)
+    said = {f"{bound}_{column}": float(values[row]) for bound, values in bounds}
+    known = {name: value if isfinite(value) else None for name, value in said.items()}
+    return {**keys, column: float(part.rows.measured[column][row]), **known, "provenance": part.answer.provenance[row]}
+
+
+def _by_system(part: Part, column: str) -> dict[str, Any]:
+    if "system" not in part.rows.keys:
+        return {}
+    table = {}
+    for system in part.rows.distinct("system"):
+        rows = part.rows.where("system", system)
+        mape = mape_percent(part.answer.columns[column].value[rows], part.rows.measured[column][rows])
+        table[system] = {"rows": int(np.size(rows)), "mape_percent": mape}
+    return table

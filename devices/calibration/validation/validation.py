@@ -1,0 +1,184 @@
+"""Predicts the rows of one folder from those of another, or of one folder from themselves, and counts the errors.
+
+    --fit DIR    gemm_bf16.csv, collectives_nccl.csv, notes.txt          sets: gemm_bf16
+    --test DIR   gemm_bf16.csv                                           left out: collectives_nccl (not in the test),
+                                                                         maxmin_star (not in the test), notes.txt
+
+A fit sees nothing of the rows it predicts but their keys. A set in which nothing is fitted needs only the test folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from attrs import frozen
+
+from ....errors import InvalidArgumentError
+from .measured_set import UNKNOWN, Answer, Fold, Job, MeasuredSet, assembled
+from .rows import Indices, Rows
+from .sets import SETS
+from .workers import run_jobs
+
+Advance = Callable[[int], None]
+
+
+@frozen(eq=False)
+class Part:
+    """Predicted rows of one part of a set. `shared_rows` of them are also among the `fitted_on_rows`."""
+
+    of: MeasuredSet
+    name: str | None
+    rows: Rows
+    answer: Answer
+    fitted_on_rows: int
+    shared_rows: int
+
+
+@frozen(eq=False)
+class SetPredictions:
+    """The rows of a set in the order of its file, and what is predicted of them."""
+
+    of: MeasuredSet
+    rows: Rows
+    answer: Answer
+
+
+@frozen(eq=False)
+class Validation:
+    """Parts for a report, predictions for files, and by name why something was left out."""
+
+    parts: tuple[Part, ...]
+    predictions: tuple[SetPredictions, ...]
+    left_out: dict[str, str]
+
+
+def validate(fit: Path, test: Path, advance: Advance = lambda _: None) -> Validation:
+    """Fits to the folder `fit`, predicts the folder `test`; InvalidArgumentError for bad input, by file and line.
+
+    `advance` is called with 1 for each job done.
+    """
+    folders = {"fit": _folder(fit), "test": _folder(test)}
+    left_out = _left_out(folders)
+    chosen = [s for s in SETS if s.name not in left_out]
+    _check_any(chosen, folders)
+    work = []
+    for each in chosen:
+        rows = each.read(each.paths(test), True)
+        fitted_on = each.read(each.paths(fit), False) if each.is_fitted else None
+        work.append((each, fitted_on, rows, each.jobs(fitted_on, rows.unmeasured())))
+    answers = iter(_answers([jobs for *_, jobs in work], advance))
+    parts: list[Part] = []
+    predictions = []
+    for each, fitted_on, rows, jobs in work:
+        answer = assembled(rows, jobs, next(answers))
+        _check_known(answer, rows, each)
+        predictions.append(SetPredictions(each, rows, answer))
+        parts += _parts(each, fitted_on, rows, answer)
+    return Validation(tuple(parts), tuple(predictions), left_out)
+
+
+def cross_validate(folder: Path, count: int, advance: Advance = lambda _: None) -> Validation:
+    """Predicts every row of a folder from the other folds of the same file; InvalidArgumentError as `validate`."""
+    if count < 2:
+        raise InvalidArgumentError(f"{count} folds leave nothing to fit to; give at least 2")
+    folders = {"fit": _folder(folder)}
+    left_out = _left_out(folders)
+    chosen = [s for s in SETS if s.name not in left_out]
+    _check_any(chosen, folders)
+    work: list[tuple[MeasuredSet, Rows, list[Fold], list[Job]]] = []
+    for each in chosen:
+        rows = each.read(each.paths(folder), False)
+        bare = rows.unmeasured()
+        folds = each.folds(rows, count)
+        for name in dict.fromkeys(fold.part for fold in folds):
+            of_part = [fold for fold in folds if fold.part == name]
+            work.append((each, rows, of_part, [job for fold in of_part for job in _fold_jobs(each, rows, bare, fold)]))
+    answers = iter(_answers([jobs for *_, jobs in work], advance))
+    parts = []
+    predictions: dict[str, SetPredictions] = {}
+    for each, rows, of_part, jobs in work:
+        answer = assembled(rows, jobs, next(answers))
+        tested = np.sort(np.concatenate([fold.test for fold in of_part]))
+        least = min(len(fold.fit) for fold in of_part)
+        parts.append(Part(each, of_part[0].part, rows.take(tested), answer.take(tested), least, 0))
+        if len(tested) == len(rows):  # the folds of all rows; another part holds out some of them in another way
+            predictions.setdefault(each.name, SetPredictions(each, rows, answer))
+    return Validation(tuple(parts), tuple(predictions.values()), left_out)
+
+
+def _fold_jobs(each: MeasuredSet, rows: Rows, bare: Rows, fold: Fold) -> list[Job]:
+    """The jobs of a fold, whose rows are numbered as in the whole file."""
+    if not each.is_fitted:
+        return list(each.jobs(None, bare))
+    jobs = each.jobs(rows.take(fold.fit), bare.take(fold.test))
+    return [job._replace(rows=fold.test[job.rows]) for job in jobs]
+
+
+def _answers(groups: Sequence[Sequence[Job]], advance: Advance) -> list[list[Answer]]:
+    """The answers to groups of jobs, run together."""
+    answers = iter(run_jobs([job for jobs in groups for job in jobs], advance))
+    return [[next(answers) for _ in jobs] for jobs in groups]
+
+
+def _parts(each: MeasuredSet, fit: Rows | None, rows: Rows, answer: Answer) -> list[Part]:
+    names = np.array([name or "" for name in each.parts(fit, rows)])
+    parts = []
+    for name in dict.fromkeys(names.tolist()):
+        indices = np.flatnonzero(names == name)
+        part = rows.take(indices)
+        shared = _shared(fit, part) if fit is not None else 0
+        parts.append(Part(each, name or None, part, answer.take(indices), len(fit) if fit is not None else 0, shared))
+    return parts
+
+
+def _shared(fit: Rows, test: Rows) -> int:
+    """How many rows of the test are in the fit too: the same keys, and the same times where they are known."""
+
+    def identities(rows: Rows, names: Sequence[str], chosen: Indices) -> list[tuple[object, ...]]:
+        return [(*rows.key(i), *(rows.measured[name][i] for name in names)) for i in chosen]
+
+    every = list(test.measured)
+    is_measured = np.all([np.isfinite(test.measured[name]) for name in every], axis=0)
+    known = set(identities(fit, every, np.arange(len(fit))))
+    known_keys = set(identities(fit, [], np.arange(len(fit))))
+    shared = sum(row in known for row in identities(test, every, np.flatnonzero(is_measured)))
+    return shared + sum(row in known_keys for row in identities(test, [], np.flatnonzero(~is_measured)))
+
+
+def _folder(folder: Path) -> Path:
+    if not folder.is_dir():
+        what = "is a file" if folder.exists() else "does not exist"
+        raise InvalidArgumentError(f"folder {str(folder)!r} {what}; give a folder with files of measurements")
+    return folder
+
+
+def _left_out(folders: dict[str, Path]) -> dict[str, str]:
+    """Sets that a folder lacks, then other entries of the folders, each by name with the reason."""
+    reasons = {}
+    for each in SETS:
+        needed = {role: path for role, path in folders.items() if each.is_fitted or role == list(folders)[-1]}
+        absent = [role for role, path in needed.items() if not each.paths(path)]
+        if absent:
+            reasons[each.name] = f"no {each.files} in the folder to {' nor in that to '.join(absent)}"
+    for path in sorted({entry.name for folder in folders.values() for entry in folder.iterdir()}):
+        if not any(Path(path).match(each.files) for each in SETS):
+            reasons[path] = "no set has files of this name"
+    return reasons
+
+
+def _check_any(chosen: Sequence[MeasuredSet], folders: dict[str, Path]) -> None:
+    if not chosen:
+        names = " and ".join(repr(str(path)) for path in folders.values())
+        raise InvalidArgumentError(
+            f"no set of measurements in {names}; the files of sets are {', '.join(each.files for each in SETS)}"
+        )
+
+
+def _check_known(answer: Answer, rows: Rows, each: MeasuredSet) -> None:
+    if all(text == UNKNOWN for text in answer.provenance):
+        raise InvalidArgumentError(
+            f"{rows.places[0]}: nothing is known of any device of {each.name}, such as {rows.texts['system'][0]!r}; "
+            "use names of the catalog (partita devices) or add its measurements to the fit"
+        )

@@ -1,0 +1,85 @@
+"""Runs jobs side by side, in processes of their own where it pays.
+
+Starting a process takes about as long as a small fit, so short jobs run here, one after another, and long ones in a
+pool if there are several. Linear algebra uses one thread in both places: the answers are the same bits wherever a job
+ran, and two workers do not fight for two cores. Ctrl-C ends the workers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib.util import find_spec
+
+from .measured_set import Answer, Job
+
+
+def run_jobs(jobs: Sequence[Job], advance: Callable[[int], None]) -> list[Answer]:
+    """The answers in the order of the jobs; calls `advance(1)` for each that is done.
+
+    Raises what the first failing job of the list raised.
+    """
+    long = [i for i, job in enumerate(jobs) if job.is_long]
+    if len(long) < 2 or _cores() < 2:
+        long = []
+    answers: dict[int, Answer] = {}
+    with _pool(min(len(long), _cores())) as pool:
+        futures: dict[int, Future[Answer]] = {}
+        if pool is not None:
+            futures = {i: pool.submit(_alone, jobs[i].run) for i in long}
+        for i, job in enumerate(jobs):
+            if i not in futures:
+                answers[i] = _alone(job.run)
+                advance(1)
+        for done in as_completed(futures.values()):
+            if done.exception() is not None:
+                break
+            advance(1)
+        answers |= {i: future.result() for i, future in futures.items()}
+    return [answers[i] for i in range(len(jobs))]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor | None]:
+    """A pool, or None for no workers. A body that fails or is interrupted leaves no worker behind."""
+    if not workers:
+        yield None
+        return
+    before = set(multiprocessing.active_children())
+    # Spawned: a fork would copy locks that other threads of this process may hold.
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), initializer=_quiet)
+    try:
+        yield pool
+        pool.shutdown()
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in set(multiprocessing.active_children()) - before:
+            process.terminate()
+        raise
+
+
+def _quiet() -> None:
+    """In a worker: Ctrl-C reaches every process of a terminal, and the parent ends the workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _alone(run: Callable[[], Answer]) -> Answer:
+    with _one_thread():
+        return run()
+
+
+def _one_thread() -> AbstractContextManager[object]:
+    """Linear algebra on one thread, if threadpoolctl is there (extra "calibrate"): there is a process for each core."""
+    if find_spec("threadpoolctl") is None:
+        return nullcontext()
+    limits: AbstractContextManager[object] = importlib.import_module("threadpoolctl").threadpool_limits(1)
+    return limits

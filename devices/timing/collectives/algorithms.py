@@ -1,0 +1,92 @@
+"""Time of a collective from links alone: steps, latency and bytes of ring, tree and halving-doubling, the fastest wins.
+
+A group of n equal ranks has one way out each, with a bandwidth and a latency. A protocol sends at a share of the
+bandwidth: low-latency protocols put flags beside the data and so save the wait for a flush (NCCL's LL: half of the
+bytes are data; LL128: 120 of 128).
+
+    all_reduce     ring               2 (n - 1) steps           2 (n - 1) / n of the size
+                   halving-doubling   2 ceil(log2 n) steps      2 (n - 1) / n
+                   tree               2 ceil(log2 n) steps      2, pipelined in both directions
+                   switch             2 steps                   1, where the switch reduces
+    others         ring               n - 1 steps               (n - 1) / n
+
+    8 ranks at 450 GB/s and 2 us, 1 KiB:  LL, 2 * 3 steps of 0.8 us and the 6 us of the kernel = 10.8 us
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil, log2
+from typing import NamedTuple
+
+from .kinds import bus_share
+
+KERNEL_NS = 6_000.0  # assumed: the floor of one collective kernel, chosen by eye beside nine NCCL systems
+EFFICIENCY = 0.6  # assumed likewise: share of the datasheet bandwidth that a collective reaches
+
+
+class Way(NamedTuple):
+    """How every rank of a group reaches the others: the slowest way's bandwidth and latency, and the switch between."""
+
+    bandwidth_bytes_per_s: float
+    latency_ns: float
+    reduces_in_switch: bool = False
+
+
+class Protocol(NamedTuple):
+    """The share of the bandwidth that carries data, and the latency of a step as a share of the link's."""
+
+    name: str
+    rate: float
+    latency: float
+
+
+PROTOCOLS = (Protocol("LL", 0.5, 0.4), Protocol("LL128", 120 / 128, 0.7), Protocol("Simple", 1.0, 1.0))
+# latencies assumed, to go with the order of NCCL's own table (LL < LL128 < Simple)
+
+
+class PlannedCost(NamedTuple):
+    """Time in ns, with the algorithm and the protocol that reach it."""
+
+    time_ns: float
+    algorithm: str
+    protocol: str
+
+
+def fastest(kind: str, ranks: int, size_bytes: float, way: Way) -> PlannedCost:
+    """The fastest algorithm and protocol of a group of equal ranks; without time for fewer than two ranks."""
+    if ranks < 2:
+        return PlannedCost(0.0, "none", "")
+    costs = [
+        PlannedCost(
+            KERNEL_NS
+            + steps * way.latency_ns * protocol.latency
+            + share * size_bytes * 1e9 / (way.bandwidth_bytes_per_s * EFFICIENCY * protocol.rate),
+            algorithm,
+            protocol.name,
+        )
+        for algorithm, steps, share in _algorithms(kind, ranks, way)
+        for protocol in PROTOCOLS
+    ]
+    return min(costs)
+
+
+def _algorithms(kind: str, ranks: int, way: Way) -> Iterator[tuple[str, int, float]]:
+    """Name, steps and share of the size that leaves a rank."""
+    share, doublings = bus_share(kind, ranks), ceil(log2(ranks))
+    if kind == "all_reduce":
+        yield "ring", 2 * (ranks - 1), share
+        yield "tree", 2 * doublings, 2.0
+        if ranks == 2**doublings:
+            yield "halving-doubling", 2 * doublings, share
+        if way.reduces_in_switch:
+            yield "switch", 2, 1.0
+    elif kind in ("all_gather", "reduce_scatter"):
+        yield "ring", ranks - 1, share
+        if ranks == 2**doublings:
+            yield "halving-doubling", doublings, share
+    elif kind == "broadcast":
+        yield "ring", ranks - 1, share
+        yield "tree", doublings, 2.0  # a rank of a binary tree sends to two
+    else:
+        yield "pairs", 1, share  # all at once: sends to different ranks do not wait for each other

@@ -1,0 +1,35 @@
+"""Costs that a source has computed, by properties object, shapes and spec object.
+
+Nodes that share their properties need one computation. Objects are told apart by identity, which is faster than by
+their attrs.
+"""
+
+from __future__ import annotations
+
+from ...kernels.op_cost import Dims
+from .source import CostRequest, OpCost
+
+
+class CostCache:
+    """The cost of each request that was answered; it keeps the objects alive by whose ids it finds costs."""
+
+    def __init__(self) -> None:
+        self._costs: dict[tuple[int, tuple[Dims, ...], tuple[Dims, ...], int], OpCost] = {}
+        self._kept: dict[int, object] = {}
+
+    def get(self, request: CostRequest) -> OpCost | None:
+        """The cost, None if the request was not answered yet."""
+        properties, inputs, outputs, spec = request
+        return self._costs.get((id(properties), inputs, outputs, id(spec)))
+
+    def __getitem__(self, request: CostRequest) -> OpCost:
+        """The cost of a request that was answered; KeyError for another."""
+        properties, inputs, outputs, spec = request
+        return self._costs[id(properties), inputs, outputs, id(spec)]
+
+    def put(self, request: CostRequest, cost: OpCost) -> OpCost:
+        """Enters a cost and returns it."""
+        properties, inputs, outputs, spec = request
+        self._kept[id(properties)], self._kept[id(spec)] = properties, spec
+        self._costs[id(properties), inputs, outputs, id(spec)] = cost
+        return cost

@@ -1,0 +1,169 @@
+"""Costs from what was fitted to measurements: products and convolutions by tiles, other ops by their bytes.
+
+    MatMul (64, 128) x (128, 256), bf16, H100-SXM   ->   "fitted", with the interval of the fit
+    the same in float32                             ->   "transferred": rates of tf32, twice the bytes, wider interval
+    Relu, where nobody measured such ops            ->   "assumed": 80 % of the bandwidth and 3 us
+    Cholesky, a CPU, a GPU without fits             ->   "roofline"
+
+Operations and bytes are those of the roofline.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import ceil, floor
+from typing import Protocol
+
+from attrs import evolve
+
+from ....errors import InvalidArgumentError
+from ...kernels.op_cost import (
+    CostContext,
+    Dims,
+    Product,
+    bytes_of,
+    flops_of,
+    is_free,
+    is_matrix,
+    product_of,
+    waits_ns,
+)
+from ...spec import DeviceSpec
+from ..fits.calibration import Calibration
+from ..fits.memory_bound import MemoryBoundModel, assumed_memory_bound, kind_of
+from ..fits.product_ops import ProductTerms, products_in_columns, terms_of
+from ..fits.products import ProductModel
+from .cache import CostCache
+from .classes import op_class
+from .explanation import Explanation
+from .fitted_explanations import explain_memory_bound, explain_product
+from .roofline import ceil_ns, explain_roofline, roofline
+from .source import CostRequest, OpCost, OpProperties, Provenance, context, rate_type
+
+
+class OpFits(Protocol):
+    """The models of one device that this source reads; `DeviceFits` has them."""
+
+    @property
+    def products(self) -> ProductModel | None:
+        """Of products and convolutions."""
+        ...
+
+    @property
+    def memory_bound(self) -> MemoryBoundModel | None:
+        """Of all ops that are neither."""
+        ...
+
+
+class FitsByDevice(Protocol):
+    """Finds the models of a device by the name of its spec; `Calibration` does."""
+
+    def device(self, name: str) -> OpFits | None:
+        """The models, or None."""
+        ...
+
+
+class FittedSource:
+    """Fitted times where the device has fits for the class of op, else the roofline, and the provenance says which.
+
+    `calibration` is that of the catalog unless given. Costs are cached (`CostCache`).
+    """
+
+    def __init__(self, calibration: FitsByDevice | None = None) -> None:
+        self._calibration = Calibration.of_catalog() if calibration is None else calibration
+        self._cache = CostCache()
+
+    def cost(
+        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+    ) -> OpCost:
+        """The fitted time of one run."""
+        request = CostRequest(properties, inputs, outputs, spec)
+        cost = self._cache.get(request)
+        return self.costs([request])[0] if cost is None else cost
+
+    def costs(self, batch: Sequence[CostRequest]) -> list[OpCost]:
+        """The cost of each request; the products of a device with the same element type are asked for together."""
+        products: defaultdict[tuple[int, ProductTerms], list[tuple[CostRequest, CostContext, Product]]]
+        products = defaultdict(list)
+        for request in batch:
+            if self._cache.get(request) is not None:
+                continue
+            c, spec = context(*request[:3]), request.spec
+            product = self._product(c, spec)
+            if product is None:
+                self._cache.put(request, self._alone(c, spec))
+            else:
+                products[id(spec), terms_of(c, product, spec)].append((request, c, product))
+        for (_, terms), rows in products.items():
+            self._ask(terms, rows)
+        return [self._cache[request] for request in batch]
+
+    def explain(
+        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+    ) -> Explanation:
+        """What `cost` says, with the model that spoke."""
+        c, cost = context(properties, inputs, outputs), self.cost(properties, inputs, outputs, spec)
+        null, product = explain_roofline(c, spec), self._product(c, spec)
+        model, memory = self.model_of_products(spec), self.model_of_memory(spec)
+        if product is not None and model is not None:
+            said = explain_product(c, product, model, spec)
+        elif memory is not None and cost.provenance == memory.provenance:
+            said = explain_memory_bound(c, memory)
+        elif cost.provenance == "free":
+            return null
+        else:
+            unfitted = f"the roofline speaks, since nothing was fitted to measured {op_class(c.op)} ops of {spec.name}"
+            return evolve(null, cost=cost, assumed=(unfitted, *null.assumed))
+        return evolve(said, what=null.what, cost=cost, null_model=null.null_model, assumed=said.assumed + null.assumed)
+
+    def model_of_products(self, spec: DeviceSpec) -> ProductModel | None:
+        """The device's model of products; None on CPUs, whose cores a model of SMs does not describe."""
+        fits = self._calibration.device(spec.name) if spec.launches_kernels else None
+        return None if fits is None else fits.products
+
+    def model_of_memory(self, spec: DeviceSpec) -> MemoryBoundModel | None:
+        """The device's model of other ops: assumed numbers on a device with other fits, None without any."""
+        fits = self._calibration.device(spec.name) if spec.launches_kernels else None
+        if fits is None or (fits.products is None and fits.memory_bound is None):
+            return None
+        return fits.memory_bound or assumed_memory_bound(spec.memory_bandwidth_bytes_per_s)
+
+    def _product(self, c: CostContext, spec: DeviceSpec) -> Product | None:
+        return product_of(c) if is_matrix(c.op) and self.model_of_products(spec) is not None else None
+
+    def _ask(self, terms: ProductTerms, rows: Sequence[tuple[CostRequest, CostContext, Product]]) -> None:
+        """Enters the costs of products of one device with the same terms."""
+        model = self.model_of_products(rows[0][0].spec)
+        assert model is not None  # `_product` found none otherwise
+        said = model.predict(products_in_columns([product for _, _, product in rows], terms))
+        columns = (said.time_ns.tolist(), said.low_ns.tolist(), said.high_ns.tolist())
+        for (request, c, _), time_ns, low_ns, high_ns in zip(rows, *columns, strict=True):
+            cost = _cost(c, flops_of(c), bytes_of(c), time_ns, low_ns, high_ns, said.provenance)
+            self._cache.put(request, cost)
+
+    def _alone(self, c: CostContext, spec: DeviceSpec) -> OpCost:
+        """The cost of an op that is no product: by its bytes where the device has fits, else the roofline."""
+        memory = None if is_free(c.op) or is_matrix(c.op) else self.model_of_memory(spec)
+        if memory is None:
+            return roofline(c, spec)
+        try:
+            flops, moved = flops_of(c), bytes_of(c)
+        except InvalidArgumentError:
+            return roofline(c, spec)  # which assumes counts
+        numbers = memory.numbers(kind_of(c.op))
+        compute_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=False)) + numbers.constant_ns
+        time_ns = max(numbers.time_ns(moved), compute_ns)
+        low_ns, high_ns = numbers.bounds_ns(time_ns)
+        return _cost(c, flops, moved, time_ns, low_ns, high_ns, memory.provenance)
+
+
+def _cost(
+    c: CostContext, flops: int, moved: int, time_ns: float, low_ns: float, high_ns: float, provenance: Provenance
+) -> OpCost:
+    """Whole nanoseconds, with what the op waits."""
+    wait = waits_ns(c)
+    time = round(time_ns)
+    return OpCost(
+        time + wait, flops, moved, provenance, min(time, floor(low_ns)) + wait, max(time, ceil(high_ns)) + wait
+    )

@@ -1,0 +1,143 @@
+"""Costs of whole layers that a GraphDef has no ops for: attention as one kernel, and grouped products of experts.
+
+    attention_cost(device_spec("B200-SXM"), direction="fwd", batch=1, seq_len=4096, heads=64, kv_heads=8,
+                   qk_head_dim=128, v_head_dim=128)          OpCost(..., provenance="fitted")
+    the same on H100-SXM, which has no rows of attention     OpCost(..., provenance="transferred")
+
+A device without such a fit takes the time of one that has it, times the ratio of how long a square product with as
+many operations takes on each (sides of at most `MOST_SIDE`); where one of them has no model of products, times the
+ratio of achieved bf16 rates (fp16 or fp32 on a device without it). Both widen the interval.
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor
+from typing import Protocol
+
+import numpy as np
+from attrs import frozen
+
+from ...spec import DeviceSpec
+from ..fits.attention import Attentions
+from ..fits.calibration import Calibration, DeviceFits
+from ..fits.grouped import GroupedProducts
+from ..fits.layers import with_interval
+from ..fits.prediction import Floats, Prediction
+from ..fits.products import TRANSFERRED_SPREAD, Products, bf16_peak
+from .source import OpCost, UnknownCost
+
+MOST_SIDE = 8192
+"""beyond it the efficiency of square products hardly changes"""
+DATASHEET_SPREAD = 0.5
+"""half of the 80 % interval that the ratio of achieved rates adds in log time: assumed"""
+
+
+def attention_cost(
+    spec: DeviceSpec,
+    *,
+    direction: str,
+    batch: int,
+    seq_len: int,
+    heads: int,
+    kv_heads: int,
+    qk_head_dim: int,
+    v_head_dim: int,
+    calibration: Calibration | None = None,
+) -> OpCost:
+    """Time of one causal flash attention in bf16 on a GPU; `direction` is "fwd" or "bwd".
+
+    A GraphDef has no such op: models of transformer layers use it. Operations are those of the full square of
+    positions, of which a causal kernel does half; `calibration` None is the catalog's. Raises InvalidArgumentError for
+    sizes below 1, and UnknownCost for a CPU and where no device of the calibration has a fit of attention.
+    """
+    sizes = {
+        "batch": batch,
+        "seq_len": seq_len,
+        "heads": heads,
+        "kv_heads": kv_heads,
+        "qk_head_dim": qk_head_dim,
+        "v_head_dim": v_head_dim,
+    }
+    asked = Attentions([direction], **{name: [size] for name, size in sizes.items()})
+    return _cost(spec, "attention", asked, calibration)
+
+
+def grouped_product_cost(
+    spec: DeviceSpec,
+    *,
+    groups: int,
+    m: int,
+    n: int,
+    k: int,
+    stage: str,
+    gradient_bytes: int = 4,
+    calibration: Calibration | None = None,
+) -> OpCost:
+    """Time of `groups` bf16 products of m x k by k x n, as of experts, in one kernel on a GPU.
+
+    `stage` is "fwd", "bwd_grad_act" or "bwd_grad_w"; the last adds to a buffer with `gradient_bytes` an element. A
+    GraphDef has no such op: models of mixtures of experts use it. `calibration` None is the catalog's. Raises
+    InvalidArgumentError for sizes below 1, and UnknownCost for a CPU and where no device of the calibration has a fit.
+    """
+    sizes = {"groups": groups, "m": m, "n": n, "k": k, "gradient_bytes": gradient_bytes}
+    asked = GroupedProducts([stage], **{name: [size] for name, size in sizes.items()})
+    return _cost(spec, "grouped", asked, calibration)
+
+
+class _Layers(Protocol):
+    """One row of `Attentions` or `GroupedProducts`."""
+
+    @property
+    def flops(self) -> Floats: ...
+
+    @property
+    def bytes(self) -> Floats: ...
+
+
+def _cost(spec: DeviceSpec, part: str, asked: _Layers, calibration: Calibration | None) -> OpCost:
+    """The cost by the device's model of that part of its fits, or by another's."""
+    calibration = Calibration.of_catalog() if calibration is None else calibration
+    if not spec.launches_kernels:
+        raise UnknownCost(f"{spec.name} is a {spec.kind}, and {part} is modelled on GPUs; ask for a GPU")
+    fits = calibration.device(spec.name)
+    model = None if fits is None else getattr(fits, part)
+    if model is not None:
+        said = model.predict(asked)
+    else:
+        donor = next(calibration.having(part), None)
+        if donor is None:
+            raise UnknownCost(f"no device of the calibration has a fit of {part}; calibrate one from rows of {part}")
+        said = _transferred(donor, part, asked, _Target(spec, fits))
+    time_ns, low_ns, high_ns = (float(column[0]) for column in said[:3])
+    return OpCost(
+        round(time_ns), int(asked.flops[0]), int(asked.bytes[0]), said.provenance, floor(low_ns), ceil(high_ns)
+    )
+
+
+@frozen
+class _Target:
+    """The device that a time is transferred to, and its fits if it has some."""
+
+    spec: DeviceSpec
+    fits: DeviceFits | None
+
+
+def _transferred(donor: DeviceFits, part: str, asked: _Layers, to: _Target) -> Prediction:
+    """The time on the donor times the ratio of devices; never below what the target's peak rate allows."""
+    model = getattr(donor, part)
+    said: Prediction = model.predict(asked)
+    ratio, ratio_half = _ratio(donor, to, float(asked.flops[0]))
+    half = np.hypot(np.log(said.high_ns / said.time_ns), ratio_half)
+    time_ns = np.maximum(said.time_ns * ratio, model.least_ns(asked, bf16_peak(to.spec)))
+    return with_interval(time_ns, half, "transferred")
+
+
+def _ratio(donor: DeviceFits, to: _Target, flops: float) -> tuple[float, float]:
+    """How many times as long the target takes, and half of the 80 % interval that this adds in log time."""
+    if to.fits is None or to.fits.products is None or donor.products is None:
+        rates = [bf16_peak(spec) * spec.matrix_efficiency for spec in (donor.spec, to.spec)]
+        return rates[0] / rates[1], DATASHEET_SPREAD
+    side = np.array([min(MOST_SIDE, max(1, round((flops / 2) ** (1 / 3))))])
+    square = Products(side, side, side, np.array([1]))
+    times = [model.predict(square).time_ns[0] for model in (donor.products, to.fits.products)]
+    return float(times[1] / times[0]), TRANSFERRED_SPREAD

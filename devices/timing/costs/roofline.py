@@ -1,0 +1,127 @@
+"""The roofline: an op takes the longer of its arithmetic and its memory traffic, plus the overhead of its kernel.
+
+Williams, Waterman, Patterson: Roofline, CACM 52/4, 2009. Higher rates, fewer operations and fewer bytes never make an
+op slower. It needs nothing but a datasheet, so it answers every question, and every fit is compared with it.
+
+How sure it is comes from the 6337 products of eight GPUs that aiconfigurator 095f58a5 measured (bf16; the rows of
+`gemm_bf16.csv`), with the numbers of the catalog: a tenth of them takes less than 0.95 of the roofline, a tenth more
+than 1.35 of it and 7 us, the 7 us for the floor of kernels that datasheets lack. (A factor alone would have to be 10.7
+because of products that take a microsecond or less by the roofline.) The same is assumed of other ops and types.
+"""
+
+from __future__ import annotations
+
+from ....errors import InvalidArgumentError
+from ....graph.dtypes import dtype_name
+from ...kernels.op_cost import (
+    CostContext,
+    Dims,
+    bytes_of,
+    elements_written,
+    flops_of,
+    input_bytes,
+    is_free,
+    is_matrix,
+    output_bytes,
+    waits_ns,
+)
+from ...spec import DeviceSpec
+from .cache import CostCache
+from .explanation import Explanation, Number
+from .source import CostRequest, OpCost, OpProperties, Provenance, context, rate_type
+
+LOW_PERCENT = 95
+HIGH_PERCENT = 135
+FLOOR_NS = 7000
+"""what a kernel may take beside the roofline, where the spec does not give its floor"""
+
+
+def ceil_ns(amount: int, rate_per_s: int) -> int:
+    """Nanoseconds that `amount` takes at a rate, a started nanosecond counted whole; exact for any size."""
+    return -(-amount * 10**9 // rate_per_s)
+
+
+class RooflineSource:
+    """max(operations / achieved rate, bytes / achieved bandwidth) + overhead; 0 for free ops.
+
+    The overhead is the floor of a kernel, and on a CPU what an op costs beside its kernel. A GPU's launches are not
+    part of an op's time: they overlap with what the GPU computes.
+
+    Costs are cached (`CostCache`).
+    """
+
+    def __init__(self) -> None:
+        self._cache = CostCache()
+
+    def cost(
+        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+    ) -> OpCost:
+        """The roofline time of one run."""
+        request = CostRequest(properties, inputs, outputs, spec)
+        cost = self._cache.get(request)
+        return self._cache.put(request, roofline(context(properties, inputs, outputs), spec)) if cost is None else cost
+
+    def explain(
+        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+    ) -> Explanation:
+        """The formula of the cost with its numbers."""
+        return explain_roofline(context(properties, inputs, outputs), spec)
+
+
+def explain_roofline(c: CostContext, spec: DeviceSpec) -> Explanation:
+    """What `roofline` says, with its numbers."""
+    cost, matrix, dtype = roofline(c, spec), is_matrix(c.op), rate_type(c)
+    if cost.provenance == "free":
+        return Explanation(f"{c.op} on {spec.name}", cost, "free: no kernel runs, tensors are only passed on")
+    family = spec.family(dtype, matrix=matrix)
+    numbers = [
+        Number(f"{family} rate", f"{spec.achieved_flops_per_s(dtype, matrix=matrix):.6g} FLOP/s", "peak * efficiency"),
+        Number("bandwidth", f"{spec.achieved_bytes_per_s:.6g} B/s", "bandwidth * efficiency"),
+        Number("floor" if spec.launches_kernels else "launch", f"{spec.op_overhead_ns} ns"),
+    ]
+    wait_ns = waits_ns(c)
+    assumed = ["no fusion with other ops"]
+    if family == "tf32":
+        assumed.append("float32 products run as tf32 on tensor cores, TensorFlow's default; --no-tf32 switches it off")
+    elif family == "fp32" and matrix and spec.launches_kernels:
+        assumed.append("float32 products run at full precision: tf32 is switched off, or the device has none")
+    if cost.provenance == "guessed":
+        assumed.append("the shapes do not fit the op: an operation per element written, all tensors moved once")
+    return Explanation(
+        f"{c.op} on {spec.name}",
+        cost,
+        "max(operations / rate, bytes / bandwidth) + overhead" + (f" + {wait_ns} ns waiting" if wait_ns else ""),
+        {"operations": str(cost.flops), "bytes": str(cost.bytes), "type": dtype_name(dtype)},
+        numbers=tuple(numbers),
+        null_model=("datasheet roofline", datasheet_ns(cost, c, spec)),
+        assumed=tuple(assumed),
+    )
+
+
+def datasheet_ns(cost: OpCost, c: CostContext, spec: DeviceSpec) -> int:
+    """The time of the operations and bytes of a cost by peak rate and bandwidth alone, without floors and shares."""
+    peak = spec.peak_flops_per_s[spec.family(rate_type(c), matrix=is_matrix(c.op))]
+    return max(ceil_ns(cost.flops, peak), ceil_ns(cost.bytes, spec.memory_bandwidth_bytes_per_s)) + waits_ns(c)
+
+
+def roofline(c: CostContext, spec: DeviceSpec) -> OpCost:
+    """Cost of one run by the roofline of the device; "guessed" where the shapes do not fit the op."""
+    if is_free(c.op):
+        return OpCost(0, 0, 0, "free", 0, 0)
+    provenance: Provenance = "roofline"
+    try:
+        flops, moved = flops_of(c), bytes_of(c)
+    except InvalidArgumentError:
+        # Assumed sizes need not fit the op: count bytes and output elements, and mark the cost as guessed.
+        flops, moved, provenance = elements_written(c), input_bytes(c) + output_bytes(c), "guessed"
+    compute_ns = ceil_ns(flops, spec.achieved_flops_per_s(rate_type(c), matrix=is_matrix(c.op)))
+    memory_ns = ceil_ns(moved, spec.achieved_bytes_per_s)
+    busy_ns, wait_ns = max(compute_ns, memory_ns) + spec.op_overhead_ns, waits_ns(c)
+    low_ns, high_ns = bounds_ns(busy_ns, spec)
+    return OpCost(busy_ns + wait_ns, flops, moved, provenance, low_ns + wait_ns, high_ns + wait_ns)
+
+
+def bounds_ns(busy_ns: int, spec: DeviceSpec) -> tuple[int, int]:
+    """Between which times four of five ops are that the roofline gives `busy_ns`; waiting is exact."""
+    floor_ns = max(0, FLOOR_NS - spec.kernel_floor_ns) if spec.launches_kernels else 0
+    return busy_ns * LOW_PERCENT // 100, -(-busy_ns * HIGH_PERCENT // 100) + floor_ns

@@ -1,0 +1,134 @@
+"""The question that a source of op times answers: from properties, shapes and a device to a time in whole nanoseconds.
+
+    MatMul, (64, 128), (128, 256) -> (64, 256), H100-SXM   ->   OpCost(2760 ns, 4194304, 131072, "fitted", 2480, 3090)
+
+A source only needs a method `cost`; equal questions must have equal answers. One that answers many questions faster
+together than one by one has a method `costs` too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+from ....errors import NotFoundError
+from ....graph.dtypes import DataType, item_size
+from ...kernels.op_cost import CostContext, Dims
+from ...spec import DeviceSpec
+
+Provenance = Literal["measured", "fitted", "transferred", "roofline", "grappler", "assumed", "guessed", "free"]
+"""where a time comes from; "transferred" is a fit for another element type or device, scaled; "assumed" rests on
+constants that nobody measured on that device, "guessed" on shapes that do not fit the op"""
+
+
+class UnknownCost(NotFoundError):
+    """A source knows nothing of an op with those shapes on that model of device."""
+
+
+class OpProperties(Protocol):
+    """The properties of a node that a cost source reads; `graph.NodeProperties` has them."""
+
+    @property
+    def op(self) -> str:
+        """Name of the op."""
+        ...
+
+    @property
+    def attrs(self) -> Mapping[str, Any]:  # decoded attr values: their type depends on the attr
+        """Attrs by name, defaults filled in."""
+        ...
+
+    @property
+    def input_types(self) -> tuple[DataType, ...]:
+        """Types of the flattened inputs."""
+        ...
+
+    @property
+    def output_types(self) -> tuple[DataType, ...]:
+        """Types of the flattened outputs."""
+        ...
+
+
+class OpCost(NamedTuple):
+    """Time of one run of an op on its device, its operations and bytes, and the source of the time.
+
+    `time_ns` has the floor of the kernel in it, and on a CPU the overhead of an op; on a GPU not the launch, which the
+    host thread does while the GPU computes. Four of five runs take from `low_ns` to `high_ns`; both are None if the
+    source does not say how sure it is.
+    """
+
+    time_ns: int
+    flops: int
+    bytes: int
+    provenance: Provenance
+    low_ns: int | None = None
+    high_ns: int | None = None
+
+
+class CostRequest(NamedTuple):
+    """One question: the arguments of `CostSource.cost`."""
+
+    properties: OpProperties
+    inputs: tuple[Dims, ...]
+    outputs: tuple[Dims, ...]
+    spec: DeviceSpec
+
+
+class CostSource(Protocol):
+    """Returns how long an op takes on a device."""
+
+    def cost(
+        self, properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...], spec: DeviceSpec
+    ) -> OpCost:
+        """The cost of one run; all sizes in the shapes are known. UnknownCost if the source does not know it."""
+        ...
+
+
+@runtime_checkable
+class BatchCostSource(CostSource, Protocol):
+    """A source that answers many questions together."""
+
+    def costs(self, batch: Sequence[CostRequest]) -> list[OpCost]:
+        """The cost of each request; equal to what `cost` returns."""
+        ...
+
+
+def costs_of(source: CostSource, batch: Sequence[CostRequest]) -> list[OpCost]:
+    """The cost of each request, asked for together where the source can."""
+    if isinstance(source, BatchCostSource):
+        return source.costs(batch)
+    return [source.cost(*request) for request in batch]
+
+
+def unknown_cost(source: CostSource, batch: Sequence[CostRequest], nodes: Sequence[str]) -> UnknownCost:
+    """The error for the first of a batch that the source does not know; `nodes` are the names, request by request."""
+    for request, node in zip(batch, nodes, strict=True):
+        try:
+            source.cost(*request)
+        except UnknownCost as error:
+            shapes = f"{list(request.inputs)} -> {list(request.outputs)}"
+            return UnknownCost(
+                f"{type(source).__name__} knows no time of {request.properties.op} {shapes} on {request.spec.name} "
+                f"({error.message}); wrap it in FirstKnown(source, RooflineSource())",
+                node=node,
+                op=request.properties.op,
+            )
+    return UnknownCost(
+        f"{type(source).__name__} knows no time of one of {len(batch)} ops asked for together, though it answers for "
+        "each alone; `costs` must return what `cost` does"
+    )
+
+
+def context(properties: OpProperties, inputs: tuple[Dims, ...], outputs: tuple[Dims, ...]) -> CostContext:
+    """The cost context of a node with those shapes."""
+    return CostContext(
+        properties.op, properties.attrs, inputs, outputs, properties.input_types, properties.output_types
+    )
+
+
+def rate_type(c: CostContext) -> DataType:
+    """The element type whose rate an op runs at: that of its largest input, or of its output if it has none."""
+    sized = [i for i, dtype in enumerate(c.input_types) if item_size(dtype)]
+    if sized:
+        return c.input_types[max(sized, key=lambda i: (c.bytes_in(i), -i))]
+    return c.output_types[0] if c.output_types else DataType.FLOAT

@@ -1,0 +1,111 @@
+"""Where the times of nodes come from: what a source of costs says of them, with the devices and shapes of a step.
+
+    partitions = cut(graph_def, "gpu:1", feeds="x", fetches="y")
+    for told in explain(partitions, "gpu:1", ["y"], feeds={"x": (32, 784)}):
+        print(told.text())
+
+y, /job:localhost/replica:0/task:0/device:GPU:0: MatMul on A100-80GB: 4.211 us, roofline
+  formula   max(operations / rate, bytes / bandwidth) + overhead
+  ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from attrs import evolve
+
+from ...errors import InvalidArgumentError
+from ...graph.arrays import owners
+from ...graph.collector import collector_paused
+from ...graph.ops.record import TRANSFERS
+from ...graph.shape_inference.unknown_sizes import check_sizes
+from ...graph.suggestions import suggestion
+from ..cluster_file import as_cluster
+from .bodies.planning import Planner, calls_in
+from .costs.explanation import Explanation, explanation_of
+from .costs.fitted import FittedSource
+from .costs.source import CostSource, UnknownCost, unknown_cost
+from .step_shapes import step_shapes
+from .unmodelled import check_modelled
+
+if TYPE_CHECKING:
+    from ...graph.analysis.joined import JoinedGraph
+    from ...graph.arrays import Flags
+    from ...graph.formats.traces import TraceSource
+    from ...graph.graph import Graph
+    from ...graph.graphdef.sources import GraphSource
+    from ...graph.shape_inference.infer import Feeds, Shapes
+    from ..cluster import Cluster
+
+
+def explain(
+    partitions: Mapping[str, Graph | GraphSource],
+    cluster: Cluster | str | Path,
+    nodes: str | Sequence[str],
+    *,
+    feeds: Feeds | None = None,
+    shapes: Mapping[str, Shapes] | None = None,
+    cost_source: CostSource | None = None,
+    trace: TraceSource | None = None,
+    assumed_size: int | None = None,
+) -> list[Explanation]:
+    """Where the time of each node comes from, in the order of `nodes`; the other arguments are those of `simulate`.
+
+    Nodes are those of the partitions. Raises InvalidArgumentError for a node that these do not have, for a transfer and
+    a call, whose times are those of links and of a body, and for sizes that the time depends on and nobody knows;
+    UnimplementedError for a node that cannot be timed; UnknownCost where the source knows no time.
+    """
+    names = [nodes] if isinstance(nodes, str) else list(nodes)
+    cluster = as_cluster(cluster)
+    source = cost_source or FittedSource()
+    with collector_paused():
+        inferred = step_shapes(partitions, cluster, feeds, shapes, trace, assumed_size).inferred
+        graph = inferred.graph
+        numbers = [_number(name, graph) for name in names]
+        is_asked = np.zeros(len(graph), np.bool_)
+        is_asked[numbers] = True
+        check_modelled(graph, is_asked)
+        _check_computes(graph, numbers)
+        check_sizes(inferred, _with_neighbours(graph, is_asked))
+        requests = Planner(cluster, source).requests(inferred, numbers)
+    try:
+        told = [explanation_of(source, request) for request in requests]
+    except UnknownCost:
+        raise unknown_cost(source, requests, names) from None
+    places = [cluster.find(graph.devices[number]).name for number in graph.device_of[numbers].tolist()]
+    return [evolve(one, node=name, device=place) for one, name, place in zip(told, names, places, strict=True)]
+
+
+def _number(name: str, graph: JoinedGraph) -> int:
+    number = graph.numbers([name]).get(name)
+    if number is None:
+        raise InvalidArgumentError(f"the step has no node {name!r}{suggestion(name, graph.names)}")
+    return number
+
+
+def _with_neighbours(graph: JoinedGraph, nodes: Flags) -> Flags:
+    """The nodes, those whose tensors they read, and those that read theirs."""
+    dst = owners(np.diff(graph.input_start))
+    found = nodes.copy()
+    found[graph.input_src[nodes[dst]]] = True
+    found[dst[nodes[graph.input_src]]] = True
+    return found
+
+
+def _check_computes(graph: JoinedGraph, numbers: Sequence[int]) -> None:
+    """InvalidArgumentError for a transfer or a call among the nodes."""
+    is_transfer, is_call = graph.of_class(*TRANSFERS), calls_in(graph)
+    for n in numbers:
+        why = ""
+        if is_transfer[n]:
+            why = "a transfer takes the time of its bytes on its links; simulate the step to see it"
+        elif is_call[n]:
+            why = (
+                "a call takes the time of its body, whose nodes are in the step with --inline (`cut(..., inline=True)`)"
+            )
+        if why:
+            raise InvalidArgumentError(why, node=graph.names[n], op=graph.op(n))

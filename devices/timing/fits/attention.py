@@ -1,0 +1,176 @@
+"""The time of causal flash attention: the soft maximum of a latency and of operations by rate, in each direction.
+
+    forward, 8 heads of 128 + 128, 4096 positions, B200:    latency 92 us, operations 32 us   ->   95 us
+    the same with 128 heads:                                latency 92 us, operations 510 us  ->  514 us
+
+Operations are those of the full square of positions, forward 2 * batch * seq_len^2 * heads * (qk_head_dim +
+v_head_dim) and backward 2.5 times that. A causal kernel does half of them, so the share of the peak may exceed 1; it
+is kept at most `MOST_SHARE`. The latency is one block's way along all positions: it grows with positions and head
+dims, and shows where batch * heads do not fill the device. The rate falls with a power of the head dims. Heads of keys
+and values change nothing that the rows at hand show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from ....errors import InvalidArgumentError
+from .layers import (
+    WIDENING,
+    Ranges,
+    counts,
+    date_of,
+    octaves_outside,
+    one_of,
+    read_numbers,
+    read_ranges,
+    soft_maximum,
+    with_interval,
+    write_numbers,
+    write_ranges,
+)
+from .prediction import Floats, Prediction
+from .sourced import SourcedTable, Unit, write
+
+Ints = NDArray[np.int64]
+
+DIRECTIONS = ("fwd", "bwd")
+BACKWARD_FACTOR = 2.5
+"""operations backward by operations forward"""
+MOST_SHARE = 2.0
+"""of the peak, by the operations of the full square: a causal kernel does no less than half of them"""
+USUAL_LENGTH, USUAL_DIMS = 4096, 256
+"""positions and head dims (of queries and values together) at which latency and rate are stated"""
+UNITS: Mapping[str, Unit] = {
+    "latency": "ns",
+    "rate": "FLOP/s",
+    "dims_power": "",
+    "sharpness": "",
+    "spread": "",
+}
+SIZES = ("seq_len", "streams", "dims")
+"""what ranges are of; streams are batch * heads"""
+
+
+@frozen(eq=False, init=False)
+class Attentions:
+    """Attention layers in columns, one a row; InvalidArgumentError for a wrong direction or size."""
+
+    direction: tuple[str, ...]
+    batch: Ints
+    seq_len: Ints
+    heads: Ints
+    kv_heads: Ints
+    qk_head_dim: Ints
+    v_head_dim: Ints
+
+    def __init__(self, direction: Sequence[str], **columns: Sequence[int] | NDArray[Any]) -> None:
+        checked = {name: counts(column, name, len(direction)) for name, column in columns.items()}
+        self.__attrs_init__(one_of(direction, DIRECTIONS, "direction"), **checked)
+        for heads, kv_heads in zip(self.heads.tolist(), self.kv_heads.tolist(), strict=True):
+            if heads % kv_heads:
+                raise InvalidArgumentError(f"heads = {heads} must be a multiple of kv_heads = {kv_heads}")
+
+    def __len__(self) -> int:
+        return len(self.direction)
+
+    @property
+    def is_backward(self) -> NDArray[np.bool_]:
+        """By row whether it is the backward pass."""
+        return np.array([direction == "bwd" for direction in self.direction], dtype=np.bool_)
+
+    @property
+    def sizes(self) -> dict[str, Ints]:
+        """What the formula depends on, in the order of `SIZES`."""
+        columns = (self.seq_len, self.batch * self.heads, self.qk_head_dim + self.v_head_dim)
+        return dict(zip(SIZES, columns, strict=True))
+
+    @property
+    def flops(self) -> Floats:
+        """Operations of the full square, a multiply-add as two."""
+        seq_len, streams, dims = (column.astype(np.float64) for column in self.sizes.values())
+        return np.asarray(2 * seq_len**2 * streams * dims * np.where(self.is_backward, BACKWARD_FACTOR, 1.0))
+
+    @property
+    def bytes(self) -> Floats:
+        """Bytes of queries, keys, values and outputs in bf16, read or written once; backward of their gradients too."""
+        queries, keys = self.heads.astype(np.float64), self.kv_heads.astype(np.float64)
+        dims = self.qk_head_dim + self.v_head_dim
+        forward = 2 * self.batch * self.seq_len * dims * (queries + keys)
+        return np.asarray(np.where(self.is_backward, 2.0, 1.0) * forward)
+
+    def where(self, rows: NDArray[Any]) -> Attentions:
+        """Some of the rows, by number or by a mask."""
+        direction = tuple(np.array(self.direction, dtype=object)[rows])
+        names = ("batch", "seq_len", "heads", "kv_heads", "qk_head_dim", "v_head_dim")
+        return Attentions(direction, **{name: getattr(self, name)[rows] for name in names})
+
+
+class AttentionNumbers(NamedTuple):
+    """What is fitted for one direction.
+
+    Latency and rate are those at `USUAL_LENGTH` positions and `USUAL_DIMS` head dims; `spread` is half of the 80 %
+    interval in log time.
+    """
+
+    latency_ns: float
+    rate_flops_per_s: float
+    dims_power: float
+    sharpness: float
+    spread: float = 1.0
+
+    def time_ns(self, attentions: Attentions, dims_range: tuple[int, int]) -> Floats:
+        """Times by row, not capped; outside of the range of head dims the rate is that at its end."""
+        seq_len, _, dims = attentions.sizes.values()
+        latency = self.latency_ns * (seq_len / USUAL_LENGTH) * (dims / USUAL_DIMS)
+        slower = (np.clip(dims, *dims_range) / USUAL_DIMS) ** self.dims_power
+        return soft_maximum(latency, attentions.flops * 1e9 / self.rate_flops_per_s * slower, self.sharpness)
+
+
+@frozen(eq=False)
+class AttentionModel:
+    """Numbers by direction, the peak rate that caps them, and the ranges of sizes that they were fitted to."""
+
+    numbers: Mapping[str, AttentionNumbers]
+    peak_flops_per_s: float
+    ranges: Ranges
+    source: str = ""
+    date: str = ""
+
+    def least_ns(self, attentions: Attentions, peak_flops_per_s: float | None = None) -> Floats:
+        """Times at `MOST_SHARE` of a peak rate, the model's own unless given."""
+        return attentions.flops * 1e9 / (MOST_SHARE * (peak_flops_per_s or self.peak_flops_per_s))
+
+    def predict(self, attentions: Attentions) -> Prediction:
+        """Times of bf16 layers with their 80 % intervals, which widen outside of the fitted ranges."""
+        time_ns, half = np.empty(len(attentions)), np.empty(len(attentions))
+        for direction in set(attentions.direction):
+            of = attentions.is_backward == (direction == "bwd")
+            numbers = self.numbers[direction]
+            time_ns[of] = numbers.time_ns(attentions.where(of), self.ranges["dims"])
+            half[of] = numbers.spread
+        half *= 1 + WIDENING * octaves_outside(attentions.sizes, self.ranges)
+        return with_interval(np.maximum(time_ns, self.least_ns(attentions)), half)
+
+    def to_table(self) -> dict[str, Any]:
+        """The table `[fits.attention]` of a calibration file: a table of sourced numbers by direction."""
+        tables = {
+            direction: write_numbers(numbers, UNITS, source=self.source, date=self.date)
+            for direction, numbers in self.numbers.items()
+        }
+        peak = write(self.peak_flops_per_s, "FLOP/s", source=self.source, date=self.date)
+        return {"peak": peak, **write_ranges(self.ranges), **tables}
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any], where: str) -> AttentionModel:
+        """The model that `to_table` wrote; InvalidArgumentError names `where` and the number that is wrong."""
+        outer = SourcedTable(table, where)
+        outer.only(["peak", *(f"range_{name}" for name in SIZES), *DIRECTIONS])
+        numbers = {name: AttentionNumbers(*read_numbers(outer.inner(name), UNITS)) for name in DIRECTIONS}
+        peak = outer.number("peak", "FLOP/s")
+        return cls(numbers, peak, read_ranges(outer, SIZES), outer.source("peak"), date_of(table["peak"]))

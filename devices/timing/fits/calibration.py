@@ -1,0 +1,209 @@
+"""Calibration: the fitted models of each device, from the catalog or from a file that `partita calibrate` wrote.
+
+    calibration = load_calibration("my_h100.toml").over(Calibration.of_catalog())
+    calibration.device("H100-SXM").products.predict(products)       the file's model, else the catalog's
+
+A calibration file is a catalog entry, `device_*.toml`, with a table `[fits]`. Its tables `[fits.products]`,
+`[fits.memory_bound]`, `[fits.attention]`, `[fits.grouped]` and `[fits.collectives]` are optional, and each becomes the
+model whose `to_table` wrote it when it is asked for first.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from ....errors import InvalidArgumentError, NotFoundError, RequestError
+from ... import catalog
+from ...catalog import check_keys
+from ...spec import DeviceSpec
+
+if TYPE_CHECKING:
+    from .products import ProductModel
+
+PARTS = ("products", "memory_bound", "attention", "grouped", "collectives")
+"""the tables of `[fits]` that hold models"""
+FACTS = ("rows",)
+"""other tables of `[fits]`: how many rows of which files each model was fitted to"""
+
+
+@frozen(slots=False, eq=False)
+class DeviceFits:
+    """The models of one device, each None if its table has none; InvalidArgumentError for a wrong table when read."""
+
+    spec: DeviceSpec
+    table: Mapping[str, Any] = field(repr=False)  # Any: the table `[fits]` as TOML has it
+    where: str = field(repr=False, default="catalog")
+
+    def __attrs_post_init__(self) -> None:
+        if not isinstance(self.table, Mapping):
+            raise InvalidArgumentError(f"{self.where}: fits = {self.table!r} must be a table; calibrate it again")
+        check_keys(self.table, [*PARTS, *FACTS], f"{self.where}: fits")
+        for part, inner in self.table.items():
+            if not isinstance(inner, Mapping):
+                raise InvalidArgumentError(f"{self._at(part)}: {inner!r} must be a table; calibrate the device again")
+
+    def _at(self, part: str) -> str:
+        return f"{self.where}: fits.{part}"
+
+    @cached_property
+    def products(self) -> ProductModel | None:
+        """Times of matrix products."""
+        from .products import ProductModel
+
+        model: ProductModel | None = self._read(
+            "products", lambda table, where: ProductModel.from_table(table, self.spec, where)
+        )
+        return model
+
+    @cached_property
+    def memory_bound(self) -> Any:
+        """Times of ops that move bytes, a `MemoryBoundModel`."""
+        return self._read("memory_bound", _reader("fits.memory_bound", "MemoryBoundModel"))
+
+    @cached_property
+    def attention(self) -> Any:
+        """Times of attention, an `AttentionModel`."""
+        return self._read("attention", _reader("fits.attention", "AttentionModel"))
+
+    @cached_property
+    def grouped(self) -> Any:
+        """Times of grouped products, a `GroupedModel`."""
+        return self._read("grouped", _reader("fits.grouped", "GroupedModel"))
+
+    @cached_property
+    def collectives(self) -> Any:
+        """Times of collectives on systems of this device, a `CollectiveModel`."""
+        return self._read("collectives", _reader("collectives.measured", "CollectiveModel"))
+
+    def _read(self, part: str, from_table: Any) -> Any:  # Any: a function of (table, where), and the model it returns
+        if part not in self.table:
+            return None
+        try:
+            return from_table(self.table[part], self._at(part))
+        except RequestError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidArgumentError(f"{self._at(part)}: {error}; calibrate the device again") from error
+
+    def read_all(self) -> DeviceFits:
+        """Itself, after all tables have been read: what is wrong in one is an error now."""
+        for part in PARTS:
+            getattr(self, part)
+        return self
+
+
+def _reader(module: str, name: str) -> Callable[[Mapping[str, Any], str], Any]:
+    """`from_table` of a model, imported when a table is read: most runs use one or two of the models."""
+
+    def read(table: Mapping[str, Any], where: str) -> Any:
+        return getattr(import_module(f"..{module}", __package__), name).from_table(table, where)
+
+    return read
+
+
+@frozen
+class Calibration:
+    """Fits by device name; `others` is asked about devices that are not in it."""
+
+    fits: Mapping[str, DeviceFits] = field(factory=dict)
+    others: Calibration | None = None
+    of_all_models: bool = False  # the catalog's: asked by name, so that only what is used is read
+
+    @staticmethod
+    def of_catalog() -> Calibration:
+        """The fits that the catalog's devices come with."""
+        return Calibration(of_all_models=True)
+
+    def device(self, name: str) -> DeviceFits | None:
+        """The fits of a device by its name or an alias of the catalog; None if it has none."""
+        fits = self.fits.get(name) or self.fits.get(_catalog_name(name))
+        if fits is None and self.of_all_models:
+            fits = _of_catalog(name)
+        if fits is None and self.others is not None:
+            return self.others.device(name)
+        return fits
+
+    def having(self, part: str) -> Iterator[DeviceFits]:
+        """The fits that have a model of that part, in the order of names, those of `others` last."""
+        for name in [*sorted(self.fits), *(catalog.device_names() if self.of_all_models else ())]:
+            fits = self.device(name)
+            if fits is not None and getattr(fits, part) is not None:
+                yield fits
+        if self.others is not None:
+            yield from self.others.having(part)
+
+    def over(self, other: Calibration) -> Calibration:
+        """This calibration, and for the devices that it does not have the other one."""
+        others = other if self.others is None else self.others.over(other)
+        return Calibration(self.fits, others, self.of_all_models)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+
+def _catalog_name(name: str) -> str:
+    return catalog.device_spec(name).name if _is_known(name) else name
+
+
+def _is_known(name: str) -> bool:
+    try:
+        catalog.device_spec(name)
+    except NotFoundError:
+        return False
+    return True
+
+
+def _of_catalog(name: str) -> DeviceFits | None:
+    """The catalog's fits of a device that it knows."""
+    if not _is_known(name):
+        return None
+    spec, table = catalog.device_spec(name), catalog.fits_of(name)
+    return _known_fits(spec.name, id(table)) if table else None
+
+
+@cache
+def _known_fits(name: str, table_id: int) -> DeviceFits:
+    """Models are read once for each table; `table_id` tells a model that was removed and added again."""
+    return DeviceFits(catalog.device_spec(name), catalog.fits_of(name), f"catalog device {name!r}")
+
+
+def load_calibration(path: str | Path) -> Calibration:
+    """The calibration in a file, with all of its models read.
+
+    Raises NotFoundError for a file that cannot be read, and InvalidArgumentError, which names file, table and key, for
+    a wrong one.
+    """
+    file = Path(path)
+    table = _toml(file)
+    if "fits" not in table:
+        raise InvalidArgumentError(f"{file}: the table 'fits' is missing; write the file with `partita calibrate`")
+    entry = {key: _texts(value) for key, value in table.items() if key not in ("aliases", "fits")}
+    spec = catalog.device_spec_from(entry, str(file))
+    return Calibration({spec.name: DeviceFits(spec, table["fits"], str(file)).read_all()})
+
+
+def _texts(value: Any) -> Any:  # Any: what TOML holds
+    """A table with every sourced value replaced by its text."""
+    if not isinstance(value, Mapping):
+        return value
+    return value["value"] if "value" in value else {key: _texts(inner) for key, inner in value.items()}
+
+
+def _toml(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise NotFoundError(
+            f"calibration file {str(file)!r} cannot be read: {error.strerror}; check the path"
+        ) from None
+    except UnicodeDecodeError:
+        raise InvalidArgumentError(f"{file}: this is not text; a calibration file is TOML in UTF-8") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidArgumentError(f"{file}: this is not TOML: {error}") from None

@@ -1,0 +1,157 @@
+"""The time of grouped products of experts: the soft maximum of each group's latency and bytes, and of the operations.
+
+    forward, 160 groups of 154 x 3072 x 5120, B200:    groups 1.59 ms, operations 0.73 ms  ->  1.75 ms
+    forward, 20 groups of 1232 x 3072 x 5120:          groups 0.25 ms, operations 0.73 ms  ->  0.77 ms
+
+All `groups` products have the same m (tokens of an expert), n and k. The stages are "fwd", "bwd_grad_act" (gradient of
+the activations) and "bwd_grad_w" (gradient of the weights, which is added to a buffer of `gradient_bytes` an element).
+A group takes a latency and its bytes by a bandwidth, one group after the other; the rate is that of large groups. The
+share of the peak is at most 1. Latency and bandwidth are told apart only as far as sizes of groups differ: together
+they are right, alone each may be off (a bandwidth even above the memory's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from .layers import (
+    WIDENING,
+    Ranges,
+    counts,
+    date_of,
+    octaves_outside,
+    one_of,
+    read_numbers,
+    read_ranges,
+    soft_maximum,
+    with_interval,
+    write_numbers,
+    write_ranges,
+)
+from .prediction import Floats, Prediction
+from .sourced import SourcedTable, Unit, write
+
+Ints = NDArray[np.int64]
+
+STAGES = ("fwd", "bwd_grad_act", "bwd_grad_w")
+ITEM_BYTES = 2  # bf16
+UNITS: Mapping[str, Unit] = {
+    "latency": "ns",
+    "bandwidth": "B/s",
+    "rate": "FLOP/s",
+    "sharpness": "",
+    "spread": "",
+}
+SIZES = ("groups", "m", "n", "k")
+
+
+@frozen(eq=False, init=False)
+class GroupedProducts:
+    """Grouped products in columns, one a row; InvalidArgumentError for a wrong stage or size."""
+
+    stage: tuple[str, ...]
+    groups: Ints
+    m: Ints
+    n: Ints
+    k: Ints
+    gradient_bytes: Ints
+
+    def __init__(self, stage: Sequence[str], **columns: Sequence[int] | NDArray[Any]) -> None:
+        checked = {name: counts(column, name, len(stage)) for name, column in columns.items()}
+        self.__attrs_init__(one_of(stage, STAGES, "stage"), **checked)
+
+    def __len__(self) -> int:
+        return len(self.stage)
+
+    @property
+    def sizes(self) -> dict[str, Ints]:
+        """What the formula depends on, in the order of `SIZES`."""
+        return {name: getattr(self, name) for name in SIZES}
+
+    @property
+    def flops(self) -> Floats:
+        """Operations of all groups, a multiply-add as two."""
+        groups, m, n, k = (column.astype(np.float64) for column in self.sizes.values())
+        return np.asarray(2 * groups * m * n * k)
+
+    @property
+    def group_bytes(self) -> Floats:
+        """Bytes of one group: activations and weights in bf16; a weight's gradient is read and written."""
+        _, m, n, k = (column.astype(np.float64) for column in self.sizes.values())
+        is_weight = np.array([stage == "bwd_grad_w" for stage in self.stage], dtype=np.bool_)
+        weights = n * k * np.where(is_weight, 2 * self.gradient_bytes, ITEM_BYTES)
+        return np.asarray((m * k + m * n) * ITEM_BYTES + weights)
+
+    @property
+    def bytes(self) -> Floats:
+        """Bytes of all groups."""
+        return np.asarray(self.groups * self.group_bytes)
+
+    def where(self, rows: NDArray[Any]) -> GroupedProducts:
+        """Some of the rows, by number or by a mask."""
+        stage = tuple(np.array(self.stage, dtype=object)[rows])
+        return GroupedProducts(stage, **{name: getattr(self, name)[rows] for name in (*SIZES, "gradient_bytes")})
+
+
+class GroupedNumbers(NamedTuple):
+    """What is fitted for one stage; `spread` is half of the 80 % interval in log time."""
+
+    latency_ns: float
+    bandwidth_bytes_per_s: float
+    rate_flops_per_s: float
+    sharpness: float
+    spread: float = 1.0
+
+    def time_ns(self, grouped: GroupedProducts) -> Floats:
+        """Times by row, not capped."""
+        one_ns = self.latency_ns + grouped.group_bytes * 1e9 / self.bandwidth_bytes_per_s
+        return soft_maximum(grouped.groups * one_ns, grouped.flops * 1e9 / self.rate_flops_per_s, self.sharpness)
+
+
+@frozen(eq=False)
+class GroupedModel:
+    """Numbers by stage, the peak rate that caps them, and the ranges of sizes that they were fitted to."""
+
+    numbers: Mapping[str, GroupedNumbers]
+    peak_flops_per_s: float
+    ranges: Ranges
+    source: str = ""
+    date: str = ""
+
+    def least_ns(self, grouped: GroupedProducts, peak_flops_per_s: float | None = None) -> Floats:
+        """Times at a peak rate, the model's own unless given."""
+        return grouped.flops * 1e9 / (peak_flops_per_s or self.peak_flops_per_s)
+
+    def predict(self, grouped: GroupedProducts) -> Prediction:
+        """Times of bf16 products with their 80 % intervals, which widen outside of the fitted ranges."""
+        time_ns, half = np.empty(len(grouped)), np.empty(len(grouped))
+        stages = np.array(grouped.stage)
+        for stage in sorted(set(grouped.stage)):
+            of = stages == stage
+            time_ns[of] = self.numbers[stage].time_ns(grouped.where(of))
+            half[of] = self.numbers[stage].spread
+        half *= 1 + WIDENING * octaves_outside(grouped.sizes, self.ranges)
+        return with_interval(np.maximum(time_ns, self.least_ns(grouped)), half)
+
+    def to_table(self) -> dict[str, Any]:
+        """The table `[fits.grouped]` of a calibration file: a table of sourced numbers by stage."""
+        tables = {
+            stage: write_numbers(numbers, UNITS, source=self.source, date=self.date)
+            for stage, numbers in self.numbers.items()
+        }
+        peak = write(self.peak_flops_per_s, "FLOP/s", source=self.source, date=self.date)
+        return {"peak": peak, **write_ranges(self.ranges), **tables}
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any], where: str) -> GroupedModel:
+        """The model that `to_table` wrote; InvalidArgumentError names `where` and the number that is wrong."""
+        outer = SourcedTable(table, where)
+        outer.only(["peak", *(f"range_{name}" for name in SIZES), *STAGES])
+        numbers = {name: GroupedNumbers(*read_numbers(outer.inner(name), UNITS)) for name in STAGES}
+        peak = outer.number("peak", "FLOP/s")
+        return cls(numbers, peak, read_ranges(outer, SIZES), outer.source("peak"), date_of(table["peak"]))
