@@ -18,6 +18,7 @@ import trio
 from rich.console import Console
 
 from . import (
+    bench_cnn,
     bench_flows,
     bench_gradients,
     bench_import,
@@ -47,8 +48,10 @@ CASES: list[Case] = [
     *bench_scale.CASES,
     *bench_flows.CASES,
     *bench_simulate.CASES,
+    *bench_cnn.CASES,
 ]
 _PATH = click.Path(path_type=Path, dir_okay=False)
+_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
 
 
 @click.command()
@@ -61,9 +64,16 @@ _PATH = click.Path(path_type=Path, dir_okay=False)
     "--clock", type=click.Choice(["wall", "cpu"]), default="wall", help="Judge by; CPU time where the machine is busy."
 )
 @click.option("--save", "saved", type=_PATH, metavar="FILE", help="Write the figures as JSON, after each row.")
+@click.option("--data", type=_FOLDER, metavar="DIR", help="Published measurements, in place of the figures quoted.")
 @click.option("--baseline", type=_PATH, metavar="FILE", help="Compare with figures saved earlier.")
 def main(
-    pythons: Sequence[str], only: Sequence[str], quick: bool, clock: str, saved: Path | None, baseline: Path | None
+    pythons: Sequence[str],
+    only: Sequence[str],
+    quick: bool,
+    clock: str,
+    saved: Path | None,
+    data: Path | None,
+    baseline: Path | None,
 ) -> None:
     """Measure Partita against whichever peers are installed."""
     cases = [case for case in CASES if not only or case.key.startswith(tuple(only))]
@@ -71,7 +81,7 @@ def main(
         raise click.UsageError(f"no row begins with {', '.join(only)}; there are: {', '.join(c.key for c in CASES)}")
     earlier = load(baseline) if baseline else None
     with TemporaryDirectory() as folder, Peers(pythons) as peers:
-        rows, failed = measure(cases, Bench(QUICK if quick else Sizes(), peers, Path(folder)), saved)
+        rows, failed = measure(cases, Bench(QUICK if quick else Sizes(), peers, Path(folder), data), saved)
         skipped = [name for name in KNOWN if name not in peers.found]
         found = [f"{name} ({python})" for name, python in peers.found.items()]
     Console(width=None if sys.stdout.isatty() else 150).print(table(rows, cpu=clock == "cpu", baseline=earlier))

@@ -65,6 +65,8 @@ class Bench:
     sizes: Sizes
     peers: Peers
     folder: Path
+    data: Path | None = None
+    """a folder of published measurements, for rows that quote some"""
     whole: dict[str, tuple[Sample, float]] = field(default_factory=dict)
     """time and peak memory of whole processes, which two rows share"""
     large: dict[str, tuple[Sample, float]] = field(default_factory=dict)

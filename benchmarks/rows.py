@@ -74,15 +74,21 @@ class Measured:
     floor: float | None = None
 
 
+PUBLISHED = "published"
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row to be measured: `key` ("set-up/1 device") selects it, `peer` is the program to compare with or ""."""
+    """A row to be measured: `key` ("set-up/1 device") selects it.
+
+    `peer` is the program to compare with, `PUBLISHED` for a figure of others that is quoted, or "".
+    """
 
     key: str
     peer: str
     promise: Promise | None
     measure: Callable[[Bench], Awaitable[Measured]]
-    unit: str = "s"  # or "B"
+    unit: str = "s"  # or "B", "images/s"
 
 
 @dataclass(frozen=True, slots=True)

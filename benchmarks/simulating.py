@@ -16,7 +16,7 @@ from partita.devices import Cluster, Link, as_cluster
 from partita.devices.timing.bodies.body import Body
 from partita.devices.timing.bodies.planning import Planner
 from partita.devices.timing.bodies.scripts import Script
-from partita.devices.timing.cost_source import RooflineSource
+from partita.devices.timing.costs.roofline import RooflineSource
 from partita.devices.timing.events import Events
 from partita.devices.timing.feeds import checked_feeds
 from partita.devices.timing.hardware.engine import Duty

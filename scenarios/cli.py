@@ -17,6 +17,7 @@ from .options import (
     FILE,
     OUTPUT,
     choice_options,
+    cost_options,
     json_option,
     placement_options,
     recv_epochs_option,
@@ -68,6 +69,7 @@ def cli() -> None:
 
 @cli.command()
 @placement_options
+@cost_options
 @click.option(
     "--steps",
     type=click.IntRange(min=1),
@@ -135,6 +137,7 @@ def partition(out: Path, as_json: bool, **flags: Any) -> None:  # Any: flags dif
 @recv_epochs_option
 @choice_options
 @unknown_options
+@cost_options
 @json_option
 @trace_option
 def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: flags differ in type
@@ -156,6 +159,30 @@ def simulate(as_json: bool, trace: Path | None, **flags: Any) -> None:  # Any: f
     from .commands.simulate import simulate as execute
 
     execute(Request(**flags), as_json, trace)
+
+
+@cli.command()
+@placement_options
+@click.argument("nodes", nargs=-1, required=True, metavar="NODE...")
+@recv_epochs_option
+@choice_options
+@unknown_options
+@cost_options
+@json_option
+def explain(nodes: tuple[str, ...], as_json: bool, **flags: Any) -> None:  # Any: flags differ in type
+    """Say where the simulated time of each NODE of GRAPH comes from.
+
+    Prints the formula, what it reads of the op and of the device, the interval, what a datasheet alone says, and what
+    was assumed. Flags are those of simulate; a node has the device and the shapes that it has there.
+
+    \b
+    Examples:
+      partita explain model.pb fc1/MatMul --shape x=32,784 --fetch logits --devices "cpu:1,gpu:1" --costs fitted
+    """
+    from .commands.explain import explain as execute
+    from .commands.request import Request
+
+    execute(Request(**flags), nodes, as_json)
 
 
 @cli.command()
@@ -250,6 +277,72 @@ def ops(name: str | None, as_json: bool) -> None:
     from .commands.ops import ops as execute
 
     execute(name, as_json)
+
+
+@cli.command()
+@click.option("--fit", type=FILE, required=True, metavar="DIR", help="Folder of the measurements to fit to.")
+@click.option("--test", type=FILE, metavar="DIR", help="Folder of the measurements to predict; times may be empty.")
+@click.option(
+    "--cross-validate",
+    "folds",
+    type=int,
+    metavar="K",
+    help="In place of --test: predict each of K parts of the --fit folder from the others.",
+)
+@click.option("--predictions", type=OUTPUT, metavar="DIR", help="Write a CSV per set; the folder is made if missing.")
+@json_option
+def validate(fit: Path, test: Path | None, folds: int | None, predictions: Path | None, as_json: bool) -> None:
+    """Say how far predicted times are off, beside null models.
+
+    Fits the models to the files of one folder and predicts those of another. docs/validation.md has the names and
+    columns of the files. What no set reads is left out, and listed.
+
+    \b
+    Examples:
+      partita validate --fit measured --test kept_apart --predictions predicted
+      partita validate --fit measured --cross-validate 5
+    """
+    from .commands.validate import validate as execute
+
+    execute(fit, test, folds, predictions, as_json)
+
+
+@cli.command()
+@click.argument("sources", nargs=-1, required=True, type=FILE, metavar="SOURCE...")
+@click.option("--device", required=True, help="Name of the device in the catalog, or in --cluster.")
+@click.option("--cluster", type=FILE, help="A cluster file whose inline spec describes the device.")
+@click.option(
+    "--write", "output", type=OUTPUT, required=True, metavar="FILE.toml", help="The calibration file to write."
+)
+@click.option("--date", metavar="YYYY-MM-DD", help="Date of the measurements, today unless given.")
+@click.option("--collective", metavar="KIND", help="What logs of nccl-tests ran, where they do not say it.")
+@click.option("--graph", type=FILE, metavar="FILE", help="The GraphDef that ran, for traces that have none.")
+@json_option
+def calibrate(
+    sources: tuple[Path, ...],
+    device: str,
+    cluster: Path | None,
+    output: Path,
+    date: str | None,
+    collective: str | None,
+    graph: Path | None,
+    as_json: bool,
+) -> None:
+    """Fit the models of a device to measurements of it.
+
+    A SOURCE is a CSV of op timings (op,shapes,dtype,latency_ms), the trace of a step (RunMetadata or StepStats in a
+    file .pb, with its graph inside or as --graph), the text output of nccl-tests, or a table of products
+    (system,m,n,k,latency_ms) or collectives (system,op_name,num_gpus,elements_fp16,latency_ms). Prints the rows that
+    are used and refused, the fitted numbers with their 80 % intervals, and the error on rows that the fit has not seen
+    beside that of the datasheet.
+
+    \b
+    Example:
+      partita calibrate ops.csv all_reduce.log --device H100-SXM --write my_h100.toml
+    """
+    from .commands.calibrate import calibrate as execute
+
+    execute(sources, device, cluster, output, date, collective, graph, as_json)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -85,6 +85,30 @@ def placement_options(command: Command) -> Command:
     return command
 
 
+def cost_options(command: Command) -> Command:
+    """The flags that say where the times of ops come from."""
+    for option in reversed(
+        [
+            click.option(
+                "--costs",
+                metavar="SOURCE",
+                help="Where the times of ops come from: roofline, grappler, fitted, or measured:FILE.pb, a trace.",
+            ),
+            click.option(
+                "--calibration",
+                "calibrations",
+                type=FILE,
+                multiple=True,
+                metavar="FILE.toml",
+                help="Fits for a model of device, in place of the catalog's; the first file that has one counts.",
+            ),
+            click.option("--no-tf32", is_flag=True, help="Compute products of float32 at full precision on GPUs."),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
 def unknown_options(command: Command) -> Command:
     """The flags that say what a graph leaves open, for a step that is timed without being run."""
     for option in reversed(

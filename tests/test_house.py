@@ -53,11 +53,12 @@ INNER_FLOORS = {
     ],
     "devices": [
         "units spec link catalog kinds device fabric topology profiles short_names cluster "
-        "fabric_file profile_file cluster_file visible state",
+        "fabric_file host_tables profile_file cluster_file visible state",
         "kernels",
         "placement",
         "pipeline",
         "timing",
+        "calibration",
     ],
     "actors": ["plans", "running", "sessions"],
 }

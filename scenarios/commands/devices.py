@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import asdict
 
-from ...devices.catalog import Sourced, device_names, device_spec, link_names, link_spec, provenance
+from ...devices.catalog import Sourced, aliases_of, device_names, device_spec, link_names, link_spec, provenance
 from ...devices.link import LinkSpec
 from ...devices.spec import FAMILIES, DeviceSpec
 from ...devices.units import format_bytes, format_ns, format_rate
@@ -15,9 +15,10 @@ from .screen import Screen
 
 
 def devices(name: str | None, as_json: bool) -> None:
-    """Prints the whole catalog, or one model of it; ConfigurationError for an unknown name."""
+    """Prints the whole catalog, or one model of it by its name or alias; ConfigurationError for an unknown name."""
     screen = Screen()
     known = [*device_names(), *link_names()]
+    name = next((model for model in device_names() if name in aliases_of(model)), name)
     if name is not None and name not in known:
         raise ConfigurationError(f"the catalog has no model {name!r}{suggestion(name, known)}")
     specs = [device_spec(n) for n in device_names() if name in (None, n)]
@@ -36,7 +37,7 @@ def devices(name: str | None, as_json: bool) -> None:
 
 
 def _device(spec: DeviceSpec) -> dict[str, object]:
-    return {**asdict(spec), "sources": _sources(spec.name)}
+    return {**asdict(spec), "aliases": list(aliases_of(spec.name)), "sources": _sources(spec.name)}
 
 
 def _link(spec: LinkSpec) -> dict[str, object]:
@@ -60,10 +61,12 @@ def _print_devices(specs: list[DeviceSpec], screen: Screen) -> None:
             f"{spec.memory_bandwidth_bytes_per_s / 10**9:,.0f}",
             format_ns(spec.launch_overhead_ns),
             "/".join(f"{100 * share:.0f}" for share in _efficiencies(spec)),
+            str(spec.sm_count or "-"),
+            format_bytes(spec.l2_bytes) if spec.l2_bytes else "-",
         ]
         for spec in specs
     ]
-    numbers = ["memory", "GB/s", "launch", "reached %"]
+    numbers = ["memory", "GB/s", "launch", "reached %", "SMs", "L2"]
     screen.table(["device", "kind", *(f"{family} TFLOP/s" for family in rates), *numbers], rows, left=2)
     screen.line("reached %: the share of the peak that matrix ops, other ops, and memory traffic reach")
     screen.line()

@@ -57,10 +57,14 @@ class Request:
     assume_size: int | None = None
     trace_in: Path | None = None
     trace_times: bool = False
+    costs: str | None = None
+    calibrations: tuple[Path, ...] = ()
+    no_tf32: bool = False
 
     def files(self) -> dict[str, Path | None]:
         """The input files by flag; no output may overwrite them."""
-        return {"GRAPH": self.graph, "--cluster": self.cluster, "--trace-in": self.trace_in}
+        calibrations = {f"--calibration {path}": path for path in self.calibrations}
+        return {"GRAPH": self.graph, "--cluster": self.cluster, "--trace-in": self.trace_in, **calibrations}
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,8 +227,10 @@ def _cluster(request: Request, graph: GraphFile) -> Cluster:
         raise ConfigurationError(f"--devices: {request.devices!r} is a file; give it with --cluster")
     with configuring("" if request.devices is None else "--devices"):
         if request.cluster is not None:
-            return load_cluster(request.cluster)
-        return local_cluster(wanted_devices(graph.devices, request.devices))
+            cluster = load_cluster(request.cluster)
+        else:
+            cluster = local_cluster(wanted_devices(graph.devices, request.devices))
+    return cluster.without_tf32() if request.no_tf32 else cluster
 
 
 def wanted_devices(names: Iterable[str], given: str | None = None) -> str:

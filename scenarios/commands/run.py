@@ -20,6 +20,7 @@ from ...devices.timing import Timeline
 from ...errors import InvalidArgumentError, PartitaError, RequestError
 from ...graph import ConfigProto, Graph
 from ...graph.dtypes import Array
+from .costs import check_costs
 from .failure import ConfigurationError, configuring, one_line
 from .feeds import write_values
 from .missing import placing
@@ -36,6 +37,7 @@ async def run(request: Request, steps: int, out: Path | None, trace: Path | None
     screen = Screen()
     check_outputs({"--out": out, "--trace": trace}, request.files())
     check_trace(trace)
+    check_costs(request)
     inputs = read(request, screen)
     async with AsyncExitStack() as stack:
         with (

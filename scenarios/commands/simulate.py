@@ -18,6 +18,7 @@ from ...errors import InvalidArgumentError
 from ...graph import Graph
 from ...graph.formats.traces import TraceSource, step_stats_of
 from ..report import NOT_CALIBRATED
+from .costs import check_costs, cost_source_of
 from .failure import ConfigurationError, configuring
 from .outputs import check_outputs
 from .partition import place_and_cut
@@ -37,6 +38,7 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
     screen = Screen()
     check_outputs({"--trace": trace}, request.files())
     check_trace(trace)
+    check_costs(request)
     if request.trace_times and request.trace_in is None:
         raise ConfigurationError("--trace-times: no trace to take times from; add --trace-in FILE")
     with configuring("--trace-in"):
@@ -60,6 +62,7 @@ def simulate(request: Request, as_json: bool, trace: Path | None) -> None:
 def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen, trace: TraceSource | None = None) -> Timeline:
     """The timeline of one step over the partition graphs of a request, with what the trace of a real step tells."""
     feeds = {name: value for name, value in loaded.feeds.items() if value is not None}
+    costs = cost_source_of(loaded.request, parts, loaded.cluster)
     with screen.working(f"simulating {of_nodes(*parts.values())}"):
         return simulate_partitions(
             parts,
@@ -71,6 +74,7 @@ def simulated(loaded: Loaded, parts: Mapping[str, Graph], screen: Screen, trace:
             trace=trace,
             trace_times=loaded.request.trace_times,
             assumed_size=loaded.request.assume_size,
+            cost_source=costs,
         )
 
 
@@ -89,7 +93,11 @@ def write_trace(timeline: Timeline, path: Path, screen: Screen) -> None:
 
 def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:
     """Prints makespan, a row per device, a bar per stream, and the assumptions."""
-    screen.line(f"simulated step time: {format_ns(timeline.makespan_ns)} ({BASIS})")
+    low, high = _bounds(timeline)
+    screen.line(f"simulated step time: {format_ns(timeline.makespan_ns)} ({timeline.basis})")
+    within = "unknown" if low is None or high is None else f"{format_ns(low)} to {format_ns(high)}"
+    sources = ", ".join(f"{source} {runs:,}" for source, runs in timeline.sources.items()) or "none"
+    screen.line(f"80 % of steps: {within}; op times: {sources}")
     short = cluster.short_names.shorten
     rows = [
         [
@@ -105,14 +113,27 @@ def show(timeline: Timeline, cluster: Cluster, screen: Screen) -> None:
     screen.table(["device", "model", "busy", "compute", "peak memory"], rows, left=2)
     screen.line()
     screen.line(short(timeline.render(min(max(screen.out.width - _AROUND_BAR, _MIN_BAR), _MAX_BAR))))
-    screen.line(f"note: {NOT_CALIBRATED}")
+    if timeline.basis == BASIS:
+        screen.line(f"note: {NOT_CALIBRATED}")
+
+
+def _bounds(timeline: Timeline) -> tuple[int, int] | tuple[None, None]:
+    """The interval of the makespan; None where a source does not say how sure it is."""
+    try:
+        return timeline.interval_ns()
+    except InvalidArgumentError:
+        return None, None
 
 
 def summary(timeline: Timeline, cluster: Cluster) -> dict[str, object]:
     """The object that `simulate --json` prints: times in ns, sizes in bytes, shares of the makespan between 0 and 1."""
+    low_ns, high_ns = _bounds(timeline)
     return {
         "makespan_ns": timeline.makespan_ns,
-        "times": BASIS,
+        "low_ns": low_ns,
+        "high_ns": high_ns,
+        "times": timeline.basis,
+        "sources": timeline.sources,
         "dependency_bound_ns": timeline.dependency_bound_ns,
         "events": int(timeline.columns.runs.sum()),
         "flops": timeline.flops,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...devices import Cluster
-from ...devices.timing import BASIS, Timeline
+from ...devices.timing import Timeline
 from ...devices.units import format_bytes, format_ns
 from ...graph import Graph
 from .limits import limits
@@ -21,7 +21,7 @@ def step_report(parts: Mapping[str, Graph], timeline: Timeline, cluster: Cluster
     yield from _partitions(parts, cluster)
     yield f"transfers, {format_bytes(timeline.transferred_bytes)} in all"
     yield from _transfers(parts, timeline, cluster)
-    yield f"simulated step time {format_ns(timeline.makespan_ns)}, {BASIS}"
+    yield f"simulated step time {format_ns(timeline.makespan_ns)}, {timeline.basis}"
     yield from (f"  {line}" for line in cluster.short_names.shorten(timeline.render(_BAR)).splitlines()[1:])
     yield "what limits the step"
     for what, ns in limits(timeline, cluster)[:5]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from partita.devices.catalog import device_names, device_spec, link_names, link_spec, provenance
+from partita.devices.catalog import aliases_of, device_names, device_spec, link_names, link_spec, provenance
 from tests.scenarios.command_line import CommandLine, assert_one_clear_line
 
 
@@ -29,6 +29,8 @@ def test_the_numbers_are_those_of_the_simulation(partita: CommandLine) -> None:
         assert record["memory_bytes"] == spec.memory_bytes
         assert record["memory_bandwidth_bytes_per_s"] == spec.memory_bandwidth_bytes_per_s
         assert record["launch_overhead_ns"] == spec.launch_overhead_ns
+        assert (record["sm_count"], record["l2_bytes"]) == (spec.sm_count, spec.l2_bytes)
+        assert record["aliases"] == list(aliases_of(spec.name))
         assert record["sources"]["memory"]["source"] == provenance(spec.name)["memory"].source
     for record in document["links"]:
         assert record["bandwidth_bytes_per_s"] == link_spec(record["name"]).bandwidth_bytes_per_s
@@ -40,5 +42,6 @@ def test_one_model(partita: CommandLine) -> None:
     text = partita.done("devices", "H100-SXM")
     assert "H100-SXM" in text
     assert "A100" not in text
+    assert partita.done("devices", "h100_sxm") == text
     assert "NVLink4" in partita.done("devices", "NVLink4")
     assert_one_clear_line(partita("devices", "H100"), 2, "'H100'", "did you mean 'H100-SXM'?")

@@ -40,9 +40,9 @@ def test_names_of_the_program(partita: CommandLine) -> None:
 
 def test_the_models_of_a_cluster_file(partita: CommandLine, graph: Path, tmp_path: Path) -> None:
     """Devices and links of the catalog."""
-    (tmp_path / "c.toml").write_text("[[device]]\nspec = 'A100'\n")
+    (tmp_path / "c.toml").write_text("[[device]]\nspec = 'A100-80'\n")
     result = partita("simulate", graph, "--feed", "x", "--cluster", tmp_path / "c.toml")
-    assert_one_clear_line(result, 2, "'A100'", "did you mean 'A100-80GB'?")
+    assert_one_clear_line(result, 2, "'A100-80'", "did you mean 'A100-80GB'?")
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ import pytest
 from partita.graph.builder import GraphBuilder
 from partita.scenarios.cli import cli
 from partita.scenarios.stories.catalog import STORIES
+from tests.devices.calibration.validation.folders import folder as measurements
+from tests.devices.calibration.validation.folders import products
 from tests.scenarios.command_line import CPU, CommandLine, GraphFile
 
 DOCS = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
@@ -34,7 +36,7 @@ def keys(value: Any) -> set[str]:
     if not isinstance(value, dict):
         return set()
     by_name = {"streams", "sources", "peak_flops_per_s", "ops", "devices", "ops_without_kernel"}
-    by_name |= {"attrs", "facts", "device_types", "families"}
+    by_name |= {"inputs", "terms", "system", "worst", "attrs", "facts", "device_types", "families"}
     inner = [keys(list(v.values()) if k in by_name and isinstance(v, dict) else v) for k, v in value.items()]
     return set(value).union(*inner)
 
@@ -46,6 +48,7 @@ def calls(folder: Path) -> dict[str, list[object]]:
     graph.op("Mul", x, 2.0, name="y", device="/device:CPU:1")
     (folder / "g.pb").write_bytes(graph.SerializeToString())
     np.save(folder / "x.npy", np.array([1, np.nan], np.float32))
+    measurements(folder / "measured", gemm_bf16=products(["a100_sxm"]))
     fed = ["--feed", f"x={folder / 'x.npy'}"]
     return {
         "run": ["run", folder / "g.pb", *fed, "--out", folder / "out.npz"],
@@ -56,6 +59,16 @@ def calls(folder: Path) -> dict[str, list[object]]:
         "scenario": ["scenario"],
         "devices": ["devices"],
         "ops": ["ops", "MatMul"],
+        "explain": ["explain", folder / "g.pb", "y", *fed],
+        "calibrate": [
+            "calibrate",
+            folder / "measured" / "gemm_bf16.csv",
+            "--device",
+            "A100-80GB",
+            "--write",
+            folder / "fit.toml",
+        ],
+        "validate": ["validate", "--fit", folder / "measured", "--cross-validate", "2"],
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partita.devices import cut, local_cluster
-from partita.devices.timing import simulate
+from partita.devices.timing import RooflineSource, simulate
 from partita.scenarios import all_to_one, all_to_one_tree, mlp
 from partita.scenarios.report import columns, limits, value_line
 
@@ -32,7 +32,8 @@ def test_a_larger_product_is_bound_by_arithmetic() -> None:
     longest = {}
     for rows in (1, 1 << 17):
         parts = cut(mlp((2048, 2048), GPUS[:1]), cluster, feeds=["x"], targets=["layer1/product"])
-        shares = limits(simulate(parts, cluster, feeds={"x": (rows, 2048)}), cluster)
+        step = simulate(parts, cluster, feeds={"x": (rows, 2048)}, cost_source=RooflineSource())
+        shares = limits(step, cluster)
         longest[rows] = next(what for what, _ in shares if "transfers" not in what)
     assert longest[1 << 17] == "arithmetic of gpu:0"
     assert longest[1] != longest[1 << 17]
