@@ -5,7 +5,7 @@ The results of ops that only select are views; errors have TensorFlow's words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -106,24 +106,33 @@ def strided_slice_grad(node: Construction) -> Kernel:
     return run
 
 
-@kernel("TensorStridedSliceUpdate")
-def tensor_strided_slice_update(node: Construction) -> Kernel:
-    """A copy of the input with `value`, broadcast if needed, in the slice."""
-    locate = _locate(Masks.of(node.attrs))
+def overwriting(attrs: Mapping[str, Any]) -> Callable[[Array, Array, Array, Array, Array], Array]:
+    """A function from a tensor, begin, end, strides and a value to a copy of the tensor with the value in the slice.
 
-    def run(x: Array, begin: Array, end: Array, strides: Array, value: Array) -> Array:
+    The value is broadcast to the slice; any value fits an empty one. `attrs` hold the masks.
+    """
+    locate = _locate(Masks.of(attrs))
+
+    def overwritten(x: Array, begin: Array, end: Array, strides: Array, value: Array) -> Array:
         result = np.array(x)
         index = locate(result.shape, begin, end, strides)
+        cut = result[index]
         try:
-            result[index] = value
+            if cut.size:
+                result[index] = value
         except ValueError:
             raise InvalidArgumentError(
-                f"Cannot broadcast input shape {shape_text(value.shape)} into final shape "
-                f"{shape_text(result[index].shape)}"
+                f"Cannot broadcast input shape {shape_text(value.shape)} into final shape {shape_text(cut.shape)}"
             ) from None
         return result
 
-    return run
+    return overwritten
+
+
+@kernel("TensorStridedSliceUpdate")
+def tensor_strided_slice_update(node: Construction) -> Kernel:
+    """A copy of the input with `value`, broadcast if needed, in the slice."""
+    return overwriting(node.attrs)
 
 
 def _concatenate(values: Sequence[Array], axis: Array) -> Array:

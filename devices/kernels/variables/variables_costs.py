@@ -14,7 +14,7 @@ free(
     "VariableShape",
     "VariableV2",
 )
-moves("Assign", "ResourceGather", "ResourceGatherNd")
+moves("Assign", "ResourceGather", "ResourceGatherNd", "ResourceStridedSliceAssign", "StridedSliceAssign")
 bytes_moved("ResourceGather", "ResourceGatherNd")(rows_picked)
 
 
@@ -50,3 +50,9 @@ def assign_add(c: CostContext) -> int:
 def assign_add_bytes(c: CostContext) -> int:
     """The value and the variable are read, the variable is written."""
     return 3 * c.bytes_in(1)
+
+
+@bytes_moved("ResourceStridedSliceAssign", "StridedSliceAssign")
+def slice_bytes(c: CostContext) -> int:
+    """The value (input 4) is read, and written to the slice; the rest of the variable is left alone."""
+    return 2 * c.bytes_in(4)

@@ -15,6 +15,7 @@ from ...analysis.shape_functions import (
     no_outputs,
     scalar,
     shape_fn,
+    unchanged,
     unknown,
     with_rank,
     with_rank_at_least,
@@ -23,6 +24,7 @@ from ...dtypes import Shape
 
 shape_fn("VarHandleOp", "VarIsInitializedOp", "IsVariableInitialized")(scalar)
 shape_fn("CountUpTo", "ResourceCountUpTo")(scalar)
+shape_fn("StridedSliceAssign")(unchanged)
 shape_fn("ReadVariableOp", "ResourceGatherNd")(unknown)
 
 
@@ -66,6 +68,7 @@ shape_fn(
     "DestroyResourceOp",
     *(f"ResourceScatter{name}" for name in ("Update", "Add", "Sub", "Mul", "Div", "Min", "Max")),
     *(f"ResourceScatterNd{name}" for name in ("Update", "Add", "Sub", "Min", "Max")),
+    "ResourceStridedSliceAssign",
 )(no_outputs)
 
 
