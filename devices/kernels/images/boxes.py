@@ -1,4 +1,4 @@
-"""Boxes in images: crops, outlines, glimpses around a point, and the choice among overlapping boxes.
+"""Boxes in images: crops, outlines and glimpses around a point.
 
 Images are [batch, height, width, channels], boxes [y1, x1, y2, x2] as fractions of the image. Cells outside an image
 are filled, never read.
@@ -124,39 +124,6 @@ def _outline(image: Array, box: Array, colour: Array) -> None:
     for column in (left, right):
         if 0 <= column < width:
             image[rows, column] = colour
-
-
-def _overlap(box: Array, others: Array) -> Array:
-    """Intersection over union of one box with each of others; corners may come in any order."""
-    low, high = np.minimum(others[:, :2], others[:, 2:]), np.maximum(others[:, :2], others[:, 2:])
-    own_low, own_high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
-    shared = np.clip(np.minimum(high, own_high) - np.maximum(low, own_low), 0, None).prod(axis=1)
-    areas, own_area = (high - low).prod(axis=1), (own_high - own_low).prod()
-    union = areas + own_area - shared
-    return np.where((areas > 0) & (own_area > 0), shared / np.where(union > 0, union, 1), 0)
-
-
-@kernel("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
-def non_max_suppression(node: Construction) -> Kernel:
-    """Numbers of the best boxes, best first, none of which overlaps a better one by more than the threshold."""
-    fixed = node.attrs.get("iou_threshold")
-
-    def choose(boxes: Array, scores: Array, limit: Array, *thresholds: Array) -> Array:
-        threshold = fixed if fixed is not None else float(thresholds[0])
-        least = float(thresholds[1]) if len(thresholds) > 1 else -np.inf
-        require(0 <= threshold <= 1, "iou_threshold must be in [0, 1]")
-        require(boxes.ndim == 2 and boxes.shape[1] == 4, f"boxes must have 4 columns {shape_text(boxes.shape)}")
-        require(scores.shape == boxes.shape[:1], "scores has incompatible shape")
-        corners = widen(boxes)
-        chosen: list[int] = []
-        for candidate in np.argsort(-widen(scores), kind="stable"):
-            if len(chosen) >= int(limit) or not scores[candidate] > least:
-                break
-            if not chosen or _overlap(corners[candidate], corners[chosen]).max() <= threshold:
-                chosen.append(int(candidate))
-        return np.array(chosen, np.int32)
-
-    return choose
 
 
 @kernel("ExtractGlimpse", "ExtractGlimpseV2")

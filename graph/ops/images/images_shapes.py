@@ -76,17 +76,6 @@ def draw_bounding_boxes(c: ShapeContext) -> Sequence[Shape]:
     return (with_rank_at_least(c.inputs[0], 3),)
 
 
-@shape_fn("NonMaxSuppression", "NonMaxSuppressionV2", "NonMaxSuppressionV3")
-def non_max_suppression(c: ShapeContext) -> Sequence[Shape]:
-    """A vector of unknown length."""
-    boxes, (scores,) = with_rank(c.inputs[0], 2), with_rank(c.inputs[1], 1)
-    merge_dims(boxes[0], scores)
-    merge_dims(boxes[1], 4)
-    for threshold in c.inputs[2:]:
-        with_rank(threshold, 0)
-    return ((None,),)
-
-
 @shape_fn("ExtractGlimpse", "ExtractGlimpseV2")
 def extract_glimpse(c: ShapeContext) -> Sequence[Shape]:
     """[batch, glimpse height, glimpse width, channels]."""
