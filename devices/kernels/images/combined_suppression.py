@@ -34,8 +34,8 @@ def _best(boxes: Array, scores: Array, limit: int, threshold: Array, least: Arra
     chosen: list[tuple[int, int]] = []
     for label in range(scores.shape[1]):
         similarity = overlap(boxes[:, label if boxes.shape[1] > 1 else 0])
-        candidates = ranked(scores[:, label], least[()])
-        chosen += [(box, label) for box in suppressed(candidates, similarity, threshold[()], limit)]
+        candidates = ranked(scores[:, label], least)
+        chosen += [(box, label) for box in suppressed(candidates, similarity, threshold, limit)]
     numbers, labels = np.array(chosen, np.intp).reshape(-1, 2).T
     order = np.argsort(-scores[numbers, labels], kind="stable")
     numbers, labels = numbers[order], labels[order]

@@ -53,13 +53,13 @@ def overlap(boxes: Array) -> Similarity:
     return with_one
 
 
-def ranked(scores: Array, least: float) -> Array:
+def ranked(scores: Array, least: Array) -> Array:
     """Numbers of the boxes whose score is greater than `least`, best first."""
     candidates = np.flatnonzero(scores > least)
     return candidates[np.argsort(-scores[candidates], kind="stable")]
 
 
-def suppressed(candidates: Array, similarity: Similarity, threshold: float, limit: int) -> list[int]:
+def suppressed(candidates: Array, similarity: Similarity, threshold: Array, limit: int) -> list[int]:
     """The chosen ones of `candidates`, which are best first; each drops those that are more similar to it."""
     chosen: list[int] = []
     while candidates.size and len(chosen) < limit:
@@ -73,8 +73,8 @@ def suppressed(candidates: Array, similarity: Similarity, threshold: float, limi
 class Soft(NamedTuple):
     """The score to be exceeded and the width of soft suppression, in the type of the scores."""
 
-    least: np.floating
-    sigma: np.floating
+    least: Array
+    sigma: Array
 
 
 def softly_suppressed(scores: Array, similarity: Similarity, soft: Soft, limit: int) -> tuple[list[int], Array]:
@@ -109,7 +109,7 @@ def _lowered(score: float, similarities: Array, soft: Soft) -> float:
 def _check(boxes: Array, scores: Array, limit: Array, threshold: Array) -> None:
     require(limit.ndim == 0, f"max_output_size must be 0-D, got shape {shape_text(limit.shape)}")
     require(threshold.ndim == 0, f"iou_threshold must be 0-D, got shape {shape_text(threshold.shape)}")
-    require(0 <= threshold <= 1, "iou_threshold must be in [0, 1]")
+    require(bool(0 <= threshold <= 1), "iou_threshold must be in [0, 1]")
     require(boxes.ndim == 2, f"boxes must be 2-D{shape_text(boxes.shape)}")
     require(boxes.shape[1] == 4, "boxes must have 4 columns")
     require(scores.shape == boxes.shape[:1], "scores has incompatible shape")
@@ -127,11 +127,11 @@ def non_max_suppression(node: Construction) -> Kernel:
     counts = len(node.output_types) > 1
 
     def choose(boxes: Array, scores: Array, limit: Array, *thresholds: Array) -> Array | tuple[Array, np.int32]:
-        threshold = np.float32(fixed) if fixed is not None else thresholds[0]
-        least = thresholds[1] if len(thresholds) > 1 else np.finfo(scores.dtype).min
+        threshold = np.asarray(fixed, np.float32) if fixed is not None else thresholds[0]
+        least = thresholds[1] if len(thresholds) > 1 else np.asarray(np.finfo(scores.dtype).min)
         _check(boxes, scores, limit, threshold)
-        as_own = scores.dtype.type
-        chosen = suppressed(ranked(scores, as_own(least)), overlap(boxes), as_own(threshold), int(limit))
+        least, threshold = (value.astype(scores.dtype) for value in (least, threshold))
+        chosen = suppressed(ranked(scores, least), overlap(boxes), threshold, int(limit))
         indices = _padded(np.array(chosen, np.int32), int(limit), pads)
         return (indices, np.int32(len(chosen))) if counts else indices
 
@@ -150,10 +150,10 @@ def non_max_suppression_soft(node: Construction) -> Kernel:
         require(sigma.ndim == 0, f"soft_nms_sigma must be 0-D, got shape {shape_text(sigma.shape)}")
         require(bool(sigma >= 0), "soft_nms_sigma_val must be >= 0")
         if sigma > 0:
-            soft = Soft(least[()], sigma[()])
+            soft = Soft(least, sigma)
             chosen, values = softly_suppressed(scores, overlap(boxes), soft, int(limit))
         else:
-            chosen = suppressed(ranked(scores, least[()]), overlap(boxes), threshold[()], int(limit))
+            chosen = suppressed(ranked(scores, least), overlap(boxes), threshold, int(limit))
             values = scores[chosen]
         indices = _padded(np.array(chosen, np.int32), int(limit), pads)
         return indices, _padded(values, int(limit), pads), np.int32(len(chosen))
@@ -171,8 +171,8 @@ def non_max_suppression_with_overlaps(node: Construction) -> Kernel:
         require(scores.shape == overlaps.shape[:1], "scores has incompatible shape")
 
         def similarity(others: Array, one: int) -> Array:
-            return overlaps[others, one]
+            return np.asarray(overlaps[others, one])
 
-        return np.array(suppressed(ranked(scores, least[()]), similarity, threshold[()], int(limit)), np.int32)
+        return np.array(suppressed(ranked(scores, least), similarity, threshold, int(limit)), np.int32)
 
     return choose
