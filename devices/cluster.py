@@ -142,7 +142,7 @@ def local_cluster(
     every task has a host. Raises InvalidArgumentError for any other text, and for a spec of a kind that is not
     registered.
     """
-    counts = dict.fromkeys(cluster_kinds(), 0)
+    counts = dict.fromkeys(cluster_kinds(_asked(text, specs)), 0)
     for kind in specs:
         if kind not in map(str.lower, counts):
             raise InvalidArgumentError(
@@ -166,6 +166,12 @@ def local_cluster(
             spec = _spec(specs.get(kind.lower()), kind)
             devices += [Device(spec, index) for index in range(count)]
     return Cluster(devices, rules)
+
+
+def _asked(text: str, specs: Iterable[str]) -> Iterator[str]:
+    """The kinds that a text and names of specs speak of, well-formed or not."""
+    yield from (item.partition(":")[0].strip().upper() for item in text.split(","))
+    yield from map(str.upper, specs)
 
 
 def check_count(count: int, what: str) -> None:

@@ -12,13 +12,14 @@ may define:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from attrs import Factory, frozen
 
 from ..errors import AlreadyExistsError, NotFoundError
 from ..graph.ops import device_kinds
 from ..graph.ops.device_kinds import DeviceKind
+from ..graph.ops.installed import DEVICE_KINDS, import_installed
 
 
 @frozen
@@ -61,13 +62,18 @@ def unregister_device_kind(name: str) -> None:
 
 def defaults_of(name: str) -> KindDefaults:
     """The defaults of a registered kind; NotFoundError, listing what is registered, for any other."""
-    if name not in _defaults:
+    if name not in cluster_kinds([name]):
         raise NotFoundError(f"no device kind {name!r} is registered; there are {', '.join(_defaults)}")
     return _defaults[name]
 
 
-def cluster_kinds() -> list[str]:
-    """Names of the kinds that a cluster may have devices of, in order of registration, the host's first."""
+def cluster_kinds(asked: Iterable[str] = ()) -> list[str]:
+    """Names of the kinds that a cluster may have devices of, in order of registration, the host's first.
+
+    Where one of `asked` is not registered, the kinds of installed packages are registered first.
+    """
+    if any(name not in _defaults for name in asked):
+        import_installed(DEVICE_KINDS)
     return list(_defaults)
 
 

@@ -8,7 +8,7 @@ from ..lazy import load_lazily
 
 if TYPE_CHECKING:
     from .analysis.gradient_rules import Forward, gradient
-    from .analysis.shape_functions import ShapeContext, shape_fn
+    from .analysis.shape_functions import ShapeContext, shape_fn, with_rank
     from .builder.builder import GraphBuilder
     from .builder.handles import Operation, Tensor
     from .checked_import import import_graph_def
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .node import Edge, Node
     from .ops.properties import NodeProperties
     from .ops.record import NodeClass
-    from .ops.registry import register_op
+    from .ops.registration import register_op
     from .partition.options import PartitionOptions
     from .partition.recv_epochs import add_control_edges
     from .partition.split import partition, split_graph
@@ -137,6 +137,7 @@ __all__ = [
     "tensor_to_numpy",
     "to_graph_def",
     "while_loop",
+    "with_rank",
 ]
 
 load_lazily(
@@ -144,7 +145,7 @@ load_lazily(
     {
         "builder.handles": ["Operation", "Tensor"],
         "analysis.gradient_rules": ["Forward", "gradient"],
-        "analysis.shape_functions": ["ShapeContext", "shape_fn"],
+        "analysis.shape_functions": ["ShapeContext", "shape_fn", "with_rank"],
         "formats.bundle_writer": ["BundleWriter"],
         "formats.bundle_reader": ["BundleReader"],
         "builder.builder": ["GraphBuilder"],
@@ -162,7 +163,7 @@ load_lazily(
         "node": ["Edge", "Node"],
         "ops.properties": ["NodeProperties"],
         "ops.record": ["NodeClass"],
-        "ops.registry": ["register_op"],
+        "ops.registration": ["register_op"],
         "partition.options": ["PartitionOptions"],
         "partition.recv_epochs": ["add_control_edges"],
         "partition.split": ["partition", "split_graph"],

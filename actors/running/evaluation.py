@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ...devices.kernels.registry import is_deferred, lookup
+from ...graph.ops.device_kinds import CPU
 from ..plans.roles import Role, role_of
 from .graph_runner import GraphRunner
 
@@ -28,7 +29,7 @@ class ConstantEvaluator:
         record = properties.op_def.record
         if record.must_be_fed or record.waits_for_files or is_deferred(op):
             return False
-        return lookup(op) is not None
+        return lookup(op, CPU.name) is not None
 
     def run(self, graph: Graph, fetches: Sequence[str]) -> list[Array]:
         """The values of the fetches, in their order; raises the error of a node that fails."""

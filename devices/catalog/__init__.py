@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from attrs import frozen
 
 from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from ...graph.ops.installed import DEVICE_KINDS, import_installed
 from ...graph.suggestions import suggestion
 from ..kinds import cluster_kinds, defaults_of
 from ..link import LinkSpec
@@ -124,10 +125,9 @@ def device_spec_from(table: Mapping[str, Any], where: str) -> DeviceSpec:
     for key in _NEEDED:
         if key not in table:
             raise InvalidArgumentError(f"{where}: {key!r} is missing; a device needs {', '.join(_NEEDED)}")
-    if table["kind"] not in cluster_kinds():
-        raise InvalidArgumentError(
-            f"{where}: kind = {table['kind']!r} must be {' or '.join(map(repr, cluster_kinds()))}"
-        )
+    kinds = cluster_kinds([str(table["kind"])])
+    if table["kind"] not in kinds:
+        raise InvalidArgumentError(f"{where}: kind = {table['kind']!r} must be {' or '.join(map(repr, kinds))}")
     rates = table["peak_flops"]
     if not isinstance(rates, Mapping):
         raise InvalidArgumentError(f"{where}: peak_flops = {rates!r} must be a table such as {{ fp32 = '10 TFLOP/s' }}")
@@ -272,6 +272,8 @@ def provenance(name: str) -> dict[str, Sourced]:
 
 
 def _table(folder: str, name: str) -> Mapping[str, Any]:
+    if name not in tables_of_kind(folder) and name not in _aliases():
+        import_installed(DEVICE_KINDS)  # a package that adds a kind of device adds models of it too
     known = tables_of_kind(folder)
     if folder == "device":
         name = _aliases().get(name, name)

@@ -10,13 +10,15 @@ its cost in the module `*_costs` beside it; its shape function and gradient in t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...errors import PartitaError
+from ...errors import InvalidArgumentError, PartitaError
+from ...graph.device_name import parse_full_name
 from ...graph.dtypes import DataType
 from ...graph.ops.op_table import OpTable
+from ...graph.ops.own_kernels import add_own_kernel
 from ...graph.ops.record import record_of
 
 if TYPE_CHECKING:
@@ -49,15 +51,49 @@ _FACTORIES: OpTable[Factory] = OpTable("a kernel", __package__, via=__name__)
 _DEFERRED: set[str] = set()
 
 
-def kernel(*ops: str) -> Callable[[Factory], Factory]:
-    """Registers the decorated factory for each of `ops`; AlreadyExistsError if one has a kernel."""
+class KernelsByKind:
+    """A factory that leaves the work to the one for the kind of the node's device."""
+
+    def __init__(self, factories: Mapping[str, Factory]) -> None:
+        self.factories = dict(factories)
+
+    def __call__(self, node: Construction) -> Kernel:
+        """The kernel of a node; InvalidArgumentError if there is none for the kind of its device."""
+        kind = parse_full_name(node.device).type or ""
+        if kind not in self.factories:
+            kinds = ", ".join(self.factories)
+            raise InvalidArgumentError(
+                f"op {node.op!r} has no kernel for devices of kind {kind}, only for {kinds}; place the node there"
+            )
+        return self.factories[kind](node)
+
+
+def kernel(*ops: str, kinds: Collection[str] = (), host_args: Collection[str] = ()) -> Callable[[Factory], Factory]:
+    """Registers the decorated factory for each of `ops`; AlreadyExistsError if one has a kernel.
+
+    Ops of your own say where: `kinds` are the kinds of devices ("CPU", "NPU") that have this kernel, every kind by
+    default, and `host_args` names the arguments that it expects in host memory. An op may have several kernels, for
+    different kinds. TensorFlow's ops are placed as its own kernels are, with neither.
+    """
 
     def register(factory: Factory) -> Factory:
         for op in ops:
-            _FACTORIES.add(op, factory)
+            _add(op, factory, kinds, host_args, deferred=False)
         return factory
 
     return register
+
+
+def _add(op: str, factory: Factory, kinds: Collection[str], host_args: Collection[str], *, deferred: bool) -> None:
+    if kinds or host_args:
+        add_own_kernel(op, kinds, host_args)
+    present = _FACTORIES.get(op) if kinds else None
+    if present is not None and deferred != (op in _DEFERRED):
+        raise InvalidArgumentError(f"op {op!r} has deferred kernels and others; make all of one sort", op=op)
+    if isinstance(present, KernelsByKind):
+        present.factories.update(dict.fromkeys(kinds, factory))
+    else:
+        _FACTORIES.add(op, KernelsByKind(dict.fromkeys(kinds, factory)) if kinds else factory)
 
 
 def is_built_in(op: str) -> bool:
@@ -98,15 +134,19 @@ Start = Callable[..., None]
 StartFactory = Callable[[Construction], Start]
 
 
-def deferred_kernel(*ops: str) -> Callable[[StartFactory], StartFactory]:
+def deferred_kernel(
+    *ops: str, kinds: Collection[str] = (), host_args: Collection[str] = ()
+) -> Callable[[StartFactory], StartFactory]:
     """Registers the decorated factory for ops that may have to wait for other steps: queues, barriers.
 
-    Such a kernel never blocks: it keeps the call until another kernel, perhaps in another step, ends it.
+    Such a kernel never blocks: it keeps the call until another kernel, perhaps in another step, ends it. `kinds` and
+    `host_args` are those of `kernel`.
     """
 
     def register(factory: StartFactory) -> StartFactory:
-        kernel(*ops)(factory)
-        _DEFERRED.update(ops)
+        for op in ops:
+            _add(op, factory, kinds, host_args, deferred=True)
+            _DEFERRED.add(op)
         return factory
 
     return register
@@ -124,9 +164,12 @@ def outputs(values: Sequence[Any]) -> Any:
     return tuple(values) if values else None
 
 
-def lookup(op: str) -> Factory | None:
-    """The factory of `op`, or None when Partita has no kernel for it."""
-    return _FACTORIES.get(op)
+def lookup(op: str, kind: str | None = None) -> Factory | None:
+    """The factory of `op`, on devices of one kind if that is given; None when Partita has no kernel for it."""
+    factory = _FACTORIES.get(op)
+    if kind is not None and isinstance(factory, KernelsByKind):
+        return factory.factories.get(kind)
+    return factory
 
 
 def table() -> OpTable[Factory]:

@@ -5,6 +5,7 @@ of kernel facts for the kernels it has. No other code compares names of kinds, s
 
     register_device_kind(DeviceKind("NPU", priority=220))
 
+An installed package does so in a module that an entry point of `partita.device_kinds` names (`graph/ops/installed.py`).
 A device type that is not registered is taken for an accelerator of the lowest priority with the kernels of a GPU.
 """
 
@@ -17,6 +18,7 @@ from enum import StrEnum
 
 from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
 from ..dtypes import DataType
+from .installed import DEVICE_KINDS, import_installed
 
 _NAME = re.compile("[A-Z][A-Z0-9_]*")
 _LOWEST_PRIORITY = 50  # of all types to which TensorFlow 2.21 gives no priority
@@ -97,7 +99,12 @@ def kind_names() -> tuple[str, ...]:
 
 
 def device_kind(device_type: str) -> DeviceKind:
-    """The registered kind of a device type, or the kind that stands for all unregistered types."""
+    """The registered kind of a device type, or the kind that stands for all unregistered types.
+
+    The first unregistered type imports the kinds of installed packages.
+    """
+    if device_type not in _kinds:
+        import_installed(DEVICE_KINDS)
     return _kinds.get(device_type, _UNREGISTERED)
 
 

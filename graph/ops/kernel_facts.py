@@ -8,6 +8,8 @@ types; the kernels of this program run on every simulated device. The facts have
   such an op nearly always has a CPU kernel too.
 - Only kernels of CPUs and GPUs are known. Any other kind of device says which of the two it resembles.
 
+An op of your own has the kernels that were registered for it (`own_kernels`).
+
 A kernel for the device type itself is preferred to a "DEFAULT" kernel.
 """
 
@@ -22,6 +24,7 @@ from importlib.resources import files
 from typing import Any
 
 from .device_kinds import KernelTable, device_kind, kind_names
+from .own_kernels import host_args_of_own, own_kernels
 
 _LABEL_ATTR = "_kernel"
 
@@ -76,7 +79,7 @@ def _entries(op: str, table: KernelTable) -> tuple[_Entry, ...]:
 
 
 def find_kernel(op: str, attrs: Mapping[str, Any], device_type: str) -> KernelFacts | None:
-    """The kernel of a node with these attrs (decoded, with defaults), or None if TensorFlow has none.
+    """The kernel of a node with these attrs (decoded, with defaults), or None if there is none.
 
     The attr `_kernel` selects kernels by label.
     """
@@ -84,6 +87,9 @@ def find_kernel(op: str, attrs: Mapping[str, Any], device_type: str) -> KernelFa
     label = attrs[_LABEL_ATTR].decode() if _LABEL_ATTR in attrs else ""
     if op in kind.host_args:
         return KernelFacts(kind.host_args[op])
+    if own_kernels(op) is not None:
+        own = host_args_of_own(op, device_type)
+        return None if own is None else KernelFacts(own)
     for entry in _entries(op, kind.kernel_table):
         if entry.matches(attrs, label):
             return entry.facts
@@ -92,8 +98,12 @@ def find_kernel(op: str, attrs: Mapping[str, Any], device_type: str) -> KernelFa
 
 def host_arguments(op: str) -> dict[str, frozenset[str]]:
     """All arguments that some kernel of the op has in host memory, by name of the kind of device."""
-    host_args = {}
+    host_args: dict[str, frozenset[str]] = {}
     for name in kind_names():
+        if own_kernels(op) is not None:
+            own = host_args_of_own(op, name)
+            host_args.update({} if own is None else {name: own})
+            continue
         entries = _entries(op, device_kind(name).kernel_table)
         if entries or op not in _data()[0]:
             host_args[name] = frozenset(arg for entry in entries for arg in entry.facts.host_args)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from ..dtypes import DataType, always_on_host
 from .device_kinds import device_kind
 from .kernel_facts import KernelFacts, deciding_attrs, find_kernel
+from .own_kernels import host_args_of_own
 from .properties import NodeProperties
 from .record import Calls
 from .registry import find_op
@@ -34,8 +35,8 @@ def memory_types(properties: NodeProperties, device_type: str) -> MemoryTypes:
     names = deciding_attrs(properties.op, device_type) + _FORCED
     values = tuple(map(attrs.find, names))
     # The signature and not its name: different graphs may have different functions of one name.
-    kind = device_kind(device_type)
-    key = (properties.op_def, kind, properties.input_types, properties.output_types, values)
+    kind, own = device_kind(device_type), host_args_of_own(properties.op, device_type)
+    key = (properties.op_def, kind, own, properties.input_types, properties.output_types, values)
     types = _memo.get(key)
     if types is None:
         types = _memo[key] = _memory_types(properties, device_type)

@@ -1,4 +1,4 @@
-"""The op registry: signatures of all public ops of TensorFlow 2.21 and of ops that users register.
+"""The op registry: signatures of TensorFlow 2.21's public ops and of those that users and installed packages register.
 
 The signatures are read from `registry.pb` beside this file, a serialised OpList sorted by name, without descriptions.
 The file is parsed at the first look-up; an `OpSignature` is made at the first look-up of its op and then shared.
@@ -9,14 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Any, Unpack
+from typing import Any
 
-from ...errors import AlreadyExistsError, InvalidArgumentError, NotFoundError
+from ...errors import InvalidArgumentError, NotFoundError
 from ..attrs import decode
 from ..dtypes import DataType
 from ..protos import OpDef, OpList
 from .collectives import is_collective
-from .record import Facts, OpRecord, add_record, record_of
+from .installed import OPS, import_installed
+from .record import OpRecord, record_of
 from .testing_ops import testing_ops
 
 PRODUCER = 2474  # the GraphDef version of TensorFlow 2.21
@@ -137,11 +138,19 @@ _signatures: dict[str, OpSignature] = {}
 
 
 def find_op(name: str) -> OpSignature | None:
-    """The signature of an op, or None."""
+    """The signature of an op, or None. The first unknown name imports the ops of installed packages."""
     signature = _signatures.get(name)
-    if signature is None and name in _messages():
+    if signature is None and is_built_in(name):
         signature = _signatures[name] = OpSignature(_messages()[name])
+    elif signature is None:
+        import_installed(OPS)
+        signature = _signatures.get(name)
     return signature
+
+
+def is_built_in(name: str) -> bool:
+    """Whether the op is one of TensorFlow's, whose declaration nobody can replace."""
+    return name in _messages()
 
 
 def lookup_op(name: str) -> OpSignature:
@@ -156,21 +165,14 @@ def lookup_op(name: str) -> OpSignature:
     return signature
 
 
-def register_op(message: OpDef, **facts: Unpack[Facts]) -> OpSignature:
-    """Registers an op of your own; AlreadyExistsError if there is one of that name.
-
-    `facts` are fields of its `OpRecord`, for example `register_op(message, takes_long=True, is_flat=True)`.
-    """
-    if find_op(message.name) is not None:
-        raise AlreadyExistsError(
-            f"Op with name {message.name} is registered already; choose another name", op=message.name
-        )
-    add_record(message.name, facts)
+def add_signature(message: OpDef) -> OpSignature:
+    """Adds the op of a checked declaration; `registration.register_op` is the way in for users."""
     signature = OpSignature(message)
     _signatures[message.name] = signature
     return signature
 
 
 def op_names() -> list[str]:
-    """Names of all registered ops, sorted."""
+    """Names of all registered ops, those of installed packages too, sorted."""
+    import_installed(OPS)
     return sorted(_messages().keys() | _signatures.keys())

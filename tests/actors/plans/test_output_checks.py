@@ -24,6 +24,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType, dtype_name, make_ref
 from partita.graph.ops import registry as ops
 from partita.graph.ops.properties import properties_of
+from partita.graph.ops.registration import register_op
 from partita.graph.protos import GraphDef, OpDef
 from tests.function_defs import func_attr, function_of, library_of
 from tests.runs import HARD_PLACEMENT, cpus
@@ -63,11 +64,11 @@ def kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernels]:
         message.input_arg.add(name="x", type=int(DataType.FLOAT))
         message.output_arg.add(name="y", type_list_attr="Tout")
         message.attr.add(name="Tout", type="list(type)", has_minimum=True)
-        ops.register_op(message)
+        register_op(message)
     message = OpDef(name=REFERRER)
     message.input_arg.add(name="x", type=int(DataType.FLOAT))
     message.output_arg.add(name="y", type=int(DataType.FLOAT), is_ref=True)
-    ops.register_op(message)
+    register_op(message)
     kernels = Kernels()
     kernel(GIVER, REFERRER)(kernels.factory)
     deferred_kernel(LATER)(kernels.start)

@@ -14,7 +14,8 @@ from partita.graph.analysis import gradient_rules as gradients
 from partita.graph.ops import record as records
 from partita.graph.ops import registry
 from partita.graph.ops.record import NodeClass, families, record_of
-from partita.graph.ops.registry import find_op, op_names, register_op
+from partita.graph.ops.registration import register_op
+from partita.graph.ops.registry import find_op, op_names
 from partita.graph.protos import OpDef
 
 LOADED = "import sys; print(sorted(m for m in sys.modules if m.startswith('partita.devices.kernels.')))"
