@@ -34,7 +34,7 @@ FLOORS = {
 # the folder's own files, "ops/*" the folders in it. An import points to an earlier entry or stays in its own.
 INNER_FLOORS = {
     "graph": [
-        "dtypes attrs tensor tensor_id device_name suggestions collector checking message_fields arrays protos",
+        "dtypes attrs tensor tensor_id device_name suggestions collector checking message_fields arrays protos varint",
         "ops",
         "library",
         "columns edge_ends adjacency port_table versions exporter node printer graph invariants validate",

@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 
 from ...errors import DataLossError
+from ..varint import read_varint, varint
 from .crc32c import crc32c, masked, unmasked
-from .varint import read_varint, varint
 
 _CHECKSUM_BYTES = 4
 _LARGEST_SHORT = (1 << 32) - 1

@@ -8,7 +8,7 @@ out. A result of another length than announced is a DataLossError.
 from __future__ import annotations
 
 from ...errors import DataLossError
-from .varint import read_varint
+from ..varint import read_varint
 
 _LITERAL = 0
 _LONG_LITERAL = 60  # from this code on the length is in the next 1 to 4 bytes

@@ -19,9 +19,9 @@ from itertools import takewhile
 from operator import eq
 
 from ...errors import DataLossError, UnimplementedError
+from ..varint import read_varint, varint
 from .crc32c import crc32c, masked
 from .snappy import uncompressed
-from .varint import read_varint, varint
 
 _MAGIC = bytes.fromhex("57fb808b247547db")
 _HANDLES_BYTES = 40

@@ -9,7 +9,7 @@ Only the outermost fields are read: a tag, and then a varint, eight or four byte
 from __future__ import annotations
 
 from ...errors import DataLossError
-from .varint import MOST_BYTES, read_varint
+from ..varint import MOST_BYTES, read_varint
 
 _VARINT, _EIGHT_BYTES, _LENGTH, _FOUR_BYTES = 0, 1, 2, 5  # wire types, the lowest three bits of a tag
 _SIZES = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}

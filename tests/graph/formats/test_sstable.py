@@ -12,7 +12,7 @@ from partita.errors import DataLossError
 from partita.graph.formats.crc32c import crc32c, masked
 from partita.graph.formats.snappy import uncompressed
 from partita.graph.formats.sstable import Table, TableWriter
-from partita.graph.formats.varint import read_varint, varint
+from partita.graph.varint import read_varint, varint
 
 KEYS = st.binary(max_size=12)
 ENTRIES = st.dictionaries(KEYS, st.binary(max_size=30), max_size=60)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import DataLossError
+from ..errors import DataLossError
 
 MOST_BYTES = 10  # of a 64-bit number
 _MORE = 0x80
