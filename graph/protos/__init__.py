@@ -42,6 +42,7 @@ from .step_stats_pb2 import (
     StepStats,
     TensorDescription,
 )
+from .summary_pb2 import Event, HistogramProto, SourceMetadata, Summary, SummaryMetadata
 from .tensor_bundle_pb2 import BundleEntryProto, BundleHeaderProto
 from .tensor_pb2 import ResourceHandleProto, TensorProto, TensorShapeProto, TensorSliceProto, VariantTensorDataProto
 
@@ -61,12 +62,14 @@ __all__ = [
     "DeviceAttributes",
     "DeviceLocality",
     "DeviceStepStats",
+    "Event",
     "FunctionDef",
     "FunctionDefLibrary",
     "GPUOptions",
     "GradientDef",
     "GraphDef",
     "GraphOptions",
+    "HistogramProto",
     "JobDef",
     "LazyAttr",
     "LazyGraphDef",
@@ -87,7 +90,10 @@ __all__ = [
     "SavedModel",
     "SaverDef",
     "SignatureDef",
+    "SourceMetadata",
     "StepStats",
+    "Summary",
+    "SummaryMetadata",
     "TensorDescription",
     "TensorInfo",
     "TensorProto",

@@ -8,11 +8,15 @@ from __future__ import annotations
 from ..record import Rows, State
 
 OPS: Rows = {
+    "CloseSummaryWriter": {"state": State.FILES},
+    "CreateSummaryFileWriter": {"state": State.FILES},
     "FixedLengthRecordReader": {"state": State.FILES, "is_flat": True},
+    "FlushSummaryWriter": {"state": State.FILES},
     "GenerateVocabRemapping": {"is_flat": True},
     "HistogramSummary": {"is_flat": True},
     "IdentityReader": {"state": State.FILES, "is_flat": True},
     "ImageSummary": {"is_flat": True},
+    "ImportEvent": {"state": State.FILES},
     "LoadAndRemapMatrix": {"state": State.FILES, "is_flat": True},
     "MergeSummary": {"is_flat": True},
     "MergeV2Checkpoints": {"state": State.FILES, "waits_for_files": True},
@@ -28,9 +32,15 @@ OPS: Rows = {
     "ScalarSummary": {"is_flat": True},
     "ShardedFilename": {},
     "ShardedFilespec": {},
+    "SummaryWriter": {"state": State.FILES},
     "TFRecordReader": {"state": State.FILES, "is_flat": True},
     "TensorSummary": {"is_flat": True},
     "TensorSummaryV2": {"is_flat": True},
     "TextLineReader": {"state": State.FILES, "is_flat": True},
     "WholeFileReader": {"state": State.FILES, "is_flat": True},
+    "WriteGraphSummary": {"state": State.FILES},
+    "WriteHistogramSummary": {"state": State.FILES},
+    "WriteRawProtoSummary": {"state": State.FILES},
+    "WriteScalarSummary": {"state": State.FILES},
+    "WriteSummary": {"state": State.FILES},
 }
