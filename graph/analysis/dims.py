@@ -61,6 +61,15 @@ def integer(c: ShapeContext, index: int) -> int | None:
     return values[0] if values else None
 
 
+def size_from(c: ShapeContext, index: int) -> int | None:
+    """The size given by a scalar input, None if it is unknown; InvalidArgumentError for a negative one."""
+    with_rank(c.inputs[index], 0)
+    size = integer(c, index)
+    if size is not None and size < 0:
+        raise InvalidArgumentError(f"Dimension size, given by scalar input {index}, must be non-negative but is {size}")
+    return size
+
+
 def length(c: ShapeContext, index: int) -> int | None:
     """The number of elements of a vector input, None if it is unknown."""
     return with_rank(c.inputs[index], 1)[0]

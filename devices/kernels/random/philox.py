@@ -104,10 +104,13 @@ def normal_from(words: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _box_muller(uniform: Array) -> Array:
-    """Pairs (u, v) on the last axis become (sin, cos)(2 pi v) * sqrt(-2 log u); u is kept off zero."""
+    """Pairs (u, v) on the last axis become (sin, cos)(2 pi v) * sqrt(-2 log u); u is kept off zero.
+
+    The angle is rounded once, from float64, as in TensorFlow: near a zero of the cosine every bit of it counts.
+    """
     scalar = uniform.dtype.type
     radius = np.sqrt(scalar(-2) * np.log(np.maximum(uniform[..., 0::2], scalar(1e-7))))
-    angle = scalar(2 * np.pi) * uniform[..., 1::2]
+    angle = (2 * np.pi * uniform[..., 1::2].astype(np.float64)).astype(uniform.dtype)
     result: Array = np.empty(uniform.shape, uniform.dtype)
     result[..., 0::2], result[..., 1::2] = np.sin(angle) * radius, np.cos(angle) * radius
     return result

@@ -7,6 +7,7 @@ pure function.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,9 @@ from ....graph.dtypes import Array, numpy_dtype
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
 from . import philox
+from .draws import Draw, as_shape, full_integers, integers, normal, truncated, uniform
 from .philox import Position
 
-# (place in the stream, how many numbers) -> that many numbers
-Draw = Callable[[Position, int], Array]
 RESERVED = 256  # blocks that a stateful node reserves per number, as in TensorFlow
 
 
@@ -51,61 +51,10 @@ def generator_of(node: Construction) -> Callable[[], Generator]:
     return lambda: node.state.generator(node.name, make)
 
 
-def as_shape(shape: Array) -> tuple[int, ...]:
-    """The value of a shape input; InvalidArgumentError unless it is a vector of sizes."""
-    if shape.ndim != 1:
-        raise InvalidArgumentError(f"shape must be a vector of {{int32,int64}}, got shape {shape_text(shape.shape)}")
-    sizes = tuple(int(size) for size in shape)
-    for size in sizes:
-        if size < 0:
-            raise InvalidArgumentError(f"Dimension {size} must be >= 0")
-    return sizes
-
-
-def _count(sizes: tuple[int, ...]) -> int:
-    count = 1
-    for size in sizes:
-        count *= size
-    return count
-
-
-def _words(place: Position, count: int, dtype: np.dtype[Any]) -> Array:
-    """Words for `count` numbers, in whole blocks."""
-    return philox.stream(place, -(-count * philox.words_per_number(dtype) // 4))
-
-
-def _uniform(dtype: np.dtype[Any]) -> Draw:
-    return lambda place, count: philox.uniform_from(_words(place, count, dtype), dtype).reshape(-1)[:count]
-
-
-def _normal(dtype: np.dtype[Any]) -> Draw:
-    return lambda place, count: philox.normal_from(_words(place, count, dtype), dtype).reshape(-1)[:count]
-
-
-def _truncated(dtype: np.dtype[Any]) -> Draw:
-    return lambda place, count: philox.truncated_normal(place, count, dtype)
-
-
-def _full_integers(dtype: np.dtype[Any]) -> Draw:
-    return lambda place, count: philox.full_integers_from(_words(place, count, dtype), dtype).reshape(-1)[:count]
-
-
-def _integers(dtype: np.dtype[Any], low: Array, high: Array) -> Draw:
-    require(np.ndim(low) == 0, f"minval must be 0-D, got shape {shape_text(np.shape(low))}")
-    require(np.ndim(high) == 0, f"maxval must be 0-D, got shape {shape_text(np.shape(high))}")
-    first, last = int(low), int(high)
-    if first >= last:
-        raise InvalidArgumentError(f"Need minval < maxval, got {first} >= {last}")
-    span = last - first
-    return lambda place, count: philox.integers_from(_words(place, count, dtype), first, span, dtype).reshape(-1)[
-        :count
-    ]
-
-
 _DISTRIBUTIONS: dict[str, Callable[[np.dtype[Any]], Draw]] = {
-    "RandomUniform": _uniform,
-    "RandomStandardNormal": _normal,
-    "TruncatedNormal": _truncated,
+    "RandomUniform": uniform,
+    "RandomStandardNormal": normal,
+    "TruncatedNormal": truncated,
 }
 
 
@@ -116,7 +65,7 @@ def random(node: Construction) -> Kernel:
 
     def sample(shape: Array) -> Array:
         sizes = as_shape(shape)
-        count = _count(sizes)
+        count = prod(sizes)
         if count == 0:
             return draw(Position(0, 0), 0).reshape(sizes)
         return draw(generator().reserve(count * RESERVED), count).reshape(sizes)
@@ -131,10 +80,10 @@ def random_uniform_int(node: Construction) -> Kernel:
 
     def sample(shape: Array, low: Array, high: Array) -> Array:
         sizes = as_shape(shape)
-        count = _count(sizes)
+        count = prod(sizes)
         if count == 0:
             return np.zeros(sizes, dtype)
-        draw = _integers(dtype, low, high)
+        draw = integers(dtype, low, high)
         return draw(generator().reserve(count * RESERVED), count).reshape(sizes)
 
     return sample
@@ -174,10 +123,10 @@ def scrambled(seed: Array) -> Position:
 
 
 _STATELESS = {
-    "StatelessRandomUniform": _uniform,
-    "StatelessRandomNormal": _normal,
-    "StatelessTruncatedNormal": _truncated,
-    "StatelessRandomUniformFullInt": _full_integers,
+    "StatelessRandomUniform": uniform,
+    "StatelessRandomNormal": normal,
+    "StatelessTruncatedNormal": truncated,
+    "StatelessRandomUniformFullInt": full_integers,
 }
 
 
@@ -188,7 +137,7 @@ def stateless_random(node: Construction) -> Kernel:
 
     def sample(shape: Array, seed: Array) -> Array:
         sizes = as_shape(shape)
-        return draw(scrambled(seed), _count(sizes)).reshape(sizes)
+        return draw(scrambled(seed), prod(sizes)).reshape(sizes)
 
     return sample
 
@@ -200,20 +149,20 @@ def stateless_random_uniform_int(node: Construction) -> Kernel:
 
     def sample(shape: Array, seed: Array, low: Array, high: Array) -> Array:
         sizes = as_shape(shape)
-        count = _count(sizes)
+        count = prod(sizes)
         if count == 0:
             return np.zeros(sizes, dtype)
-        return _integers(dtype, low, high)(scrambled(seed), count).reshape(sizes)
+        return integers(dtype, low, high)(scrambled(seed), count).reshape(sizes)
 
     return sample
 
 
-_PHILOX = 1  # the number of this algorithm; 3 means "choose", which chooses it on a CPU
+PHILOX, AUTO = 1, 3  # numbers of algorithms; AUTO means "choose", which chooses Philox on a CPU
 
 
 def _place(key: Array, counter: Array, algorithm: Array) -> Position:
     number = int(algorithm)
-    if number not in (_PHILOX, 3):
+    if number not in (PHILOX, AUTO):
         raise InvalidArgumentError(f"Unsupported algorithm id: {number}")
     require(
         key.shape == (1,),
@@ -235,7 +184,7 @@ def stateless_random_v2(node: Construction) -> Kernel:
 
     def sample(shape: Array, key: Array, counter: Array, algorithm: Array) -> Array:
         sizes = as_shape(shape)
-        count = _count(sizes)
+        count = prod(sizes)
         if count == 0:
             return np.zeros(sizes, dtype)
         return draw(_place(key, counter, algorithm), count).reshape(sizes)
@@ -250,10 +199,10 @@ def stateless_random_uniform_int_v2(node: Construction) -> Kernel:
 
     def sample(shape: Array, key: Array, counter: Array, algorithm: Array, low: Array, high: Array) -> Array:
         sizes = as_shape(shape)
-        count = _count(sizes)
+        count = prod(sizes)
         if count == 0:
             return np.zeros(sizes, dtype)
-        return _integers(dtype, low, high)(_place(key, counter, algorithm), count).reshape(sizes)
+        return integers(dtype, low, high)(_place(key, counter, algorithm), count).reshape(sizes)
 
     return sample
 
@@ -273,10 +222,10 @@ def get_key_counter(node: Construction) -> Kernel:
 @kernel("StatelessRandomGetKeyCounterAlg")
 def get_key_counter_algorithm(node: Construction) -> Kernel:
     """The key and the counter that a seed gives, and the algorithm's number."""
-    return lambda seed: (*_key_counter(seed), np.int32(_PHILOX))
+    return lambda seed: (*_key_counter(seed), np.int32(PHILOX))
 
 
 @kernel("StatelessRandomGetAlg")
 def get_algorithm(node: Construction) -> Kernel:
     """The number of the algorithm that this device prefers."""
-    return lambda: np.int32(_PHILOX)
+    return lambda: np.int32(PHILOX)

@@ -15,8 +15,9 @@ from ....graph.dtypes import Array, numpy_dtype
 from ..elementwise.igamma import scipy_special
 from ..registry import Construction, Kernel, kernel
 from . import philox
+from .draws import as_shape
 from .philox import Position
-from .random_ops import RESERVED, as_shape, generator_of
+from .random_ops import RESERVED, generator_of
 
 _DOUBLE = np.dtype(np.float64)
 _SMALL_RATE = 10.0  # for lower rates, Poisson numbers are found by counting (Knuth)

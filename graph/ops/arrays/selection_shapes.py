@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
-from ...analysis.dims import integer, length
+from ...analysis.dims import integer, length, size_from
 from ...analysis.shape_functions import ShapeContext, merge_dims, shape_fn, with_rank, with_rank_at_least
 from ...dtypes import Shape
 
@@ -30,10 +30,7 @@ def top_k(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("NthElement")
 def nth_element(c: ShapeContext) -> Sequence[Shape]:
     """The input's shape without its last axis."""
-    source, n = with_rank_at_least(c.inputs[0], 1), integer(c, 1)
-    with_rank(c.inputs[1], 0)
-    if n is not None and n < 0:
-        raise InvalidArgumentError(f"Dimension size, given by scalar input 1, must be non-negative but is {n}")
+    source, n = with_rank_at_least(c.inputs[0], 1), size_from(c, 1)
     if source is None:
         return (None,)
     last = source[-1]

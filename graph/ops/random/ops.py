@@ -9,6 +9,7 @@ from ..record import Rows, State
 
 OPS: Rows = {
     "Multinomial": {"state": State.RANDOM, "is_flat": True},
+    "NonDeterministicInts": {"state": State.RANDOM},
     "ParameterizedTruncatedNormal": {"state": State.RANDOM, "is_flat": True},
     "RandomCrop": {"state": State.RANDOM, "is_flat": True},
     "RandomGamma": {"state": State.RANDOM},
@@ -19,6 +20,14 @@ OPS: Rows = {
     "RandomStandardNormal": {"state": State.RANDOM, "is_flat": True},
     "RandomUniform": {"state": State.RANDOM, "is_flat": True, "is_flat_in_functions": True},
     "RandomUniformInt": {"state": State.RANDOM},
+    "RngReadAndSkip": {"state": State.RANDOM},
+    "RngSkip": {"state": State.RANDOM},
+    "StatefulStandardNormal": {"state": State.RANDOM},
+    "StatefulStandardNormalV2": {"state": State.RANDOM},
+    "StatefulTruncatedNormal": {"state": State.RANDOM},
+    "StatefulUniform": {"state": State.RANDOM},
+    "StatefulUniformFullInt": {"state": State.RANDOM},
+    "StatefulUniformInt": {"state": State.RANDOM},
     "StatelessMultinomial": {"is_flat": True},
     "StatelessRandomBinomial": {"is_flat": True},
     "StatelessRandomGetAlg": {"state": State.RANDOM},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
-from ...analysis.dims import shape_from, shape_text
+from ...analysis.dims import shape_from, shape_text, size_from
 from ...analysis.shape_functions import ShapeContext, merge, scalar, shape_fn, unchanged, with_rank
 from ...dtypes import Shape
 
@@ -61,3 +61,12 @@ def per_parameter(c: ShapeContext) -> Sequence[Shape]:
     with_rank(c.inputs[0], 1)
     sizes, parameters = shape_from(c, 0), c.inputs[1]
     return (None if sizes is None or parameters is None else (*sizes, *parameters),)
+
+
+@shape_fn("Multinomial", "StatelessMultinomial")
+def multinomial(c: ShapeContext) -> Sequence[Shape]:
+    """[rows of the logits, number of samples]."""
+    logits = with_rank(c.inputs[0], 2)
+    if c.op == "StatelessMultinomial":
+        merge(c.inputs[2], (2,))
+    return ((logits[0], size_from(c, 1)),)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
-from ...analysis.dims import integer
+from ...analysis.dims import integer, size_from
 from ...analysis.shape_functions import (
     ShapeContext,
     merge,
@@ -87,15 +87,11 @@ def segment(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMin", "UnsortedSegmentMax")
 def unsorted_segment(c: ShapeContext) -> Sequence[Shape]:
     """`num_segments` rows, then what the data has beyond the shape of the segment numbers."""
-    data, ids = c.inputs[0], c.inputs[1]
-    with_rank(c.inputs[2], 0)
+    data, ids, rows = c.inputs[0], c.inputs[1], size_from(c, 2)
     if data is None or ids is None:
         return (None,)
     with_rank_at_least(data, len(ids))
     merge(data[: len(ids)], ids)
-    rows = integer(c, 2)
-    if rows is not None and rows < 0:
-        raise InvalidArgumentError(f"Dimension size, given by scalar input 2, must be non-negative but is {rows}")
     return ((rows,) + data[len(ids) :],)
 
 
