@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ..errors import InvalidArgumentError
 from .adjacency import Adjacency
-from .arrays import Flags, Numbers, first_seen
+from .arrays import Flags, Numbers, first_seen, positions
 from .dtypes import Shape
 from .library.function_library import FunctionLibrary
 from .ops.properties import NodeProperties, properties_of
@@ -214,7 +214,7 @@ class Columns:
 
     def edge_arrays(self) -> EdgeArrays:
         src = np.array(self._src, np.int32)
-        live = np.flatnonzero(src != REMOVED).astype(np.int32)
+        live = positions(src != REMOVED).astype(np.int32)
         columns = (np.array(c, np.int32)[live] for c in (self._src_output, self._dst, self._dst_input))
         return EdgeArrays(live, src[live], *columns)
 
@@ -307,7 +307,7 @@ class Columns:
 
     def keep_only(self, keep: Flags) -> bool:
         """Removes every node whose id is False in `keep`, with its edges; returns whether any node was removed."""
-        dead = [i for i in np.flatnonzero(~keep).tolist() if self._names[i] is not None]
+        dead = [i for i in positions(~keep).tolist() if self._names[i] is not None]
         if not dead:
             return False
         src, dst = np.array(self._src, np.int32), np.array(self._dst, np.int32)
@@ -336,11 +336,13 @@ class Columns:
         loose = self.live_nodes()
         loose = loose[~(has_in & has_out)[loose]]
         # for node in loose: if not has_in[node]: add (source, node); if not has_out[node]: add (node, sink)
-        needed = np.stack([~has_in[loose], ~has_out[loose]], axis=1)
-        src = np.stack([np.full(len(loose), SOURCE_ID), loose], axis=1)[needed]
-        dst = np.stack([loose, np.full(len(loose), SINK_ID)], axis=1)[needed]
-        control = np.full(len(src), CONTROL_SLOT)
-        self.extend_edges(src, control, dst, control)
+        needed = np.empty((len(loose), 2), np.bool_)
+        needed[:, 0], needed[:, 1] = ~has_in[loose], ~has_out[loose]
+        src, dst = np.empty((2, len(loose), 2), np.int32)
+        src[:, 0], src[:, 1] = SOURCE_ID, loose
+        dst[:, 0], dst[:, 1] = loose, SINK_ID
+        control = np.full(np.count_nonzero(needed), CONTROL_SLOT)
+        self.extend_edges(src[needed], control, dst[needed], control)
 
     # Copies
 

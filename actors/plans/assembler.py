@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ...graph.arrays import Flags, Numbers, first_seen
+from ...graph.arrays import Flags, Numbers, first_seen, positions, sizes
 from ...graph.dtypes import is_ref
 from . import instructions as form
 from .binding import is_shared
@@ -59,9 +59,9 @@ class Assembler:
         if simple.all():
             return bulk
         instructions: list[Instruction] = [(form.identity, 0, 0, 0)] * len(program)
-        for position, instruction in zip(np.flatnonzero(simple).tolist(), bulk, strict=True):
+        for position, instruction in zip(positions(simple).tolist(), bulk, strict=True):
             instructions[position] = instruction
-        others = np.flatnonzero(~simple)
+        others = positions(~simple)
         for position, node in zip(others.tolist(), program[others].tolist(), strict=True):
             instructions[position] = self._single(cast("NodeNumber", node))
         return instructions
@@ -69,10 +69,10 @@ class Assembler:
     def _simple(self) -> Flags:
         """By node: whether its instruction can be made in bulk."""
         draft, columns = self.draft, self.draft.columns
-        outputs = np.diff(columns.first_value)
-        inputs = np.diff(columns.input_starts)
-        computes = (draft.codes == Role.COMPUTE) & (outputs == 1) & (inputs >= 1) & (inputs <= 2)
-        simple: Flags = (computes | (draft.codes == Role.SEND)) & ~draft.may_be_dead
+        outputs = sizes(columns.first_value)
+        inputs = sizes(columns.input_starts)
+        computes = draft.has_role(Role.COMPUTE) & (outputs == 1) & (inputs >= 1) & (inputs <= 2)
+        simple: Flags = (computes | draft.has_role(Role.SEND)) & ~draft.may_be_dead
         if draft.may_refer is not None:
             simple[columns.data.dst[draft.may_refer[columns.data_value]]] = False
         simple[self.outgoing.last[self.outgoing.sizes > 1]] = False
@@ -87,7 +87,7 @@ class Assembler:
         # a time. The 0s at the ends are for nodes without outputs, or without a second input, behind which no row is.
         slots = np.array([*self.slots, 0], np.int64)
         input_slots = np.append(slots[draft.source[columns.data_value]], 0)
-        starts, is_send = columns.input_starts, draft.codes[nodes] == Role.SEND
+        starts, is_send = columns.input_starts, draft.has_role(Role.SEND)[nodes]
         first = input_slots[starts[nodes]]
         has_two = starts[nodes + 1] - starts[nodes] == 2
         second = np.where(is_send, form.SEND_SLOT, np.where(has_two, input_slots[starts[nodes] + 1], 0))
@@ -104,13 +104,13 @@ class Assembler:
         # `for n in nodes: kernels.append(binder.kernel(n))` would ask the binder for nodes that have the same kernel.
         kernel_of_kind = np.full(len(columns.kinds), None, object)
         own: dict[int, Kernel] = {}
-        for at in np.flatnonzero(~is_send & (is_first | ~shared)).tolist():
+        for at in positions(~is_send & (is_first | ~shared)).tolist():
             node = int(nodes[at])
             own[at] = kernel_of_kind[kind[at]] = self.binder.kernel(columns.names[node], columns.properties[node])
         kernels: list[Kernel] = kernel_of_kind[kind].tolist()
         for at, kernel in own.items():
             kernels[at] = kernel
-        sends = np.flatnonzero(is_send)
+        sends = positions(is_send)
         for at, message in zip(sends.tolist(), self._message[nodes[sends]].tolist(), strict=True):
             kernels[at] = form.send_to(self.outgoing.keys[message])
         return kernels

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from ...errors import InternalError, InvalidArgumentError
-from ...graph.arrays import Flags, Numbers, grouped, inverse, ready_order, starts_of
+from ...graph.arrays import Flags, Numbers, grouped, inverse, positions, ready_order, starts_of
 from ...graph.columns import CONTROL_SLOT, SINK_ID
 from ...graph.ops.record import NodeClass
 
@@ -172,7 +172,7 @@ def with_launches(columns: Columns, is_deferred: Flags, launch: Kinds, arrival: 
     arrival_at = np.arange(columns.num_nodes) + np.cumsum(is_deferred)
     launch_at = arrival_at - is_deferred
     kinds, kind = list(columns.kinds), columns.kind[old]
-    for node in np.flatnonzero(is_deferred).tolist():
+    for node in positions(is_deferred).tolist():
         kind[launch_at[node]], kind[arrival_at[node]] = len(kinds), len(kinds) + 1
         kinds += [launch(columns.properties[node]), arrival(columns.properties[node])]
     data, control = columns.data, columns.control
@@ -194,14 +194,14 @@ def _sorted_columns(nodes: Nodes, edges: Edges) -> Columns:
     # Counted once per kind, then looked up for all nodes: a graph of a million nodes has some hundred kinds.
     num_outputs = np.array([len(p.output_types) for p in kinds], np.int64)[kind]
     num_inputs = np.array([len(p.input_types) for p in kinds], np.int64)[kind]
-    data = np.flatnonzero(edges.output >= 0)
+    data = positions(edges.output >= 0)
     data = data[np.lexsort((edges.port[data], edges.dst[data]))]
     connected = np.bincount(edges.dst[data], minlength=len(kind))
     if (connected != num_inputs).any():
-        node = int(np.flatnonzero(connected != num_inputs)[0])
+        node = int(positions(connected != num_inputs)[0])
         name, missing = nodes.names[node], int(num_inputs[node] - connected[node])
         raise InvalidArgumentError(f"Incomplete graph, missing {missing} inputs for {name}", node=name)
-    control = np.flatnonzero(edges.output < 0)
+    control = positions(edges.output < 0)
     control = control[np.argsort(edges.dst[control], kind="stable")]
     return Columns(
         ids=nodes.ids,

@@ -25,12 +25,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ...graph.arrays import Flags, Numbers
+from ...graph.arrays import Flags, Numbers, positions
 from ...graph.dtypes import REF_OFFSET
 from .columns import Columns, Rows
 from .deadness import may_be_dead
 from .numbering import NodeNumber, ValueNumber
-from .roles import Role, roles_of
+from .roles import Role, role_flags, roles_of
 
 _ALWAYS_EMITS = (Role.COMPUTE, Role.SEND, Role.SWITCH, Role.SWITCH_N, Role.MERGE, Role.DEFERRED, Role.LAUNCH)
 _DIES_WITH_ITS_OUTPUT = (Role.COMPUTE, Role.ALIAS, Role.CONST, Role.MERGE, Role.DEFERRED, Role.ARRIVAL)
@@ -58,7 +58,11 @@ class Draft:
 
     def nodes(self, *roles: Role) -> Numbers:
         """The nodes of any of these roles, in ascending order."""
-        return np.flatnonzero(np.isin(self.codes, roles) if len(roles) > 1 else self.codes == roles[0])
+        return positions(self.has_role(*roles))
+
+    def has_role(self, *roles: Role) -> Flags:
+        """By node: whether it has any of these roles."""
+        return role_flags(*roles)[self.codes]
 
     @cached_property
     def first(self) -> list[ValueNumber]:
@@ -70,13 +74,13 @@ class Draft:
     def aliased(self) -> Flags:
         """By node: whether it needs no instruction because its output shares the slot of its input, dead or alive."""
         columns = self.columns
-        aliased: Flags = self.codes == Role.ALIAS
+        aliased: Flags = self.has_role(Role.ALIAS)
         # An Identity that may die by a control edge has to look for it.
         aliased[columns.control.dst[self._may_die_by_control]] = False
         if self.every_node:
             aliased[:] = False
         elif self.is_reference is not None:  # nor does one that turns a reference into a tensor only pass it on
-            nodes = np.flatnonzero(aliased)
+            nodes = positions(aliased)
             outputs = columns.first_value[nodes]
             aliased[nodes] = self.is_reference[self.first_input(nodes)] == self.is_reference[outputs]
         return aliased
@@ -84,11 +88,10 @@ class Draft:
     @cached_property
     def emits(self) -> Flags:
         """By node: whether it needs an instruction."""
-        codes = self.codes
-        emits: Flags = np.isin(codes, _ALWAYS_EMITS) | ((codes == Role.ALIAS) & ~self.aliased)
-        emits |= self.may_be_dead & np.isin(codes, (Role.CONST, Role.NOTHING, Role.RECV))
+        emits: Flags = self.has_role(*_ALWAYS_EMITS) | (self.has_role(Role.ALIAS) & ~self.aliased)
+        emits |= self.may_be_dead & self.has_role(Role.CONST, Role.NOTHING, Role.RECV)
         if self.every_node:
-            emits |= np.isin(codes, (Role.CONST, Role.NOTHING, Role.TRIGGER))
+            emits |= self.has_role(Role.CONST, Role.NOTHING, Role.TRIGGER)
         if self.is_reference is not None:
             results = self.nodes(Role.RETVAL)
             emits[results] = self.is_reference[self.first_input(results)]
@@ -118,7 +121,7 @@ class Draft:
     def source(self) -> Numbers:
         """By value: the value whose slot it shares, which is itself except behind identities."""
         source = np.arange(self.num_values)
-        nodes = np.flatnonzero(self.aliased)
+        nodes = positions(self.aliased)
         source[self.columns.first_value[nodes]] = self.first_input(nodes)
         # `while source[v] != v: v = source[v]` for every value: each round doubles the steps that it takes.
         while True:
@@ -164,7 +167,7 @@ class Draft:
     def watched(self) -> dict[NodeNumber, list[ValueNumber]]:
         """The deadness flags that a node has to look at, of the nodes that it waits for by control edges."""
         watched: dict[NodeNumber, list[ValueNumber]] = {}
-        edges = np.flatnonzero(self._may_die_by_control)
+        edges = positions(self._may_die_by_control)
         control = self.columns.control
         for source, node in zip(control.src[edges].tolist(), control.dst[edges].tolist(), strict=True):
             watched.setdefault(node, []).append(self.deadness_flag(source))

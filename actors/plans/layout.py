@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...graph.arrays import Numbers
+from ...graph.arrays import Numbers, positions, sizes
 from .draft import Draft
 from .numbering import SlotNumber
 from .roles import Role
@@ -48,12 +48,12 @@ def slots_of(draft: Draft, program: Program, *, rank: Numbers | None = None, kep
     """
     columns, position = draft.columns, program.position
     defined_at = np.full(draft.num_values, -1, np.int64)
-    defined_at[1 : columns.num_values] = np.repeat(position, np.diff(columns.first_value))
+    defined_at[1 : columns.num_values] = np.repeat(position, sizes(columns.first_value))
     defined_at[list(draft.own_value.values())] = position[list(draft.own_value)]
     used, at = _uses(draft, position)
     lives = lifetimes(defined_at, used, at, program.segment_at)
     lives.pinned[[0, *map(draft.result, draft.nodes(Role.RETVAL).tolist()), *kept]] = True
-    own = np.flatnonzero(draft.source == np.arange(draft.num_values))  # not behind identities
+    own = positions(draft.source == np.arange(draft.num_values))  # not behind identities
     rank = np.zeros(draft.num_values, np.int64) if rank is None else rank
     allocated, num_slots = allocate(Lifetimes(lives.defined_at[own], lives.last_use[own], lives.pinned[own]), rank[own])
     slots = np.zeros(draft.num_values, np.int64)
@@ -74,7 +74,7 @@ def template_of(draft: Draft, assembler: Assembler, num_slots: int) -> list[Any]
     """What the slots hold before the first instruction: the constants that need none."""
     template: list[Any] = [None] * num_slots
     columns = draft.columns
-    for node in np.flatnonzero((draft.codes == Role.CONST) & ~draft.emits).tolist():
+    for node in positions(draft.has_role(Role.CONST) & ~draft.emits).tolist():
         value = assembler.binder.constant(columns.names[node], columns.properties[node])
         template[assembler.slots[draft.first[node]]] = value
     return template

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...graph.arrays import Numbers
+from ...graph.arrays import Numbers, positions
 from .assembler import Assembler
 from .columns import Columns, Edges, Nodes, ordered_columns
 from .draft import Draft, draft_of
@@ -149,7 +149,7 @@ class _Compiler:
         self.is_body = is_body
         self.inner = inner
         self.draft: Draft = draft_of(columns, every_node=every_node)
-        self.program: Numbers = np.flatnonzero(self.draft.emits)
+        self.program: Numbers = positions(self.draft.emits)
         (condition,) = [node for node, kind in enumerate(columns.properties) if kind.op_def.name == "LoopCond"]
         position = np.full(columns.num_nodes, -1, np.int64)
         position[self.program] = np.arange(len(self.program))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...graph.arrays import owners
+from ...graph.arrays import owners, positions
 from ...graph.dtypes import DataType, base_type, is_ref
 from .assembler import Assembler
 from .columns import Columns
@@ -85,7 +85,7 @@ def _program(draft: Draft, share: Share) -> Program:
     emits = draft.emits.copy()
     emits[outgoing.nodes] = False
     emits[outgoing.last] = True
-    nodes = np.flatnonzero(emits)
+    nodes = positions(emits)
     segment_at = share.grouping.segment_of[nodes]
     if len(share.grouping.groups) > 1:
         by_segment = np.argsort(segment_at, kind="stable")

@@ -7,14 +7,19 @@ time. An op that has none of these classes in its record is computed by a kernel
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import cache
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from ...graph.ops.record import NodeClass, OpRecord, record_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ...graph.arrays import Flags
     from ...graph.ops.properties import NodeProperties
+    from ...graph.ops.registry import OpSignature
 
 
 class Role(IntEnum):
@@ -71,14 +76,28 @@ _OF_NAME: Final[Mapping[str, Role]] = {  # the compiler's own ops, and one that 
 }
 
 
+@cache
+def role_flags(*roles: Role) -> Flags:
+    """By role: whether it is one of these, so that `role_flags(*roles)[codes]` is a cheap `np.isin(codes, roles)`."""
+    flags = np.zeros(len(Role), np.bool_)
+    flags[list(roles)] = True
+    return flags
+
+
 def roles_of(kinds: Iterable[NodeProperties]) -> list[Role]:
     """By kind: the role of its nodes."""
-    return [_role(p.op_def.record) for p in kinds]
+    return [_role_of_signature(p.op_def) for p in kinds]
 
 
 def role_of(op: str) -> Role:
     """The role of nodes of that op."""
     return _role(record_of(op))
+
+
+@cache
+def _role_of_signature(op_def: OpSignature) -> Role:
+    """The role of nodes of an op; a thousand partitions of a large cluster ask for the same few ops."""
+    return _role(op_def.record)
 
 
 def _role(record: OpRecord) -> Role:

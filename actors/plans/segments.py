@@ -23,7 +23,7 @@ from typing import TypeAlias, cast, final
 
 import numpy as np
 
-from ...graph.arrays import Flags, Numbers
+from ...graph.arrays import Flags, Numbers, positions, sizes
 from .columns import Columns
 from .numbering import NodeNumber, SegmentNumber
 
@@ -201,11 +201,11 @@ def group(columns: Columns, is_receive: Flags, emits: Flags) -> Grouping:
     starts, producers = columns.producers()
     last = _last_of_one(starts, producers, emits, ~is_receive)
     need_of: list[Need] = [combinations.start] * count
-    receives = cast("list[NodeNumber]", np.flatnonzero(is_receive).tolist())
+    receives = cast("list[NodeNumber]", positions(is_receive).tolist())
     messages = list(map(Incoming, receives))
     for node, message in zip(receives, messages, strict=True):
         need_of[node] = message
-    waits = np.flatnonzero(((np.diff(starts) > 0) & (last < 0)) | (is_receive & emits))
+    waits = positions(((sizes(starts) > 0) & (last < 0)) | (is_receive & emits))
     rows = zip(
         waits.tolist(),
         starts[waits].tolist(),
@@ -228,7 +228,7 @@ def _last_of_one(starts: Numbers, producers: Numbers, emits: Flags, eligible: Fl
     Most sends are such nodes. They are in the segment of what they send, without a turn of the loop in `_fill_needs`.
     """
     count = len(emits)
-    is_last = eligible & (np.diff(starts) == 1) & (np.bincount(producers, minlength=count) == 0)
+    is_last = eligible & (sizes(starts) == 1) & (np.bincount(producers, minlength=count) == 0)
     last = np.full(count, -1, np.int64)
     before = producers[starts[:-1][is_last]]
     last[is_last] = np.where(emits[before], before, -1)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...graph.arrays import Numbers
+from ...graph.arrays import Numbers, positions
 from .instructions import FIRST_FREE_SLOT
 
 
@@ -53,12 +53,12 @@ def allocate(lives: Lifetimes, rank: Numbers) -> tuple[list[int], int]:
     Slots in use depend on all values before, so that this is a loop, over lists: one turn costs less than an access to
     an array.
     """
-    kept = np.flatnonzero(lives.pinned)
+    kept = positions(lives.pinned)
     kept = kept[np.argsort(rank[kept], kind="stable")]
     slots = np.zeros(len(lives.defined_at), np.int64)
     slots[kept] = np.arange(len(kept)) + FIRST_FREE_SLOT
     result, next_slot = slots.tolist(), FIRST_FREE_SLOT + len(kept)
-    local = np.flatnonzero(~lives.pinned)
+    local = positions(~lives.pinned)
     by_definition = local[np.argsort(lives.defined_at[local], kind="stable")]
     by_last_use = local[np.argsort(lives.last_use[local], kind="stable")]
     unused_next, last_uses = by_last_use.tolist(), lives.last_use[by_last_use].tolist()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from ...graph.arrays import Flags, Numbers, owners
+from ...graph.arrays import Flags, Numbers, owners, positions, sizes
 from ...graph.dtypes import base_type
 from ...rendezvous.key import ROOT_FRAME
 from .draft import Draft
@@ -52,7 +52,7 @@ class Messages:
     @property
     def sizes(self) -> Numbers:
         """By message: the number of its tensors."""
-        return np.diff(self.starts)
+        return sizes(self.starts)
 
     @property
     def first(self) -> Numbers:
@@ -89,7 +89,7 @@ def shares_of(graphs: Sequence[Graph], drafts: Sequence[Draft], *, bundled: bool
     """
     if not drafts:
         return []
-    groupings = [group(d.columns, np.isin(d.codes, (Role.RECV, Role.ARRIVAL)), d.emits) for d in drafts]
+    groupings = [group(d.columns, d.has_role(Role.RECV, Role.ARRIVAL), d.emits) for d in drafts]
     transfers = _Transfers(graphs, drafts, framed=framed)
     message_of = np.arange(len(transfers.keys))
     while bundled and len(message_of):
@@ -133,7 +133,7 @@ class _Transfers:
         num_sends = sum(map(len, sends))
         sent, received = numbers[:num_sends], numbers[num_sends:]
         paired = (np.bincount(sent, minlength=len(keys)) == 1) & (np.bincount(received, minlength=len(keys)) == 1)
-        unpaired = np.flatnonzero(~paired[numbers])
+        unpaired = positions(~paired[numbers])
         self.keys = [*keys, *(keys[number] for number in numbers[unpaired].tolist())]
         numbers = numbers.copy()
         numbers[unpaired] = np.arange(len(keys), len(self.keys))
@@ -145,7 +145,7 @@ class _Transfers:
 
     def bundled(self, groupings: Sequence[Grouping], message_of: Numbers) -> Numbers:
         """`message_of`, when what a segment sends to a partition is one message."""
-        both = np.flatnonzero((self.sender >= 0) & (self.receiver >= 0))
+        both = positions((self.sender >= 0) & (self.receiver >= 0))
         sender = self.sender[both]
         segment = self._per_end(self.sends, [grouping.segment_of for grouping in groupings])[sender]
         target = self.receives.part[self.receiver[both]]
@@ -196,12 +196,12 @@ class _Transfers:
 
     def _messages(self, ends: _Ends, part: int, message_of: Numbers) -> Messages:
         """The messages of a partition, by number; the tensors of each by number of their transfers."""
-        of_part = np.flatnonzero(ends.part == part)
+        of_part = positions(ends.part == part)
         transfer = ends.transfer[of_part]
         message = message_of[transfer]
         order = np.lexsort((transfer, message))
         message = message[order]
-        starts = np.flatnonzero(np.diff(message, prepend=-1))
+        starts = positions(np.diff(message, prepend=-1))
         keys = list(map(self.keys.__getitem__, message[starts].tolist()))
         return Messages(keys, np.append(starts, len(message)), ends.node[of_part[order]])
 

@@ -103,7 +103,7 @@ def device_kind(device_type: str) -> DeviceKind:
 
     The first unregistered type imports the kinds of installed packages.
     """
-    if device_type not in _kinds:
+    if device_type and device_type not in _kinds:  # a node without a device has no type
         import_installed(DEVICE_KINDS)
     return _kinds.get(device_type, _UNREGISTERED)
 

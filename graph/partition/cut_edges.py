@@ -7,7 +7,7 @@ from typing import NewType
 
 import numpy as np
 
-from ..arrays import Flags, Numbers, Seen, first_seen
+from ..arrays import Flags, Numbers, Seen, first_seen, positions
 from ..columns import EdgeArrays, Ids
 
 CutPositions = NewType("CutPositions", Numbers)
@@ -48,6 +48,6 @@ class CutEdges:
         locations = np.int64(self.location.max(initial=0) + 1)
         key = (edges.src.astype(np.int64) * ports + edges.src_output + 1) * locations + self.location
         key = key * 2 + self.shared_host
-        key[self.is_ref] = -1 - np.flatnonzero(self.is_ref)
+        key[self.is_ref] = -1 - positions(self.is_ref)
         seen: Seen = first_seen(key)
         return CutPositions(seen.first), PairNumbers(seen.number)

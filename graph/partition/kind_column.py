@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..arrays import Numbers
+from ..arrays import Numbers, positions
 from ..graph import Graph
 from ..ops.properties import NodeProperties
 
@@ -22,7 +22,7 @@ class KindColumn:
         kinds, of = graph.distinct_properties()
         self.kinds: list[NodeProperties] = list(kinds)
         self.of: Numbers = of.copy()
-        for node in np.flatnonzero(graph.details()[1] >= 0).tolist():
+        for node in positions(graph.details()[1] >= 0).tolist():
             self.replace(node, graph.node_properties(node))
 
     def __getitem__(self, number: int) -> NodeProperties:

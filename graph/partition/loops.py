@@ -69,10 +69,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from ...errors import InvalidArgumentError
 from ..analysis.control_flow import FRAMED, ControlFlowInfo, build_control_flow_info
+from ..arrays import positions
 from ..columns import SINK_ID, SOURCE_ID
 from ..dtypes import DataType
 from ..graph import Graph
@@ -146,7 +145,7 @@ class _Loops:
         graph, info = self.graph, self.info
         edges, devices, names = graph.edge_arrays(), graph.assigned_device_indices(), graph.device_names()
         between_nodes = (edges.src > SINK_ID) & (edges.dst > SINK_ID)
-        at = np.flatnonzero(between_nodes & (devices[edges.src] != devices[edges.dst]))
+        at = positions(between_nodes & (devices[edges.src] != devices[edges.dst]))
         for src, dst in zip(edges.src[at].tolist(), edges.dst[at].tolist(), strict=True):
             frame = self._input_frame(dst)
             _, _, src_frame_name = info.of_outputs(src, self._class(src))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...errors import InternalError, InvalidArgumentError
-from ..arrays import Flags, Numbers
+from ..arrays import Flags, Numbers, positions
 from ..columns import CONTROL_SLOT, EdgeArrays, Ids
 from ..device_name import parse_full_name
 from ..ops.device_kinds import device_kind
@@ -51,7 +51,7 @@ class Memories:
         """Which data edges of those in `among` connect host and device memory of one device, and need a transfer."""
         same_device = self._devices[edges.src] == self._devices[edges.dst]
         candidates = among & (edges.dst_input != CONTROL_SLOT) & ~self.host_only[edges.src] & same_device
-        at: Numbers = np.flatnonzero(candidates)
+        at: Numbers = positions(candidates)
         changes = np.zeros_like(among)
         changes[at] = self.outputs_on_host(edges.src[at], edges.src_output[at]) != self.inputs_on_host(
             edges.dst[at], edges.dst_input[at]

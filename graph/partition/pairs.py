@@ -32,7 +32,7 @@ from typing import NamedTuple, NewType, cast
 import numpy as np
 
 from ..analysis.transfers import Route, TransferTable, transfer_kind
-from ..arrays import Flags, Numbers, owners
+from ..arrays import Flags, Numbers, owners, positions
 from ..columns import CONTROL_SLOT, Ids
 from ..dtypes import DataType, is_ref
 from ..edge_ends import EdgeEnds, all_edges
@@ -203,7 +203,7 @@ class _Kinds:
         code = np.zeros(len(numbers), np.int64)
         for fact in facts:
             code = code * _NUM_TYPES + fact
-        at = np.arange(len(numbers)) if chosen is None else np.flatnonzero(chosen)
+        at = np.arange(len(numbers)) if chosen is None else positions(chosen)
         if len(at):
             _, first, kind = np.unique(code[at], return_index=True, return_inverse=True)
             self.kind_of[numbers[at] - self._begin] = kind.reshape(-1) + len(self.kinds)

@@ -46,7 +46,7 @@ from collections import Counter
 import numpy as np
 
 from ...errors import InvalidArgumentError
-from ..arrays import Flags, Numbers
+from ..arrays import Flags, Numbers, positions
 from ..checking import are_checked
 from ..collector import collector_paused
 from ..columns import CONTROL_SLOT, SINK_ID, EdgeArrays, Ids
@@ -101,7 +101,7 @@ class _Cut:
         data = self.edges.dst[self.edges.dst_input != CONTROL_SLOT]
         connected = np.bincount(data, minlength=self.graph.num_node_ids)
         declared = np.array([len(kind.input_types) for kind in self.kinds.kinds], np.int64)[self.kinds.of]
-        for i in np.flatnonzero((connected != declared) & (self.kinds.of >= 0)).tolist():
+        for i in positions((connected != declared) & (self.kinds.of >= 0)).tolist():
             name, missing = self.graph.node_name(i), int(declared[i] - connected[i])
             raise InvalidArgumentError(f"Incomplete graph, missing {missing} inputs for {name}", node=name)
 
@@ -115,7 +115,7 @@ class _Cut:
         if len(used) == 1 and not cut.any() and not rewritten:
             return {self.locations[int(used[0])]: self.graph}
         gating = self._gating(inner & ~cut)
-        edges = self._cut_edges(np.flatnonzero(cut), crosses)
+        edges = self._cut_edges(positions(cut), crosses)
         first, pair_of = edges.pairs()
         pairs = Pairs(edges, first, self._sent_types(edges, first), self.graph.num_node_ids)
         members = self._members(pairs, pair_of)
@@ -123,7 +123,7 @@ class _Cut:
             pairs.joining_edges(pair_of),
             self._kept(inner & ~cut & ~gating),
             self._ref_order(pairs, pair_of),
-            self._gates(pairs, np.flatnonzero(gating)),
+            self._gates(pairs, positions(gating)),
         ]
         return assemble(self.graph, self.locations, members, all_edges(joining))
 
@@ -180,7 +180,7 @@ class _Cut:
         sent = edges.dtype[first]
         should_cast = self.options.should_cast
         if should_cast is not None:
-            for pair in np.flatnonzero(~edges.local[first]).tolist():
+            for pair in positions(~edges.local[first]).tolist():
                 wanted = should_cast(Edge(self.graph, int(edges.edges.id[first[pair]])))
                 sent[pair] = base_type(wanted) if wanted else sent[pair]
         return sent
@@ -189,7 +189,7 @@ class _Cut:
         """Control edges from the other inputs of its consumer to the receive of a reference."""
         cut, nodes = pairs.edges, pairs.nodes
         rows: list[tuple[int, int]] = []
-        for at in np.flatnonzero(cut.is_ref).tolist():
+        for at in positions(cut.is_ref).tolist():
             consumer, recv = int(cut.edges.dst[at]), int(nodes.recv[pair_of[at]])
             others = nodes.arrival[pair_of[(cut.edges.dst == consumer) & ~cut.is_ref]].tolist()
             others += self._plain_inputs(consumer)
@@ -199,7 +199,7 @@ class _Cut:
     def _plain_inputs(self, consumer: int) -> list[int]:
         """Producers of a node that are in its location, except of references."""
         sources = []
-        for at in np.flatnonzero((self.edges.dst == consumer) & (self.edges.src > SINK_ID)).tolist():
+        for at in positions((self.edges.dst == consumer) & (self.edges.src > SINK_ID)).tolist():
             src, output = int(self.edges.src[at]), int(self.edges.src_output[at])
             is_ref = output != CONTROL_SLOT and self.graph.node_properties(src).output_types[output] > REF_OFFSET
             if self.location_of[src] == self.location_of[consumer] and not is_ref:
@@ -238,7 +238,7 @@ class _Cut:
         """Writes incarnations that an earlier partitioning did not know into its transfers; whether there were any."""
         changed = False
         transfers = [i for i, kind in enumerate(self.kinds.kinds) if kind.op_def.record.is_transfer]
-        for i in np.flatnonzero(np.isin(self.kinds.of, transfers)).tolist():
+        for i in positions(np.isin(self.kinds.of, transfers)).tolist():
             attrs = self.graph.node_properties(i).attrs
             if "send_device" in attrs and not attrs.get("send_device_incarnation"):
                 value = AttrValue(i=self.options.get_incarnation(attrs["send_device"].decode()))

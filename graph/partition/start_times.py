@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import NotFoundError
 from ..analysis.transfers import TransferTable
+from ..arrays import positions
 from ..graph import Graph
 from ..ops.properties import NodeProperties
 from ..protos import AttrValue
@@ -37,7 +38,7 @@ class StartTimes:
         edges, nodes, scheduled = pairs.edges, pairs.nodes, self._options.scheduling_for_recvs
         # Without scheduling TensorFlow still writes a start time, 0, into receives of references.
         arrives = self._arrivals(pairs, pair_of) if scheduled else np.zeros(len(pairs.first), np.int64)
-        for pair in np.flatnonzero(edges.is_ref[pairs.first] | scheduled).tolist():
+        for pair in positions(edges.is_ref[pairs.first] | scheduled).tolist():
             leaves = self._of(int(edges.edges.src[pairs.first[pair]])) if scheduled else None
             for number in range(int(nodes.const[pair]), int(nodes.arrival[pair]) + 1):
                 is_sending = number <= nodes.send[pair]
