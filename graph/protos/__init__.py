@@ -20,6 +20,7 @@ from .config_pb2 import (
 )
 from .cost_graph_pb2 import CostGraphDef
 from .device_attributes_pb2 import DeviceAttributes, DeviceLocality
+from .example_pb2 import Example, Feature, LazyExample, LazyFeatureList, LazySequenceExample
 from .graph_pb2 import FunctionDef, FunctionDefLibrary, GradientDef, GraphDef, NodeDef, VersionDef
 from .lazy_graph_pb2 import LazyAttr, LazyGraphDef, LazyNodeDef
 from .meta_graph_pb2 import (
@@ -63,6 +64,8 @@ __all__ = [
     "DeviceLocality",
     "DeviceStepStats",
     "Event",
+    "Example",
+    "Feature",
     "FunctionDef",
     "FunctionDefLibrary",
     "GPUOptions",
@@ -72,8 +75,11 @@ __all__ = [
     "HistogramProto",
     "JobDef",
     "LazyAttr",
+    "LazyExample",
+    "LazyFeatureList",
     "LazyGraphDef",
     "LazyNodeDef",
+    "LazySequenceExample",
     "MetaGraphDef",
     "NameAttrList",
     "NodeDef",

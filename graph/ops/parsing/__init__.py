@@ -1,0 +1,1 @@
+"""Shape functions of the ops that parse serialised Examples."""

@@ -1,0 +1,18 @@
+"""The ops that parse serialised Examples and SequenceExamples.
+
+`graph/ops/record.py` explains the columns of a row.
+"""
+
+from __future__ import annotations
+
+from ..record import Rows
+
+OPS: Rows = {
+    "DecodeJSONExample": {},
+    "ParseExample": {},
+    "ParseExampleV2": {},
+    "ParseSequenceExample": {},
+    "ParseSequenceExampleV2": {},
+    "ParseSingleExample": {},
+    "ParseSingleSequenceExample": {},
+}
