@@ -16,13 +16,17 @@ from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel
 
 
-@kernel("Einsum")
+@kernel("Einsum", "XlaEinsum")
 def einsum(node: Construction) -> Kernel:
-    """The contraction that the equation describes, over one or two inputs.
+    """The contraction that the equation describes, over one or two inputs."""
+    return in_float32(contraction(parse_equation(node.attrs["equation"].decode())), node.output_types[0])
+
+
+def contraction(equation: Equation) -> Kernel:
+    """A function of one or two arrays.
 
     Shared labels become batches of one matrix product, so that BLAS does the work.
     """
-    equation = parse_equation(node.attrs["equation"].decode())
 
     @lru_cache(maxsize=16)
     def labels_for(ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
@@ -44,7 +48,7 @@ def einsum(node: Construction) -> Kernel:
         value = value.transpose([own.index(label) for label in distinct])
         return _diagonal_output(value, distinct, out, sizes)
 
-    return in_float32(contract, node.output_types[0])
+    return contract
 
 
 _ELLIPSIS_LABELS = "".join(map(chr, range(0x100, 0x120)))

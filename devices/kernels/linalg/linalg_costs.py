@@ -44,7 +44,7 @@ def batch_matmul_product(c: CostContext) -> Product:
     return Product(m, n, c.inputs[0][-2 if turned[0] else -1], prod(batch), _LAYOUTS.get(turned, ""))
 
 
-@products("Einsum")
+@products("Einsum", "XlaEinsum")
 def einsum_product(c: CostContext) -> Product | None:
     """Labels of both factors that are summed over are k, the others the batch; None without both sums and rows."""
     if len(c.inputs) != 2:
@@ -57,7 +57,7 @@ def einsum_product(c: CostContext) -> Product | None:
     return Product(m, n, k, batch) if k > 1 and m * n > 1 else None
 
 
-@flops("Einsum", matrix=True)
+@flops("Einsum", "XlaEinsum", matrix=True)
 def einsum(c: CostContext) -> int:
     """One multiplication per factor after the first and one addition for every point of the space of all labels."""
     sizes = _label_sizes(c)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DOTS = "..."
 
 
-@gradient("Einsum")
+@gradient("Einsum", "XlaEinsum")
 def einsum(op: Forward, grad: Tensor) -> Gradients:
     operand_labels, result = op.attrs["equation"].decode().replace(" ", "").split("->")
     operands = operand_labels.split(",")

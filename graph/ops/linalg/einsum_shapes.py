@@ -45,7 +45,7 @@ def _fit_term(term: str, shape: tuple[int | None, ...], sizes: dict[str, int | N
     return shape[len(head) : len(shape) - len(tail)]
 
 
-@shape_fn("Einsum")
+@shape_fn("Einsum", "XlaEinsum")
 def einsum(c: ShapeContext) -> Sequence[Shape]:
     """The sizes of the output's labels; those of the ellipsis are the inputs' broadcast against each other."""
     equation = parse_equation(c.attrs["equation"].decode())

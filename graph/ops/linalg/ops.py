@@ -45,5 +45,6 @@ OPS: Rows = {
     "Svd": {"takes_long": True},
     "TridiagonalMatMul": {"takes_long": True},
     "TridiagonalSolve": {"takes_long": True},
+    "XlaEinsum": {"takes_long": True},
     "_FusedMatMul": {"takes_long": True},
 }

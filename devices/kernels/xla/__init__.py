@@ -1,0 +1,1 @@
+"""Kernels of the ops that name one operation of XLA each."""

@@ -1,0 +1,34 @@
+"""Costs of the ops that name one operation of XLA each: products, convolutions, and what only moves."""
+
+from __future__ import annotations
+
+from math import prod
+
+from ....graph.ops.xla.dimension_numbers import conv_numbers, dot_numbers
+from ..op_cost import CostContext, Product, flops, moves, products
+
+moves("XlaBroadcastHelper", "XlaDynamicSlice", "XlaDynamicUpdateSlice", "XlaGather", "XlaPad", "XlaOptimizationBarrier")
+
+
+@products("XlaDot", "XlaDotV2")
+def dot_product(c: CostContext) -> Product:
+    """As many products as there are batches."""
+    numbers, left = dot_numbers(c.attrs["dimension_numbers"]), c.inputs[0]
+    batch = prod(left[axis] for axis in numbers.left_batch)
+    k = prod(left[axis] for axis in numbers.left_contracted)
+    m = c.elements_in() // max(batch * k, 1)
+    return Product(m, c.elements_out() // max(batch * m, 1), k, batch)
+
+
+@flops("XlaDot", "XlaDotV2", matrix=True)
+def dot(c: CostContext) -> int:
+    """2k for each element of the result."""
+    numbers = dot_numbers(c.attrs["dimension_numbers"])
+    return 2 * c.elements_out() * prod(c.inputs[0][axis] for axis in numbers.left_contracted)
+
+
+@flops("XlaConv", "XlaConvV2", matrix=True)
+def conv(c: CostContext) -> int:
+    """2 for each cell and channel of the window at each element of the result."""
+    features = conv_numbers(c.attrs["dimension_numbers"]).window[0]
+    return 2 * c.elements_out() * (c.elements_in(1) // max(c.inputs[1][features], 1))
