@@ -8,6 +8,7 @@ flow and arguments have no kernel: the executor carries them out.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ...devices.kernels.registry import Construction, Kernel, Start, is_built_in, is_deferred, lookup
@@ -17,7 +18,9 @@ from ...graph.library.calls import calls_functions
 from .output_checks import checked_kernel, checked_start
 
 if TYPE_CHECKING:
+    from ...devices.kernels.registry import Call, Function
     from ...devices.state import DeviceState
+    from ...graph import NameAttrList
     from ...graph.dtypes import Array
     from ...graph.library.function_library import FunctionLibrary
     from ...graph.ops.properties import NodeProperties
@@ -57,6 +60,22 @@ class CallResolver(Protocol):
 
     def kernel(self, node: NodeProperties, device: str) -> Kernel | Start:
         """The kernel of a node that calls functions, or what starts it if it is deferred."""
+
+    def for_kernels(self) -> FunctionProvider:
+        """The same functions, as deferred kernels call them."""
+
+
+class FunctionProvider(Protocol):
+    """Functions that deferred kernels call, those of ops that `calls_carried`."""
+
+    def function_for(self, call: Call, function: NameAttrList) -> Function:
+        """A function, to be called on behalf of a call."""
+
+
+class CallWithFunctions(Protocol):
+    """A call of a deferred kernel, before the kernel gets it."""
+
+    functions: FunctionProvider | None
 
 
 class Binder:
@@ -104,6 +123,8 @@ class Binder:
             raise error.located(node=name, op=op, device=self.device) from None
         if not is_built_in(op):
             kernel = (checked_start if is_deferred(op) else checked_kernel)(kernel, properties)
+        if properties.op_def.record.calls_carried and self.functions is not None:
+            return partial(_start_with_functions, self.functions.for_kernels(), kernel)
         if is_shared(properties):
             self._shared[properties] = kernel
         return kernel
@@ -154,6 +175,12 @@ def check_complete(binders: Iterable[Binder]) -> None:
         node=node,
         op=op,
     )
+
+
+def _start_with_functions(functions: FunctionProvider, start: Start, call: CallWithFunctions, *inputs: Any) -> None:
+    """Starts a deferred kernel whose call provides functions."""
+    call.functions = functions
+    start(call, *inputs)
 
 
 def _stand_in(*_values: object) -> None:

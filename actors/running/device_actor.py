@@ -36,7 +36,7 @@ from ...errors import PartitaError, of_kernel
 from ..plans.instructions import run_instructions
 from .executor import Pacer, locate_error, run_slow_chunk
 from .learning import learn
-from .messages import Begin, Continue, Message, Return, RunSegment, Shutdown, Work
+from .messages import Begin, Continue, Message, Resume, Return, RunSegment, Shutdown, Work
 
 if TYPE_CHECKING:
     from ..plans.binding import Binder
@@ -199,7 +199,7 @@ class DeviceActor:
             learn(part.plan, segment, chunks, next_chunk, ended - now, pacer.limits)
         return ended
 
-    def _serve_other(self, message: Continue | Begin | Return | Shutdown, now: float) -> float:
+    def _serve_other(self, message: Continue | Begin | Return | Resume | Shutdown, now: float) -> float:
         if isinstance(message, Begin):
             if message.step.error is None:
                 message.step.call_starts[self].pop()()
@@ -207,6 +207,9 @@ class DeviceActor:
         if isinstance(message, Return):
             if not message.call.is_ended:
                 message.results.deliver()
+            return self._actor_group.pacer.clock()
+        if isinstance(message, Resume):
+            self._resume(*message)
             return self._actor_group.pacer.clock()
         if isinstance(message, Continue):
             self.continue_work(*message)
@@ -230,6 +233,16 @@ class DeviceActor:
             owner.step.interrupt(error)
         else:
             self.post(Continue(owner, work))
+
+    def _resume(self, owner: Owner, resume: Callable[[], None]) -> None:
+        if owner.is_ended:
+            return
+        try:
+            resume()
+        except Exception as error:  # noqa: BLE001 - a kernel may raise anything
+            owner.fail(of_kernel(owner.op, error))
+        except BaseException as error:  # noqa: BLE001 - see `serve_one`
+            owner.step.interrupt(error)
 
     def start_soon(self, function: Callable[..., Awaitable[None]], *arguments: object, name: str) -> None:
         """Starts a task in the nursery of the actors."""

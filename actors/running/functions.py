@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +31,14 @@ from ..plans.transfers import is_long
 from .call_kernels import call_kernel, is_deferred_call, next_uncompiled, size_of_call
 from .callee import Called, Callee, Key
 from .interpretation import interpret
+from .kernel_functions import KernelCallees, KernelFunction
+from .pending import PendingCall
 from .traced.callees import TracedCallee
 
 if TYPE_CHECKING:
     from ...devices.cluster import Cluster
-    from ...devices.kernels.registry import Kernel, Start
+    from ...devices.kernels.registry import Call, Function, Kernel, Start
+    from ...graph import NameAttrList
     from ...graph.graph import Graph
     from ...graph.library.function_library import FunctionLibrary
     from ...graph.ops.properties import NodeProperties
@@ -91,11 +94,33 @@ class Functions:
         self._soft = soft
         self._every_node = every_node
         self._callees: dict[Key, Callee] = {}
+        self._kernel_callees: dict[tuple[str, bytes], KernelCallees] = {}
 
     @cached_property
     def traced(self) -> Functions:
         """The same functions, compiled for traced steps."""
         return Functions(self.library, self._cluster, self._actors, soft=self._soft, every_node=True)
+
+    @cached_property
+    def _untraced(self) -> Functions:
+        """The same functions, compiled for steps without traces and without simulated time."""
+        return Functions(self.library, self._cluster, self._actors, soft=self._soft)
+
+    def for_kernels(self) -> Functions:
+        """The same functions, as deferred kernels call them."""
+        return self._untraced if self._every_node else self
+
+    def function_for(self, call: Call, function: NameAttrList) -> Function:
+        """A function that a deferred kernel calls on behalf of `call`."""
+        assert isinstance(call, PendingCall)  # actors make no other calls
+        return KernelFunction(partial(self._for_kernels_on, call.place.device, function), call)
+
+    def _for_kernels_on(self, device: str, function: NameAttrList) -> KernelCallees:
+        key = device, function.SerializeToString(deterministic=True)
+        callees = self._kernel_callees.get(key)
+        if callees is None:
+            callees = self._kernel_callees[key] = KernelCallees(self, function, device)
+        return callees
 
     def may_call_itself(self, name: str, *, gradient: bool = False) -> bool:
         """Whether a function, or its gradient function, can lead to a call of itself."""

@@ -5,7 +5,7 @@ Messages do not change after they were posted. Posting never blocks and never fa
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -98,8 +98,15 @@ class Return(NamedTuple):
     results: Results
 
 
+class Resume(NamedTuple):
+    """Go on with the kernel of a deferred node that has paused, unless its step has ended."""
+
+    call: Owner
+    resume: Callable[[], None]
+
+
 class Shutdown(NamedTuple):
     """End after the messages that were posted before this one."""
 
 
-Message = RunSegment | Continue | Begin | Return | Shutdown
+Message = RunSegment | Continue | Begin | Return | Resume | Shutdown

@@ -13,15 +13,19 @@ A run ends once; `done` and `fail` do nothing after that. A kernel that waits fo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import trio
 
 from ...errors import of_kernel
+from .messages import Resume
 
 if TYPE_CHECKING:
-    from ...devices.kernels.registry import Start
+    from ...devices.kernels.registry import Function, Start
     from ...errors import PartitaError
+    from ...graph import NameAttrList
+    from ..plans.binding import FunctionProvider
     from .device_actor import DeviceActor
     from .step import Step
 
@@ -61,12 +65,13 @@ class Caller(Protocol):
 class PendingCall:
     """One run of a deferred node: what kernels get as `devices.kernels.registry.Call`."""
 
-    __slots__ = ("_is_cancelled", "_on_cancel", "is_ended", "number", "part")
+    __slots__ = ("_is_cancelled", "_on_cancel", "functions", "is_ended", "number", "part")
 
     def __init__(self, part: Caller, number: int) -> None:
         self.part = part
         self.number = number
         self.is_ended = False
+        self.functions: FunctionProvider | None = None
         self._is_cancelled = False
         self._on_cancel: list[Callable[[], None]] = []
 
@@ -132,6 +137,19 @@ class PendingCall:
             callback()
         else:
             self._on_cancel.append(callback)
+
+    def pause(self, resume: Callable[[], None]) -> bool:
+        """Whether the time budget is used up; then `resume` is called in a later turn of the device."""
+        actor = self.part.actor
+        if perf_counter() <= actor.deadline():
+            return False
+        actor.post(Resume(self, resume))
+        return True
+
+    def function(self, function: NameAttrList) -> Function:
+        """A function that the kernel may call."""
+        assert self.functions is not None  # the record of the op has `calls_carried`
+        return self.functions.function_for(self, function)
 
     def cancel(self) -> None:
         """Called when the step fails: calls the callbacks. An exception of one becomes a note of the step's error."""

@@ -22,6 +22,7 @@ from ...graph.ops.own_kernels import add_own_kernel
 from ...graph.ops.record import record_of
 
 if TYPE_CHECKING:
+    from ...graph import NameAttrList
     from ..state import DeviceState
 
 # What a kernel takes and returns is decided by the op's signature at run time, so it cannot be typed statically.
@@ -113,8 +114,9 @@ class Call(Protocol):
     and `fail` are ignored.
     """
 
-    step: object
-    """the step it belongs to, to compare by identity"""
+    @property
+    def step(self) -> object:
+        """The step it belongs to, to compare by identity."""
 
     def done(self, *outputs: Any) -> None:  # Any: tensors of any type
         """Ends the call with these outputs."""
@@ -127,6 +129,29 @@ class Call(Protocol):
 
     def on_cancel(self, callback: Callable[[], None]) -> None:
         """Calls `callback` if the step ends before the call."""
+
+    def pause(self, resume: Callable[[], None]) -> bool:
+        """Whether other tasks must run now, before a long computation goes on: then `resume` is called after them.
+
+        It is never called if the step ends before.
+        """
+
+    def function(self, function: NameAttrList) -> Function:
+        """The function of that name, to be called on behalf of this call; only for ops that `calls_carried`."""
+
+
+class Function(Protocol):
+    """A function of the graph's library, as a deferred kernel calls it."""
+
+    def __call__(self, arguments: Sequence[Any], done: Results, failed: Callable[[PartitaError], None]) -> None:
+        """Calls the function. `done` gets the results, or `failed` the error, perhaps before this returns.
+
+        An error fails neither the step nor the call of the kernel by itself. If the step ends first, neither is called.
+        """
+
+
+Results = Callable[[Sequence[Any]], None]
+"""takes the results of a function, one tensor each"""
 
 
 Start = Callable[..., None]

@@ -2,7 +2,8 @@
 
 collectives         no edge of the graph shows how many bytes they move, and over which links
 other functions     an op that names functions, but is no call, conditional, loop or map of TensorFlow's runtime: one
-                    node stands for a graph of any size
+                    node stands for a graph of any size. Datasets only describe; to pull an element costs what it takes
+                    to produce its tensors, whatever functions are called for it.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def _why_not(kind: NodeProperties) -> str:
     """Why a node cannot be timed, "" if it can be."""
     if kind.op_def.record.calls is not None:
         return ""  # TensorFlow declares calls as collectives too, since their functions may have some
-    if kind.op_def.takes_functions:
+    if kind.op_def.takes_functions and not kind.op_def.record.names_functions:
         return "the clock does not know how often this op calls its functions"
     if kind.op_def.is_collective:
         return "the clock does not model collectives yet, nor the bytes that this one exchanges"

@@ -86,6 +86,8 @@ class State(Enum):
     QUEUE = "queue"
     """queues, staging areas, barriers, accumulators, locks"""
     TABLE = "table"
+    ITERATOR = "iterator"
+    """iterators over datasets, and what these share from epoch to epoch: caches, seeds"""
     LIST = "list"
     """tensor arrays and stacks"""
     RANDOM = "random"
@@ -144,6 +146,8 @@ class Facts(TypedDict, total=False):
     writes_list: WritesList
     written_input: int
     waits: bool
+    calls_carried: bool
+    names_functions: bool
     waits_for_files: bool
     takes_long: bool
     passes_on: bool
@@ -186,6 +190,10 @@ class OpRecord:
     """the input that it writes to the list which it outputs"""
     waits: bool = False
     """deferred: its outputs may come after its kernel has returned, when another node or step has done something"""
+    calls_carried: bool = False
+    """its kernel calls functions that tensors or resources carry, as a dataset carries the function that it maps"""
+    names_functions: bool = False
+    """the functions in its attrs are called by whoever pulls from the dataset that it makes, not by itself"""
     waits_for_files: bool = False
     """its kernel waits for files and does not touch the state of the device, so it may run in a worker thread"""
     takes_long: bool = False

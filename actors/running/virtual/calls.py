@@ -68,7 +68,11 @@ class VirtualCallee(Callee):
 
 
 class VirtualFunctions(Functions):
-    """Functions whose bodies run on simulated hardware."""
+    """Functions whose bodies run on simulated hardware, except those that kernels call."""
+
+    def for_kernels(self) -> Functions:
+        """The same functions, as deferred kernels call them: they take no simulated time of their own."""
+        return self._untraced
 
     def _finished(self, compilation: Compilation) -> Callee:
         """Prepares a body whose callees are known."""

@@ -1,0 +1,1 @@
+"""Kernels of the ops on datasets and iterators: pipelines of elements that steps pull."""

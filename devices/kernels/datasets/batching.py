@@ -1,0 +1,310 @@
+"""Datasets whose elements are several elements of others in one, or several parts of one: batches, windows, rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ....errors import DataLossError, InvalidArgumentError
+from ....graph.analysis.dims import shape_text
+from ....graph.dtypes import Array
+from ..checks import require
+from ..registry import Construction, Kernel, kernel
+from .dataset import (
+    UNKNOWN,
+    CapturedFunction,
+    Dataset,
+    Element,
+    Form,
+    Iterator,
+    Steps,
+    carrying_dataset,
+)
+from .mapping import Map, check_parallel
+from .sources import ElementsDataset
+from .transformation import Transformed, count_of, mapping, transforming
+
+Joined = Callable[[Sequence[Element]], Element]
+
+
+class BatchIterator(Iterator):
+    """Joins `size` elements; at the end fewer, unless `drops` the rest. Elements taken before an error are kept."""
+
+    __slots__ = ("_drops", "_joined", "_size", "_source")
+
+    def __init__(self, source: Iterator, size: int, joined: Joined, *, drops: bool) -> None:
+        self._source = source
+        self._size = size
+        self._joined = joined
+        self._drops = drops
+
+    def next(self) -> Steps[Element | None]:
+        """As `Iterator.next`."""
+        elements: list[Element] = []
+        while len(elements) < self._size:
+            element = yield from self._source.next()
+            if element is None:
+                break
+            elements.append(element)
+            yield None
+        if not elements or (self._drops and len(elements) < self._size):
+            return None
+        return self._joined(elements)
+
+
+def stacked(elements: Sequence[Element]) -> Element:
+    """Elements of equal shapes in one; InvalidArgumentError for different ones."""
+    return tuple([_stack(index, column) for index, column in enumerate(zip(*elements, strict=True))])
+
+
+def _stack(index: int, column: Sequence[Array]) -> Array:
+    shape = column[0].shape
+    for row, array in enumerate(column):
+        if array.shape != shape:
+            raise InvalidArgumentError(
+                f"Cannot batch tensors with different shapes in component {index}. First element had shape "
+                f"{shape_text(shape)} and element {row} had shape {shape_text(array.shape)}."
+            )
+    return np.stack(column)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch(Transformed):
+    """Every `size` elements in one."""
+
+    size: int
+    drops: bool
+
+    def iterator(self) -> Iterator:
+        return BatchIterator(self.source.iterator(), self.size, stacked, drops=self.drops)
+
+    def cardinality(self) -> int:
+        known = self.source.cardinality()
+        return known if known < 0 else (known + (0 if self.drops else self.size - 1)) // self.size
+
+
+def _check_size(size: int) -> None:
+    require(size > 0, "Batch size must be greater than zero.")
+
+
+@kernel("BatchDataset", "BatchDatasetV2")
+def batch(node: Construction) -> Kernel:
+    """Every `batch_size` elements in one."""
+
+    def make(form: Form, source: Dataset, size: Array, *drops: Array) -> Dataset:
+        _check_size(count_of(size))
+        return Batch(form, source, count_of(size), any(map(bool, drops)))
+
+    return transforming(node, make)
+
+
+@kernel("ParallelBatchDataset")
+def parallel_batch(node: Construction) -> Kernel:
+    """Every `batch_size` elements in one."""
+
+    def make(form: Form, source: Dataset, size: Array, _parallel: Array, drops: Array) -> Dataset:
+        _check_size(count_of(size))
+        return Batch(form, source, count_of(size), bool(drops))
+
+    return transforming(node, make)
+
+
+@kernel("MapAndBatchDataset", "ExperimentalMapAndBatchDataset")
+def map_and_batch(node: Construction) -> Kernel:
+    """The results of a function of each element, every `batch_size` of them in one."""
+    keeps = bool(node.attrs["preserve_cardinality"])
+
+    def make(
+        form: Form, source: Dataset, function: CapturedFunction, size: Array, parallel: Array, drops: Array
+    ) -> Dataset:
+        require(count_of(size) > 0, "batch_size must be greater than zero.")
+        check_parallel(parallel)
+        # Nobody asks for the form of the elements between the two.
+        return Batch(form, Map(form, source, function, keeps), count_of(size), bool(drops))
+
+    return mapping(node, make)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PaddedBatch(Transformed):
+    size: int
+    drops: bool
+    shapes: Sequence[tuple[int, ...]]
+    values: Sequence[Any]  # the padding of each component, a scalar of its type
+
+    def iterator(self) -> Iterator:
+        return BatchIterator(self.source.iterator(), self.size, self.joined, drops=self.drops)
+
+    def cardinality(self) -> int:
+        return Batch.cardinality(self)  # type: ignore[arg-type]  # it reads only what both have
+
+    def joined(self, elements: Sequence[Element]) -> Element:
+        columns = zip(zip(*elements, strict=True), self.shapes, self.values, strict=True)
+        return tuple([_padded(index, *column) for index, column in enumerate(columns)])
+
+
+def _padded(component: int, column: Sequence[Array], shape: tuple[int, ...], value: Any) -> Array:
+    """Arrays in one, padded to `shape`, where -1 stands for the largest size among them."""
+    for array in column:
+        if array.ndim != len(shape):
+            raise InvalidArgumentError(
+                "All elements in a batch must have the same rank as the padded shape for component"
+                f"{component}: expected rank {len(shape)} but got element with rank {array.ndim}"
+            )
+    largest = [max(array.shape[axis] for array in column) for axis in range(len(shape))]
+    sizes = [most if size < 0 else size for size, most in zip(shape, largest, strict=True)]
+    if any(size < most for size, most in zip(sizes, largest, strict=True)):
+        raise DataLossError("Attempted to pad to a smaller size than the input element.")
+    result = np.full((len(column), *sizes), value, column[0].dtype)
+    for row, array in enumerate(column):
+        place: tuple[Any, ...] = (row, *map(slice, array.shape), ...)  # Any: indices of several kinds
+        result[place] = array
+    return result
+
+
+@kernel("PaddedBatchDataset", "PaddedBatchDatasetV2")
+def padded_batch(node: Construction) -> Kernel:
+    """Every `batch_size` elements in one, of the largest sizes among them or of given ones."""
+    count = len(node.attrs["Toutput_types"])
+
+    def make(form: Form, source: Dataset, size: Array, *others: Array) -> Dataset:
+        _check_size(count_of(size))
+        shapes, values, drops = others[:count], others[count : 2 * count], others[2 * count :]
+        for index, shape in enumerate(shapes):
+            require(shape.ndim == 1, "All padded shapes must be vectors")
+            require(np.ndim(values[index]) == 0, "All padding values must be scalars")
+        sizes = [tuple(shape.tolist()) for shape in shapes]
+        padding = [np.asarray(value).item() if np.asarray(value).dtype == object else value for value in values]
+        return _PaddedBatch(form, source, count_of(size), any(map(bool, drops)), sizes, padding)
+
+    return transforming(node, make)
+
+
+class _UnbatchIterator(Iterator):
+    __slots__ = ("_batch", "_row", "_rows", "_source")
+
+    def __init__(self, source: Iterator) -> None:
+        self._source = source
+        self._batch: Element = ()
+        self._row = self._rows = 0
+
+    def next(self) -> Steps[Element | None]:
+        """As `Iterator.next`."""
+        while self._row == self._rows:
+            element = yield from self._source.next()
+            if element is None:
+                return None
+            self._rows = _num_rows(element)
+            self._batch, self._row = element, 0
+            yield None
+        self._row += 1
+        return tuple([component[self._row - 1, ...] for component in self._batch])
+
+
+def _num_rows(element: Element) -> int:
+    for component in element:
+        require(component.ndim > 0, "Input element must have a non-scalar value in each component.")
+    for index, component in enumerate(element):
+        require(
+            len(component) == len(element[0]),
+            "Input element must have the same batch size in each component. Component 0 had size "
+            f"{len(element[0])} but component {index} had size, {len(component)}.",
+        )
+    return len(element[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Unbatch(Transformed):
+    def iterator(self) -> Iterator:
+        return _UnbatchIterator(self.source.iterator())
+
+    def cardinality(self) -> int:
+        known, shapes = self.source.cardinality(), self.source.form.shapes
+        size = shapes[0][0] if shapes and shapes[0] else None
+        if known <= 0 and known != UNKNOWN:
+            return known
+        return UNKNOWN if known == UNKNOWN or size is None else known * size
+
+
+@kernel("UnbatchDataset", "ExperimentalUnbatchDataset")
+def unbatch(node: Construction) -> Kernel:
+    """The rows of the elements."""
+    return transforming(node, _Unbatch)
+
+
+class _WindowIterator(Iterator):
+    """Windows of `size` elements, `stride` apart; the next window begins `shift` elements later."""
+
+    __slots__ = ("_buffer", "_dataset", "_has_ended", "_skip", "_source")
+
+    def __init__(self, dataset: _Window) -> None:
+        self._dataset = dataset
+        self._source = dataset.source.iterator()
+        self._buffer: list[Element] = []
+        self._skip = 0
+        self._has_ended = False
+
+    def next(self) -> Steps[Element | None]:
+        """As `Iterator.next`."""
+        size, shift, stride = self._dataset.size, self._dataset.shift, self._dataset.stride
+        span = (size - 1) * stride + 1
+        while not self._has_ended and len(self._buffer) < span:
+            element = yield from self._source.next()
+            if element is None:
+                self._has_ended = True
+            elif self._skip:
+                self._skip -= 1
+            else:
+                self._buffer.append(element)
+            yield None
+        if not self._buffer or (self._dataset.drops and len(self._buffer) < span):
+            return None
+        window = self._buffer[:span:stride]
+        self._skip = max(shift - len(self._buffer), 0)
+        del self._buffer[:shift]
+        return self._dataset.as_element(window)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Window(Transformed):
+    size: int
+    shift: int
+    stride: int
+    drops: bool
+
+    def iterator(self) -> Iterator:
+        return _WindowIterator(self)
+
+    def cardinality(self) -> int:
+        known = self.source.cardinality()
+        if known < 0:
+            return known
+        if self.drops:
+            rest = known - (self.size - 1) * self.stride - 1
+            return 0 if rest < 0 else rest // self.shift + 1
+        return (known + self.shift - 1) // self.shift
+
+    def as_element(self, window: Sequence[Element]) -> Element:
+        """For each component a dataset of its values."""
+        types, shapes = self.source.form.types, self.source.form.shapes
+        columns = enumerate(zip(*window, strict=True))
+        return tuple(
+            carrying_dataset(ElementsDataset(Form((types[k],), (shapes[k],)), [(value,) for value in column]))
+            for k, column in columns
+        )
+
+
+@kernel("WindowDataset")
+def window(node: Construction) -> Kernel:
+    """Datasets of neighbouring elements."""
+
+    def make(form: Form, source: Dataset, size: Array, shift: Array, stride: Array, drops: Array) -> Dataset:
+        require(count_of(size) > 0, "Window size must be greater than zero.")
+        require(count_of(shift) > 0, "Window shift must be greater than zero.")
+        require(count_of(stride) > 0, "Window stride must be greater than zero.")
+        return _Window(form, source, count_of(size), count_of(shift), count_of(stride), bool(drops))
+
+    return transforming(node, make)

@@ -1,0 +1,1 @@
+"""The ops on datasets and iterators: their records and shape functions."""
