@@ -12,7 +12,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from .adjacency import Adjacency
 from .arrays import Flags, Numbers, first_seen, positions
 from .dtypes import Shape
 from .library.function_library import FunctionLibrary
-from .ops.properties import NodeProperties, properties_of
+from .ops.properties import Details, NodeProperties, properties_of
 from .port_table import distinct_properties
 from .protos import FunctionDefLibrary
 from .versions import Versions
@@ -46,13 +46,6 @@ class EdgeArrays:
     src_output: Ids
     dst: Ids
     dst_input: Ids
-
-
-class Details(Protocol):
-    """A table of properties that a node does not share with its kind; several nodes may share a row."""
-
-    def properties(self, shared: NodeProperties, row: int) -> NodeProperties:
-        """All properties of a node with the shared part `shared`; the same object every time."""
 
 
 def _column(values: npt.ArrayLike) -> array[int]:
@@ -304,6 +297,14 @@ class Columns:
         for name, values in zip(_EDGE_COLUMNS, (src, src_output, dst, dst_input), strict=True):
             getattr(self, name).frombytes(np.asarray(values, np.int32).tobytes())
         self._in = self._out = None  # a bulk change resets the EdgeSet orders
+
+    def take_back(self, num_nodes: int, num_edges: int) -> None:
+        """Undoes bulk additions: the nodes and edges from these ids on are gone, and the ids are free."""
+        for name in _NODE_COLUMNS:
+            del getattr(self, name)[num_nodes:]
+        for name in _EDGE_COLUMNS:
+            del getattr(self, name)[num_edges:]
+        self._by_name = self._kinds = self._in = self._out = None
 
     def keep_only(self, keep: Flags) -> bool:
         """Removes every node whose id is False in `keep`, with its edges; returns whether any node was removed."""

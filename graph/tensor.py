@@ -52,10 +52,22 @@ _FLOAT8 = frozenset(d for d in DataType if d.name.startswith("FLOAT8"))
 
 
 def shape_from_proto(proto: TensorShapeProto) -> Shape:
-    """The shape a message describes: None for an unknown rank, None for a size of -1."""
+    """The shape a message describes: None for an unknown rank, None for a size of -1.
+
+    Raises InvalidArgumentError for other negative sizes.
+    """
     if proto.unknown_rank:
         return None
-    return tuple(None if dim.size < 0 else dim.size for dim in proto.dim)
+    sizes = [dim.size for dim in proto.dim]
+    if any(size < -1 for size in sizes):
+        raise InvalidArgumentError(
+            f"Shape {_sizes_text(sizes)} has dimensions with values below -1 (where -1 means unknown)"
+        )
+    return tuple([None if size < 0 else size for size in sizes])
+
+
+def _sizes_text(sizes: Sequence[int]) -> str:
+    return "[" + ",".join("?" if size == -1 else str(size) for size in sizes) + "]"
 
 
 def shape_to_proto(shape: Shape) -> TensorShapeProto:
@@ -65,12 +77,11 @@ def shape_to_proto(shape: Shape) -> TensorShapeProto:
     return TensorShapeProto(dim=[TensorShapeProto.Dim(size=-1 if size is None else size) for size in shape])
 
 
-def _full_shape(proto: TensorProto) -> tuple[int, ...]:
+def full_shape(proto: TensorProto) -> tuple[int, ...]:
     """The shape of a tensor; an unknown rank is read as a scalar, as in TensorFlow, because old files contain it."""
-    shape = shape_from_proto(proto.tensor_shape) or ()
-    if None in shape:
-        raise InvalidArgumentError(f"a tensor needs a known shape, got {shape}; give every dimension a size")
-    known = tuple(size for size in shape if size is not None)
+    known = () if proto.tensor_shape.unknown_rank else tuple([dim.size for dim in proto.tensor_shape.dim])
+    if any(size < 0 for size in known):
+        raise InvalidArgumentError(f"Shape {_sizes_text(known)} is not fully defined")
     if prod(known) > MOST_ELEMENTS:
         raise InvalidArgumentError(f"a tensor of shape {known} has more elements than can be counted")
     return known
@@ -184,7 +195,7 @@ def _read(proto: TensorProto) -> Array:
         raise InvalidArgumentError(f"{proto.dtype} is no element type of a tensor") from None
     if dtype == DataType.INVALID or is_ref(dtype):
         raise InvalidArgumentError(f"a tensor cannot have elements of type {dtype_name(dtype)}")
-    shape = _full_shape(proto)
+    shape = full_shape(proto)
     if 0 in shape:
         array = np.empty(shape, numpy_dtype(dtype))
     elif numpy_dtype(dtype).kind == "O":

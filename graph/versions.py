@@ -11,6 +11,9 @@ from ..errors import InvalidArgumentError
 from .ops.registry import MIN_PRODUCER, PRODUCER, RELEASE
 from .protos import VersionDef
 
+LAST_WITH_SCALARS_FOR_ANYTHING = 21
+"""producers up to this one cannot express an unknown shape of a placeholder: they write that of a scalar"""
+
 
 @dataclass(frozen=True, slots=True)
 class Versions:

@@ -12,10 +12,10 @@ import numpy as np
 from ..dtypes import Shape
 from ..ops.record import NodeClass, record_of
 from ..tensor_id import parse_tensor_name
+from ..versions import LAST_WITH_SCALARS_FOR_ANYTHING
 from .joined import JoinedGraph
 
 _ARG_NAME = pattern(r"_arg_(.+)_(\d+)_\d+")
-_LAST_WITH_SCALARS_FOR_ANYTHING = 21  # producers up to this one cannot express an unknown shape
 
 
 def means_anything(op: str, shape: Shape, producer: int) -> bool:
@@ -23,7 +23,7 @@ def means_anything(op: str, shape: Shape, producer: int) -> bool:
 
     A graph without a producer version (0) is not treated as old.
     """
-    return shape == () and record_of(op).is_placeholder and 0 < producer <= _LAST_WITH_SCALARS_FOR_ANYTHING
+    return shape == () and record_of(op).is_placeholder and 0 < producer <= LAST_WITH_SCALARS_FOR_ANYTHING
 
 
 def feed_nodes(graph: JoinedGraph) -> dict[str, int]:

@@ -49,8 +49,11 @@ class JoinedGraph:
     and `producers`, its producer version. `fed_shapes` is as in `Graph`.
     """
 
-    def __init__(self, graphs: Mapping[str, Graph]) -> None:
-        """Raises InvalidArgumentError for an unconnected input, and for a receive whose send is not in `graphs`."""
+    def __init__(self, graphs: Mapping[str, Graph], *, joins_transfers: bool = True) -> None:
+        """Without `joins_transfers` receives stay apart from their sends, which may be elsewhere.
+
+        Raises InvalidArgumentError for an unconnected input, and for a receive whose send is not in `graphs`.
+        """
         parts = list(graphs.values())
         self.places = list(graphs)
         self.functions = [graph.functions for graph in parts]
@@ -66,7 +69,7 @@ class JoinedGraph:
         self.ops = [kind.op for kind in self.kinds]
         self.classes = [kind.op_def.record.node_class for kind in self.kinds]
         self._join_edges(_edges(parts, ids, (np.cumsum(counts) - counts).tolist()))
-        self.transfers = JoinedTransfers(self._ends(parts, ids))
+        self.transfers = JoinedTransfers(self._ends(parts, ids, (SENDS, RECVS) if joins_transfers else ((), ())))
         self.sender = self.transfers.sender
 
     def __len__(self) -> int:
@@ -107,7 +110,9 @@ class JoinedGraph:
             problem = f"{connected} of {wanted[n]} inputs are connected; complete the graph first"
             raise InvalidArgumentError(problem, node=self.names[n], op=self.op(n))
 
-    def _ends(self, parts: Sequence[Graph], ids: Sequence[Ids]) -> Ends:
+    def _ends(
+        self, parts: Sequence[Graph], ids: Sequence[Ids], joined: tuple[Collection[NodeClass], Collection[NodeClass]]
+    ) -> Ends:
         details = [graph.details() for graph in parts]
         rows = [rows[nodes] for (_, rows), nodes in zip(details, ids, strict=True)]
         return Ends(
@@ -117,8 +122,8 @@ class JoinedGraph:
             kind_of=self.kind_of,
             place=self.place,
             row=np.concatenate([np.zeros(0, np.int32), *rows]),
-            is_send=self.of_class(*SENDS),
-            is_recv=self.of_class(*RECVS),
+            is_send=self.of_class(*joined[0]),
+            is_recv=self.of_class(*joined[1]),
         )
 
     def numbers(self, names: Collection[str]) -> dict[str, int]:

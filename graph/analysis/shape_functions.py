@@ -14,6 +14,7 @@ from typing import Any
 from ...errors import InvalidArgumentError
 from ..dtypes import Array, DataType, Shape
 from ..ops.op_table import FAMILIES, OpTable
+from ..ops.registry import PRODUCER
 
 
 @dataclass(slots=True)
@@ -21,7 +22,7 @@ class ShapeContext:
     """The arguments of a shape function.
 
     `inputs` has one shape per flattened data input; `constants` the values of inputs that are known before the run;
-    `partials` the partly known ones, with None for unknown elements.
+    `partials` the partly known ones, with None for unknown elements. `producer` is the version of the graph.
     """
 
     op: str
@@ -31,6 +32,7 @@ class ShapeContext:
     output_types: tuple[DataType, ...] = ()
     constants: Mapping[int, Array] = field(default_factory=dict)
     partials: Mapping[int, tuple[int | None, ...]] = field(default_factory=dict)
+    producer: int = PRODUCER
 
     def constant(self, index: int) -> Array | None:
         """The value of input `index` if it is known, else None."""

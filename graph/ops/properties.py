@@ -8,7 +8,7 @@ when it is first read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from google.protobuf.message import DecodeError
 
@@ -16,6 +16,7 @@ from ...errors import InvalidArgumentError, NotFoundError
 from ..attrs import attr_value, decode, encode, guessed_type
 from ..dtypes import DataType
 from ..protos import AttrValue, LazyAttr
+from ..tensor import full_shape
 from .registry import OpSignature, lookup_op
 from .type_inference import input_output_types
 
@@ -90,6 +91,11 @@ class Attrs(Mapping[str, Any]):
         """The AttrValue message; NotFoundError as for `attrs[name]`."""
         return attr_value(self.serialised(name))
 
+    def tensor_shape(self, name: str) -> tuple[int, ...]:
+        """The shape of a tensor, without decoding its elements; raises as `attrs[name]`."""
+        value = self._decoded.get(name)
+        return full_shape(self.message(name).tensor) if value is None else tuple(value.shape)
+
     def __repr__(self) -> str:
         return f"Attrs({dict(self)!r})"
 
@@ -141,6 +147,13 @@ class NodeProperties:
 
     def __repr__(self) -> str:
         return f"<NodeProperties {self.op} {dict(self.attrs)!r}>"
+
+
+class Details(Protocol):
+    """A table of properties that a node does not share with its kind; several nodes may share a row."""
+
+    def properties(self, shared: NodeProperties, row: int) -> NodeProperties:
+        """All properties of a node with the shared part `shared`; the same object every time."""
 
 
 def make_properties(op_def: OpSignature, entries: Iterable[bytes]) -> NodeProperties:

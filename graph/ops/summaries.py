@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from google.protobuf import text_format
 
 from ...errors import PartitaError
 from ..dtypes import Array, DataType, dtype_name
@@ -132,14 +133,14 @@ def _summarize_tensor(value: TensorProto) -> str:
     try:
         array = tensor_to_numpy(value)
     except (PartitaError, ValueError, KeyError):  # the message that this text goes into is about another error
-        return "<Invalid TensorProto>"
+        return f"<TensorProto: {text_format.MessageToString(value, as_one_line=True)}>"
     shape = ",".join(map(str, array.shape))
-    return f"Tensor<type: {dtype_name(value.dtype)} shape: [{shape}] values: {_elements(array)}>"
+    return f"Tensor<type: {dtype_name(value.dtype)} shape: [{shape}] values: {array_text(array, _MAX_ELEMENTS)}>"
 
 
-def _elements(array: Array) -> str:
-    """The first elements, inner rows in brackets, then "..." if there are more."""
-    shown = min(array.size, _MAX_ELEMENTS)
+def array_text(array: Array, count: int) -> str:
+    """The first `count` elements, inner rows in brackets, then "..." if there are more."""
+    shown = min(array.size, count)
     texts = [_element(item) for item in array.reshape(-1)[:shown].tolist()]
     rows = " ".join(texts)
     if array.ndim > 1 and shown:

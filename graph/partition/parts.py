@@ -12,11 +12,11 @@ from typing import cast
 import numpy as np
 
 from ..arrays import Numbers, inverse, starts_of
-from ..columns import SINK_ID, Details, Ids
+from ..columns import SINK_ID, Ids
 from ..edge_ends import EdgeEnds, by_consumer
 from ..graph import Graph
 from ..library.calls import functions_named_by
-from ..ops.properties import NodeProperties
+from ..ops.properties import Details, NodeProperties
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

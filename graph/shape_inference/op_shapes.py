@@ -12,6 +12,7 @@ from ..analysis.shape_functions import ShapeContext, lookup, merge
 from ..dtypes import REF_OFFSET, Array, DataType, Shape, base_type
 from ..ops.properties import NodeProperties
 from ..ops.record import NodeClass, ReadsHandle, State
+from ..ops.registry import PRODUCER
 from .calls import Shapes
 from .values import is_partial, known_sizes
 
@@ -20,27 +21,32 @@ _WITH_RESERVE, _RESERVE = "FusedBatchNormV3", 5  # the op, and its output for it
 _NO_VALUES: Mapping[int, tuple[int | None, ...]] = {}
 
 
-def shapes_of(properties: NodeProperties, inputs: Shapes, values: Mapping[int, Array]) -> Shapes:
+def shapes_of(
+    properties: NodeProperties, inputs: Shapes, values: Mapping[int, Array], producer: int = PRODUCER
+) -> Shapes:
     """By the op's shape function, else by the shapes in the node's attrs, else unknown.
 
-    `values` has known input values by position. Raises the errors of the shape function, mostly InvalidArgumentError.
+    `values` has known input values by position, `producer` is the version of the graph. Raises the errors of the shape
+    function, mostly InvalidArgumentError.
     """
     if properties.op_def.record.node_class in _UNCHANGED:
         return inputs[:1]  # a loop body may change the shape; the Merge after the Enter takes care of that
     function = lookup(properties.op)
     if function is None:
         return _written_shapes(properties)
-    return tuple(function(context_of(properties, inputs, values)))
+    return tuple(function(context_of(properties, inputs, values, producer)))
 
 
-def context_of(properties: NodeProperties, inputs: Shapes, values: Mapping[int, Array]) -> ShapeContext:
+def context_of(
+    properties: NodeProperties, inputs: Shapes, values: Mapping[int, Array], producer: int = PRODUCER
+) -> ShapeContext:
     """The arguments of the node's shape function."""
     constants, partials = values, _NO_VALUES
     if any(is_partial(value) and properties.op != "Range" for value in values.values()):
         constants = {i: value for i, value in values.items() if not is_partial(value)}
         partials = {i: known_sizes(value) for i, value in values.items() if is_partial(value)}
     types = properties.input_types, properties.output_types
-    return ShapeContext(properties.op, properties.attrs, inputs, *types, constants, partials)
+    return ShapeContext(properties.op, properties.attrs, inputs, *types, constants, partials, producer)
 
 
 def _written_shapes(properties: NodeProperties) -> Shapes:

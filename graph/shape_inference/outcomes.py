@@ -77,10 +77,11 @@ def outcome_of(
     constants: Mapping[int, Array] = NOTHING,
     *,
     is_step: bool,
+    producer: int,
 ) -> Outcome:
     """The outcome for inputs with these facts; `constants` are known values beyond those that are followed.
 
-    In one step more is known than of every step, see `op_shapes.py`.
+    In one step more is known than of every step, see `op_shapes.py`. `producer` is the version of the graph.
 
     Raises the errors of shape functions, mostly InvalidArgumentError.
     """
@@ -93,7 +94,7 @@ def outcome_of(
     if read is not None and properties.op_def.record.reads_handle is ReadsHandle.SHAPE and read[0] is not None:
         values = (sizes_value(read[0], numpy_dtype(properties.output_types[0])),)
     if is_step and DataType.VARIANT in (*properties.input_types, *properties.output_types):
-        own = shapes_of(properties, shapes, values_read)
+        own = shapes_of(properties, shapes, values_read, producer)
         through = own if read is None else read_from_list(properties, own, shapes, read, known)
         behind = tuple([facts.behind[number] for number in inputs])
         return Outcome(through, values, lists_out(properties, shapes, behind, values_read))
@@ -102,4 +103,5 @@ def outcome_of(
         if through_handle is not None:
             return Outcome(through_handle, values)
         stated = read if passes_handle_on(properties) else None
-    return Outcome(shapes_of(properties, shapes, values_read), values, (stated,) * len(properties.output_types))
+    shapes = shapes_of(properties, shapes, values_read, producer)
+    return Outcome(shapes, values, (stated,) * len(properties.output_types))

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import InvalidArgumentError
 from ..dtypes import Array, DataType, Shape, numpy_dtype
 from ..ops.properties import NodeProperties
 
@@ -136,8 +137,13 @@ def _kept(value: Array, dtype: DataType) -> Array | None:
 
 
 @_evaluator("Const", "HostConst")
-def _const(c: ValueContext) -> Values:
-    return [c.attrs["value"]]
+def _const(c: ValueContext) -> Values | None:
+    attrs = c.properties.attrs
+    try:  # large constants are not decoded
+        is_followed = c.dtype.kind in "iub" and prod(attrs.tensor_shape("value")) <= MAX_ELEMENTS
+        return [attrs["value"]] if is_followed else None
+    except InvalidArgumentError:
+        return None  # damaged: the run reports it
 
 
 @_evaluator(

@@ -31,6 +31,7 @@ from ..library.calls import called_by, called_function, calls_functions
 from ..library.function_library import FunctionLibrary
 from ..ops.properties import NodeProperties
 from ..ops.record import SENDS, Calls, NodeClass
+from ..ops.registry import PRODUCER
 from ..protos import NameAttrList
 from ..tensor_id import parse_tensor_name
 from ..validate import check_given_attrs
@@ -44,13 +45,13 @@ from .tensor_facts import UNKNOWN, TensorFacts
 from .values import is_small
 
 _LOOP_PASSES = 8  # each further pass makes a size of a loop unknown, so few are needed
-_CHUNK = 1 << 16  # nodes whose columns are lists of Python integers at a time
-_NOT_VISITED = -1
+_CHUNK = 1 << 13  # nodes whose columns are lists of Python integers at a time, about 300 bytes a node
+NOT_VISITED = -1
 
 Refine = Callable[[str, NodeProperties, Shapes], Shapes]
 
 
-class _Way(IntEnum):
+class Way(IntEnum):
     """How a node is visited."""
 
     LOOK_UP_ONE = 0  # by its case; it has one output
@@ -79,6 +80,7 @@ class GraphWalk:
         self.refine = refine
         self.assumed_size = assumed_size
         self.is_step = is_step
+        self.producer = graph.producers[0] or PRODUCER
         self.inside: frozenset[str] = frozenset()
         self.called: CallShapes = {}  # shared by all nested walks
         self.facts = TensorFacts()
@@ -95,7 +97,7 @@ class GraphWalk:
         self._known: dict[tuple[int, ...], int] = {}
         num_outputs = np.array([len(kind.output_types) for kind in graph.kinds], np.int64)[graph.kind_of]
         self.out_start: Numbers = np.concatenate([[0], np.cumsum(num_outputs)])
-        self.fact_of = [_NOT_VISITED] * int(self.out_start[-1])
+        self.fact_of = [NOT_VISITED] * int(self.out_start[-1])
         self.fact_of.append(UNKNOWN)  # for edges that leave an output which does not exist
         self._join_inputs(num_outputs)
         self._ways = self._choose_ways(num_outputs)
@@ -126,9 +128,9 @@ class GraphWalk:
             or self.refine is not None
             for op, node_class, kind in zip(graph.ops, graph.classes, graph.kinds, strict=True)
         ]
-        ways = np.where(num_outputs == 1, _Way.LOOK_UP_ONE, _Way.LOOK_UP).astype(np.int32)
-        ways[np.array([*alone, False], np.bool_)[self._kind_of]] = _Way.ALONE
-        ways[[*self.fed, *self.promised, *self.staging.takers()]] = _Way.ALONE
+        ways = np.where(num_outputs == 1, Way.LOOK_UP_ONE, Way.LOOK_UP).astype(np.int32)
+        ways[np.array([*alone, False], np.bool_)[self._kind_of]] = Way.ALONE
+        ways[[*self.fed, *self.promised, *self.staging.takers()]] = Way.ALONE
         return ways
 
     @classmethod
@@ -137,7 +139,7 @@ class GraphWalk:
         arguments = call.body.arguments
         feeds = {argument.name: shape for argument, shape in zip(arguments, call.arguments, strict=True)}
         walk = cls(JoinedGraph({"": call.body.graph}), feeds, is_step=caller.is_step)
-        walk.inside, walk.called = call.inside, caller.called
+        walk.inside, walk.called, walk.producer = call.inside, caller.called, caller.producer
         if call.handles:
             numbers = {name: number for number, name in enumerate(walk.graph.names)}
             walk.handles = {numbers[arguments[index].name]: shapes for index, shapes in call.handles}
@@ -147,7 +149,7 @@ class GraphWalk:
         """What is known of the results of a body whose walk is done."""
         numbers = {name: number for number, name in enumerate(self.graph.names)}
         facts = [self.fact_of[self._sources[self._starts[numbers[result.name]]]] for result in body.results]
-        return self._read([UNKNOWN if fact == _NOT_VISITED else fact for fact in facts])
+        return self._read([UNKNOWN if fact == NOT_VISITED else fact for fact in facts])
 
     def run(self) -> Iterator[ShapedCall]:
         """Infers all shapes; yields the calls whose result shapes it needs before it can go on."""
@@ -158,7 +160,7 @@ class GraphWalk:
             order = order[~graph.of_class(*SENDS)[order]]
         yield from self._until_stable(order)
         if self.is_step and self.staging.note(self._shapes_read):
-            self.fact_of[:-1] = [_NOT_VISITED] * (len(self.fact_of) - 1)
+            self.fact_of[:-1] = [NOT_VISITED] * (len(self.fact_of) - 1)
             yield from self._until_stable(order)
 
     def _shapes_read(self, n: int) -> Shapes:
@@ -172,10 +174,13 @@ class GraphWalk:
         has_loops = graph.closes_loop(graph.input_src, owners(np.diff(graph.input_start))).any()
         for _ in range(_LOOP_PASSES if has_loops and self.assumed_size is None else 1):
             before = [self.fact_of[output] for output in merges]
-            for begin in range(0, len(order), _CHUNK):
-                yield from self._walk(order[begin : begin + _CHUNK])
+            yield from self._pass(order)
             if before == [self.fact_of[output] for output in merges]:
                 break
+
+    def _pass(self, order: Ids) -> Iterator[ShapedCall]:
+        for begin in range(0, len(order), _CHUNK):
+            yield from self._walk(order[begin : begin + _CHUNK])
 
     def _check_attrs(self) -> None:
         """Raises InvalidArgumentError for an attr that does not fit its op's declaration; rules rely on that."""
@@ -240,9 +245,11 @@ class GraphWalk:
         elif self.is_step and properties.op == "PlaceholderWithDefault":
             # Nothing is fed, so the output is the default.
             outcome.shapes = (merge(outcome.shapes[0], self.facts.shapes[inputs[0]]),)
-        if self.refine is not None:
-            outcome.shapes = self.refine(self.graph.names[n], properties, outcome.shapes)
+        outcome.shapes = self._refined(n, properties, outcome.shapes)
         return self.cases.number(kind, inputs, outcome, len(properties.output_types))
+
+    def _refined(self, n: int, properties: NodeProperties, shapes: Shapes) -> Shapes:
+        return shapes if self.refine is None else self.refine(self.graph.names[n], properties, shapes)
 
     def _outcome(self, n: int, kind: int, inputs: Sequence[int]) -> Outcome:
         if kind == self._receive:
@@ -255,7 +262,7 @@ class GraphWalk:
             if called is not None:
                 return called
             constants = self._constant_inputs(n) if properties.op == "Range" else NOTHING
-            return outcome_of(properties, inputs, self.facts, constants, is_step=self.is_step)
+            return outcome_of(properties, inputs, self.facts, constants, is_step=self.is_step, producer=self.producer)
         except PartitaError as error:
             if not self.cases.assumed:
                 raise error.located(node=self.graph.names[n], op=properties.op) from None
@@ -264,12 +271,12 @@ class GraphWalk:
     def _merge(self, n: int, inputs: Sequence[int]) -> Outcome:
         """The common shape of the inputs known so far: in the first pass a loop's Merge knows only its Enter."""
         facts = self.facts
-        visited = [fact for fact in inputs if fact != _NOT_VISITED]
+        visited = [fact for fact in inputs if fact != NOT_VISITED]
         known = [facts.shapes[fact] for fact in visited]
         before = self.fact_of[self.out_start[n]]
         if self.assumed_size is not None:
             known = known[:1]
-        elif before != _NOT_VISITED:
+        elif before != NOT_VISITED:
             known.append(facts.shapes[before])  # a size that an earlier pass made unknown stays unknown
         dtype = self.graph.kinds[int(self.graph.kind_of[n])].output_types[0]
         behind = handle_of_any(dtype, [facts.behind[fact] for fact in visited]) if visited else None
@@ -305,7 +312,10 @@ class GraphWalk:
                 known = [branch for branch in branches if branch is not None]
                 return with_promised(properties, common_tensors(properties, known)) if known else None
             case Calls.WHILE:
-                return self._loop(called_by(properties, library)[1], library, properties, inputs)
+                body = called_by(properties, library)[1]
+                loop = self._loop(body, library, properties, inputs)
+                unknown = TensorShapes((None,) * len(inputs), (None,) * len(inputs))  # the body is being walked already
+                return with_promised(properties, unknown) if loop is None and body.name in library else loop
         function = called_function(properties, library)
         result = None if function is None else self._results_of(function, library, properties, self._read(inputs))
         return None if result is None else Outcome(result.shapes, behind=result.behind)
@@ -359,4 +369,4 @@ class GraphWalk:
         return {i: source.attrs["value"] for i, source in sources if source.op == "Const"}
 
 
-_ALONE = int(_Way.ALONE)
+_ALONE = int(Way.ALONE)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from ....errors import InvalidArgumentError
 from ...analysis.shape_functions import ShapeContext, merge, no_outputs, shape_fn, unchanged, unknown, with_rank
 from ...dtypes import Shape
+from ...versions import LAST_WITH_SCALARS_FOR_ANYTHING
+from ..properties import Attrs
 
 shape_fn(
     "Identity",
@@ -25,8 +27,9 @@ shape_fn("_Arg", "_DeviceArg", "_Recv", "_HostRecv")(unknown)
 
 @shape_fn("Const", "HostConst")
 def const(c: ShapeContext) -> Sequence[Shape]:
-    """The shape of the value."""
-    return (c.attrs["value"].shape,)
+    """The shape of the value, whose elements are not looked at."""
+    attrs = c.attrs
+    return (attrs.tensor_shape("value") if isinstance(attrs, Attrs) else attrs["value"].shape,)
 
 
 @shape_fn("IdentityN")
@@ -48,7 +51,8 @@ def assertion(c: ShapeContext) -> Sequence[Shape]:
 @shape_fn("Placeholder", "PlaceholderV2")
 def placeholder(c: ShapeContext) -> Sequence[Shape]:
     """The shape that the attr declares for the value to be fed."""
-    return (c.attrs.get("shape"),)
+    declared: Shape = c.attrs.get("shape")
+    return (None if declared == () and c.producer <= LAST_WITH_SCALARS_FOR_ANYTHING else declared,)
 
 
 @shape_fn("PlaceholderWithDefault")

@@ -32,6 +32,17 @@ def map_defun(c: ShapeContext) -> Sequence[Shape]:
     return [None if shape is None else (rows, *shape) for shape in promised]
 
 
+@shape_fn("While", "StatelessWhile")
+def loop(c: ShapeContext) -> Sequence[Shape]:
+    """The promised shapes; without them those that the variables begin with."""
+    promised: Sequence[Shape] = c.attrs["output_shapes"]
+    if promised and len(promised) != len(c.output_types):
+        raise InvalidArgumentError(
+            f"`output_shapes` must be the same length as num outputs ({len(promised)} vs. {len(c.output_types)}"
+        )
+    return promised or c.inputs
+
+
 @shape_fn("SymbolicGradient")
 def symbolic_gradient(c: ShapeContext) -> Sequence[Shape]:
     """The gradient of an argument has its shape; for a resource it has the value's, unknown at this point."""
