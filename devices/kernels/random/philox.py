@@ -71,7 +71,7 @@ def _uniform_32(words: Array) -> Array:
     return ((words & np.uint32(0x7FFFFF)) | np.uint32(127 << 23)).view(np.float32) - np.float32(1)
 
 
-def _pairs(words: Array) -> Array:
+def pairs(words: Array) -> Array:
     """Two 32-bit words each, the first one lowest, as uint64: [blocks, 2]."""
     wide = words.astype(np.uint64)
     return wide[..., 0::2] | (wide[..., 1::2] << np.uint64(32))
@@ -119,7 +119,7 @@ def _box_muller(uniform: Array) -> Array:
 def integers_from(words: Array, low: int, span: int, dtype: np.dtype[Any]) -> Array:
     """Integers low + word modulo span, wrapping around in `dtype`; 64-bit ones take two words each."""
     if dtype.itemsize == 8:
-        wide = _pairs(words) % np.uint64(span)
+        wide = pairs(words) % np.uint64(span)
         return (np.uint64(low & _MASK_64) + wide).view(np.int64).astype(dtype, copy=False)
     offset = words % np.uint32(span)
     return (np.uint32(low & _MASK_32) + offset).view(np.int32).astype(dtype, copy=False)
@@ -127,7 +127,7 @@ def integers_from(words: Array, low: int, span: int, dtype: np.dtype[Any]) -> Ar
 
 def full_integers_from(words: Array, dtype: np.dtype[Any]) -> Array:
     """Integers of all values of `dtype`; 64-bit ones take two words each."""
-    return _pairs(words).view(dtype) if dtype.itemsize == 8 else words.view(dtype)
+    return pairs(words).view(dtype) if dtype.itemsize == 8 else words.view(dtype)
 
 
 def words_per_number(dtype: np.dtype[Any]) -> int:

@@ -39,16 +39,15 @@ class Generator:
         return start
 
 
-def generator_of(node: Construction) -> Callable[[], Generator]:
-    """The node's generator: seeded by its attrs, or by the device where both seeds are zero."""
+def start_of(node: Construction) -> Position:
+    """Where the stream of a node begins: given by its seeds or, where both are zero, by the device."""
     seed, seed2 = int(node.attrs["seed"]), int(node.attrs["seed2"])
+    return philox.seeded(*(node.state.random_words(node.name) if seed == seed2 == 0 else (seed, seed2)))
 
-    def make() -> Generator:
-        if seed == 0 and seed2 == 0:
-            return Generator(philox.seeded(*node.state.random_words(node.name)))
-        return Generator(philox.seeded(seed, seed2))
 
-    return lambda: node.state.generator(node.name, make)
+def generator_of(node: Construction) -> Callable[[], Generator]:
+    """The node's generator, which is made when it is first used."""
+    return lambda: node.state.generator(node.name, lambda: Generator(start_of(node)))
 
 
 _DISTRIBUTIONS: dict[str, Callable[[np.dtype[Any]], Draw]] = {

@@ -8,6 +8,11 @@ from __future__ import annotations
 from ..record import Rows, State
 
 OPS: Rows = {
+    "AllCandidateSampler": {"state": State.RANDOM},
+    "ComputeAccidentalHits": {},
+    "FixedUnigramCandidateSampler": {"state": State.RANDOM},
+    "LearnedUnigramCandidateSampler": {"state": State.RANDOM},
+    "LogUniformCandidateSampler": {"state": State.RANDOM},
     "Multinomial": {"state": State.RANDOM, "is_flat": True},
     "NonDeterministicInts": {"state": State.RANDOM},
     "ParameterizedTruncatedNormal": {"state": State.RANDOM, "is_flat": True},
@@ -44,5 +49,7 @@ OPS: Rows = {
     "StatelessRandomUniformV2": {"is_flat": True},
     "StatelessTruncatedNormal": {"is_flat": True},
     "StatelessTruncatedNormalV2": {"is_flat": True},
+    "ThreadUnsafeUnigramCandidateSampler": {"state": State.RANDOM},
     "TruncatedNormal": {"state": State.RANDOM, "is_flat": True},
+    "UniformCandidateSampler": {"state": State.RANDOM},
 }

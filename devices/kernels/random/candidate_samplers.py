@@ -1,0 +1,227 @@
+"""Samples of classes for losses that do not look at all of them (sampled softmax, NCE), with TensorFlow's numbers.
+
+    UniformCandidateSampler(true_classes [[3], [1]], num_sampled=2, range_max=5)
+        -> sampled [4, 1], expected counts of the true classes [[0.4], [0.4]] and of the sampled ones [0.4, 0.4]
+
+A unique sampler draws until it has enough different classes; the expected counts follow from the number of draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....graph.dtypes import Array
+from ..checks import require
+from ..registry import Construction, Kernel, kernel
+from . import philox
+from .random_ops import Generator, generator_of, start_of
+from .unigrams import AliasTable, LearnedUnigrams, fixed_weights
+from .words import Words, below_wide
+
+_DOUBLE = np.dtype(np.float64)
+_RESERVED_BLOCKS = 512  # per sample, however many draws it takes
+_MOST_DRAWS = 1 << 16  # at a time
+
+Draw = Callable[[Words, int], Array]
+Probability = Callable[[Array], Array]
+
+
+class Distribution(NamedTuple):
+    """How a sampler draws numbers (int64) from words, and how likely a draw is to give a number (float32)."""
+
+    draw: Draw
+    probability: Probability
+
+
+class _Options(NamedTuple):
+    """The attrs that all samplers have."""
+
+    true: int
+    sampled: int
+    unique: bool
+    classes: int
+
+
+def _options(node: Construction) -> _Options:
+    sampled = int(node.attrs["num_sampled"])
+    classes = int(node.attrs.get("range_max", sampled))
+    return _Options(int(node.attrs["num_true"]), sampled, bool(node.attrs["unique"]), classes)
+
+
+def _check(true_classes: Array, options: _Options) -> None:
+    """InvalidArgumentError unless the classes are a matrix of numbers below the sampler's range."""
+    require(true_classes.ndim == 2, "true_classes must be a matrix")
+    columns = true_classes.shape[1]
+    require(
+        columns == options.true, f"true_classes must have num_true columns, expected: {columns} was: {options.true}"
+    )
+    require(not options.unique or options.sampled <= options.classes, "Sampler's range is too small.")
+    outside = true_classes[(true_classes < 0) | (true_classes >= options.classes)]
+    if outside.size:
+        require(False, f"`true_candidate` out of range [0, {options.classes}), received {outside[0]}")
+
+
+def _different(draw: Draw, words: Words, count: int) -> tuple[Array, int]:
+    """The first `count` different numbers in the order in which they are drawn, and the number of draws."""
+    numbers: Array = np.empty(0, np.int64)
+    draws, at_once = 0, max(2 * count, 16)
+    while True:
+        drawn = draw(words, at_once)
+        places = np.sort(np.unique(drawn, return_index=True)[1])
+        places = places[~np.isin(drawn[places], numbers)]
+        missing = count - len(numbers)
+        numbers = np.concatenate([numbers, drawn[places[:missing]]])
+        if len(places) >= missing:
+            return numbers, draws + int(places[missing - 1]) + 1
+        draws, at_once = draws + at_once, min(2 * at_once, _MOST_DRAWS)
+
+
+def _expected(probability: Array, sampled: int, draws: int) -> Array:
+    """How often numbers of these probabilities are expected: among `sampled` draws, or at least once in `draws`."""
+    if draws == sampled:
+        return np.asarray(probability * np.float32(sampled))
+    return np.asarray(-np.expm1(np.float32(draws) * np.log1p(-probability)))
+
+
+def _sample(
+    generator: Generator, distribution: Distribution, options: _Options, true_classes: Array
+) -> tuple[Array, Array, Array]:
+    words = Words(generator.reserve(options.sampled * _RESERVED_BLOCKS))
+    if options.unique:
+        numbers, draws = _different(distribution.draw, words, options.sampled)
+    else:
+        numbers, draws = distribution.draw(words, options.sampled), options.sampled
+    of_true, of_sampled = (
+        _expected(distribution.probability(classes), options.sampled, draws) for classes in (true_classes, numbers)
+    )
+    return numbers, of_true, of_sampled
+
+
+def _sampler(node: Construction, distribution: Distribution) -> Kernel:
+    """The kernel of a sampler whose distribution stays as it is."""
+    options, generator = _options(node), generator_of(node)
+
+    def sample(true_classes: Array) -> tuple[Array, Array, Array]:
+        _check(true_classes, options)
+        return _sample(generator(), distribution, options, true_classes)
+
+    return sample
+
+
+@kernel("UniformCandidateSampler")
+def uniform_candidate_sampler(node: Construction) -> Kernel:
+    """All classes are equally likely."""
+    size = int(node.attrs["range_max"])
+    each = np.float32(1 / size)
+    return _sampler(
+        node,
+        Distribution(
+            lambda words, count: below_wide(words, size, count),
+            lambda numbers: np.full(numbers.shape, each, np.float32),
+        ),
+    )
+
+
+@kernel("LogUniformCandidateSampler")
+def log_uniform_candidate_sampler(node: Construction) -> Kernel:
+    """Class c has the probability log((c + 2) / (c + 1)) / log(range + 1): Zipf's law, frequent classes first."""
+    size = int(node.attrs["range_max"])
+    log_range = math.log1p(size)
+
+    def draw(words: Words, count: int) -> Array:
+        points = philox.uniform_from(words.take(2 * count), _DOUBLE)
+        return (np.exp(points * log_range).astype(np.int64) - 1) % size
+
+    def probability(numbers: Array) -> Array:
+        return np.asarray(np.log((numbers + 2.0) / (numbers + 1.0)) / log_range, np.float32)
+
+    return _sampler(node, Distribution(draw, probability))
+
+
+@kernel("FixedUnigramCandidateSampler")
+def fixed_unigram_candidate_sampler(node: Construction) -> Kernel:
+    """Classes by weights that attrs or a file give."""
+    attrs: dict[str, Any] = dict(node.attrs)  # Any: attrs of several types
+    path, unigrams = attrs["vocab_file"].decode(), attrs["unigrams"]
+    require(bool(path or unigrams), "Must provide either vocab_file or unigrams.")
+    require(not path or not unigrams, "Must only provide one of vocab_file and unigrams.")
+    places = (int(attrs[name]) for name in ("num_reserved_ids", "num_shards", "shard"))
+    weights, size = fixed_weights(unigrams, path, attrs["distortion"], *places), int(attrs["range_max"])
+    require(len(weights) == size, f"range is {size} must be equal to weights size  {len(weights)}")
+    # TensorFlow would draw for ever.
+    possible = int(np.count_nonzero(weights))
+    require(
+        not attrs["unique"] or int(attrs["num_sampled"]) <= possible,
+        f"Sampler's range is too small: {possible} classes have a weight.",
+    )
+    table = AliasTable(weights)
+    return _sampler(node, Distribution(table.draw, lambda numbers: np.asarray(table.probabilities[numbers])))
+
+
+class _Learner(Generator):
+    """A generator, and what its sampler has learned."""
+
+    __slots__ = ("unigrams",)
+
+    def __init__(self, node: Construction) -> None:
+        super().__init__(start_of(node))
+        self.unigrams = LearnedUnigrams(int(node.attrs["range_max"]))
+
+
+@kernel("LearnedUnigramCandidateSampler", "ThreadUnsafeUnigramCandidateSampler")
+def learned_unigram_candidate_sampler(node: Construction) -> Kernel:
+    """Classes as often as they were true ones in earlier runs, plus once each."""
+    options, state, name = _options(node), node.state, node.name
+
+    def sample(true_classes: Array) -> tuple[Array, Array, Array]:
+        _check(true_classes, options)
+        learner: _Learner = state.generator(name, lambda: _Learner(node))
+        unigrams = learner.unigrams
+        results = _sample(learner, Distribution(unigrams.draw, unigrams.probability), options, true_classes)
+        unigrams.learn(true_classes.reshape(-1))
+        return results
+
+    return sample
+
+
+@kernel("AllCandidateSampler")
+def all_candidate_sampler(node: Construction) -> Kernel:
+    """All classes, each once."""
+    options = _options(node)
+
+    def sample(true_classes: Array) -> tuple[Array, Array, Array]:
+        _check(true_classes, options)
+        return (
+            np.arange(options.sampled, dtype=np.int64),
+            np.ones(true_classes.shape, np.float32),
+            np.ones(options.sampled, np.float32),
+        )
+
+    return sample
+
+
+@kernel("ComputeAccidentalHits")
+def compute_accidental_hits(node: Construction) -> Kernel:
+    """Where a true class was sampled: its row, the place of the sample, and the lowest float as its weight."""
+    count = int(node.attrs["num_true"])
+
+    def hits(true_classes: Array, sampled: Array) -> tuple[Array, Array, Array]:
+        is_matrix = true_classes.ndim == 2 and true_classes.shape[1] == count
+        require(is_matrix, "true_candidates must be a batch_size * num_true matrix")
+        require(
+            sampled.ndim == 1, "sampled_candidates must be a vector, which is typically an output from CandidateSampler"
+        )
+        order = np.argsort(sampled, kind="stable")
+        flat = true_classes.reshape(-1)
+        # Of a class that was sampled several times the last place counts.
+        last = np.searchsorted(sampled[order], flat, "right") - 1
+        places = order[last] if len(order) else last
+        found = np.flatnonzero((last >= 0) & (sampled[places] == flat)) if len(order) else np.empty(0, np.intp)
+        weights = np.full(len(found), np.finfo(np.float32).min, np.float32)
+        return (found // count).astype(np.int32), places[found].astype(np.int64), weights
+
+    return hits
