@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from ..lazy import load_lazily
 
 if TYPE_CHECKING:
-    from ..graph import RunMetadata, RunOptions
+    from ..graph import CallableOptions, RunMetadata, RunOptions
     from .sessions.blocking import BlockingSession
     from .sessions.cluster_session import open_cluster_session
     from .sessions.saved_model import SavedModelSession, open_saved_model
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BlockingSession",
+    "CallableOptions",
     "RunMetadata",
     "RunOptions",
     "SavedModelSession",
@@ -45,7 +46,7 @@ __all__ = [
 load_lazily(
     __name__,
     {
-        ".graph": ["RunMetadata", "RunOptions"],
+        ".graph": ["CallableOptions", "RunMetadata", "RunOptions"],
         "sessions.blocking": ["BlockingSession"],
         "sessions.saved_model": ["SavedModelSession", "open_saved_model"],
         "sessions.cluster_session": ["open_cluster_session"],

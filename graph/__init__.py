@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .passes.optimizer import Optimisations, optimize
     from .protos import (
         AttrValue,
+        CallableOptions,
         ConfigProto,
         CostGraphDef,
         DeviceAttributes,
@@ -71,6 +72,7 @@ __all__ = [
     "AttrValue",
     "BundleReader",
     "BundleWriter",
+    "CallableOptions",
     "ConfigProto",
     "CostGraphDef",
     "DataType",
@@ -191,6 +193,7 @@ load_lazily(
             "OpList",
             "RewriterConfig",
             "RunMetadata",
+            "CallableOptions",
             "RunOptions",
             "SavedModel",
             "StepStats",

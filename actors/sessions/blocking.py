@@ -6,7 +6,7 @@ threads run concurrently. Ctrl-C cancels the call that it interrupts; the sessio
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from threading import Event, Thread
 from types import TracebackType
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ...devices.cluster import Cluster
     from ...devices.timing import Timeline
-    from ...graph import GraphDef, RunMetadata, RunOptions
+    from ...graph import CallableOptions, GraphDef, RunMetadata, RunOptions
     from ...graph.builder.tensor_names import Names
     from ...graph.dtypes import Array
     from ...graph.graphdef.sources import GraphSource
@@ -95,8 +95,17 @@ class BlockingSession:
         options: RunOptions | None = None,
     ) -> BlockingCallable:
         """Prepares a request to be called with values; see `Session.make_callable`."""
-        session_callable = self._wait_for(self._opened().make_callable, feeds, fetches, targets, options)
-        return BlockingCallable(session_callable, partial(self._wait_for, session_callable))
+        return self._blocking(self._wait_for(self._opened().make_callable, feeds, fetches, targets, options))
+
+    def make_callable_from_options(self, options: CallableOptions) -> BlockingCallable:
+        """Prepares a request as TensorFlow's message says; see `Session.make_callable_from_options`."""
+        return self._blocking(self._wait_for(self._opened().make_callable_from_options, options))
+
+    def _blocking(self, session_callable: SessionCallable) -> BlockingCallable:
+        def run(values: Sequence[Any], metadata: RunMetadata | None) -> list[Array]:
+            return self._wait_for(partial(session_callable, *values, metadata=metadata))
+
+        return BlockingCallable(session_callable, run)
 
     def partial_run_setup(self, fetches: Names, feeds: Names, targets: Names = ()) -> str:
         """Starts a step that is fed and fetched in several calls; see `Session.partial_run_setup`."""
@@ -176,13 +185,20 @@ class BlockingSession:
 class BlockingCallable:
     """A `SessionCallable` without async. `BlockingSession.make_callable` makes it."""
 
-    def __init__(self, session_callable: SessionCallable, run: Callable[..., list[Array]]) -> None:
+    def __init__(
+        self, session_callable: SessionCallable, run: Callable[[Sequence[Any], RunMetadata | None], list[Array]]
+    ) -> None:
         self._session_callable = session_callable
         self._run = run
 
-    def __call__(self, *values: npt.ArrayLike) -> list[Array]:
+    @property
+    def handle(self) -> int:
+        """The number of the callable in its session."""
+        return self._session_callable.handle
+
+    def __call__(self, *values: npt.ArrayLike, metadata: RunMetadata | None = None) -> list[Array]:
         """Runs one step on values in the order of the feeds; see `SessionCallable.__call__`."""
-        return self._run(*values)
+        return self._run(values, metadata)
 
     def release(self) -> None:
         """Refuses later calls; see `SessionCallable.release`."""

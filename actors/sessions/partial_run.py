@@ -162,8 +162,9 @@ class PartialRuns:
 
     def begin(self, prepared: Prepared, graph: Graph, step: Step | WorkerSteps) -> str:
         """Starts the step on its actors and returns the handle of the run."""
-        feeds, fetches, targets, _ = prepared.signature
-        handle = f"{','.join(feeds)}->{','.join(fetches)}/{','.join(sorted(targets))}/1/;{self._num_begun}"
+        names = prepared.signature
+        key = f"{','.join(names.feeds)}->{','.join(names.fetches)}/{','.join(sorted(names.targets))}"
+        handle = f"{key}/1/;{self._num_begun}"
         self._num_begun += 1
         run = self._runs[handle] = PartialRun(handle, graph, prepared, step)
         self._steps.add(step)

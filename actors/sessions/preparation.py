@@ -20,6 +20,7 @@ from ...rendezvous.key import ROOT_FRAME, stem
 from ..plans.instructions import DEAD
 from ..running.call_frame import check_call_frame, check_no_call_frame
 from ..running.ports import Port, fetched_array, ports
+from .callable_options import check_devices
 from .requests import Signature, check_names, full_name, rendezvous_signature
 
 if TYPE_CHECKING:
@@ -108,9 +109,16 @@ def prepare(stage: Placed | Lowered, signature: Signature, workers: Workers, che
     what placing, partitioning and `check` raise.
     """
     check_names(stage.graph, signature)
+    check_devices(stage.graph, signature)
     by_rendezvous = signature.is_partial or workers.is_distributed
     cut_names = rendezvous_signature(signature) if by_rendezvous else signature
-    pruned = stage.prune(cut_names.feeds, cut_names.fetches, cut_names.targets, by_rendezvous=by_rendezvous)
+    pruned = stage.prune(
+        cut_names.feeds,
+        cut_names.fetches,
+        cut_names.targets,
+        by_rendezvous=by_rendezvous,
+        wiring=cut_names.wiring,
+    )
     check()
     pruned = pruned.place()
     check()

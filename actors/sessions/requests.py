@@ -14,6 +14,7 @@ import numpy as np
 from ...devices.kernels.variables.session_tensors import TENSOR_HANDLE
 from ...devices.state import ResourceHandle
 from ...errors import InvalidArgumentError, OutOfRangeError, PartitaError
+from ...graph.passes.wiring import NO_WIRING, Wiring
 from ...graph.suggestions import meant
 from ...graph.tensor_id import TensorId, parse_tensor_name
 from ..running.ports import Port, feed_value
@@ -25,12 +26,16 @@ if TYPE_CHECKING:
 
 
 class Signature(NamedTuple):
-    """Names as the user wrote them and in that order; the names of a partial run are full ("x:0") and sorted."""
+    """Names as the user wrote them and in that order; the names of a partial run are full ("x:0") and sorted.
+
+    Only callables have a `wiring`.
+    """
 
     feeds: tuple[str, ...]
     fetches: tuple[str, ...]
     targets: tuple[str, ...]
     is_partial: bool = False
+    wiring: Wiring = NO_WIRING
 
 
 def full_name(name: str) -> str:
@@ -43,9 +48,9 @@ def rendezvous_signature(signature: Signature) -> Signature:
 
     A feed that is named twice stays twice, because pruning refuses it.
     """
-    feeds, fetches, targets, is_partial = signature
-    return Signature(
-        tuple(sorted(map(full_name, feeds))), tuple(sorted(set(map(full_name, fetches)))), targets, is_partial
+    return signature._replace(
+        feeds=tuple(sorted(map(full_name, signature.feeds))),
+        fetches=tuple(sorted(set(map(full_name, signature.fetches)))),
     )
 
 

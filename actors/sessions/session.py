@@ -19,6 +19,7 @@ from ...graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ...graph.builder.tensor_names import tensor_names
 from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
 from ..running.ports import Feeds, split_feeds
+from .callable_options import callable_request
 from .config_checks import check_options, own_copy, usable_devices
 from .lifetime import Block, OwnerThread, session_closed
 from .partial_run import PartialRuns, partial_signature
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ...devices.cluster import Cluster
     from ...devices.pipeline import Lowered, Placed
     from ...devices.timing import CostSource, Timeline
+    from ...graph import CallableOptions
     from ...graph.builder.tensor_names import Names
     from ...graph.dtypes import Array
     from ...graph.graph import Graph
@@ -123,9 +125,23 @@ class Session:
         self, feeds: Names, fetches: Names, targets: Names = (), options: RunOptions | None = None
     ) -> SessionCallable:
         """Prepares a request; the result is called with values in the order of `feeds`. Raises as `run` for names."""
+        return await self._callable(
+            Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets)), options
+        )
+
+    @trio.lowlevel.enable_ki_protection
+    async def make_callable_from_options(self, options: CallableOptions) -> SessionCallable:
+        """As `make_callable`, for TensorFlow's message: with `tensor_connection`, `feed_devices` and `fetch_devices`.
+
+        Raises also as `callable_request`, and InvalidArgumentError for connections of tensors that do not exist, whose
+        types differ or that would close a cycle.
+        """
+        distributed = self._workers.is_distributed
+        return await self._callable(*callable_request(options, self.cluster, distributed=distributed))
+
+    async def _callable(self, signature: Signature, options: RunOptions | None) -> SessionCallable:
         self._check_open()
         self._check_options(options)
-        signature = Signature(tensor_names(feeds), tensor_names(fetches), tensor_names(targets))
         await self._prepared(signature)
         self._num_callables += 1
 

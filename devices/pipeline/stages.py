@@ -45,6 +45,7 @@ from ...graph.passes.constant_folding import Evaluator
 from ...graph.passes.lower_functional import lower_functional
 from ...graph.passes.optimizer import NO_OPTIMISATIONS, Optimisations, optimize
 from ...graph.passes.static_shapes import shapes_of_fed
+from ...graph.passes.wiring import NO_WIRING, Wiring
 from ...graph.tasks import partition_by_task, partition_within_task
 from ..cluster import Cluster
 from ..placement.placer import place
@@ -151,9 +152,10 @@ class Lowered:
         targets: Sequence[str] = (),
         *,
         by_rendezvous: bool = False,
+        wiring: Wiring = NO_WIRING,
     ) -> Pruned:
         """As `Placed.prune`, for a request or call that is placed after pruning."""
-        return _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, is_placed=False)
+        return _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, wiring=wiring, is_placed=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,17 +172,18 @@ class Placed:
         targets: Sequence[str] = (),
         *,
         by_rendezvous: bool = False,
+        wiring: Wiring = NO_WIRING,
         with_shapes: bool = False,
     ) -> Pruned:
         """The client graph of a request: feed and fetch nodes added, nodes without a path to a fetch or target removed.
 
         Feeds and fetches are `_Arg` and `_Retval` nodes, or with `by_rendezvous` `_Recv` and `_Send` nodes that meet
-        the client at the rendezvous. `with_shapes` fills in `Graph.fed_shapes`, which only simulation needs. Raises as
-        `rewrite_graph_for_execution`.
+        the client at the rendezvous. `wiring` connects tensors and moves feeds and fetches. `with_shapes` fills in
+        `Graph.fed_shapes`, which only simulation needs. Raises as `rewrite_graph_for_execution`.
         """
         # First, as this indexes the graph by name, and copies take the index along.
         fed_shapes = shapes_of_fed(self.graph, feeds) if with_shapes else None
-        pruned = _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, is_placed=True)
+        pruned = _pruned(self, feeds, fetches, targets, by_rendezvous=by_rendezvous, wiring=wiring, is_placed=True)
         pruned.graph.fed_shapes = fed_shapes
         return pruned
 
@@ -192,11 +195,19 @@ def _pruned(
     targets: Sequence[str],
     *,
     by_rendezvous: bool,
+    wiring: Wiring,
     is_placed: bool,
 ) -> Pruned:
     client = stage.pipeline.cluster.client
     graph, types = typed_client_graph(
-        stage.graph, feeds, fetches, targets, client.name, not by_rendezvous, incarnation=client.incarnation
+        stage.graph,
+        feeds,
+        fetches,
+        targets,
+        client.name,
+        not by_rendezvous,
+        incarnation=client.incarnation,
+        wiring=wiring,
     )
     return Pruned(stage.pipeline, graph, types.feed_types, types.fetch_types, is_placed)
 

@@ -4,12 +4,13 @@
 partitioned. Every kept node has edges from the source side and to the sink side.
 
 There are two conventions for feeds and fetches: `_Arg`/`_Retval` nodes use a call frame, by position; `_Recv`/`_Send`
-nodes exchange tensors with the client at the rendezvous, by name.
+nodes exchange tensors with the client at the rendezvous, by name. A `Wiring` also connects tensors to others, and puts
+feeds and fetches of a call frame on other devices than the client's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,7 @@ from ..graphdef.sources import GraphSource, check_graph
 from ..node import Node
 from ..suggestions import meant
 from ..tensor_id import TensorId, parse_tensor_name
+from .wiring import NO_WIRING, Wiring, add_connection, check_connections, connection_sources
 
 
 def feed_node_name(tensor: TensorId, position: int) -> str:
@@ -58,25 +60,32 @@ class _Endpoint:
 class _Rewrite:
     """One rewrite in progress on a graph."""
 
-    def __init__(self, graph: Graph, device: str, incarnation: int, by_position: bool) -> None:
+    def __init__(self, graph: Graph, device: str, incarnation: int, by_position: bool, wiring: Wiring) -> None:
         self.graph = graph
         self._device = device
+        self._wiring = wiring
         self._incarnation = incarnation
         self._by_position = by_position
 
     def _feed_node(self, end: _Endpoint) -> Node:
         if self._by_position:
             name = feed_node_name(TensorId(end.node.name, end.output), end.position)
-            return self._add(name, "_Arg", {"T": end.dtype, "index": end.position})
+            device = self._wiring.feed_device(end.position, self._device)
+            return self._add(name, "_Arg", {"T": end.dtype, "index": end.position}, device)
         return self._add(
-            f"_recv_{end.node.name}_{end.output}", "_Recv", self._transfer_attrs(end) | {"tensor_type": end.dtype}
+            f"_recv_{end.node.name}_{end.output}",
+            "_Recv",
+            self._transfer_attrs(end) | {"tensor_type": end.dtype},
+            self._device,
         )
 
     def _fetch_node(self, end: _Endpoint) -> Node:
         where = f"{end.node.name}_{end.output}"
         if self._by_position:
-            return self._add(f"_retval_{where}_{end.position}", "_Retval", {"T": end.dtype, "index": end.position})
-        return self._add(f"_send_{where}", "_Send", self._transfer_attrs(end) | {"T": end.dtype})
+            attrs = {"T": end.dtype, "index": end.position}
+            device = self._wiring.fetch_device(end.position, self._device)
+            return self._add(f"_retval_{where}_{end.position}", "_Retval", attrs, device)
+        return self._add(f"_send_{where}", "_Send", self._transfer_attrs(end) | {"T": end.dtype}, self._device)
 
     def _transfer_attrs(self, end: _Endpoint) -> dict[str, object]:
         return {
@@ -87,13 +96,30 @@ class _Rewrite:
             "client_terminated": True,
         }
 
-    def _add(self, name: str, op: str, attrs: dict[str, object]) -> Node:
+    def _add(self, name: str, op: str, attrs: Mapping[str, object], device: str) -> Node:
         node = self.graph.add_node(name, op, attrs)
-        node.assigned_device = self._device
+        node.assigned_device = device
         return node
 
     def feed(self, text: str, position: int) -> DataType:
         """Redirects all consumers of a fed tensor to a new feed node."""
+        end = self._fed_end(text, position)
+        fed = self._feed_node(end)
+        self.graph.add_edge(self.graph.source, CONTROL_SLOT, fed, CONTROL_SLOT)
+        self._redirect(end, fed)
+        return end.dtype
+
+    def connect(self, source: tuple[Node, int], text: str) -> None:
+        """Redirects all consumers of a tensor to an Identity that reads `source`, which must not depend on it."""
+        end = self._fed_end(text, 0)
+        if reachable_backwards(self.graph, [source[0].id])[end.node.id]:
+            raise InvalidArgumentError(
+                f'Requested Tensor connection between nodes "{end.node.name}" and "{source[0].name}" would create a '
+                "cycle."
+            )
+        self._redirect(end, add_connection(self.graph, source, end.node, end.output))
+
+    def _fed_end(self, text: str, position: int) -> _Endpoint:
         tensor = parse_tensor_name(text)
         node = self.graph.find_node(tensor.node)
         if node is None:
@@ -104,18 +130,18 @@ class _Rewrite:
             raise InvalidArgumentError(
                 f"FeedInputs: {text} should have output index < {node.num_outputs}", node=node.name, op=node.op
             )
-        end = _Endpoint(text, position, node, tensor.index)
-        fed = self._feed_node(end)
-        self.graph.add_edge(self.graph.source, CONTROL_SLOT, fed, CONTROL_SLOT)
+        return _Endpoint(text, position, node, tensor.index)
+
+    def _redirect(self, end: _Endpoint, fed: Node) -> None:
+        node = end.node
         moves_control = node.properties.op_def.record.must_be_fed
         for edge in node.out_edges():
-            if edge.src_output == tensor.index:
+            if edge.src_output == end.output:
                 self.graph.add_edge(fed, 0, edge.dst, edge.dst_input)
                 self.graph.remove_edge(edge)
             elif edge.is_control and moves_control:
                 self.graph.add_edge(fed, CONTROL_SLOT, edge.dst, CONTROL_SLOT)
                 self.graph.remove_edge(edge)
-        return end.dtype
 
     def fetch(self, text: str, position: int) -> tuple[Node, DataType]:
         """Adds a fetch node for a tensor."""
@@ -216,6 +242,7 @@ def rewrite_graph_for_execution(
     use_function_convention: bool = True,
     *,
     incarnation: int = 1,
+    wiring: Wiring = NO_WIRING,
 ) -> RewriteMetadata:
     """Rewrites `graph` in place for one request: feed nodes, fetch nodes, pruning, source and sink edges.
 
@@ -223,14 +250,19 @@ def rewrite_graph_for_execution(
     incarnation, written into `_Recv`/`_Send` nodes. With `use_function_convention` feeds and fetches are
     `_Arg`/`_Retval` nodes numbered by position, else `_Recv`/`_Send` nodes. Duplicates are detected by spelling: "x"
     and "x:0" may both be used. `_Send` nodes are named after their tensor, and as in TensorFlow the last one of a name
-    is kept: a tensor that is fetched twice is sent once, under the last spelling.
+    is kept: a tensor that is fetched twice is sent once, under the last spelling. The devices of `wiring` are for
+    `_Arg`/`_Retval` nodes.
 
-    Raises InvalidArgumentError (empty request, fed twice, fed and fetched, no such port) or NotFoundError (no such
-    node). After an error the graph is partly rewritten: rewrite a copy.
+    Raises InvalidArgumentError (empty request, fed twice, fed and fetched, no such port, a connection from an unknown
+    tensor or that closes a cycle) or NotFoundError (no such node). After an error the graph is partly rewritten:
+    rewrite a copy.
     """
-    _check_request(feeds, fetches, targets)
-    rewrite = _Rewrite(graph, device, incarnation, use_function_convention)
+    sources = connection_sources(graph, wiring.connections)
+    _check_request([*feeds, *(target for _, target in wiring.connections)], fetches, targets)
+    rewrite = _Rewrite(graph, device, incarnation, use_function_convention, wiring)
     feed_types = [rewrite.feed(text, k) for k, text in enumerate(feeds)]
+    for source, (_, target) in zip(sources, wiring.connections, strict=True):
+        rewrite.connect(source, target)
     fetched = [rewrite.fetch(text, k) for k, text in enumerate(fetches)]
     last_of_name = {node.name: node for node, _ in fetched}  # a tensor fetched twice by rendezvous is sent once
     prune_for_reverse_reachability(graph, [*last_of_name.values(), *_target_nodes(graph, targets)])
@@ -267,18 +299,24 @@ def typed_client_graph(
     use_function_convention: bool = True,
     *,
     incarnation: int = 1,
+    wiring: Wiring = NO_WIRING,
 ) -> tuple[Graph, RewriteMetadata]:
-    """`client_graph`, and the element types of feeds and fetches."""
+    """`client_graph`, and the element types of feeds and fetches.
+
+    Raises InvalidArgumentError also for connected tensors of different types.
+    """
     check_graph(full)
     request = full.copy()
     types = rewrite_graph_for_execution(
-        request, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation
+        request, feeds, fetches, targets, device, use_function_convention, incarnation=incarnation, wiring=wiring
     )
     request = request.copy()
+    check_connections(request, wiring)
     if are_checked():
         from .pruned_invariants import check_pruned
 
-        check_pruned(request, full, feeds, fetches, targets, device, by_position=use_function_convention)
+        by_position = use_function_convention
+        check_pruned(request, full, feeds, fetches, targets, device, by_position=by_position, wiring=wiring)
     return request, types
 
 

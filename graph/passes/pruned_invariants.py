@@ -1,8 +1,8 @@
 """The rules of the pruned stage: the graph of one request.
 
-Every used feed is an `_Arg` or a `_Recv` at the client with the number or name of that feed. Only a fetch may read a
-fed tensor from the node that computes it. Every fetch is a `_Retval` or a `_Send` of its tensor; every target exists; a
-node without consumers is a fetch or a target. Ids are dense.
+Every used feed is an `_Arg` or a `_Recv` at the client with the number or name of that feed. Only a fetch, or a
+connection to another tensor, may read a fed tensor from the node that computes it. Every fetch is a `_Retval` or a
+`_Send` of its tensor; every target exists; a node without consumers is a fetch or a target. Ids are dense.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ..invariants import Stage, check_loose_ends, check_structure
 from ..node import Node
 from ..ops.record import NodeClass
 from ..tensor_id import TensorId, parse_tensor_name
+from .wiring import NO_WIRING, Wiring, connection_node_name
 
 
 def check_pruned(
@@ -29,6 +30,7 @@ def check_pruned(
     device: str,
     *,
     by_position: bool = True,
+    wiring: Wiring = NO_WIRING,
 ) -> None:
     """Raises InternalError for the first broken rule of the pruned stage.
 
@@ -42,10 +44,18 @@ def check_pruned(
     if graph.num_nodes < graph.num_node_ids:
         raise stage.broken("ids have no holes", f"{graph!r} has {graph.num_node_ids} ids")
     for number, position in feed_nodes.items():
-        _check_feed(stage, graph.node(number), original, feeds[position], position, device)
-    ends = {_check_fetch(stage, original, text, k, device, by_position) for k, text in enumerate(fetches)}
-    for text in feeds:
-        _check_nothing_reads(stage, parse_tensor_name(text), ends)
+        _check_feed(
+            stage, graph.node(number), original, feeds[position], position, wiring.feed_device(position, device)
+        )
+    ends = {
+        _check_fetch(stage, original, text, k, wiring.fetch_device(k, device), by_position)
+        for k, text in enumerate(fetches)
+    }
+    replaced = [parse_tensor_name(target) for _, target in wiring.connections]
+    identities = [graph.find_id(connection_node_name(tensor)) for tensor in replaced]
+    readers = ends | {node for node in identities if node is not None}
+    for tensor in (*map(parse_tensor_name, feeds), *replaced):
+        _check_nothing_reads(stage, tensor, readers)
     for text in targets:
         target = graph.find_node(parse_tensor_name(text).node)
         if target is None:
@@ -101,11 +111,11 @@ def _check_fetch(stage: Stage, original: Graph, text: str, position: int, device
     return node.id
 
 
-def _check_nothing_reads(stage: Stage, tensor: TensorId, ends: set[int]) -> None:
-    """Only fetches may read the computed value of a fed tensor, and only under another spelling of its name."""
+def _check_nothing_reads(stage: Stage, tensor: TensorId, readers: set[int]) -> None:
+    """Only `readers` may read the computed value of a fed tensor; fetches only under another spelling of its name."""
     node = stage.graph.find_id(tensor.node)
     if node is None:
         return
     edges = stage.edges
-    reads = (edges.src == node) & (edges.src_output == tensor.index) & ~np.isin(edges.dst, list(ends))
+    reads = (edges.src == node) & (edges.src_output == tensor.index) & ~np.isin(edges.dst, list(readers))
     stage.no_edge("what is fed is not computed", reads & (edges.src_output != CONTROL_SLOT), lambda _at: "is left")
