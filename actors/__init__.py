@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from ..graph import CallableOptions, RunMetadata, RunOptions
     from .sessions.blocking import BlockingSession
     from .sessions.cluster_session import open_cluster_session
+    from .sessions.local_session import open_session
     from .sessions.saved_model import SavedModelSession, open_saved_model
-    from .sessions.session import Session, open_session
+    from .sessions.session import Session
     from .sessions.session_callable import SessionCallable
 
 __all__ = [
@@ -50,7 +51,8 @@ load_lazily(
         "sessions.blocking": ["BlockingSession"],
         "sessions.saved_model": ["SavedModelSession", "open_saved_model"],
         "sessions.cluster_session": ["open_cluster_session"],
-        "sessions.session": ["Session", "open_session"],
+        "sessions.local_session": ["open_session"],
+        "sessions.session": ["Session"],
         "sessions.session_callable": ["SessionCallable"],
     },
 )

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from partita.actors.sessions.session import Session, open_session
+from partita.actors.sessions.local_session import open_session
+from partita.actors.sessions.session import Session
 from partita.graph.dtypes import Array
 from partita.graph.protos import ConfigProto, GraphDef
 from partita.rendezvous import LocalRendezvous

@@ -4,8 +4,9 @@ Who does what, from the outside in:
 
     BlockingSession     blocking.py             a `Session` for code without an event loop; a thread runs trio
     SavedModelSession   saved_model.py          a `Session` on a SavedModel, whose signatures are called by name
-    Session             session.py              what users call: run, callables, partial runs, extend, restart, close
+    Session             session.py              what users call: run, callables, partial runs, extend, reset, close
     SessionCallable     session_callable.py     a request that is named once and called with values
+    callable_request    callable_options.py     such a request, from TensorFlow's CallableOptions
     PartialRuns         partial_run.py          steps that are fed and fetched in several calls
     PreparedRequests    prepared_requests.py    the requests that are ready to run, by their names
     Prepared            preparation.py          one such request: its plans, feeds and fetches; `prepare` makes it

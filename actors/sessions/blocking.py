@@ -17,7 +17,8 @@ import trio
 
 from ...errors import CancelledError
 from .lifetime import session_closed
-from .session import Session, open_session
+from .local_session import open_session
+from .session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,9 +124,18 @@ class BlockingSession:
 
         return self._wait_for(timeline)
 
-    def extend(self, graph_def: GraphSource) -> None:
-        """Adds nodes to the graph; see `Session.extend`."""
-        self._wait_for(self._opened().extend, graph_def)
+    def extend(self, graph_def: GraphSource, *, current_version: int | None = None) -> int:
+        """Adds nodes to the graph and returns its version; see `Session.extend`."""
+        return self._wait_for(partial(self._opened().extend, graph_def, current_version=current_version))
+
+    def reset(self, containers: Sequence[str] = ()) -> None:
+        """Clears containers and closes the session; see `Session.reset`."""
+
+        async def reset() -> None:
+            self._opened().reset(containers)
+
+        self._wait_for(reset)
+        self.close()
 
     def _opened(self) -> Session:
         """The session; CancelledError once it is closed."""

@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ...errors import InvalidArgumentError, UnimplementedError
+from ...graph import CallableOptions, RunOptions
 from ...graph.device_name import find_full_name, parse_full_name
 from ...graph.dtypes import DataType, base_type, dtype_name
 from ...graph.ops.device_kinds import device_kind
 from ...graph.passes.wiring import Wiring
-from ...graph.protos import CallableOptions, RunOptions
 from ...graph.tensor_id import parse_tensor_name
 from .requests import Signature
 

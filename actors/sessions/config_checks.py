@@ -15,6 +15,7 @@ from ...errors import InvalidArgumentError, NotFoundError
 from ...graph import ConfigProto
 from ...graph.message_fields import set_fields
 from .config_fields import CONFIG_FIELDS, EXPANDED, RUN_FIELDS, Field, Treatment
+from .thread_pools import check_thread_pools
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,12 +42,15 @@ def usable_devices(devices: str | Path | Cluster, config: ConfigProto) -> Cluste
 
 
 def check_config(config: ConfigProto, kinds: Collection[str], *, distributed: bool = False) -> None:
-    """Raises InvalidArgumentError for the first field that a session on devices of these kinds refuses.
+    """Raises InvalidArgumentError for the first field that a session on devices of these kinds refuses, and as
+    `check_thread_pools`.
 
     Raises NotFoundError for an unknown executor. `distributed` says that the session is over several tasks.
     """
     for path, value in set_fields(config, EXPANDED):
         _check(f"ConfigProto.{path}", CONFIG_FIELDS[path], value, kinds, distributed=distributed)
+    if not distributed:
+        check_thread_pools(config)
     experimental = config.experimental
     if experimental.executor_type not in _EXECUTORS:
         raise NotFoundError(

@@ -114,7 +114,8 @@ CONFIG_FIELDS = {
     ),
     **_all_ignored(_THREADS, "", "intra_op_parallelism_threads inter_op_parallelism_threads use_per_session_threads"),
     "session_inter_op_thread_pool": _honoured(
-        "`RunOptions.inter_op_thread_pool` must be below the number of pools; " + _THREADS,
+        "`RunOptions.inter_op_thread_pool` must be below the number of pools; sessions of a process share one with a "
+        "`global_name` and must give it the same count of threads; " + _THREADS,
         tasks=Treatment.REFUSED,
         tasks_note="Distributed session does not support session thread pool options.",
     ),

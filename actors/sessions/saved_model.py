@@ -21,7 +21,8 @@ import trio
 from ...errors import InvalidArgumentError
 from ...graph.formats.saved_model import DEFAULT_SIGNATURE, SERVING_TAGS, SavedGraph, Signature, load_saved_model
 from ...graph.suggestions import meant
-from .session import Session, open_session
+from .local_session import open_session
+from .session import Session
 
 if TYPE_CHECKING:
     from types import TracebackType

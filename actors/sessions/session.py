@@ -8,38 +8,35 @@ targets) once. A step that fails or is cancelled leaves the session usable. The 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import trio
 
+from ...devices.state import DEFAULT_CONTAINER
 from ...errors import AbortedError, PartitaError, UnimplementedError
 from ...graph import ConfigProto, GraphDef, RunMetadata, RunOptions
 from ...graph.builder.tensor_names import tensor_names
-from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
 from ..running.ports import Feeds, split_feeds
 from .callable_options import callable_request
-from .config_checks import check_options, own_copy, usable_devices
-from .lifetime import Block, OwnerThread, session_closed
+from .config_checks import check_options
+from .lifetime import OwnerThread, session_closed
 from .partial_run import PartialRuns, partial_signature
 from .preparation import Prepared, prepare
 from .prepared_requests import PreparedRequests
 from .requests import Signature, fed_values, inputs_of, timeout_seconds
 from .session_callable import SessionCallable
-from .session_graph import GraphReader, session_pipeline
+from .session_graph import GraphReader
 from .session_statistics import SessionStatistics
 from .steps import Steps
-from .virtual_sessions import check_virtual_options, costs_of, last_timeline, no_partial_runs
+from .virtual_sessions import check_virtual_options, last_timeline, no_partial_runs
 from .workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
-    from ...devices.cluster import Cluster
     from ...devices.pipeline import Lowered, Placed
-    from ...devices.timing import CostSource, Timeline
+    from ...devices.timing import Timeline
     from ...graph import CallableOptions
     from ...graph.builder.tensor_names import Names
     from ...graph.dtypes import Array
@@ -59,6 +56,8 @@ class Session:
     def __init__(self, stage: Placed | Lowered, workers: Workers, reader: GraphReader, settings: ConfigProto) -> None:
         """`stage` is the graph as `reader` read it; `extend` uses `reader` again."""
         self.cluster = stage.pipeline.cluster
+        self.graph_version = 0
+        """how often the graph was extended"""
         self._stage = stage
         self._thread = OwnerThread()
         self._reader = reader
@@ -154,16 +153,22 @@ class Session:
         return SessionCallable(self._num_callables - 1, len(signature.feeds), run)
 
     @trio.lowlevel.enable_ki_protection
-    async def extend(self, graph_def: GraphSource) -> None:
+    async def extend(self, graph_def: GraphSource, *, current_version: int | None = None) -> int:
         """Adds nodes, which may read from existing nodes, and functions; takes over the versions of `graph_def`.
 
-        Existing nodes keep their devices and their state, and prepared requests stay valid. Raises InvalidArgumentError
-        for a name that exists already, and what `open_session` raises for graphs; the graph is then unchanged.
+        Existing nodes keep their devices and their state, and prepared requests stay valid. Returns the new
+        `graph_version`. Raises AbortedError unless `current_version`, if given, is the version to be extended,
+        InvalidArgumentError for a name that exists already, and what `open_session` raises for graphs; the graph is
+        then unchanged.
         """
         self._check_entry()
         async with self._requests.lock:
+            if current_version not in (None, self.graph_version):
+                raise AbortedError(f"Current version is {self.graph_version} but caller expected {current_version}.")
             self._stage = await self._reader.read_more(self._stage, graph_def)
+            self.graph_version += 1
             self._bind_functions()
+            return self.graph_version
 
     def _bind_functions(self) -> None:
         """Lets the kernels of all devices call the functions of the graph."""
@@ -275,6 +280,13 @@ class Session:
         self._partial_runs.clear(session_closed())
         self._workers.shut_down(session_closed())
 
+    @trio.lowlevel.enable_ki_protection
+    def reset(self, containers: Sequence[str] = ()) -> None:
+        """Removes what the devices hold in these containers, by default in the default one, and closes the session."""
+        self._thread.check()
+        self.close()
+        self._workers.clear(containers or [DEFAULT_CONTAINER])
+
     def _check_entry(self) -> None:
         """Raises FailedPreconditionError in another thread than the session's, CancelledError once it is closed."""
         self._thread.check()
@@ -332,55 +344,3 @@ class Session:
             raise
         finally:
             self._running -= 1
-
-
-def open_session(
-    graph_def: GraphSource,
-    devices: str | Path | Cluster = "cpu:1",
-    *,
-    config: ConfigProto | None = None,
-    seed: int | None = None,
-    budget_s: float = DEFAULT_BUDGET_S,
-    thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
-    on_read: Callable[[int], object] | None = None,
-    clock: Literal["real", "virtual"] = "real",
-    cost_source: CostSource | None = None,
-) -> AbstractAsyncContextManager[Session]:
-    """Imports a graph, places it on `devices` and opens a session on it, for the length of an `async with` block.
-
-    The graph may be a GraphDef, its bytes, the path of its file, a `GraphBuilder` or a `Graph`; `devices` are a text
-    like "cpu:2,gpu:4", a `Cluster` or the path of a cluster file. docs/config.md says what each field of `config` does;
-    a field that would change values or placement and is not honoured is refused by name.
-
-    `seed` makes random ops without a seed of their own repeatable. A step lets other tasks of the event loop run after
-    at most `budget_s` seconds; a kernel that takes more than `thread_limit_s` seconds (on a single device: more than
-    both) runs in a worker thread from then on. `on_read` is called with the progress of the import, as in
-    `graph_def_to_graph`, possibly in another thread.
-
-    With `clock="virtual"` steps run on simulated hardware: they compute the same values, simulated time decides what
-    runs next, and `Session.timeline` tells when everything ran. `cost_source` says how long ops take, by default the
-    fits of the catalog.
-    docs/embedding.md says what such a session refuses.
-
-    Raises InvalidArgumentError or NotFoundError for a graph that cannot be read, imported, lowered or placed, for
-    malformed devices, and for settings that cannot be honoured. What the block itself raises is not wrapped in a group.
-    """
-
-    async def make() -> Session:
-        settings = own_copy(config)
-        cluster = usable_devices(devices, settings)
-        costs = costs_of(clock, cost_source, settings)
-        options = settings.graph_options
-        reader = GraphReader(options, places_requests=options.place_pruned_graph)
-        stage = await reader.read(session_pipeline(cluster, settings), graph_def, on_read)
-        workers = Workers(
-            cluster,
-            is_distributed=False,
-            seed=seed,
-            budget_s=budget_s,
-            thread_limit_s=thread_limit_s,
-            costs=costs,
-        )
-        return Session(stage, workers, reader, settings)
-
-    return Block(make)

@@ -7,7 +7,7 @@ by device, as in TensorFlow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -188,6 +188,12 @@ class Workers:
     def restart_device(self, name: str) -> AbortedError:
         """Restarts a device, given by its full name, and returns the error for steps that used its state."""
         return self._worker_of[name].restart_device(name)
+
+    def clear(self, containers: Iterable[str]) -> None:
+        """Removes the resources of all devices in these containers; unknown containers are empty."""
+        for container in containers:
+            for actor in self.actors.values():
+                actor.binder.state.reset(container)
 
     def devices_now(self, known: Cluster) -> Cluster:
         """The cluster with the current incarnations of the devices of `known`; `known` itself if none has restarted."""

@@ -10,7 +10,8 @@ import re
 
 import pytest
 
-from partita.actors.sessions.session import Session, open_session
+from partita.actors.sessions.local_session import open_session
+from partita.actors.sessions.session import Session
 from partita.errors import PartitaError
 from partita.graph.checked_import import import_graph_def
 from partita.graph.graph import Graph

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from partita.actors.sessions.session import Session, open_session
+from partita.actors.sessions.local_session import open_session
+from partita.actors.sessions.session import Session
 from partita.errors import PartitaError
 from partita.graph.dtypes import Array
 from tests.conformance.corpus import Case, cases

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from google.protobuf import text_format
 
-from partita.actors.sessions.session import open_session
+from partita.actors.sessions.local_session import open_session
 from partita.errors import PartitaError
 from partita.graph import GraphDef
 from partita.graph.dtypes import Array

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partita.actors.sessions.session import open_session
+from partita.actors.sessions.local_session import open_session
 from partita.graph.dtypes import Array, DataType, Shape, base_type, numpy_dtype
 from partita.graph.graph import Graph
 from partita.graph.graphdef.importer import graph_def_to_graph

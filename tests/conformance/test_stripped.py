@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from partita.actors.sessions.session import open_session
+from partita.actors.sessions.local_session import open_session
 from partita.errors import NotFoundError, PartitaError
 from partita.graph import Graph, GraphDef, graph_def_to_graph, partition
 from partita.graph.attrs import attr_values_equal

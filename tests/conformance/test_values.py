@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partita.actors.sessions.session import open_session
+from partita.actors.sessions.local_session import open_session
 from partita.graph.dtypes import Array, dtype_name, from_numpy
 from partita.graph.protos import ConfigProto
 from tests.conformance.corpus import Case, Step, cases

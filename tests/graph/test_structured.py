@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.actors.sessions.session import open_session
+from partita.actors.sessions.local_session import open_session
 from partita.errors import InvalidArgumentError
 from partita.graph.builder.builder import GraphBuilder
 from partita.graph.builder.extension import Extension

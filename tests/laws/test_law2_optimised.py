@@ -15,7 +15,7 @@ from partita.actors.plans.binding import Binder
 from partita.actors.plans.instructions import DEAD
 from partita.actors.running.evaluation import ConstantEvaluator
 from partita.actors.running.reference import run_reference
-from partita.actors.sessions.session import open_session
+from partita.actors.sessions.local_session import open_session
 from partita.devices.state import DeviceState
 from partita.graph.dtypes import Array
 from partita.graph.graphdef.importer import graph_def_to_graph

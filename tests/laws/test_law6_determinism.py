@@ -17,7 +17,7 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from partita.actors.sessions.session import open_session
+from partita.actors.sessions.local_session import open_session
 from partita.devices.cluster import local_cluster
 from partita.devices.timing.export.chrome import chrome_trace
 from partita.devices.timing.simulate import simulate
@@ -34,7 +34,7 @@ from tests.strategies import GraphCase, cpu, placed_cases
 EXAMPLE = Path(__file__).parents[2] / "scenarios" / "examples" / "mlp.pb"
 CUT_AND_SIMULATE = """
 import json, sys
-from partita.actors.sessions.session import open_session
+from partita.actors.sessions.local_session import open_session
 from partita.devices.timing.export.chrome import chrome_trace
 from partita.devices.timing.simulate import simulate
 from partita.graph.graphdef.files import load_graph_def

@@ -19,7 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partita.actors.sessions import workers
-from partita.actors.sessions.session import Session, open_session
+from partita.actors.sessions.local_session import open_session
+from partita.actors.sessions.session import Session
 from partita.errors import CancelledError, InvalidArgumentError, PartitaError
 from partita.graph.attrs import encode
 from partita.graph.dtypes import Array, DataType

@@ -14,7 +14,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partita.actors.sessions.session import open_session
+from partita.actors.sessions.local_session import open_session
 from partita.errors import PartitaError
 from partita.graph import GraphDef, graph_def_to_graph, partition
 from partita.graph.attrs import encode

@@ -19,7 +19,8 @@ import trio
 
 from partita.actors.running.step import Step
 from partita.actors.sessions import workers
-from partita.actors.sessions.session import Session, open_session
+from partita.actors.sessions.local_session import open_session
+from partita.actors.sessions.session import Session
 from partita.errors import InvalidArgumentError
 from tests.actors.programs import Program, program
 from tests.actors.running.disturbances import DEFERRED, FAILING, Disturbance

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partita.actors.sessions.cluster_session import open_cluster_session
-from partita.actors.sessions.session import open_session
+from partita.actors.sessions.local_session import open_session
 from partita.devices.catalog import device_spec
 from partita.devices.cluster import Cluster
 from partita.devices.device import Device

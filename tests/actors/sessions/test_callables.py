@@ -105,6 +105,24 @@ async def test_only_thread_pools_of_the_session_are_accepted(pools: int) -> None
                 await runs_in(session, pool)
 
 
+async def test_a_named_pool_has_one_count_of_threads_in_all_sessions() -> None:
+    """TensorFlow's C++ sessions have this error; pools without a name are a session's own."""
+
+    def pools(*threads: int, name: str = "") -> ConfigProto:
+        config = ConfigProto()
+        for count in threads:
+            config.session_inter_op_thread_pool.add(num_threads=count, global_name=name)
+        return config
+
+    for config in (pools(10, 10, name="shared by callables"), pools(10, name="shared by callables"), pools(1, 2)):
+        async with open_session(difference(), "cpu:2", config=config) as session:
+            await runs_in(session, 0)
+    wrong = r"^Pool shared by callables configured previously with num_threads=10; cannot re-configure"
+    with pytest.raises(InvalidArgumentError, match=wrong):
+        async with open_session(difference(), "cpu:2", config=pools(0, name="shared by callables")):
+            pass
+
+
 @on_every_deployment
 async def test_traces_of_steps_side_by_side_do_not_mix(deployment: Deployment) -> None:
     """Each trace has each node of its own step once, with other steps running."""

@@ -8,7 +8,7 @@ from google.protobuf import text_format
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.errors import CancelledError, InvalidArgumentError, PartitaError
+from partita.errors import AbortedError, CancelledError, InvalidArgumentError, PartitaError
 from partita.graph.builder import GraphBuilder
 from partita.graph.protos import FunctionDef, GraphDef, NodeDef
 from partita.graph.protos.types_pb2 import DT_FLOAT
@@ -126,3 +126,18 @@ async def test_a_refused_addition_changes_nothing(deployment: Deployment) -> Non
         assert await session.run((), targets="fresh") == []
     with pytest.raises(CancelledError, match=r"^Session has been closed"):
         await session.extend(addition(TWICE))
+
+
+@on_every_deployment
+async def test_an_extension_of_a_stated_version_is_made_once(deployment: Deployment) -> None:
+    """Two clients that extend the same version: the second has to look at the graph again."""
+    async with deployment.open(counter(), 2) as session:
+        assert session.graph_version == 0
+        assert await session.extend(addition(TWICE), current_version=0) == 1
+        stale = r"^Current version is 1 but caller expected 0\."
+        with pytest.raises(AbortedError, match=stale):
+            await session.extend(addition(TWICE.replace("twice", "again")), current_version=0)
+        with pytest.raises(InvalidArgumentError, match="includes node 'twice'"):
+            await session.extend(addition(TWICE), current_version=1)
+        assert session.graph_version == 1
+        assert await session.extend(addition(TWICE.replace("twice", "again"))) == 2

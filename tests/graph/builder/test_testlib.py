@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from partita.actors.sessions.session import open_session
+from partita.actors.sessions.local_session import open_session
 from partita.errors import InternalError, InvalidArgumentError
 from partita.graph.builder import testlib
 from partita.graph.dtypes import Array, DataType

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from partita.actors.sessions.session import open_session
+from partita.actors.sessions.local_session import open_session
 from partita.errors import InvalidArgumentError
 from partita.graph.attrs import encode
 from partita.graph.builder import GraphBuilder

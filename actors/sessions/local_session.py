@@ -1,0 +1,75 @@
+"""Opens a local session: one worker with all devices, of whatever tasks, in the event loop of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Literal
+
+from ...graph import ConfigProto
+from ..running.executor import DEFAULT_BUDGET_S, DEFAULT_THREAD_LIMIT_S
+from .config_checks import own_copy, usable_devices
+from .lifetime import Block
+from .session import Session
+from .session_graph import GraphReader, session_pipeline
+from .virtual_sessions import costs_of
+from .workers import Workers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ...devices.cluster import Cluster
+    from ...devices.timing import CostSource
+    from ...graph.graphdef.sources import GraphSource
+
+
+def open_session(
+    graph_def: GraphSource,
+    devices: str | Path | Cluster = "cpu:1",
+    *,
+    config: ConfigProto | None = None,
+    seed: int | None = None,
+    budget_s: float = DEFAULT_BUDGET_S,
+    thread_limit_s: float = DEFAULT_THREAD_LIMIT_S,
+    on_read: Callable[[int], object] | None = None,
+    clock: Literal["real", "virtual"] = "real",
+    cost_source: CostSource | None = None,
+) -> AbstractAsyncContextManager[Session]:
+    """Imports a graph, places it on `devices` and opens a session on it, for the length of an `async with` block.
+
+    The graph may be a GraphDef, its bytes, the path of its file, a `GraphBuilder` or a `Graph`; `devices` are a text
+    like "cpu:2,gpu:4", a `Cluster` or the path of a cluster file. docs/config.md says what each field of `config` does;
+    a field that would change values or placement and is not honoured is refused by name.
+
+    `seed` makes random ops without a seed of their own repeatable. A step lets other tasks of the event loop run after
+    at most `budget_s` seconds; a kernel that takes more than `thread_limit_s` seconds (on a single device: more than
+    both) runs in a worker thread from then on. `on_read` is called with the progress of the import, as in
+    `graph_def_to_graph`, possibly in another thread.
+
+    With `clock="virtual"` steps run on simulated hardware: they compute the same values, simulated time decides what
+    runs next, and `Session.timeline` tells when everything ran. `cost_source` says how long ops take, by default the
+    fits of the catalog.
+    docs/embedding.md says what such a session refuses.
+
+    Raises InvalidArgumentError or NotFoundError for a graph that cannot be read, imported, lowered or placed, for
+    malformed devices, and for settings that cannot be honoured. What the block itself raises is not wrapped in a group.
+    """
+
+    async def make() -> Session:
+        settings = own_copy(config)
+        cluster = usable_devices(devices, settings)
+        costs = costs_of(clock, cost_source, settings)
+        options = settings.graph_options
+        reader = GraphReader(options, places_requests=options.place_pruned_graph)
+        stage = await reader.read(session_pipeline(cluster, settings), graph_def, on_read)
+        workers = Workers(
+            cluster,
+            is_distributed=False,
+            seed=seed,
+            budget_s=budget_s,
+            thread_limit_s=thread_limit_s,
+            costs=costs,
+        )
+        return Session(stage, workers, reader, settings)
+
+    return Block(make)
