@@ -1,4 +1,4 @@
-"""What a device keeps from step to step: variables, other resources, and the random generators of its nodes.
+"""What a device keeps from step to step: variables, other resources, and the generators of its nodes.
 
 There is one object per (container, type, name). An assignment replaces the array of a variable and does not write into
 it, so a value read before stays as it was. Objects that live for one step (stacks, tensor arrays) are not here: tensors
@@ -145,7 +145,7 @@ class DeviceState:
         return self._private.setdefault(node, f"_{len(self._private)}_{node}")
 
     def reset(self, container: str | None = None) -> None:
-        """Removes the resources of `container`, or, without one, everything including the random generators."""
+        """Removes the resources of `container`, or, without one, everything including the generators."""
         if container is None:
             self.resources.clear()
             self.containers.clear()
@@ -185,7 +185,7 @@ class DeviceState:
         return f"Resource {container}/{name}/{type_name} does not exist."
 
     def generator(self, node: str, make: Callable[[], object]) -> Any:  # the caller knows the generator's type
-        """The random generator of `node`, made by `make` on first use."""
+        """The generator of random numbers, or the counter, of `node`, made by `make` on first use."""
         generator = self.generators.get(node)
         if generator is None:
             generator = self.generators.setdefault(node, make())

@@ -15,6 +15,7 @@ from ....errors import InvalidArgumentError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, dtype_name, numpy_dtype
 from ..registry import Construction, Kernel, kernel, simple
+from ..strings.string_format import escaped, number_text
 
 
 def _same(x: Array) -> Array:
@@ -89,30 +90,28 @@ def ensure_shape(node: Construction) -> Kernel:
     return check
 
 
-_HALVES = (np.float16, ml_dtypes.bfloat16)
-
-
 def element_text(value: Any) -> str:  # an element of any dtype
-    """One element as TensorFlow prints it in summaries: booleans as 0 and 1, floats with their shortest digits."""
+    """One element as TensorFlow prints it in summaries: booleans as 0 and 1, floats with their shortest digits.
+
+    Bytes that are no UTF-8 become surrogates, so that `encode("utf-8", "surrogateescape")` gives them back.
+    """
     if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
+        return escaped(value.decode("utf-8", "surrogateescape"))
     if isinstance(value, (bool, np.bool_)):
         return str(int(value))
-    if isinstance(value, _HALVES):
-        value = np.float32(value)
-    if isinstance(value, (np.float32, np.float64)):
-        return f"{value:.{9 if isinstance(value, np.float32) else 17}g}" if not _short(value) else f"{value:g}"
+    if isinstance(value, (np.floating, ml_dtypes.bfloat16)):
+        if np.isnan(value) and np.signbit(value):
+            return "-nan"
+        return number_text(value, 15, 17) if isinstance(value, np.float64) else number_text(np.float32(value), 6, 9)
     return "?" if isinstance(value, (complex, np.complexfloating)) else str(value)
-
-
-def _short(value: np.float32 | np.float64) -> bool:
-    return bool(type(value)(f"{value:g}") == value)
 
 
 def summary(x: Array, most: int) -> str:
     """The first `most` elements in nested brackets, "..." where some were left out: `[0 1 2][3 4...]...`."""
+    if not most and x.dtype == bool:
+        return ""  # not "...", in TensorFlow too
     most = x.size if most < 0 else min(most, x.size)
-    if x.ndim <= 1:
+    if x.ndim <= 1 or x.dtype.kind == "c":  # elements that cannot be printed come without rows
         flat = np.reshape(x, -1)
         return " ".join(element_text(v) for v in flat[:most]) + ("..." if most < x.size else "")
     return _rows(x, most) + ("..." if most < x.size else "")
@@ -136,6 +135,7 @@ def assertion(node: Construction) -> Kernel:
         if condition.ndim:
             raise InvalidArgumentError(f"In[0] should be a scalar: {shape_text(condition.shape)}")
         if not condition:
-            raise InvalidArgumentError("assertion failed: " + " ".join(f"[{summary(x, most)}]" for x in data))
+            text = " ".join(f"[{summary(x, most)}]" for x in data).encode("utf-8", "surrogateescape")
+            raise InvalidArgumentError(f"assertion failed: {text.decode('utf-8', 'backslashreplace')}")
 
     return check

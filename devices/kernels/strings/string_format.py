@@ -27,15 +27,17 @@ from .each_string import strings
 _ESCAPES = {10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 39: "\\'", 92: "\\\\"}
 
 
+def escaped(text: str) -> str:
+    """As C would write it: control characters as octal numbers; characters above ASCII stay."""
+    return "".join(_ESCAPES.get(ord(c)) or (f"\\{ord(c):03o}" if c < " " or c == "\x7f" else c) for c in text)
+
+
 def _quoted(value: bytes) -> str:
-    """As C would write it: control characters as octal numbers; bytes above ASCII stay."""
-    text = value.decode("latin-1")
-    return (
-        '"' + "".join(_ESCAPES.get(ord(c)) or (f"\\{ord(c):03o}" if c < " " or c == "\x7f" else c) for c in text) + '"'
-    )
+    return f'"{escaped(value.decode("latin-1"))}"'
 
 
-def _float(value: Any, short: int, long: int) -> str:  # a numpy float
+def number_text(value: Any, short: int, long: int) -> str:  # a numpy float
+    """With `short` digits if they identify the number, else with `long`."""
     if not np.isfinite(value):
         return "nan" if np.isnan(value) else "inf" if value > 0 else "-inf"
     text = f"{float(value):.{short}g}"
@@ -46,9 +48,9 @@ def _writer(dtype: np.dtype[Any]) -> Callable[[Any], str]:  # numpy's dtypes are
     if dtype.hasobject:
         return _quoted
     if is_half(dtype) or dtype == np.float32:
-        return lambda value: _float(np.float32(value), 6, 9)
+        return lambda value: number_text(np.float32(value), 6, 9)
     if dtype == np.float64:
-        return lambda value: _float(value, 15, 17)
+        return lambda value: number_text(value, 15, 17)
     return _unknown if dtype.kind not in "iub" else lambda value: str(int(value))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..record import Calls, NodeClass, Rows
 
 OPS: Rows = {
+    "Abort": {},
     "Assert": {"is_flat": True},
     "Case": {"calls": Calls.CASE},
     "Const": {"node_class": NodeClass.CONSTANT, "is_flat": True, "is_flat_in_functions": True},
@@ -38,6 +39,7 @@ OPS: Rows = {
     "PlaceholderWithDefault": {"is_view": True, "is_placeholder": True},
     "PreventGradient": {"passes_on": True, "is_view": True},
     "Print": {},
+    "PrintV2": {},
     "RefEnter": {"node_class": NodeClass.ENTER, "is_view": True, "ignores_written_shapes": True},
     "RefExit": {"node_class": NodeClass.EXIT, "is_view": True},
     "RefIdentity": {
