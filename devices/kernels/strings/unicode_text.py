@@ -12,7 +12,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterable
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,27 @@ from ..checks import require
 from ..registry import Construction, Kernel, kernel, simple
 from .each_string import each, strings
 
-_ILL_FORMED = 0xDFFF  # a surrogate: no decoder gives one for well-formed input
+_ILL_FORMED = 0xDF00  # with the number of bytes added, a surrogate: no decoder gives one for well-formed input
+_MOST_BYTES = 0xFF  # of an ill-formed part
+_LEFT_OUT = -1
 _UNKNOWN_SCRIPT = -1
+_WITHOUT_MARK = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}
+"""codecs that write a byte order mark, and ones of equal width that do not"""
 _SCRIPTS_FILE = Path(__file__).with_name("unicode_scripts.json.gz")
 
-codecs.register_error("partita.mark", lambda error: (chr(_ILL_FORMED), getattr(error, "end", 0)))
+
+def _mark(error: UnicodeError) -> tuple[str, int]:
+    """One mark for an ill-formed part, which says how long the part is; then the decoder goes on behind it."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return chr(_ILL_FORMED + min(error.end - error.start, _MOST_BYTES)), error.end
+
+
+codecs.register_error("partita.mark", _mark)
+
+
+def _is_mark(point: int) -> bool:
+    return _ILL_FORMED <= point <= _ILL_FORMED + _MOST_BYTES
 
 
 def _codec(name: bytes) -> str:
@@ -40,33 +56,45 @@ def _codec(name: bytes) -> str:
 
 
 def _mended(points: Iterable[int], is_wrong: Callable[[int], bool], node: Construction, message: str) -> list[int]:
-    """`points` with wrong ones replaced, left out or refused, as the attr `errors` says."""
+    """`points` with wrong ones replaced, left out (as -1) or refused, as the attr `errors` says."""
     errors, replacement = node.attrs["errors"], node.attrs["replacement_char"]
     code_points = list(points)
     if not any(map(is_wrong, code_points)):
         return code_points
     if errors == b"strict":
         raise InvalidArgumentError(message)
-    if errors == b"ignore":
-        return [point for point in code_points if not is_wrong(point)]
-    return [replacement if is_wrong(point) else point for point in code_points]
+    instead = _LEFT_OUT if errors == b"ignore" else replacement
+    return [instead if is_wrong(point) else point for point in code_points]
 
 
-def _decoder(node: Construction) -> Callable[[bytes], list[int]]:
-    """Code points of a string; UnicodeDecode, unlike UnicodeTranscode, is never strict about control characters."""
-    codec, controls = _codec(node.attrs["input_encoding"]), node.attrs["replace_control_characters"]
-    lenient = controls and node.op == "UnicodeDecode" and node.attrs["errors"] == b"strict"
-    replacement = node.attrs["replacement_char"]
+def _kept(points: Iterable[int]) -> list[int]:
+    return [point for point in points if point != _LEFT_OUT]
+
+
+def _marked(codec: str, value: bytes) -> list[int]:
+    """The code points of a string, with marks for ill-formed parts."""
+    return list(map(ord, codecs.decode(value, codec, "partita.mark")))
+
+
+def _mender(node: Construction) -> Callable[[list[int]], list[int]]:
+    """Mends marks and control characters; UnicodeTranscode alone can be strict about the latter."""
+    controls, replacement = node.attrs["replace_control_characters"], node.attrs["replacement_char"]
+    lenient = controls and node.op != "UnicodeTranscode" and node.attrs["errors"] == b"strict"
 
     def is_wrong(point: int) -> bool:
-        return point == _ILL_FORMED or (controls and not lenient and point < 0x20)
+        return _is_mark(point) or (controls and not lenient and point < 0x20)
 
-    def decode(value: bytes) -> list[int]:
-        points = map(ord, codecs.decode(value, codec, "partita.mark"))
+    def mend(points: list[int]) -> list[int]:
         mended = _mended(points, is_wrong, node, "Invalid formatting on input string")
         return [replacement if point < 0x20 else point for point in mended] if lenient else mended
 
-    return decode
+    return mend
+
+
+def _decoder(node: Construction) -> Callable[[bytes], list[int]]:
+    """Code points of a string."""
+    codec, mend = _codec(node.attrs["input_encoding"]), _mender(node)
+    return lambda value: _kept(mend(_marked(codec, value)))
 
 
 def _text(points: Iterable[int]) -> str:
@@ -86,6 +114,38 @@ def unicode_decode(node: Construction) -> Kernel:
         rows = [decode(value) for value in np.asarray(x).reshape(-1).tolist()]
         splits = np.cumsum([0, *map(len, rows)]).astype(splits_type)
         return splits, np.array([point for row in rows for point in row], np.int32)
+
+    return run
+
+
+def _widths(codec: str, points: list[int], size: int) -> list[int]:
+    """How many of the `size` bytes of the input each code point, or mark, stands for."""
+    if len(points) == size:
+        return [1] * size
+    return [
+        point - _ILL_FORMED if _is_mark(point) else len(chr(point).encode(_WITHOUT_MARK.get(codec, codec)))
+        for point in points
+    ]
+
+
+@kernel("UnicodeDecodeWithOffsets")
+def unicode_decode_with_offsets(node: Construction) -> Kernel:
+    """As UnicodeDecode, and the byte at which each character of its string begins."""
+    codec, mend = _codec(node.attrs["input_encoding"]), _mender(node)
+    splits_type = numpy_dtype(node.output_types[0])
+
+    def decode(value: bytes) -> list[tuple[int, int]]:
+        points = _marked(codec, value)
+        widths = _widths(codec, points, len(value))
+        before = len(value) - sum(widths)  # a byte order mark, which is no character
+        starts = accumulate(widths, initial=before)
+        return [pair for pair in zip(mend(points), starts, strict=False) if pair[0] != _LEFT_OUT]
+
+    def run(x: Array) -> tuple[Array, Array, Array]:
+        rows = [decode(value) for value in np.asarray(x).reshape(-1).tolist()]
+        splits = np.cumsum([0, *map(len, rows)]).astype(splits_type)
+        pairs = [pair for row in rows for pair in row]
+        return splits, np.array([p for p, _ in pairs], np.int32), np.array([start for _, start in pairs], np.int64)
 
     return run
 
@@ -119,7 +179,7 @@ def unicode_encode(node: Construction) -> Kernel:
         points, ends = np.asarray(values).tolist(), np.asarray(splits).tolist()
         _check_splits(ends, len(points))
         rows = (points[start:end] for start, end in pairwise(ends))
-        texts = [_text(_mended(row, is_wrong, node, message)).encode(codec) for row in rows]
+        texts = [_text(_kept(_mended(row, is_wrong, node, message))).encode(codec) for row in rows]
         return strings(texts, (len(texts),))
 
     return run

@@ -36,6 +36,7 @@ shape_fn(
     "StringToHashBucketStrong",
     "StaticRegexReplace",
     "StaticRegexFullMatch",
+    "DecodeCompressed",
 )(unchanged)
 
 
@@ -164,11 +165,11 @@ def parse_tensor(c: ShapeContext) -> Sequence[Shape]:
     return (None,)
 
 
-@shape_fn("UnicodeDecode")
+@shape_fn("UnicodeDecode", "UnicodeDecodeWithOffsets")
 def unicode_decode(c: ShapeContext) -> Sequence[Shape]:
-    """One split more than there are strings, and the code points."""
+    """One split more than there are strings, and the code points and their places."""
     count = num_elements(c.inputs[0])
-    return ((None if count is None else count + 1,), (None,))
+    return ((None if count is None else count + 1,), *[(None,)] * (len(c.output_types) - 1))
 
 
 @shape_fn("UnicodeEncode")

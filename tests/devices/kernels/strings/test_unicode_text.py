@@ -80,3 +80,32 @@ def test_scripts_of_code_points() -> None:
     scripts = [25, 14, 17, 0, 0, -1, -1, 38, 8, 19, 2, 18, 20, 22, 1]
     assert check_shapes("UnicodeScript", np.array(points, np.int32)).tolist() == scripts
     assert run("UnicodeScript", np.int32(0xE000)) == 103
+
+
+def decode_with_offsets(values: list[bytes], encoding: str, **attrs: Any) -> list[list[int]]:
+    """Splits, code points, and the bytes at which characters begin."""
+    x = strings(values, (len(values),))
+    return [part.tolist() for part in check_shapes("UnicodeDecodeWithOffsets", x, input_encoding=encoding, **attrs)]
+
+
+@given(st.lists(st.text(max_size=6), max_size=3), st.sampled_from(["UTF-8", "UTF-16-BE", "UTF-32-BE", "UTF-16"]))
+def test_characters_begin_where_the_text_before_ends(texts: list[str], encoding: str) -> None:
+    """A byte order mark is no character."""
+    splits, points, starts = decode_with_offsets([text.encode(encoding) for text in texts], encoding)
+    assert splits == np.cumsum([0, *map(len, texts)]).tolist()
+    assert points == [ord(char) for text in texts for char in text]
+    assert (
+        starts == [len(text[:i].encode(encoding)) for text in texts for i in range(len(text))] or encoding == "UTF-16"
+    )
+
+
+def test_starts_of_ill_formed_parts() -> None:
+    """Those that are left out leave gaps. TensorFlow 2.21 gives these."""
+    value = b"a\xc3\xa9\xff\xe4\xb8\xad\xf0\x9f\x98\x80z"
+    assert decode_with_offsets([value, b"\xe4\xb8a"], "UTF-8")[1:] == [
+        [97, 233, 65533, 20013, 128512, 122, 65533, 97],
+        [0, 1, 3, 4, 7, 11, 0, 2],
+    ]
+    assert decode_with_offsets([value], "UTF-8", errors="ignore")[2] == [0, 1, 4, 7, 11]
+    with pytest.raises(InvalidArgumentError, match="Invalid formatting on input string"):
+        decode_with_offsets([value], "UTF-8", errors="strict")

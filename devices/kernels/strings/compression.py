@@ -1,0 +1,55 @@
+"""DecodeCompressed: the bytes that compressed strings stand for.
+
+What a stream that ends too early held so far is the result, and bytes behind a zlib stream are ignored; behind a gzip
+member another one may follow.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Callable
+
+from ....errors import DataLossError, InvalidArgumentError, UnimplementedError
+from ..registry import Construction, Kernel, kernel
+from .each_string import each
+
+_ZLIB, _GZIP = zlib.MAX_WBITS, zlib.MAX_WBITS | 16  # zlib's codes for the two headers
+
+
+def _inflated(data: bytes, window_bits: int) -> tuple[bytes, bytes]:
+    """What one stream holds, and what comes behind it; DataLossError if it is damaged."""
+    stream = zlib.decompressobj(window_bits)
+    try:
+        return stream.decompress(data), stream.unused_data
+    except zlib.error as error:
+        match = re.match(r"Error (-?\d+) .*: (.*)", str(error))
+        code, reason = match.groups() if match is not None else ("-3", str(error))
+        raise DataLossError(f"inflate() failed with error {code}: {reason}") from None
+
+
+def _from_zlib(data: bytes) -> bytes:
+    return _inflated(data, _ZLIB)[0]
+
+
+def _from_gzip(data: bytes) -> bytes:
+    members = []
+    while data:
+        member, data = _inflated(data, _GZIP)
+        members.append(member)
+    return b"".join(members)
+
+
+_DECODERS: dict[bytes, Callable[[bytes], bytes]] = {b"": bytes, b"ZLIB": _from_zlib, b"GZIP": _from_gzip}
+
+
+@kernel("DecodeCompressed")
+def decode_compressed(node: Construction) -> Kernel:
+    """Each string by itself."""
+    name = node.attrs["compression_type"]
+    if name == b"ZSTD":
+        raise UnimplementedError("op DecodeCompressed with compression_type 'ZSTD': Python has no decoder of Zstandard")
+    if name not in _DECODERS:
+        raise InvalidArgumentError("Only ZLIB, ZSTD, GZIP or NONE are supported compressions")
+    decode = _DECODERS[name]
+    return lambda x: each(decode, x)

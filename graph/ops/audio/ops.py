@@ -1,0 +1,15 @@
+"""The ops on sound: wave files, spectra, features of speech.
+
+`graph/ops/record.py` explains the columns of a row.
+"""
+
+from __future__ import annotations
+
+from ..record import Rows
+
+OPS: Rows = {
+    "AudioSpectrogram": {"takes_long": True},
+    "DecodeWav": {},
+    "EncodeWav": {},
+    "Mfcc": {},
+}
