@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from ..errors import InvalidArgumentError, OutOfRangeError
+from ..errors import InvalidArgumentError, OutOfRangeError, shown
 from .columns import CONTROL_SLOT, REMOVED, SINK_ID, SOURCE_ID, Columns
 from .exporter import requested_inputs, to_graph_def
 from .node import Edge, Node
@@ -72,6 +72,8 @@ class Graph(Columns):
 
     def check_node(self, node: Node) -> None:
         """Raises InvalidArgumentError unless `node` is a live node of this graph."""
+        if not isinstance(node, Node):
+            raise InvalidArgumentError("Node is null" if node is None else f"{shown(node)} is no node of a graph")
         if node.graph is not self:
             raise InvalidArgumentError(
                 f"Node with id {node.id} is different from the passed in node. Does it belong to a different graph?"
@@ -184,12 +186,12 @@ class Graph(Columns):
         """
         if not 0 <= new_src_output < new_src.num_outputs:
             raise OutOfRangeError(
-                f"Node {new_src.name!r} (type: {new_src.op!r}, num of outputs: {new_src.num_outputs}) "
+                f"Node '{new_src.name}' (type: '{new_src.op}', num of outputs: {new_src.num_outputs}) "
                 f"does not have output {new_src_output}"
             )
         if not 0 <= dst_input < dst.num_inputs:
             raise OutOfRangeError(
-                f"Node {dst.name!r} (type: {dst.op!r}, num of inputs: {dst.num_inputs}) does not have input {dst_input}"
+                f"Node '{dst.name}' (type: '{dst.op}', num of inputs: {dst.num_inputs}) does not have input {dst_input}"
             )
         old = [edge for edge in dst.in_edges() if edge.dst_input == dst_input]
         if not old:

@@ -104,7 +104,7 @@ class Node:
         """The decoded value of an attr; NotFoundError when the node has none of that name."""
         if name not in self.attrs:
             raise NotFoundError(
-                f"No attr named {name!r} in NodeDef: {{{{node {self.name}}}}}", node=self.name, op=self.op
+                f"No attr named '{name}' in NodeDef: {{{{node {self.name}}}}}", node=self.name, op=self.op
             )
         return self.attrs[name]
 
@@ -120,7 +120,7 @@ class Node:
         try:
             message = encode(value, wanted)
         except InvalidArgumentError as error:
-            raise InvalidArgumentError(f"Attr {name!r}: {error.message}", node=self.name, op=self.op) from None
+            raise InvalidArgumentError(f"Attr '{name}': {error.message}", node=self.name, op=self.op) from None
         self.graph.set_node_properties(self.id, self.properties.with_attr(name, message))
 
     def clear_attr(self, name: str) -> None:

@@ -37,7 +37,7 @@ def validate_node_def(node: NodeDef, signature: OpSignature) -> None:
     """
     if node.op != signature.name:
         raise InvalidArgumentError(
-            f"NodeDef op {node.op!r} does not match {summarize_op(signature)}; NodeDef: {node_for_error(node.name)}"
+            f"NodeDef op '{node.op}' does not match {summarize_op(signature)}; NodeDef: {node_for_error(node.name)}"
         )
     check_inputs(node.name, node.input)
     check_attrs(node.name, signature, dict(node.attr))
@@ -53,11 +53,11 @@ def check_inputs(name: str, inputs: Iterable[str]) -> None:
             control = True
             if ":" in text:
                 raise InvalidArgumentError(
-                    f"Control input {text!r} must not have ':' in NodeDef: {node_for_error(name)}", node=name
+                    f"Control input '{text}' must not have ':' in NodeDef: {node_for_error(name)}", node=name
                 )
         elif control:
             raise InvalidArgumentError(
-                f"Non-control input {text!r} after control input in NodeDef: {node_for_error(name)}", node=name
+                f"Non-control input '{text}' after control input in NodeDef: {node_for_error(name)}", node=name
             )
 
 
@@ -151,7 +151,7 @@ def check_arity(name: str, signature: OpSignature, input_types: Sequence[DataTyp
     if count != len(input_types):
         types = ", ".join(map(dtype_name, input_types))
         raise InvalidArgumentError(
-            f"NodeDef expected inputs {types!r} do not match {count} inputs specified; {summarize_op(signature)}; "
+            f"NodeDef expected inputs '{types}' do not match {count} inputs specified; {summarize_op(signature)}; "
             f"NodeDef: {node_for_error(name)}",
             node=name,
             op=signature.name,
@@ -176,16 +176,16 @@ def validate_external_node_def_syntax(node: NodeDef) -> None:
     """
     if not _EXTERNAL_NAME.fullmatch(node.name):
         raise InvalidArgumentError(
-            f"Illegal op name {node.name!r}; use letters, digits and ._-/ after the first letter"
+            f"Illegal op name '{node.name}'; use letters, digits and ._-/ after the first letter"
         )
     after_control = False
     for text in node.input:
         is_control = bool(_EXTERNAL_CONTROL_INPUT.fullmatch(text))
         if not is_control and not _EXTERNAL_DATA_INPUT.fullmatch(text):
-            raise InvalidArgumentError(f"Illegal op input name {text!r}; write name, name:1 or ^name", node=node.name)
+            raise InvalidArgumentError(f"Illegal op input name '{text}'; write name, name:1 or ^name", node=node.name)
         if after_control and not is_control:
             raise InvalidArgumentError(
-                f"All control inputs must follow all data inputs: {text!r} of {node.name!r} does not", node=node.name
+                f"All control inputs must follow all data inputs: '{text}' of '{node.name}' does not", node=node.name
             )
         after_control = is_control
 

@@ -106,7 +106,7 @@ class DeviceSet:
         for name, parts in parsed:
             if not parts.is_full:
                 raise InvalidArgumentError(
-                    f"{name!r} does not name a single device: job, replica, task, type and id must be set"
+                    f"'{name}' does not name a single device: job, replica, task, type and id must be set"
                 )
         self.ranked = sorted(parsed, key=self._rank)
         self.types = prioritized_types(str(parts.type) for _, parts in parsed)

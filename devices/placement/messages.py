@@ -8,6 +8,7 @@ from __future__ import annotations
 from ...graph.device_name import find_full_name
 from ...graph.dtypes import dtype_name
 from ...graph.graph import Graph
+from ...graph.ops.kernel_facts import registered_kernels
 from ...graph.ops.summaries import node_for_error, summarize_attr, summarize_node
 from .candidates import ANY, Constraint, DeviceSet
 from .colocation import Group, colocation_node, describe_group
@@ -52,10 +53,11 @@ def no_kernel(graph: Graph, node_id: int, devices: DeviceSet) -> str:
     """The text for a node for which TensorFlow has a kernel on none of the device types."""
     properties = graph.node_properties(node_id)
     attrs = ", ".join(f"{name}={summarize_attr(properties.attrs.message(name))}" for name in properties.attrs)
+    kernels = "\n".join([f"  {text}" for text in registered_kernels(properties.op)] or ["  <no registered kernels>"])
     return (
         f"No OpKernel was registered to support Op '{properties.op}' used by "
         f"{node_for_error(graph.node_name(node_id))} with these attrs: [{attrs}]\n"
-        f"Registered devices: [{', '.join(devices.types)}]"
+        f"Registered devices: [{', '.join(devices.types)}]\nRegistered kernels:\n{kernels}"
     )
 
 

@@ -165,7 +165,7 @@ class _Placer:
         requested = find_full_name(name)
         if requested is None:
             raise InvalidArgumentError(
-                f"Malformed device specification {name!r} in node: {debug_string(self.graph, node_id)}",
+                f"Malformed device specification '{name}' in node: {debug_string(self.graph, node_id)}",
                 node=self.graph.node_name(node_id),
             )
         return Constraint(kind.types, requested, requested if kind.is_resource_generator else ANY)
@@ -173,12 +173,12 @@ class _Placer:
     def _settled(self, kind: Kind, name: str) -> Constraint:
         parsed = find_full_name(name)
         if parsed is None:
-            raise InternalError(f"Malformed assigned device {name!r}")
+            raise InternalError(f"Malformed assigned device '{name}'")
         if not self.devices.exists(name):
-            raise InternalError(f"Assigned device {name!r} does not match any device")
+            raise InternalError(f"Assigned device '{name}' does not match any device")
         if parsed.type not in kind.types:
             raise InternalError(
-                f"Assigned device {name!r} does not have registered OpKernel support for {kind.example.op}"
+                f"Assigned device '{name}' does not have registered OpKernel support for {kind.example.op}"
             )
         return Constraint(kind.types, parsed, ANY, parsed)
 

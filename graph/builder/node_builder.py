@@ -83,10 +83,10 @@ class NodeDefBuilder:
         try:
             message = encode(value, declared.type if declared is not None else guessed_type(value))
         except InvalidArgumentError as error:
-            return self.fail(f"Attr {name!r}: {error.message}")
+            return self.fail(f"Attr '{name}': {error.message}")
         known = self._attrs.setdefault(name, message)
         if not attr_values_equal(known, message):
-            self.fail(f"Inconsistent values for attr {name!r} {summarize_attr(known)} vs. {summarize_attr(message)}")
+            self.fail(f"Inconsistent values for attr '{name}' {summarize_attr(known)} vs. {summarize_attr(message)}")
         return self
 
     def fail(self, message: str) -> Self:
@@ -112,7 +112,7 @@ class NodeDefBuilder:
 
     def _error(self, errors: list[str]) -> InvalidArgumentError:
         using = f" using {summarize_op(self.op_def)}" if self.op_def is not None else ""
-        place = f"while building NodeDef {self.name!r}{using}"
+        place = f"while building NodeDef '{self.name}'{using}"
         if len(errors) == 1:
             return InvalidArgumentError(f"{errors[0]} {place}", node=self.name)
         return InvalidArgumentError(f"{len(errors)} errors {place}:\n" + "\n".join(errors), node=self.name)
@@ -137,7 +137,7 @@ class NodeDefBuilder:
     def _single(self, arg: ArgDef, ref: InputRef) -> None:
         self._add_text(ref)
         if arg.number_attr or arg.type_list_attr:
-            self.fail(f"Single tensor passed to {arg.name!r}, expected list")
+            self.fail(f"Single tensor passed to '{arg.name}', expected list")
         elif arg.type:
             self._check_type(arg, arg.type, ref.dtype)
         else:
@@ -158,16 +158,16 @@ class NodeDefBuilder:
                 self._check_ref(arg, ref.dtype)
             self.attr(arg.type_list_attr, [base_type(ref.dtype) for ref in refs])
         else:
-            self.fail(f"List provided to input {arg.name!r} when single Tensor expected")
+            self.fail(f"List provided to input '{arg.name}' when single Tensor expected")
 
     def _check_type(self, arg: ArgDef, expected: DataType, actual: DataType) -> None:
         wanted = make_ref(expected) if arg.is_ref else expected
         if not types_compatible(wanted, actual):
-            self.fail(f"Input {arg.name!r} passed {dtype_name(actual)} expected {dtype_name(wanted)}")
+            self.fail(f"Input '{arg.name}' passed {dtype_name(actual)} expected {dtype_name(wanted)}")
 
     def _check_ref(self, arg: ArgDef, actual: DataType) -> None:
         if arg.is_ref and not is_ref(actual):
-            self.fail(f"Input {arg.name!r} passed {dtype_name(actual)} expected ref type")
+            self.fail(f"Input '{arg.name}' passed {dtype_name(actual)} expected ref type")
 
 
 def properties_of_node_def(node: NodeDef, signature: OpSignature) -> NodeProperties:

@@ -9,7 +9,8 @@ The errors are those of TensorFlow's `InstantiateFunction`; cycles and bad names
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ...errors import InternalError, InvalidArgumentError, NotFoundError, PartitaError
@@ -22,7 +23,7 @@ from ..library.function_library import FunctionLibrary
 from ..node import Node
 from ..ops.attr_checks import check_type
 from ..ops.registry import ArgDef
-from ..ops.summaries import node_for_error, summarize_attr, summarize_op
+from ..ops.summaries import arguments_text, node_for_error, summarize_attr, summarize_op
 from ..ops.type_inference import Types, arg_types
 from ..protos import AttrValue, FunctionDef, GraphDef, NameAttrList, NodeDef
 
@@ -116,17 +117,18 @@ class _Instantiation:
     def run(self) -> FunctionBody:
         self._check_attrs()
         for position, argument in enumerate(self.signature.input_args):
-            self._add_arguments(position, argument)
+            with _named(arguments_text([argument])):
+                self._add_arguments(position, argument)
         first = len(self.nodes)
         for step in (self._add_node, self._name_outputs, self._connect):
             for number, written in enumerate(self.definition.node_def, first):
-                try:
+                place = "" if step == self._add_node else node_for_error(written.name)
+                with _named(place, node=written.name, op=written.op):
                     step(number, written)
-                except PartitaError as error:
-                    raise error.located(node=written.name, op=written.op) from None
         last = len(self.nodes)
         for result in self.signature.output_args:
-            self._add_results(result)
+            with _named(f"function output {arguments_text([result])}"):
+                self._add_results(result)
         return self._body(first, last)
 
     def _check_attrs(self) -> None:
@@ -259,8 +261,25 @@ class _Instantiation:
         )
 
 
+@contextmanager
+def _named(place: str, node: str | None = None, op: str | None = None) -> Iterator[None]:
+    """Adds to errors, as TensorFlow does, what part of the function they are in."""
+    try:
+        yield
+    except PartitaError as error:
+        message = f"{error.message}\n\tIn {place}" if place else error.message
+        raise type(error)(message).located(node=node, op=op) from None
+
+
 def _types(argument: ArgDef, attrs: Messages) -> Types:
-    """Element types of the tensors of an argument, without references."""
+    """Element types of the tensors of an argument, without references; NotFoundError for an attr that is missing."""
+    for kind, name in (
+        ("number", argument.number_attr),
+        ("type list", argument.type_list_attr),
+        ("type", argument.type_attr),
+    ):
+        if name and name not in attrs:  # reading a missing entry of a map would add it
+            raise NotFoundError(f"{kind} attr not found: {name}")
     return tuple(map(base_type, arg_types(argument, attrs)))
 
 

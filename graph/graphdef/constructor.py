@@ -71,8 +71,8 @@ class Constructor:
         checks = NameChecks(self.graph, texts.names, self.options)
         inputs = NodeInputs(texts, checks.input_map)
         if self._check_call is not None:
-            self._check_nodes(inputs, properties, self._check_call)
-        inputs.check_types(properties, self.graph)
+            self._check_nodes(inputs, properties, self._check_call, checks.shown)
+        inputs.check_types(properties, self.graph, checks.shown)
         order = creation_order(texts.names, properties, inputs)
         skipped = checks.skipped(inputs, properties)
         created = [i for i in order if i not in skipped] if skipped else order
@@ -102,7 +102,7 @@ class Constructor:
             except (InvalidArgumentError, NotFoundError) as error:
                 name = node.name
                 if not node.op:
-                    raise InvalidArgumentError(f"Node {name!r} does not specify an operation", node=name) from None
+                    raise InvalidArgumentError(f"Node '{name}' does not specify an operation", node=name) from None
                 if self._check_call is not None:
                     self._check_unresolved(name, node.op, node.attr[:])
                 raise error.located(node=name, op=node.op) from None
@@ -110,9 +110,16 @@ class Constructor:
     def _check_unresolved(self, name: str, op: str, entries: list[bytes]) -> None:
         """Raises the validation error for attrs that determine no port types, which TensorFlow reports first."""
         signature = self._lookup(op)
+        name = NameChecks(self.graph, [name], self.options).shown(name)
         check_attrs(name, signature, dict(signature.defaults) | dict(map(split_entry, entries)))
 
-    def _check_nodes(self, inputs: NodeInputs, properties: list[NodeProperties], check_call: CheckCall) -> None:
+    def _check_nodes(
+        self,
+        inputs: NodeInputs,
+        properties: list[NodeProperties],
+        check_call: CheckCall,
+        shown: Callable[[str], str],
+    ) -> None:
         producer = self.versions.producer
         num_data = inputs.num_data().tolist()
         for i, shared in enumerate(properties):
@@ -120,13 +127,13 @@ class Constructor:
             try:
                 if id(shared) not in self._checked:
                     check_op_deprecation(shared.op_def, producer)
-                    check_attrs(name, shared.op_def, shared.attrs)
+                    check_attrs(shown(name), shared.op_def, shared.attrs)
                     self._check_colocation(name, shared, inputs)
                     if is_call(shared, self.library):
                         check_call(shared, self.library)
                     self._checked.add(id(shared))
                 if num_data[i] != len(shared.input_types):
-                    check_arity(name, shared.op_def, shared.input_types, num_data[i])
+                    check_arity(shown(name), shared.op_def, shared.input_types, num_data[i])
             except PartitaError as error:
                 raise error.located(node=name, op=shared.op) from None
 
@@ -135,7 +142,7 @@ class Constructor:
             return
         for other in colocated_with(properties):
             if other not in inputs.index:
-                raise InvalidArgumentError(f"Node {name!r} expects to be colocated with unknown node {other!r}")
+                raise InvalidArgumentError(f"Node '{name}' expects to be colocated with unknown node '{other}'")
 
     def _write(
         self,
@@ -169,7 +176,7 @@ class Constructor:
             raise InvalidArgumentError("Requesting return_nodes with skip_mapped_nodes set is not currently supported")
         for name in self.options.return_nodes:
             if name not in inputs.index:
-                raise InvalidArgumentError(f"Requested return node {name!r} not found in graph def")
+                raise InvalidArgumentError(f"Requested return node '{name}' not found in graph def")
             results.return_nodes.append(Node(self.graph, int(new_id[inputs.index[name]])))
         return results
 
@@ -191,6 +198,6 @@ class Constructor:
         count = len(properties[index].output_types)
         if tensor.index != CONTROL_SLOT and not 0 <= tensor.index < count:
             raise InvalidArgumentError(
-                f"Invalid return output {tensor.index} of node {tensor.node!r}, which has {count} output(s)"
+                f"Invalid return output {tensor.index} of node '{tensor.node}', which has {count} output(s)"
             )
         return Node(self.graph, int(new_id[index])), tensor.index

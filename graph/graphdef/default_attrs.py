@@ -74,7 +74,7 @@ def remove_new_defaults(graph_def: GraphDef, consumer: Lookup, producer: Lookup 
 def _is_default(node: NodeDef, name: str, producer: OpSignature) -> bool:
     if name not in producer.attrs:
         raise InvalidArgumentError(
-            f"Attr {name!r} missing in producer's OpDef: {summarize_op(producer)} but found in node {node.name!r}",
+            f"Attr '{name}' missing in producer's OpDef: {summarize_op(producer)} but found in node '{node.name}'",
             node=node.name,
         )
     default = producer.defaults.get(name)

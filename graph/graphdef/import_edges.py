@@ -7,7 +7,7 @@ port -1 is a control input.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -66,7 +66,7 @@ class NodeInputs:
         node = self.index.get(tensor.node)
         if node is None:
             name = self.names[index]
-            raise InvalidArgumentError(f"Node {name!r}: Unknown input node {text!r}", node=name)
+            raise InvalidArgumentError(f"Node '{name}': Unknown input node '{text}'", node=name)
         return node, tensor.index
 
     def _order_control_inputs(self) -> None:
@@ -76,7 +76,7 @@ class NodeInputs:
         if len(late):
             name = self.names[int(self.node[late[0]])]
             raise InvalidArgumentError(
-                f"Node {name!r}: Control dependencies must come after regular dependencies", node=name
+                f"Node '{name}': Control dependencies must come after regular dependencies", node=name
             )
         rows = np.flatnonzero(control)
         texts = [self._texts[row] for row in rows.tolist()]
@@ -101,8 +101,13 @@ class NodeInputs:
         """Number of data inputs per node."""
         return np.bincount(self.node[self.port != CONTROL_SLOT], minlength=len(self.names))
 
-    def check_types(self, properties: Sequence[NodeProperties], graph: Graph) -> None:
-        """Raises InvalidArgumentError for an input from a port that its source lacks, or of a wrong type."""
+    def check_types(
+        self, properties: Sequence[NodeProperties], graph: Graph, shown: Callable[[str], str] = str
+    ) -> None:
+        """Raises InvalidArgumentError for an input from a port that its source lacks, or of a wrong type.
+
+        `shown` makes of the name of an imported node the one that messages have.
+        """
         rows = np.flatnonzero((self.port != CONTROL_SLOT) & (self.source >= 0))
         kinds, kind_of = distinct_properties(properties)
         outputs, inputs = PortTable([k.output_types for k in kinds]), PortTable([k.input_types for k in kinds])
@@ -111,21 +116,26 @@ class NodeInputs:
         good = (available > 0) & ((available == expected) | (available == expected + REF_OFFSET)) & (expected > 0)
         mapped = np.flatnonzero((self.port != CONTROL_SLOT) & (self.source < 0))
         for row in np.sort(np.concatenate([rows[~good], mapped])).tolist():
-            self._check_row(row, properties, graph)
+            self._check_row(row, properties, graph, shown)
 
-    def _check_row(self, row: int, properties: Sequence[NodeProperties], graph: Graph) -> None:
+    def _check_row(
+        self, row: int, properties: Sequence[NodeProperties], graph: Graph, shown: Callable[[str], str]
+    ) -> None:
         src, port, slot = int(self.source[row]), int(self.port[row]), int(self.slot[row])
         name = self.names[self.node[row]]
         source = self.names[src] if src >= 0 else graph.node_name(~src)
         available = (properties[src] if src >= 0 else graph.node_properties(~src)).output_types
         expected = properties[self.node[row]].input_types
         if port >= len(available):
-            problem = f"Node {name!r}: Connecting to invalid output {port} of source node {source} "
+            problem = f"Node '{name}': Connecting to invalid output {port} of source node {source} "
             problem += f"which has {len(available)} outputs."
         elif slot >= len(expected):
-            problem = f"Input {slot} of node {name} does not exist. Node only has {len(expected)} inputs."
+            problem = f"Input {slot} of node {shown(name)} does not exist. Node only has {len(expected)} inputs."
         elif not types_compatible(expected[slot], available[port]) or expected[slot] == 0:
-            problem = f"Input {slot} of node {name} was passed {dtype_name(available[port])} from {source}:{port} "
+            source = shown(source) if src >= 0 else source
+            problem = (
+                f"Input {slot} of node {shown(name)} was passed {dtype_name(available[port])} from {source}:{port} "
+            )
             problem += f"incompatible with expected {dtype_name(expected[slot])}."
         else:
             return

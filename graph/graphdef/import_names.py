@@ -30,9 +30,9 @@ def check_node_names(names: Sequence[str], *, internal: bool) -> None:
     seen: set[str] = set()
     for name in names:
         if not legal(name):
-            raise InvalidArgumentError(f"Node {name!r}: Node name contains invalid characters", node=name)
+            raise InvalidArgumentError(f"Node '{name}': Node name contains invalid characters", node=name)
         if name in seen:
-            raise InvalidArgumentError(f"Node {name!r} is not unique", node=name)
+            raise InvalidArgumentError(f"Node '{name}' is not unique", node=name)
         seen.add(name)
 
 
@@ -95,7 +95,7 @@ class NameChecks:
     def _existing(self, text: str) -> TensorId:
         tensor = parse_tensor_name(text if text.startswith("^") else "^" + text)
         if self._graph.find_node(tensor.node) is None:
-            raise InvalidArgumentError(f"node {tensor.node!r} in control_dependencies does not exist in graph")
+            raise InvalidArgumentError(f"node '{tensor.node}' in control_dependencies does not exist in graph")
         return tensor
 
     def _map_inputs(self) -> None:
@@ -106,17 +106,19 @@ class NameChecks:
             node = self._graph.find_node(value.node)
             if node is None:
                 raise InvalidArgumentError(
-                    f"node {value.node!r} in input_map does not exist in graph (input_map entry: {key}->{value})"
+                    f"node '{value.node}' in input_map does not exist in graph (input_map entry: {key}->{value})"
                 )
             if list(self._graph.names()).count(value.node) > 1:
                 raise InvalidArgumentError(
-                    f"cannot resolve input_map because multiple nodes exist with name {value.node!r}"
-                )
-            if value.index >= node.num_outputs:
-                raise InvalidArgumentError(
-                    f"Node {value.node!r} has {node.num_outputs} outputs; input_map entry {key}->{value} names another"
+                    f"cannot resolve input_map because multiple nodes exist with name '{value.node}'"
                 )
             self.input_map[key] = (node.id, value.index)
+
+    def shown(self, name: str) -> str:
+        """The name that a node gets, for a message about it before names are final."""
+        name = self._prefix + name
+        rename = self._options.uniquify_names and not (self._prefix and self._options.uniquify_prefix)
+        return self._unique(name, set()) if rename else name
 
     def skipped(self, inputs: NodeInputs, properties: Sequence[NodeProperties]) -> frozenset[int]:
         """Indices of nodes all of whose output arguments are mapped (of lists the first output, as in TensorFlow)."""
@@ -149,7 +151,7 @@ class NameChecks:
                 name = self._unique(name, imported)
                 self._taken.add(name)
             elif not rename and self._is_taken(name):
-                raise InvalidArgumentError(f"Node name {name!r} already exists in the Graph", node=name)
+                raise InvalidArgumentError(f"Node name '{name}' already exists in the Graph", node=name)
             self._renamed[self._names[i]] = name
             final.append(name)
         return final

@@ -53,5 +53,5 @@ def graph_def_to_graph(
 def _assign_requested(graph: Graph) -> None:
     for node in graph.op_nodes():
         if not node.requested_device:
-            raise InvalidArgumentError(f"Node {node.name!r} is missing a device specification", node=node.name)
+            raise InvalidArgumentError(f"Node '{node.name}' is missing a device specification", node=node.name)
     graph.assign_devices(graph.requested_device_indices())

@@ -22,13 +22,13 @@ _KNOWN_TYPES = frozenset(int(dtype) for dtype in DataType)
 def check_type(value: AttrValue, expected: str) -> None:
     """Raises InvalidArgumentError unless `value` has the type `expected`, written as in an OpDef: "list(type)"."""
     if value.HasField("placeholder"):
-        raise InvalidArgumentError(f"AttrValue had value with unexpected type 'placeholder' when {expected!r} expected")
+        raise InvalidArgumentError(f"AttrValue had value with unexpected type 'placeholder' when '{expected}' expected")
     kinds = list(_kinds(value))
     for kind in kinds:
         if kind != expected:
-            raise InvalidArgumentError(f"AttrValue had value with type {kind!r} when {expected!r} expected")
+            raise InvalidArgumentError(f"AttrValue had value with type '{kind}' when '{expected}' expected")
     if not kinds and not expected.startswith("list("):
-        raise InvalidArgumentError(f"AttrValue missing value with expected type {expected!r}")
+        raise InvalidArgumentError(f"AttrValue missing value with expected type '{expected}'")
     if expected == "type":
         _check_data_type(value.type)
     elif expected == "list(type)":
@@ -57,7 +57,7 @@ def check_value(value: AttrValue, declared: AttrDef) -> None:
     try:
         check_type(value, declared.type)
     except InvalidArgumentError as error:
-        raise InvalidArgumentError(f"{error.message}\n\t for attr {declared.name!r}") from None
+        raise InvalidArgumentError(f"{error.message}\n\t for attr '{declared.name}'") from None
     items = list_items(value) if declared.type.startswith("list(") else None
     if declared.minimum is not None:
         _check_minimum(value, items, declared)
@@ -78,7 +78,7 @@ def _check_minimum(value: AttrValue, items: Sequence[Any] | None, declared: Attr
     minimum = declared.minimum or 0
     actual, what = (value.i, "Value") if items is None else (len(items), "Length")
     if actual < minimum:
-        raise InvalidArgumentError(f"{what} for attr {declared.name!r} of {actual} must be at least minimum {minimum}")
+        raise InvalidArgumentError(f"{what} for attr '{declared.name}' of {actual} must be at least minimum {minimum}")
 
 
 def _check_allowed(items: Iterable[Any], declared: AttrDef) -> None:
@@ -86,7 +86,7 @@ def _check_allowed(items: Iterable[Any], declared: AttrDef) -> None:
         if item not in (declared.allowed or ()):
             actual, allowed = _allowed_text(item), ", ".join(map(_allowed_text, declared.allowed or ()))
             raise InvalidArgumentError(
-                f"Value for attr {declared.name!r} of {actual} is not in the list of allowed values: {allowed}"
+                f"Value for attr '{declared.name}' of {actual} is not in the list of allowed values: {allowed}"
             )
 
 

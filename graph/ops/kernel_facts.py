@@ -21,8 +21,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
+from ..dtypes import DataType
 from .device_kinds import KernelTable, device_kind, kind_names
 from .own_kernels import host_args_of_own, own_kernels
 
@@ -108,6 +110,24 @@ def host_arguments(op: str) -> dict[str, frozenset[str]]:
         if entries or op not in _data()[0]:
             host_args[name] = frozenset(arg for entry in entries for arg in entry.facts.host_args)
     return host_args
+
+
+def registered_kernels(op: str) -> list[str]:
+    """The known kernels of an op in words, as TensorFlow lists them: `device='CPU'; T in [DT_FLOAT]`.
+
+    TensorFlow mostly registers a kernel for each type, so there is a text for each; its order and XLA's are not known.
+    """
+    own = own_kernels(op)
+    if own is not None:
+        return [f"device='{kind}'" for kind in kind_names() if host_args_of_own(op, kind) is not None]
+    texts: dict[str, None] = {}
+    for table, kernels in _data()[1].items():
+        for is_default, _, label, constraints, _ in kernels.get(op, ()):
+            device = f"device='{'DEFAULT' if is_default else table}'" + (f"; label='{label}'" if label else "")
+            for types in product(*constraints.values()):
+                allowed = zip(constraints, types, strict=True)
+                texts["; ".join([device, *(f"{name} in [DT_{DataType(t).name}]" for name, t in allowed)])] = None
+    return list(texts)
 
 
 def types_with_kernel(op: str, attr: str, device_type: str) -> frozenset[int] | None:

@@ -84,7 +84,7 @@ class Attrs(Mapping[str, Any]):
         """The serialised AttrValue; NotFoundError as for `attrs[name]`."""
         value = self.find(name)
         if value is None:
-            raise NotFoundError(f"No attr named {name!r} in NodeDef:")
+            raise NotFoundError(f"No attr named '{name}' in NodeDef:")
         return value
 
     def message(self, name: str) -> AttrValue:

@@ -115,7 +115,7 @@ def _declared_type(message: OpDef.ArgDef) -> DataType:
     try:
         return DataType(message.type)
     except ValueError:
-        raise InvalidArgumentError(f"argument {message.name!r} is declared with type number {message.type}") from None
+        raise InvalidArgumentError(f"argument '{message.name}' is declared with type number {message.type}") from None
 
 
 def _attr(message: OpDef.AttrDef) -> AttrDef:
@@ -158,7 +158,7 @@ def lookup_op(name: str) -> OpSignature:
     signature = find_op(name)
     if signature is None:
         raise NotFoundError(
-            f"Op type not registered {name!r} in binary running on this machine. "
+            f"Op type not registered '{name}' in binary running on this machine. "
             "Make sure that the op is one of TensorFlow's public ops or register it first.",
             op=name,
         )

@@ -59,7 +59,7 @@ def _single_type(arg: ArgDef, attrs: Mapping[str, Any]) -> DataType:
         value = _read(attrs, arg.type_attr)
         return value if isinstance(value, DataType) else DataType.INVALID
     if arg.type == DataType.INVALID:
-        raise InvalidArgumentError(f"No type fields in the declaration of argument {arg.name!r}")
+        raise InvalidArgumentError(f"No type fields in the declaration of argument '{arg.name}'")
     return arg.type
 
 
@@ -71,7 +71,7 @@ def _type_list(attrs: Mapping[str, Any], name: str) -> Types:
 def _count(attrs: Mapping[str, Any], name: str) -> int:
     value = _read(attrs, name)
     if not isinstance(value, int) or isinstance(value, (bool, DataType)):
-        raise InvalidArgumentError(f"AttrValue had value with another type when 'int' expected\n\t for attr {name!r}")
+        raise InvalidArgumentError(f"AttrValue had value with another type when 'int' expected\n\t for attr '{name}'")
     if not -(1 << 31) <= value < 1 << 31:
         raise InvalidArgumentError(f"Attr {name} has value {value} out of range for an int32")
     if not 0 <= value <= _MAX_PORTS:
@@ -84,6 +84,6 @@ def _read(attrs: Mapping[str, Any], name: str) -> Any:
         value = attrs[name]
         return decode(value) if isinstance(value, AttrValue) else value
     except KeyError:
-        raise NotFoundError(f"No attr named {name!r} in NodeDef:") from None
+        raise NotFoundError(f"No attr named '{name}' in NodeDef:") from None
     except InvalidArgumentError:  # a number that is no DataType counts as a value of another kind
         return None

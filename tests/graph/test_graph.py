@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -295,3 +296,10 @@ def test_kinds_stay_right_when_nodes_are_added_in_bulk(first: list[int], second:
     distinct, kind_of = other.distinct_properties()
     assert [distinct[kind] for kind in kind_of.tolist()] == other.all_properties()
     assert len({id(kind) for kind in distinct}) == len(distinct)
+
+
+@pytest.mark.parametrize(("node", "message"), [(None, "Node is null"), ("x", "'x' is no node of a graph")])
+def test_what_is_no_node_is_refused(node: Any, message: str) -> None:  # what a caller without types may give
+    """None gives TensorFlow's message."""
+    with pytest.raises(InvalidArgumentError, match=message):
+        Graph().check_node(node)

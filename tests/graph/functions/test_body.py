@@ -187,3 +187,28 @@ def test_what_a_definition_lists_too_much_is_passed_over() -> None:
     body = body_of(function)
     assert body.graph.to_graph_def().node == plain.graph.to_graph_def().node
     assert [node.name for node in body.control_results] == [node.name for node in plain.control_results]
+
+
+@pytest.mark.parametrize(
+    ("declared", "attr", "message"),
+    [
+        ({"type_attr": "T"}, "", "type attr not found: T\n\tIn x:T"),
+        ({"type_attr": "T", "number_attr": "N"}, "", "number attr not found: N\n\tIn x:N*T"),
+        ({"type_list_attr": "L"}, "", "type list attr not found: L\n\tIn x:"),
+        ({"type": "float32"}, "", "type attr not found: T\n\tIn {{node y}}"),
+        ({"type": "float32"}, "int32", "input x[0] expected type int32 != float, the type of x[0]\n\tIn {{node y}}"),
+    ],
+)
+def test_what_decides_types_must_be_there(declared: dict[str, str], attr: str, message: str) -> None:
+    """TensorFlow 2.21 says which kind of attr is missing, and where."""
+    function = FunctionDef()
+    function.signature.name = "F"
+    function.signature.input_arg.add(name="x")
+    for name, value in declared.items():
+        setattr(function.signature.input_arg[0], name, encode(value, "type").type if name == "type" else value)
+    node = function.node_def.add(name="y", op="Neg", input=["x"])
+    if attr:
+        node.attr["T"].CopyFrom(encode(attr, "type"))
+    with pytest.raises(PartitaError) as refused:
+        body_of(function)
+    assert refused.value.message == message

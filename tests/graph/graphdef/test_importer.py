@@ -219,6 +219,49 @@ def test_a_refused_import_changes_nothing(options: ImportOptions, message: str) 
     assert (graph.to_graph_def(), graph.num_edge_ids, graph.num_node_ids) == before
 
 
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("w:1", "Node 'y': Connecting to invalid output 1 of source node w which has 1 outputs."),
+        ("_SOURCE:0", "Node 'y': Connecting to invalid output 0 of source node _SOURCE which has 0 outputs."),
+        ("i:0", "Input 0 of node import/y was passed int32 from i:0 incompatible with expected float."),
+    ],
+)
+def test_a_mapped_port_is_checked_where_it_is_read(value: str, message: str) -> None:
+    """As in TensorFlow an input map may name ports that do not exist, also of the source, as long as nobody reads."""
+    graph, graph_def = Graph(), _nodes("w = Placeholder()", "i = Placeholder()")
+    graph_def.node[1].attr["dtype"].CopyFrom(_INT32)
+    import_graph_def(graph_def, graph)
+    addition = _nodes("x = Placeholder()", "y = Neg(x)")
+    import_graph_def(addition, graph, ImportOptions(prefix="a", input_map={"x:7": value}))
+    with pytest.raises(InvalidArgumentError) as refused:
+        import_graph_def(addition, graph, ImportOptions(prefix="import", input_map={"x:0": value}))
+    assert refused.value.message == message
+
+
+def test_messages_have_the_names_that_nodes_would_get() -> None:
+    """With their prefix or number, but for those that TensorFlow calls by the names of the file."""
+    graph_def = _nodes("A = Placeholder()", "B = Neg(A)")
+    graph_def.node[1].attr["T"].CopyFrom(_INT32)
+    with pytest.raises(InvalidArgumentError) as refused:
+        import_graph_def(graph_def, Graph(), ImportOptions(prefix="import"))
+    assert refused.value.message == (
+        "Input 0 of node import/B was passed float from import/A:0 incompatible with expected int32."
+    )
+    del graph_def.node[1].attr["T"]
+    graph = Graph()
+    import_graph_def(_nodes("B = NoOp()"), graph)
+    with pytest.raises(InvalidArgumentError, match=r"NodeDef missing attr 'T' from .* NodeDef: {{node B_1}}"):
+        import_graph_def(graph_def, graph, ImportOptions(uniquify_names=True))
+
+
+def test_a_backslash_is_shown_as_it_is() -> None:
+    """Names in messages are not Python's literals."""
+    with pytest.raises(InvalidArgumentError) as refused:
+        graph_def_to_graph(_nodes("a\\b = NoOp()"))
+    assert refused.value.message == r"Node 'a\b': Node name contains invalid characters"
+
+
 def test_control_dependencies_run_before_what_has_no_imported_input() -> None:
     """Only nodes without imported inputs wait for the given nodes; the others wait indirectly."""
     graph = Graph()
