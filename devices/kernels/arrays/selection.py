@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ....errors import InvalidArgumentError
+from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, numpy_dtype
 from ..registry import Construction, Kernel, kernel
@@ -133,6 +133,25 @@ def lower_bound(node: Construction) -> Kernel:
 def upper_bound(node: Construction) -> Kernel:
     """For each value the last index in its sorted row at which it could be inserted."""
     return _bound(node, "right")
+
+
+@kernel("ApproxTopK")
+def approx_top_k(node: Construction) -> Kernel:
+    """As TopK, or the k smallest, along any axis; on a CPU TensorFlow finds them exactly too."""
+    attrs = node.attrs
+    k, axis, largest = int(attrs["k"]), int(attrs["reduction_dimension"]), bool(attrs["is_max_k"])
+    if not attrs["aggregate_to_topk"]:
+        raise UnimplementedError("ApproxTopK without aggregation exists on TPUs only")
+
+    def run(x: Array) -> tuple[Array, Array]:
+        rows = np.moveaxis(x, axis, -1)
+        if rows.shape[-1] < k:
+            raise InvalidArgumentError(f"input must have last dimension >= k = {k} but was {rows.shape[-1]}")
+        places = top_places(rows if largest else -rows, k)
+        chosen = np.take_along_axis(rows, places, axis=-1)
+        return np.moveaxis(chosen, -1, axis), np.moveaxis(places, -1, axis).astype(np.int32)
+
+    return run
 
 
 @kernel("InTopK", "InTopKV2")

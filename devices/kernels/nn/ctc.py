@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: its loss and gradient, and greedy decoding (Graves et al., 2006).
+"""Connectionist temporal classification: its loss and gradient, and decoding (Graves et al., 2006).
 
 Scores are [time, batch, classes], of which one class is the blank; steps after the end of a sequence are ignored.
 """
@@ -14,6 +14,7 @@ from ....errors import FailedPreconditionError, InvalidArgumentError
 from ....graph.dtypes import Array
 from ..checks import require
 from ..registry import Construction, Kernel, kernel
+from .beam_search import BeamSearch
 
 
 def _check(scores: Array, lengths: Array, error: type[FailedPreconditionError | InvalidArgumentError]) -> None:
@@ -46,11 +47,40 @@ def ctc_greedy_decoder(node: Construction) -> Kernel:
         best, ends = scores.argmax(axis=2), np.maximum(lengths, 0).tolist()
         rows = [decode(best[:end, b].tolist(), blank_attr % classes) for b, end in enumerate(ends)]
         totals = [-scores[:end, b].max(axis=1).sum(dtype=scores.dtype) for b, end in enumerate(ends)]
-        places = [(b, i) for b, row in enumerate(rows) for i in range(len(row))]
-        shape = np.array([len(rows), max(map(len, rows), default=0)], np.int64)
-        indices = np.array(places, np.int64).reshape(len(places), 2)
-        values = np.array([c for row in rows for c in row], np.int64)
-        return indices, values, shape, np.array(totals, scores.dtype).reshape(len(rows), 1)
+        return *_as_sparse(rows), np.array(totals, scores.dtype).reshape(len(rows), 1)
+
+    return run
+
+
+def _as_sparse(rows: list[list[int]]) -> tuple[Array, Array, Array]:
+    """Indices, values and shape of a sparse matrix with these rows."""
+    places = [(b, i) for b, row in enumerate(rows) for i in range(len(row))]
+    shape = np.array([len(rows), max(map(len, rows), default=0)], np.int64)
+    indices = np.array(places, np.int64).reshape(len(places), 2)
+    return indices, np.array([label for row in rows for label in row], np.int64), shape
+
+
+@kernel("CTCBeamSearchDecoder")
+def ctc_beam_search_decoder(node: Construction) -> Kernel:
+    """The most probable label sequences of each row as sparse matrices, best first, and their log probabilities."""
+    width, paths, merges = (int(node.attrs[name]) for name in ("beam_width", "top_paths", "merge_repeated"))
+    require(paths <= width, "requested more paths than the beam width.")
+
+    def run(scores: Array, lengths: Array) -> tuple[Array, ...]:
+        _check(scores, lengths, FailedPreconditionError)
+        chances = np.zeros((scores.shape[1], paths), scores.dtype)
+        decoded: list[list[list[int]]] = [[] for _ in range(paths)]
+        for b, length in enumerate(lengths.tolist()):
+            search = BeamSearch(width)
+            for step in range(length):
+                search.step(scores[step, b].astype(np.float64))
+            best = search.best()[:paths]
+            require(len(best) == paths, "Less leaves in the beam search than requested.")
+            chances[b] = [beam.total for beam in best]
+            for rows, beam in zip(decoded, best, strict=True):
+                rows.append(beam.labels(bool(merges)))
+        indices, values, shapes = zip(*map(_as_sparse, decoded), strict=True)
+        return *indices, *values, *shapes, chances
 
     return run
 

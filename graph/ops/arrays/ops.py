@@ -8,6 +8,7 @@ from __future__ import annotations
 from ..record import NodeClass, Rows
 
 OPS: Rows = {
+    "ApproxTopK": {"takes_long": True},
     "BatchToSpace": {},
     "BatchToSpaceND": {},
     "BroadcastArgs": {},

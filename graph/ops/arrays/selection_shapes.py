@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from ....errors import InvalidArgumentError
 from ...analysis.dims import integer, length, size_from
-from ...analysis.shape_functions import ShapeContext, merge_dims, shape_fn, with_rank, with_rank_at_least
+from ...analysis.shape_functions import (
+    ShapeContext,
+    merge_dims,
+    normalize_axis,
+    shape_fn,
+    with_rank,
+    with_rank_at_least,
+)
 from ...dtypes import Shape
 
 
@@ -25,6 +32,21 @@ def top_k(c: ShapeContext) -> Sequence[Shape]:
     if last is not None and k is not None and last < k:
         raise InvalidArgumentError(f"input must have last dimension >= k = {k} but is {last}")
     return ((*source[:-1], k),) * 2
+
+
+@shape_fn("ApproxTopK")
+def approx_top_k(c: ShapeContext) -> Sequence[Shape]:
+    """Values and indices: the input's shape with k as the size of one axis, unless a TPU leaves candidates there."""
+    shape, k = c.inputs[0], c.attrs["k"]
+    if shape is None:
+        return (None, None)
+    axis = normalize_axis(c.attrs["reduction_dimension"], len(shape))
+    if not c.attrs["aggregate_to_topk"]:
+        return ((*shape[:axis], None, *shape[axis + 1 :]),) * 2
+    size = shape[axis]
+    if size is not None and size < k:
+        raise InvalidArgumentError(f"input must have last dimension >= k = {k} but was {size}")
+    return ((*shape[:axis], k, *shape[axis + 1 :]),) * 2
 
 
 @shape_fn("NthElement")

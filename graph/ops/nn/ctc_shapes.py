@@ -29,3 +29,10 @@ def ctc_loss(c: ShapeContext) -> Sequence[Shape]:
 def ctc_greedy_decoder(c: ShapeContext) -> Sequence[Shape]:
     """A sparse matrix, and one likelihood per sequence."""
     return ((None, 2), (None,), (2,), (_batch(c, 1), 1))
+
+
+@shape_fn("CTCBeamSearchDecoder")
+def ctc_beam_search_decoder(c: ShapeContext) -> Sequence[Shape]:
+    """`top_paths` sparse matrices, parts of one sort together, and as many likelihoods per sequence."""
+    paths = c.attrs["top_paths"]
+    return (*((None, 2),) * paths, *((None,),) * paths, *((2,),) * paths, (_batch(c, 1), paths))

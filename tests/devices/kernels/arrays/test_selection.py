@@ -75,6 +75,17 @@ def test_bounds_are_those_of_numpys_search(row: list[int], values: list[int]) ->
         assert check_shapes(op, sorted_row, wanted, out_type=DataType.INT64).tolist() == [expected.tolist()]
 
 
+def test_the_best_along_any_axis() -> None:
+    """ApproxTopK is exact; the largest or the smallest, along the axis of its attr."""
+    x = np.array([[3, 1], [1, 5], [2, 4]], np.float32)
+    best, places = check_shapes("ApproxTopK", x, k=2, reduction_dimension=0)
+    assert (best.tolist(), places.tolist()) == ([[3, 5], [2, 4]], [[0, 1], [2, 2]])
+    least, places = check_shapes("ApproxTopK", x, k=1, is_max_k=False)
+    assert (least.tolist(), places.tolist()) == ([[1], [1], [2]], [[1], [0], [0]])
+    with pytest.raises(InvalidArgumentError, match="input must have last dimension >= k = 3 but was 2"):
+        run("ApproxTopK", x, k=3)
+
+
 def test_bounds_compare_not_a_number_as_less_than_nothing() -> None:
     rows, values = np.array([[1.0, np.nan]]), np.array([[3.0, np.nan]])
     assert run("LowerBound", rows, values).tolist() == [[1, 0]]

@@ -97,3 +97,41 @@ def test_greedy_decoding() -> None:
         run("CTCGreedyDecoder", scores, lengths, blank_index=3)
     with pytest.raises(FailedPreconditionError, match=r"sequence_length\(0\) <= 5"):
         run("CTCGreedyDecoder", scores, lengths + 1)
+
+
+@given(st.integers(1, 5), st.integers(2, 3), st.integers(0, 99))
+def test_a_wide_beam_search_is_exact(steps: int, classes: int, seed: int) -> None:
+    """The probability of each sequence is the sum over its paths; the most probable come first."""
+    scores = np.random.default_rng(seed).normal(size=(steps, classes)) * 2
+    *_, shape, chances = check_shapes(
+        "CTCBeamSearchDecoder", scores[:, None], np.array([steps], np.int32), beam_width=200, top_paths=1
+    )
+    sequences = {
+        tuple(c for c, _ in groupby(path) if c != classes - 1) for path in product(range(classes), repeat=steps)
+    }
+    exact = {sequence: -loss_by_paths(scores, list(sequence)) for sequence in sequences}
+    np.testing.assert_allclose(chances, [[max(exact.values())]])
+    best = max(exact, key=lambda sequence: exact[sequence])
+    assert shape[1] == len([label for label, _ in groupby(best)])
+
+
+def test_paths_of_a_narrow_beam_search() -> None:
+    """Sequences and log probabilities that TensorFlow 2.21 gives; equal labels in a row are merged in the output."""
+    scores = np.zeros((3, 1, 3), np.float32)
+    scores[:, 0, 0], scores[1, 0, 0], scores[1, 0, 2], scores[2, 0, 1] = 5, 0, 9, 0.5
+    attrs: dict[str, Any] = {"beam_width": 5, "top_paths": 3}
+    got = check_shapes("CTCBeamSearchDecoder", scores, np.array([3], np.int32), merge_repeated=False, **attrs)
+    assert [values.tolist() for values in got[3:6]] == [[0, 0], [0], [0, 1]]
+    assert got[6].tolist() == [1, 2]
+    np.testing.assert_allclose(got[9], [[-0.03132248, -4.3289366, -4.531]], rtol=1e-5)
+    merged = run("CTCBeamSearchDecoder", scores, np.array([3], np.int32), **attrs)
+    assert [values.tolist() for values in merged[3:6]] == [[0], [0], [0, 1]]
+
+
+def test_more_paths_than_beams() -> None:
+    """Are refused, by the attrs or when there are fewer sequences."""
+    scores = np.zeros((1, 1, 2))
+    with pytest.raises(InvalidArgumentError, match="requested more paths than the beam width"):
+        run("CTCBeamSearchDecoder", scores, np.array([1], np.int32), beam_width=1, top_paths=2)
+    with pytest.raises(InvalidArgumentError, match="Less leaves in the beam search than requested"):
+        run("CTCBeamSearchDecoder", scores, np.array([1], np.int32), beam_width=9, top_paths=3)

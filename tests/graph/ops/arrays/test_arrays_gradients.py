@@ -6,7 +6,7 @@ import pytest
 
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Operation, Tensor
-from tests.graph.gradients.numeric import Example, complex_normal, distinct, example, known, normal
+from tests.graph.gradients.numeric import Example, complex_normal, distinct, example, known, normal, single
 
 
 def later(b: GraphBuilder, value: object) -> Tensor:
@@ -152,6 +152,14 @@ LOOK_UPS = {
     "scatter min": updated("TensorScatterMin"),
     "scatter aliased": updated("ScatterNdNonAliasingAdd"),
     "top k": example(lambda b, x: b.op("TopKV2", x, known(b, 2))[0], distinct(2, 3, 4)),
+    "top k of columns": example(
+        lambda b, x: b.op("ApproxTopK", x, k=2, reduction_dimension=1)[0],
+        single(distinct(2, 3, 4)),
+        step=0.01,
+        rtol=1e-3,
+        atol=1e-3,
+        open_shapes=True,
+    ),
     "top k old": example(lambda b, x: b.op("TopK", x, k=2)[0], distinct(3, 4)),
     "nth": example(lambda b, x: b.op("NthElement", x, known(b, 2)), distinct(2, 5)),
 }

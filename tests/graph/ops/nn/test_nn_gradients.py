@@ -24,6 +24,7 @@ def convolution(op: str, x: Array, f: Array, **attrs: object) -> Example:
 
 STRIDES = {"strides": [1, 2, 1, 1], "padding": "SAME", "dilations": [1, 1, 2, 1]}
 PADDED = {"strides": [1, 1, 2, 1], "padding": "EXPLICIT", "explicit_paddings": [0, 0, 1, 0, 2, 1, 0, 0]}
+FRACTIONS = {"pooling_ratio": [1.0, 1.44, 1.5, 1.0], "deterministic": True, "seed": 3, "overlapping": True}
 CUBES = {"strides": [1, 1, 2, 1, 1], "padding": "SAME"}
 
 CONVOLUTIONS = {
@@ -54,6 +55,10 @@ POOLS = {
         lambda b, x: b.op("MaxPool3D", x, ksize=[1, 2, 2, 2, 1], strides=[1, 1, 2, 1, 1], padding="VALID"),
         single(distinct(1, 3, 4, 4, 2)),
         **SINGLE,
+    ),
+    "fractional max": example(lambda b, x: b.op("FractionalMaxPool", x, attrs=FRACTIONS)[0], distinct(1, 6, 5, 2)),
+    "fractional mean": example(
+        lambda b, x: b.op("FractionalAvgPool", x, attrs=FRACTIONS)[0], normal(1, 6, 5, 2), open_shapes=True
     ),
     "max and where": example(lambda b, x: b.op("MaxPoolWithArgmax", x, attrs=window())[0], distinct(1, 4, 5, 2)),
     "average": example(lambda b, x: b.op("AvgPool", x, attrs=window()), normal(1, 4, 5, 2)),
