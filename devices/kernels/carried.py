@@ -2,6 +2,9 @@
 
 Only the tensors refer to the object, not the device (although TensorFlow calls the tensors of tensor arrays and stacks
 handles): it is garbage as soon as the tensors are, however the step ends.
+
+In the first versions of the ops a handle is two strings, or a reference to them; there the second string carries the
+object.
 """
 
 from __future__ import annotations
@@ -11,8 +14,10 @@ from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
-from ...errors import InvalidArgumentError, UnimplementedError
-from ...graph.dtypes import Array, DataType
+from ...errors import InvalidArgumentError, NotFoundError, UnimplementedError
+from ...graph.analysis.dims import shape_text
+from ...graph.dtypes import Array, DataType, base_type, is_ref
+from ..state import Variable
 
 Thing = TypeVar("Thing")
 
@@ -35,9 +40,39 @@ def carrying(thing: object) -> Array:
     return array
 
 
-def carried(value: Array, kind: type[Thing], what: str) -> Thing:
-    """The object of class `kind` that a tensor carries; InvalidArgumentError if it carries none."""
+class _Name(bytes):
+    """A string that carries the object it names."""
+
+    thing: object
+
+
+def handle_carrying(thing: object, dtype: DataType, container: str, name: str) -> Array | Variable:
+    """The handle that carries `thing`, in the form of the type: a scalar, two strings, or a reference to them."""
+    if base_type(dtype) is not DataType.STRING:
+        return carrying(thing)
+    bearer = _Name(name.encode())
+    bearer.thing = thing
+    strings = np.array([container.encode(), bearer], object)
+    return Variable(name, DataType.STRING, strings, strings.shape) if is_ref(dtype) else strings
+
+
+def _named(strings: Array) -> object:
+    """What a handle of two strings carries; NotFoundError for strings that name nothing here."""
+    if strings.shape != (2,):
+        raise InvalidArgumentError(f"handle must be 2-element vector, but had shape: {shape_text(strings.shape)}")
+    container, name = strings.tolist()
+    if not isinstance(name, _Name):
+        names = f"{container.decode(errors='replace')}/{name.decode(errors='replace')}"
+        raise NotFoundError(f"Resource {names} does not exist in this step.")
+    return name.thing
+
+
+def carried(value: Array | Variable, kind: type[Thing], what: str) -> Thing:
+    """The object of class `kind` that a handle of any form carries; InvalidArgumentError if it carries none."""
+    value = value.read() if isinstance(value, Variable) else value
     thing = value.item() if isinstance(value, np.ndarray) and value.size == 1 else value
+    if isinstance(thing, np.ndarray) and thing.size and isinstance(thing.flat[0], bytes):
+        thing = _named(thing)
     if not isinstance(thing, kind):
         raise InvalidArgumentError(f"Input handle is not {what}. Saw: {type(thing).__name__!r}")
     return thing

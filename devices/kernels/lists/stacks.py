@@ -7,10 +7,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ....errors import InvalidArgumentError
 from ....graph.dtypes import Array, DataType
-from ..carried import carried, carrying
+from ...state import Variable
+from ..carried import carried, handle_carrying
 from ..registry import Construction, Kernel, kernel
+
+_UNLIMITED = np.array(-1, np.int32)
 
 
 @dataclass(slots=True)
@@ -34,24 +39,24 @@ class Stack:
             raise InvalidArgumentError(f"Stack[{self.name}] has already been closed.")
 
 
-def _stack_of(handle: Array) -> Stack:
+def _stack_of(handle: Array | Variable) -> Stack:
     return carried(handle, Stack, "a stack")
 
 
-@kernel("StackV2")
+@kernel("Stack", "StackV2")
 def stack(node: Construction) -> Kernel:
-    """A new stack that holds up to `max_size` elements."""
+    """A new stack that holds up to `max_size` elements; the first version has no limit."""
     name, dtype = node.attrs["stack_name"].decode() or node.name, node.attrs["elem_type"]
 
-    def make(limit: Array) -> Array:
+    def make(limit: Array = _UNLIMITED) -> Array | Variable:
         if limit.ndim:
             raise InvalidArgumentError("Stack size must be a scalar")
-        return carrying(Stack(name, dtype, int(limit)))
+        return handle_carrying(Stack(name, dtype, int(limit)), node.output_types[0], "_stacks", name)
 
     return make
 
 
-@kernel("StackPushV2")
+@kernel("StackPush", "StackPushV2")
 def stack_push(node: Construction) -> Kernel:
     """Pushes a tensor, and passes it on."""
     dtype = node.input_types[1]
@@ -68,7 +73,7 @@ def stack_push(node: Construction) -> Kernel:
     return push
 
 
-@kernel("StackPopV2")
+@kernel("StackPop", "StackPopV2")
 def stack_pop(node: Construction) -> Kernel:
     """Removes the last element and gives it."""
     dtype = node.output_types[0]
@@ -84,7 +89,7 @@ def stack_pop(node: Construction) -> Kernel:
     return pop
 
 
-@kernel("StackCloseV2")
+@kernel("StackClose", "StackCloseV2")
 def stack_close(node: Construction) -> Kernel:
     """Removes all elements; afterwards neither push nor pop is allowed."""
 

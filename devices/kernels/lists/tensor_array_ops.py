@@ -1,58 +1,67 @@
 """The ops on tensor arrays: making, writing, reading and closing them, one element or all at once.
 
 The flow is a scalar that a write gives out and later ops take in: it orders the ops in the graph. An array exists as
-long as a tensor carries it, so never longer than its step.
+long as a tensor carries it, so never longer than its step. The versions of the ops differ in the form of the handle
+(`devices/kernels/carried.py`) and in that the ones that make an array give out a flow from version 3 on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from ....errors import InvalidArgumentError, UnimplementedError
 from ....graph.analysis.dims import shape_text
 from ....graph.dtypes import Array, Shape
-from ..carried import carried, carrying
+from ...state import Variable
+from ..carried import carried, handle_carrying
 from ..registry import Construction, Kernel, kernel
 from .tensor_array import Place, TensorArray, compatible, is_complete, zeros_of
 
 _NO_FLOW = np.float32(0)
+_CONTAINER = "_tensor_arrays"
 
 
-def _array_of(handle: Array) -> TensorArray:
+def _array_of(handle: Array | Variable) -> TensorArray:
     return carried(handle, TensorArray, "a tensor array")
 
 
-@kernel("TensorArrayV3")
+def _handle(node: Construction, array: TensorArray, flow: Array | np.float32) -> object:
+    """The outputs of an op that makes an array: its handle, and the flow if there is an output for it."""
+    handle = handle_carrying(array, node.output_types[0], _CONTAINER, array.name)
+    return handle if len(node.output_types) == 1 else (handle, flow)
+
+
+@kernel("TensorArray", "TensorArrayV2", "TensorArrayV3")
 def tensor_array(node: Construction) -> Kernel:
     """A new array of that size, and the flow before any write."""
     attrs = node.attrs
     name, dtype, shape = attrs["tensor_array_name"].decode() or node.name, attrs["dtype"], attrs["element_shape"]
     dynamic, clears = bool(attrs["dynamic_size"]), bool(attrs["clear_after_read"])
-    identical = bool(attrs["identical_element_shapes"])
+    identical = bool(attrs.get("identical_element_shapes"))
 
-    def make(size: Array) -> tuple[Array, np.float32]:
+    def make(size: Array) -> object:
         if size.ndim:
             raise InvalidArgumentError(f"TensorArray size must be scalar, but had shape: {shape_text(size.shape)}")
         if size < 0:
             raise InvalidArgumentError("Size should be >= 0.")
         places = [Place() for _ in range(int(size))]
-        return carrying(TensorArray(name, dtype, shape, places, dynamic, clears, identical)), _NO_FLOW
+        return _handle(node, TensorArray(name, dtype, shape, places, dynamic, clears, identical), _NO_FLOW)
 
     return make
 
 
-@kernel("TensorArrayGradV3", "TensorArrayGradWithShape")
+@kernel("TensorArrayGrad", "TensorArrayGradV2", "TensorArrayGradV3", "TensorArrayGradWithShape")
 def tensor_array_grad(node: Construction) -> Kernel:
     """The gradient array for one source of gradients; its elements may have more dimensions in front."""
     source = node.attrs["source"]
 
-    def find(handle: Array, flow: Array, prepended: Sequence[int] = ()) -> tuple[Array, Array]:
+    def find(handle: Array, flow: Array, prepended: Sequence[int] = ()) -> object:
         forward = _array_of(handle)
         if forward.sums:
             raise InvalidArgumentError(f"Wrong input container. {forward.name}: gradients of gradients are not kept")
-        return carrying(forward.gradient(source, tuple(map(int, prepended)))), flow
+        return _handle(node, forward.gradient(source, tuple(map(int, prepended))), flow)
 
     return find
 
@@ -64,7 +73,7 @@ def _scalar(index: Array) -> int:
     return int(index)
 
 
-@kernel("TensorArrayWriteV3")
+@kernel("TensorArrayWrite", "TensorArrayWriteV2", "TensorArrayWriteV3")
 def tensor_array_write(node: Construction) -> Kernel:
     """Writes one element."""
     dtype = node.input_types[2]
@@ -79,7 +88,7 @@ def tensor_array_write(node: Construction) -> Kernel:
     return write
 
 
-@kernel("TensorArrayReadV3")
+@kernel("TensorArrayRead", "TensorArrayReadV2", "TensorArrayReadV3")
 def tensor_array_read(node: Construction) -> Kernel:
     """Reads one element."""
     dtype = node.output_types[0]
@@ -93,7 +102,7 @@ def tensor_array_read(node: Construction) -> Kernel:
     return read
 
 
-@kernel("TensorArraySizeV3")
+@kernel("TensorArraySize", "TensorArraySizeV2", "TensorArraySizeV3")
 def tensor_array_size(node: Construction) -> Kernel:
     """The number of elements."""
 
@@ -105,7 +114,7 @@ def tensor_array_size(node: Construction) -> Kernel:
     return size
 
 
-@kernel("TensorArrayCloseV3")
+@kernel("TensorArrayClose", "TensorArrayCloseV2", "TensorArrayCloseV3")
 def tensor_array_close(node: Construction) -> Kernel:
     """Removes all elements; afterwards the array can be neither written nor read."""
 
@@ -118,7 +127,7 @@ def tensor_array_close(node: Construction) -> Kernel:
     return close
 
 
-@kernel("TensorArrayScatterV3")
+@kernel("TensorArrayScatter", "TensorArrayScatterV2", "TensorArrayScatterV3")
 def tensor_array_scatter(node: Construction) -> Kernel:
     """Writes row i of a tensor at index i of a list."""
     dtype = node.input_types[2]
@@ -138,11 +147,36 @@ def tensor_array_scatter(node: Construction) -> Kernel:
         last = int(indices.max(initial=-1))
         if last >= len(array.places) and not array.dynamic:
             raise InvalidArgumentError(f"Max scatter index must be < array size ({last} vs. {len(array.places)})")
-        for index, row in zip(indices.tolist(), value, strict=True):
-            array.write(index, np.asarray(row, value.dtype))
+        _write_rows(array, indices.tolist(), value)
         return flow
 
     return scatter
+
+
+def _write_rows(array: TensorArray, indices: Iterable[int], rows: Array) -> None:
+    for index, row in zip(indices, rows, strict=True):
+        array.write(index, np.asarray(row, rows.dtype))
+
+
+@kernel("TensorArrayUnpack")
+def tensor_array_unpack(node: Construction) -> Kernel:
+    """Writes every row of a tensor, in order; there must be as many as the array has places, unless it grows."""
+    dtype = node.input_types[1]
+
+    def unpack(handle: Array, value: Array, flow: Array) -> Array:
+        array = _array_of(handle)
+        if not value.ndim:
+            raise InvalidArgumentError("Input value for unpack must be at least a vector but received shape: []")
+        array.check(dtype, "is trying to write")
+        size, rows = len(array.places), len(value)
+        if rows != size and not (array.dynamic and size < rows):
+            raise InvalidArgumentError(
+                f"Input value must have first dimension equal to the array size ({rows} vs. {size})"
+            )
+        _write_rows(array, range(rows), value)
+        return flow
+
+    return unpack
 
 
 def _check_rows(value: Array) -> None:
@@ -150,7 +184,7 @@ def _check_rows(value: Array) -> None:
         raise InvalidArgumentError("Expected value to be at least a vector, but received shape: []")
 
 
-@kernel("TensorArraySplitV3")
+@kernel("TensorArraySplit", "TensorArraySplitV2", "TensorArraySplitV3")
 def tensor_array_split(node: Construction) -> Kernel:
     """Writes consecutive rows of a tensor to the elements, as many to each as `lengths` says."""
     dtype = node.input_types[1]
@@ -194,10 +228,10 @@ def _check_element(asked: Shape, index: int, shape: tuple[int, ...]) -> None:
         )
 
 
-@kernel("TensorArrayGatherV3")
+@kernel("TensorArrayGather", "TensorArrayGatherV2", "TensorArrayGatherV3")
 def tensor_array_gather(node: Construction) -> Kernel:
     """The elements at a list of indices, stacked; they must have one shape."""
-    dtype, asked = node.output_types[0], node.attrs["element_shape"]
+    stack = _stacking(node)
 
     def gather(handle: Array, indices: Array, _flow: Array) -> Array:
         array = _array_of(handle)
@@ -205,14 +239,36 @@ def tensor_array_gather(node: Construction) -> Kernel:
             raise InvalidArgumentError(
                 f"Expected indices to be a vector, but received shape: {shape_text(indices.shape)}"
             )
+        return stack(array, indices.tolist())
+
+    return gather
+
+
+@kernel("TensorArrayPack")
+def tensor_array_pack(node: Construction) -> Kernel:
+    """All elements, stacked; they must have one shape."""
+    stack = _stacking(node)
+
+    def pack(handle: Array, _flow: Array) -> Array:
+        array = _array_of(handle)
+        return stack(array, range(len(array.places)))
+
+    return pack
+
+
+def _stacking(node: Construction) -> Callable[[TensorArray, Sequence[int]], Array]:
+    """A function that stacks the elements at these indices."""
+    dtype, asked = node.output_types[0], node.attrs["element_shape"]
+
+    def stack(array: TensorArray, indices: Sequence[int]) -> Array:
         array.check(dtype, "requested")
-        if not indices.size:
+        if not indices:
             if not is_complete(asked):
                 _refuse_unknown("element shape", asked, "packing")
             return zeros_of((0, *asked), dtype)
         if array.element_shape is None:
             array.element_shape = asked
-        values = [array.read(index) for index in indices.tolist()]
+        values = [array.read(index) for index in indices]
         _check_element(asked, 0, values[0].shape)
         for index, value in enumerate(values):
             if value.shape != values[0].shape:
@@ -222,7 +278,7 @@ def tensor_array_gather(node: Construction) -> Kernel:
                 )
         return np.stack(values)
 
-    return gather
+    return stack
 
 
 def _refuse_unknown(what: str, shape: Shape, doing: str) -> None:
@@ -232,7 +288,7 @@ def _refuse_unknown(what: str, shape: Shape, doing: str) -> None:
     )
 
 
-@kernel("TensorArrayConcatV3")
+@kernel("TensorArrayConcat", "TensorArrayConcatV2", "TensorArrayConcatV3")
 def tensor_array_concat(node: Construction) -> Kernel:
     """All elements joined along their first dimension, and their lengths there."""
     dtype, asked = node.output_types[0], node.attrs["element_shape_except0"]

@@ -76,19 +76,19 @@ def optional_get_value(c: ShapeContext) -> Sequence[Shape]:
     return shapes
 
 
-shape_fn("StackPopV2")(unknown)
+shape_fn("StackPop", "StackPopV2")(unknown)
 
 
-shape_fn("StackCloseV2")(no_outputs)
+shape_fn("StackClose", "StackCloseV2")(no_outputs)
 
 
-@shape_fn("StackV2")
+@shape_fn("Stack", "StackV2")
 def stack(c: ShapeContext) -> Sequence[Shape]:
     """The handle."""
     return ((2,),)
 
 
-@shape_fn("StackPushV2")
+@shape_fn("StackPush", "StackPushV2")
 def stack_push(c: ShapeContext) -> Sequence[Shape]:
     """The element that was pushed."""
     return (c.inputs[1],)

@@ -12,6 +12,7 @@ from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.dtypes import Array, DataType
 from partita.graph.gradients import gradients
+from partita.graph.graphdef.importer import graph_def_to_graph
 from tests.runs import fetched
 
 X = np.arange(1.0, 13.0).reshape(6, 2)
@@ -72,6 +73,31 @@ async def test_an_element_that_is_read_several_times_gets_the_sum() -> None:
     value, back = await gradient(build)
     np.testing.assert_array_equal(value, X * X)
     np.testing.assert_array_equal(back, 2 * X * WEIGHTS)
+
+
+@pytest.mark.parametrize("version", ["", "V2"])
+async def test_the_first_versions_have_the_same_gradients(version: str) -> None:
+    """A scatter, a read and a write; graphs of a later producer may not have these ops."""
+    builder = GraphBuilder()
+    x, flow = builder.placeholder("x", DataType.DOUBLE, X.shape), builder.constant(np.float32(0))
+    array, other = (
+        builder.op(f"TensorArray{version}", np.int32(6), dtype=DataType.DOUBLE, name=name)[0] for name in ("a", "b")
+    )
+    flow = builder.op(f"TensorArrayScatter{version}", array, ORDER, x, flow)[0]
+    row = builder.op(f"TensorArrayRead{version}", array, np.int32(1), flow, dtype=DataType.DOUBLE)[0]
+    flow = builder.op(f"TensorArrayWrite{version}", other, np.int32(5), row * row, flow)[0]
+    y = builder.op(f"TensorArrayRead{version}", other, np.int32(5), flow, dtype=DataType.DOUBLE)[0]
+    graph_def = builder.graph_def()
+    graph_def.versions.producer = 8
+    graph = graph_def_to_graph(graph_def)
+    (name,) = gradients(graph, [y.name], ["x:0"])
+    assert name is not None
+    value, back = await fetched(graph.to_graph_def(), [y.name, name], {"x:0": X})
+    source = int(np.flatnonzero(ORDER == 1)[0])
+    np.testing.assert_array_equal(value, X[source] ** 2)
+    expected = np.zeros_like(X)
+    expected[source] = 2 * X[source]
+    np.testing.assert_array_equal(back, expected)
 
 
 def stacked(b: GraphBuilder, tensors: Any) -> Tensor:
