@@ -118,6 +118,10 @@ class Dataset(ABC):
     def cardinality(self) -> int:
         """The number of elements, INFINITE or UNKNOWN."""
 
+    def options(self) -> bytes:
+        """The serialised options that were given last, "" without any."""
+        return b""
+
 
 def dataset_of(value: Any) -> Dataset:
     """The dataset that a variant tensor carries; InvalidArgumentError if it carries none."""

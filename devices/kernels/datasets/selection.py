@@ -288,16 +288,37 @@ def prefetch(node: Construction) -> Kernel:
     return transforming(node, make)
 
 
-@kernel("OptionsDataset", "ModelDataset", "FinalizeDataset")
+@kernel(
+    "ModelDataset",
+    "FinalizeDataset",
+    "OptimizeDataset",
+    "OptimizeDatasetV2",
+    "RewriteDataset",
+    "NonSerializableDataset",
+    "ExperimentalNonSerializableDataset",
+    "MaxIntraOpParallelismDataset",
+    "ExperimentalMaxIntraOpParallelismDataset",
+    "PrivateThreadPoolDataset",
+    "ExperimentalPrivateThreadPoolDataset",
+)
 def same_elements(node: Construction) -> Kernel:
-    """The same elements: the op only says how to compute them."""
-    return transforming(node, Unchanged)
+    """The same elements: the op only says how TensorFlow should compute them."""
+    return transforming(node, lambda form, source, *_others: Unchanged(form, source))
 
 
-@kernel("OptimizeDataset", "OptimizeDatasetV2")
-def optimize(node: Construction) -> Kernel:
-    """The same elements; the names of optimisations are ignored."""
-    return transforming(node, lambda form, source, *_names: Unchanged(form, source))
+@dataclass(frozen=True, slots=True, eq=False)
+class _WithOptions(Unchanged):
+    serialised: bytes
+
+    def options(self) -> bytes:
+        return self.serialised
+
+
+@kernel("OptionsDataset")
+def options(node: Construction) -> Kernel:
+    """The same elements; only GetOptions reads the options."""
+    serialised: bytes = node.attrs["serialized_options"]
+    return transforming(node, lambda form, source: _WithOptions(form, source, serialised))
 
 
 class _CountingIterator(Iterator):

@@ -22,6 +22,9 @@ class Transformed(Dataset):
     def cardinality(self) -> int:
         return self.source.cardinality()
 
+    def options(self) -> bytes:
+        return self.source.options()
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unchanged(Transformed):

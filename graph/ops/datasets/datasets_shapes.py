@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...analysis.shape_functions import ShapeContext, ShapeFunction, no_outputs, scalar, shape_fn, with_rank
+from ...analysis.shape_functions import (
+    ShapeContext,
+    ShapeFunction,
+    no_outputs,
+    scalar,
+    shape_fn,
+    with_rank,
+    with_rank_at_most,
+)
 from ...dtypes import Shape
 
 
@@ -33,6 +41,25 @@ shape_fn("BatchDataset", "BatchDatasetV2", "ParallelBatchDataset", "WindowDatase
 shape_fn("AssertCardinalityDataset")(_scalars_from(1))
 shape_fn("MapAndBatchDataset", "ExperimentalMapAndBatchDataset")(_scalars_from(-3))
 
+shape_fn("FlatMapDataset", "InterleaveDataset", "GroupByWindowDataset", "ExperimentalGroupByWindowDataset")(scalar)
+shape_fn("ParallelInterleaveDataset", "ExperimentalParallelInterleaveDataset")(scalar)
+shape_fn("ParallelInterleaveDatasetV2", "ParallelInterleaveDatasetV3", "ParallelInterleaveDatasetV4")(scalar)
+shape_fn("LegacyParallelInterleaveDatasetV2", "RewriteDataset")(scalar)
+shape_fn("DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDataset")(scalar)
+shape_fn("UniqueDataset", "ExperimentalUniqueDataset")(scalar)
+shape_fn("IgnoreErrorsDataset", "ExperimentalIgnoreErrorsDataset")(scalar)
+shape_fn("NonSerializableDataset", "ExperimentalNonSerializableDataset")(scalar)
+shape_fn("MaxIntraOpParallelismDataset", "ExperimentalMaxIntraOpParallelismDataset")(scalar)
+shape_fn("PrivateThreadPoolDataset", "ExperimentalPrivateThreadPoolDataset")(scalar)
+shape_fn("DatasetCardinality", "ExperimentalDatasetCardinality", "GetOptions")(scalar)
+shape_fn("WrapDatasetVariant", "UnwrapDatasetVariant")(scalar)
+shape_fn("RandomDataset", "RandomDatasetV2", "ExperimentalRandomDataset")(_scalars_from(0))
+shape_fn("ShuffleDataset", "ShuffleDatasetV2", "ShuffleDatasetV3")(_scalars_from(1))
+shape_fn("ShuffleAndRepeatDataset", "ShuffleAndRepeatDatasetV2")(_scalars_from(1))
+shape_fn("CacheDataset", "CacheDatasetV2")(_scalars_from(1))
+shape_fn("DummySeedGenerator", "DummyMemoryCache")(scalar)
+shape_fn("DeleteSeedGenerator", "DeleteRandomSeedGenerator", "DeleteMemoryCache")(no_outputs)
+
 shape_fn("Iterator", "IteratorV2", "OneShotIterator", "AnonymousIterator", "AnonymousIteratorV3")(scalar)
 shape_fn("IteratorGetNextAsOptional")(scalar)
 shape_fn("IteratorToStringHandle", "IteratorFromStringHandle", "IteratorFromStringHandleV2")(scalar)
@@ -48,13 +75,30 @@ def padded_batch(c: ShapeContext) -> Sequence[Shape]:
     return ((),)
 
 
-@shape_fn("AnonymousIteratorV2")
-def anonymous_iterator(_: ShapeContext) -> Sequence[Shape]:
+@shape_fn("AnonymousIteratorV2", "AnonymousMemoryCache", "AnonymousSeedGenerator", "AnonymousRandomSeedGenerator")
+def anonymous(_: ShapeContext) -> Sequence[Shape]:
     """The handle, and what deletes it."""
     return (), ()
 
 
-@shape_fn("IteratorGetNext", "IteratorGetNextSync")
+@shape_fn(
+    "TextLineDataset",
+    "TFRecordDataset",
+    "TFRecordDatasetV2",
+    "FixedLengthRecordDataset",
+    "FixedLengthRecordDatasetV2",
+)
+def files(c: ShapeContext) -> Sequence[Shape]:
+    """A dataset; the names of the files, and the places in them, are scalars or vectors, all else is scalar."""
+    with_rank_at_most(c.inputs[0], 1)
+    for shape in c.inputs[1:3]:
+        with_rank(shape, 0)
+    for shape in c.inputs[3:]:
+        with_rank_at_most(shape, 1 if c.op.startswith("TFRecord") else 0)
+    return ((),)
+
+
+@shape_fn("IteratorGetNext", "IteratorGetNextSync", "ReduceDataset", "DatasetToSingleElement")
 def element(c: ShapeContext) -> Sequence[Shape]:
     """The shapes that the attr promises."""
     with_rank(c.inputs[0], 0)

@@ -56,6 +56,7 @@ class Pipeline:
         attrs = {"output_types": [INT64], "output_shapes": [()]}
         return b.op("RangeDataset", np.int64(0), stop, np.int64(1), attrs=attrs)[0]
 
+    # The attrs are of many types.
     def op(
         self, op: str, *inputs: Any, shapes: Sequence[Shape] = ((),), types: Sequence[DataType] = (INT64,), **attrs: Any
     ) -> Tensor:

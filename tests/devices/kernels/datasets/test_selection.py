@@ -43,7 +43,7 @@ LISTS: dict[str, Callable[[Items, int], Items]] = {
 }
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.integers(0, 12), st.lists(st.tuples(st.sampled_from(sorted(LISTS)), st.integers(0, 4)), max_size=6))
 async def test_a_pipeline_is_the_list_that_it_describes(stop: int, stages: list[Stage]) -> None:
     """Whatever the stages, in whatever order."""

@@ -1,0 +1,182 @@
+"""Datasets of the lines or records of files. A file is opened when its first element is pulled."""
+
+from __future__ import annotations
+
+import mmap
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ....errors import DataLossError, InvalidArgumentError, NotFoundError, PermissionDeniedError
+from ....graph.dtypes import Array, DataType
+from ....graph.formats.record_file import record_at
+from ..checks import require
+from ..registry import Construction, Kernel, kernel
+from .dataset import UNKNOWN, Dataset, Element, Form, Source, carrying_dataset
+from .transformation import count_of
+
+_FORM = Form((DataType.STRING,), ((),))
+_WINDOW_BITS = {b"ZLIB": 15, b"GZIP": 31}  # what zlib calls the two formats
+_FORMATS = (b"", *_WINDOW_BITS)
+
+Read = Callable[[int, memoryview, str], Iterator[bytes]]
+"""takes the number of a file, its content and its name, and gives its records"""
+
+
+class _RecordsIterator(Source):
+    """The records of one file after the other; a file with an error is left at once."""
+
+    __slots__ = ("_dataset", "_number", "_records")
+
+    def __init__(self, dataset: _Records) -> None:
+        self._dataset = dataset
+        self._number = 0
+        self._records: Iterator[bytes] | None = None
+
+    def take(self) -> Element | None:
+        """As `Source.take`."""
+        files = self._dataset.files
+        while self._number < len(files):
+            try:
+                if self._records is None:
+                    name = files[self._number]
+                    content = _content(name, self._dataset.compression)
+                    self._records = self._dataset.read(self._number, content, name.decode())
+                record = next(self._records, None)
+            except Exception:
+                self._number, self._records = self._number + 1, None
+                raise
+            if record is not None:
+                return (np.array(record, object),)
+            self._number, self._records = self._number + 1, None
+        return None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Records(Dataset):
+    files: Sequence[bytes]
+    compression: bytes
+    read: Read
+
+    def iterator(self) -> _RecordsIterator:
+        return _RecordsIterator(self)
+
+    def cardinality(self) -> int:
+        return UNKNOWN
+
+
+def _content(name: bytes, compression: bytes) -> memoryview:
+    """The uncompressed content of a file."""
+    path = Path(name.decode())
+    try:
+        with path.open("rb") as file:
+            if not compression and path.stat().st_size:
+                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            content = file.read()
+    except FileNotFoundError:
+        raise NotFoundError(f"{path}; No such file or directory") from None
+    except PermissionError:
+        raise PermissionDeniedError(f"{path}; Permission denied") from None
+    except IsADirectoryError:
+        raise InvalidArgumentError(f"{path}; Is a directory") from None
+    return memoryview(_inflated(content, _WINDOW_BITS[compression]) if compression else content)
+
+
+def _inflated(content: bytes, window_bits: int) -> bytes:
+    inflater = zlib.decompressobj(window_bits)
+    try:
+        return inflater.decompress(content)
+    except zlib.error as error:
+        number, _, reason = str(error).removeprefix("Error ").partition(" while decompressing data: ")
+        raise DataLossError(f"inflate() failed with error {number}: {reason}") from None
+
+
+def _names(files: Array) -> list[bytes]:
+    require(files.ndim <= 1, "`filenames` must be a scalar or a vector.")
+    return files.reshape(-1).tolist()
+
+
+def _format(compression: Array) -> bytes:
+    name = np.asarray(compression).item()
+    require(name in _FORMATS, "Unsupported compression_type.")
+    return bytes(name)
+
+
+def _lines(_number: int, content: memoryview, _name: str) -> Iterator[bytes]:
+    """The lines without their ends; TensorFlow drops every carriage return."""
+    text = bytes(content)
+    start = 0
+    while start < len(text):
+        end = text.find(b"\n", start)
+        end = len(text) if end < 0 else end
+        yield text[start:end].replace(b"\r", b"")
+        start = end + 1
+
+
+@kernel("TextLineDataset")
+def text_line_dataset(node: Construction) -> Kernel:
+    """The lines of files."""
+
+    def make(files: Array, compression: Array, buffer_size: Array) -> Array:
+        require(count_of(buffer_size) >= 0, "`buffer_size` must be >= 0 (0 == default)")
+        return carrying_dataset(_Records(_FORM, _names(files), _format(compression), _lines))
+
+    return make
+
+
+def _records_from(offsets: Sequence[int]) -> Read:
+    def read(number: int, content: memoryview, _name: str) -> Iterator[bytes]:
+        position = offsets[number] if offsets else 0
+        while (found := record_at(content, position)) is not None:
+            record, position = found
+            yield record
+
+    return read
+
+
+@kernel("TFRecordDataset", "TFRecordDatasetV2")
+def tf_record_dataset(node: Construction) -> Kernel:
+    """The records of TFRecord files, in the second version each from a given place on."""
+
+    def make(files: Array, compression: Array, buffer_size: Array, *offsets: Array) -> Array:
+        require(count_of(buffer_size) >= 0, "`buffer_size` must be >= 0 (0 == no buffering)")
+        names, starts = _names(files), [start for array in offsets for start in array.reshape(-1).tolist()]
+        require(not starts or len(starts) == len(names), "`byte_offsets` must be of same size as `filenames`")
+        return carrying_dataset(_Records(_FORM, names, _format(compression), _records_from(starts)))
+
+    return make
+
+
+def _of_length(header: int, record: int, footer: int) -> Read:
+    def read(_number: int, content: memoryview, name: str) -> Iterator[bytes]:
+        body = len(content) - header - footer
+        require(
+            body % record == 0,
+            f'Excluding the header ({header} bytes) and footer ({footer} bytes), input file "{name}" has body length '
+            f"{body} bytes, which is not an exact multiple of the record length ({record} bytes).",
+        )
+        for start in range(header, header + body, record):
+            yield bytes(content[start : start + record])
+
+    return read
+
+
+@kernel("FixedLengthRecordDataset", "FixedLengthRecordDatasetV2")
+def fixed_length_record_dataset(node: Construction) -> Kernel:
+    """The records of files, which all have one length."""
+
+    def make(
+        files: Array, header: Array, record: Array, footer: Array, buffer_size: Array, *compression: Array
+    ) -> Array:
+        require(count_of(header) >= 0, "`header_bytes` must be >= 0")
+        require(count_of(record) > 0, "`record_bytes` must be > 0")
+        require(count_of(footer) >= 0, "`footer_bytes` must be >= 0")
+        require(count_of(buffer_size) >= 0, "`buffer_size` must be >= 0 (0 == default)")
+        read = _of_length(count_of(header), count_of(record), count_of(footer))
+        format_name = _format(compression[0]) if compression else b""
+        return carrying_dataset(_Records(_FORM, _names(files), format_name, read))
+
+    return make
