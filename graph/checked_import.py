@@ -12,7 +12,7 @@ from .graph import Graph
 from .graphdef.constructor import Constructor
 from .graphdef.import_options import ImportOptions, ImportResults
 from .graphdef.sources import GraphSource, graph_bytes
-from .ops.properties import NodeProperties, split_entry
+from .ops.properties import NodeProperties, PropertiesCache, split_entry
 from .shape_inference.import_walk import check_shapes
 from .shape_inference.written_shapes import OUTPUT_SHAPES, written_shapes
 
@@ -38,12 +38,12 @@ def import_graph_def(graph_def: GraphSource, graph: Graph, options: ImportOption
             graph.functions = functions
             raise
         if OUTPUT_SHAPES.encode() in data:
-            _drop_written_shapes(graph, first, constructor)
+            _drop_written_shapes(graph, first, constructor.cache)
     graph.versions = versions
     return results
 
 
-def _drop_written_shapes(graph: Graph, first: int, constructor: Constructor) -> None:
+def _drop_written_shapes(graph: Graph, first: int, cache: PropertiesCache) -> None:
     """Removes `_output_shapes` from the nodes from id `first` on; those that differ in nothing else become one kind."""
     kinds, kind_of = graph.distinct_properties()
     kept: dict[int, NodeProperties] = {}
@@ -52,6 +52,6 @@ def _drop_written_shapes(graph: Graph, first: int, constructor: Constructor) -> 
         if number not in kept:
             is_written = written_shapes(kind) is not None
             entries = tuple([entry for entry in kind.entries if split_entry(entry)[0] != OUTPUT_SHAPES])
-            kept[number] = constructor.cache.resolve(kind.op, entries) if is_written else kind
+            kept[number] = cache.remarked(cache.resolve(kind.op, entries), kind.remarks) if is_written else kind
         if kept[number] is not kind:
             graph.set_node_properties(node_id, kept[number])

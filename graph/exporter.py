@@ -72,9 +72,12 @@ def _node_def(graph: Columns, node_id: int, inputs: list[str]) -> LazyNodeDef:
         _fill_gap(graph, node_id, data, len(properties.input_types))
     control = sorted(name for name in inputs if name.startswith("^"))
     device = graph.assigned_device(node_id) or graph.requested_device(node_id)
-    return LazyNodeDef(
+    node = LazyNodeDef(
         name=graph.node_name(node_id), op=properties.op, input=data + control, device=device, attr=properties.entries
     )
+    if properties.remarks:
+        node.MergeFromString(properties.remarks)
+    return node
 
 
 def to_graph_def(graph: Columns, from_node_id: int = SINK_ID + 1) -> GraphDef:

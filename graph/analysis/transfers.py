@@ -7,6 +7,7 @@ its attrs are serialised on demand, and work per kind of node is done some twent
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
@@ -134,6 +135,8 @@ class TransferTable:
     routes: list[Route]
     dtype: list[int]
     starts: dict[tuple[int, bool], int] = field(default_factory=dict)
+    remarks: Mapping[str, bytes] = field(default_factory=dict)
+    """by name of a node that is sent, what both ends say of it: its debug info (see `NodeProperties`)"""
     _made: dict[tuple[int, bool], TransferProperties] = field(default_factory=dict)
 
     def tensor_name(self, row: int) -> str:
@@ -157,6 +160,7 @@ class TransferTable:
         known = self._made.get((row, is_recv))
         if known is None:
             known = self._made[row, is_recv] = TransferProperties(shared, self.transfer(row, is_recv=is_recv))
+            known.remarks = self.remarks.get(self.src[row], b"")
         return known
 
 

@@ -170,6 +170,9 @@ class _Instantiation:
     def _add_node(self, _number: int, written: NodeDef) -> None:
         """Adds a node of the definition with all attrs bound and no inputs yet."""
         node = NodeDef(name=written.name, op=written.op, device=written.device)
+        for remark in ("experimental_debug_info", "experimental_type"):
+            if written.HasField(remark):
+                getattr(node, remark).CopyFrom(getattr(written, remark))
         for name, value in written.attr.items():
             node.attr[name].CopyFrom(value)
             if not _substitute(node.attr[name], self.attrs):

@@ -9,8 +9,9 @@ import leaves the graph unchanged.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from operator import attrgetter
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from .import_options import ImportOptions, ImportResults
 from .sources import GraphSource, parse_lazily, parsed
 
 _CHUNK = 4096  # nodes whose strings are decoded together
+_FULL_TYPE, _DEBUG_INFO = attrgetter("experimental_type"), attrgetter("experimental_debug_info")
 CheckCall = Callable[[NodeProperties, FunctionLibrary], object]
 """checks the function that a node calls, and raises its errors"""
 
@@ -86,13 +88,22 @@ class Constructor:
             nodes = self._nodes[first : first + _CHUNK]
             inputs = [node.input[:] for node in nodes]
             texts.add([node.name for node in nodes], list(chain.from_iterable(inputs)), map(len, inputs))
-            properties += self._properties_of(nodes)
+            properties += self._remarked(nodes, self._properties_of(nodes))
             numbers = self._device_numbers
             self._devices.extend(numbers.setdefault(node.device, len(numbers)) for node in nodes)
             if self._on_read is not None:
                 self._on_read(len(nodes))
         self._nodes = ()  # frees the message, which is larger than the graph, before edges need memory
         return texts, properties
+
+    def _remarked(self, nodes: Sequence[LazyNodeDef], properties: Iterable[NodeProperties]) -> Iterable[NodeProperties]:
+        """The properties with what nodes say of themselves beside their attrs, which few do."""
+        if not any(map(_FULL_TYPE, nodes)) and not any(map(_DEBUG_INFO, nodes)):
+            return properties
+        return [
+            self.cache.remarked(shared, _remarks(node.experimental_debug_info, node.experimental_type))
+            for node, shared in zip(nodes, properties, strict=True)
+        ]
 
     def _properties_of(self, nodes: Sequence[LazyNodeDef]) -> Iterator[NodeProperties]:
         resolve = self.cache.resolve
@@ -201,3 +212,7 @@ class Constructor:
                 f"Invalid return output {tensor.index} of node '{tensor.node}', which has {count} output(s)"
             )
         return Node(self.graph, int(new_id[index])), tensor.index
+
+
+def _remarks(debug_info: bytes, full_type: bytes) -> bytes:
+    return LazyNodeDef(experimental_debug_info=debug_info, experimental_type=full_type).SerializeToString()

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from ...errors import InvalidArgumentError, NotFoundError
 from ..attrs import attr_value, decode, encode, guessed_type
 from ..dtypes import DataType
-from ..protos import AttrValue, LazyAttr
+from ..protos import AttrValue, LazyAttr, LazyNodeDef
 from ..tensor import full_shape
 from .registry import OpSignature, lookup_op
 from .type_inference import input_output_types
@@ -101,9 +101,13 @@ class Attrs(Mapping[str, Any]):
 
 
 class NodeProperties:
-    """Op, attrs and flattened port types, shared by any number of nodes. Immutable."""
+    """Op, attrs and flattened port types, shared by any number of nodes. Immutable.
 
-    __slots__ = ("_attrs", "_entries", "input_types", "op_def", "output_types")
+    `remarks` is a serialised NodeDef with what a file says of a node and nothing here reads: its debug info and its
+    experimental type.
+    """
+
+    __slots__ = ("_attrs", "_entries", "input_types", "op_def", "output_types", "remarks")
 
     def __init__(
         self,
@@ -111,8 +115,10 @@ class NodeProperties:
         entries: tuple[bytes, ...],
         input_types: tuple[DataType, ...],
         output_types: tuple[DataType, ...],
+        remarks: bytes = b"",
     ) -> None:
         self.op_def = op_def
+        self.remarks = remarks
         self._entries = entries
         self.input_types = input_types
         self.output_types = output_types
@@ -139,11 +145,24 @@ class NodeProperties:
         """A copy with one attr added or replaced."""
         entries = [entry for entry in self.entries if split_entry(entry)[0] != name]
         entries.append(join_entry(name, value.SerializeToString(deterministic=True)))
-        return make_properties(self.op_def, sorted(entries, key=split_entry))
+        return make_properties(self.op_def, sorted(entries, key=split_entry)).with_remarks(self.remarks)
 
     def without_attr(self, name: str) -> NodeProperties:
         """A copy without one attr."""
-        return make_properties(self.op_def, [entry for entry in self.entries if split_entry(entry)[0] != name])
+        entries = [entry for entry in self.entries if split_entry(entry)[0] != name]
+        return make_properties(self.op_def, entries).with_remarks(self.remarks)
+
+    def with_remarks(self, remarks: bytes) -> NodeProperties:
+        """A copy with these remarks."""
+        if remarks == self.remarks:
+            return self
+        return NodeProperties(self.op_def, self.entries, self.input_types, self.output_types, remarks)
+
+    @property
+    def debug_info(self) -> bytes:
+        """The remarks without the experimental type."""
+        info = LazyNodeDef.FromString(self.remarks).experimental_debug_info if self.remarks else b""
+        return LazyNodeDef(experimental_debug_info=info).SerializeToString()
 
     def __repr__(self) -> str:
         return f"<NodeProperties {self.op} {dict(self.attrs)!r}>"
@@ -192,6 +211,12 @@ class PropertiesCache:
         self._lookup = lookup
         self._exact: dict[tuple[str, tuple[bytes, ...]], NodeProperties] = {}
         self._templates: dict[tuple[str, tuple[bytes | str, ...]], NodeProperties] = {}
+        self._remarked: dict[tuple[NodeProperties, bytes], NodeProperties] = {}
+
+    def remarked(self, properties: NodeProperties, remarks: bytes) -> NodeProperties:
+        """The properties with remarks; the same object for the same remarks."""
+        key = properties, remarks
+        return self._remarked.get(key) or self._remarked.setdefault(key, properties.with_remarks(remarks))
 
     def resolve(self, op: str, entries: tuple[bytes, ...]) -> NodeProperties:
         """The properties of a node; raises the errors of `lookup_op` and `make_properties`."""

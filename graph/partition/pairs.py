@@ -119,6 +119,10 @@ class Pairs:
         src, dst = self.edges.edges.src[self.first][pair], self.edges.edges.dst[self.first][pair]
         return np.where(number <= self.nodes.send[pair], src, dst).astype(np.int32), dst
 
+    def sources(self) -> Ids:
+        """By generated node: the producer at the beginning of its edge."""
+        return self._ends.src[self._pair_of_node].astype(np.int32)
+
     def joining_edges(self, pair_of: PairNumbers) -> EdgeEnds:
         """The edges within pairs, and from each pair to its consumers."""
         nodes, cut = self.nodes, self.edges.edges

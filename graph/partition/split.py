@@ -133,6 +133,7 @@ class _Cut:
         names = pairs.names(self.graph, self.options.new_name)
         transfers = pairs.transfers(self.graph, self._incarnations())
         self.kinds.extend(*pairs.kinds())
+        transfers.remarks = self._debug_infos(pairs)
         self.start_times.write(self.kinds, transfers, pairs, pair_of)
         beside, consumer = pairs.sides()
         # In its partition a node comes by ascending id, and a generated node right after the consumer it is for.
@@ -147,6 +148,20 @@ class _Cut:
             locations=np.concatenate([self.location_of, self.location_of[beside]]),
             keys=keys,
         )
+
+    def _debug_infos(self, pairs: Pairs) -> dict[str, bytes]:
+        """By name of a producer its debug info, which all nodes that are generated for its edges get too."""
+        by_kind = {i: kind.debug_info for i, kind in enumerate(self.kinds.kinds) if kind.remarks}
+        known = [i for i, remarks in by_kind.items() if remarks]
+        if not known:
+            return {}
+        sources, begin = pairs.sources(), self.graph.num_node_ids
+        generated = positions(np.isin(self.kinds.of[sources], known)).tolist()
+        infos = {n: by_kind[int(self.kinds.of[sources[n]])] for n in generated}
+        for n, remarks in infos.items():
+            if not self.kinds[begin + n].op_def.record.is_transfer:  # what tells transfers apart is in their table
+                self.kinds.replace(begin + n, self.kinds[begin + n].with_remarks(remarks))
+        return {self.graph.node_name(int(sources[n])): remarks for n, remarks in infos.items()}
 
     def _incarnations(self) -> list[int]:
         return [self.options.get_incarnation(name) if name else 0 for name in self.graph.device_names()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from partita.errors import InvalidArgumentError, NotFoundError, PartitaError, UnimplementedError
 from partita.graph import Graph, GraphDef, ImportOptions, graph_def_to_graph, import_graph_def
 from partita.graph.attrs import encode
+from partita.graph.protos.full_type_pb2 import FullTypeDef, FullTypeId
 from tests.strategies import GraphCase, graph_cases
 
 _FLOAT, _INT32 = encode("float32", "type"), encode("int32", "type")
@@ -332,3 +334,30 @@ def test_a_named_cycle_is_one(count: int, data: st.DataObject) -> None:
     for before, after in pairwise(names):
         if "..." not in (before, after):
             assert sources[int(after[1:])] == int(before[1:])
+
+
+def _remarked(lines: Sequence[str]) -> GraphDef:
+    """The first node has a type, the first two say what they were made from."""
+    graph_def = _nodes(*lines)
+    graph_def.node[0].experimental_type.CopyFrom(FullTypeDef(type_id="TFT_TENSOR"))
+    for i, node in enumerate(graph_def.node[:2]):
+        node.experimental_debug_info.original_node_names.append(f"from{i}")
+    return graph_def
+
+
+@pytest.mark.parametrize("build", [graph_def_to_graph, lambda graph_def: _imported(graph_def)])
+def test_what_nodes_say_of_themselves_survives(build: Callable[[GraphDef], Graph]) -> None:
+    """Experimental types and debug info come through imports, copies and changes of attrs."""
+    graph = build(_remarked(["a = Placeholder()", "b = Neg(a)", "c = Neg(b)"]))
+    next(graph.op_nodes()).add_attr("_note", 1)
+    exported = graph.copy().to_graph_def()
+    assert [node.experimental_type.type_id for node in exported.node] == [FullTypeId.Value("TFT_TENSOR"), 0, 0]
+    names = [list(node.experimental_debug_info.original_node_names) for node in exported.node]
+    assert names == [["from0"], ["from1"], []]
+    assert not exported.node[2].HasField("experimental_debug_info")
+
+
+def _imported(graph_def: GraphDef) -> Graph:
+    graph = Graph()
+    import_graph_def(graph_def, graph)
+    return graph

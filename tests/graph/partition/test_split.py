@@ -12,6 +12,7 @@ from partita.graph import DataType, Edge, Graph, NodeDef, PartitionOptions, grap
 from partita.graph.builder import GraphBuilder
 from partita.graph.partition import name_counter, transfer_of
 from partita.graph.partition.printer import partitions_text
+from partita.graph.protos.full_type_pb2 import FullTypeDef
 from tests.goldens import assert_text
 from tests.strategies import GraphCase, placed_cases
 
@@ -311,3 +312,23 @@ def test_what_a_transfer_says_survives_copies_changes_and_another_cut() -> None:
     sent[0].add_attr("_mark", "here", "string")
     assert (sent[0].attr("_mark"), sent[0].attr("tensor_name")) == (b"here", texts[0])
     assert [p for p in parts[CPU0].all_properties() if p is not None][-1] is sent[-1].properties
+
+
+def test_generated_nodes_have_the_debug_info_of_the_producer() -> None:
+    """As in TensorFlow 2.21; an experimental type stays with its node."""
+    b = GraphBuilder()
+    a = b.op("Neg", b.constant(1.0, name="x", device="/cpu:0"), name="a", device="/cpu:0")
+    b.op("Neg", a, name="b", device="/cpu:1")
+    b.op("NoOp", name="c", device="/cpu:1", control=[a])
+    graph_def = b.graph_def()
+    for node in graph_def.node:
+        if node.name == "a":
+            node.experimental_debug_info.original_node_names.append("before")
+            node.experimental_type.CopyFrom(FullTypeDef(type_id="TFT_TENSOR"))
+    graph = graph_def_to_graph(graph_def, add_default_attrs=True)
+    graph.assign_devices(graph.requested_device_indices())
+    nodes = _nodes(graph)
+    informed = {name for name, node in nodes.items() if node.HasField("experimental_debug_info")}
+    assert informed == {"a", *(name for name in nodes if name.startswith("a/"))}
+    assert len(informed) == 7
+    assert [name for name, node in nodes.items() if node.HasField("experimental_type")] == ["a"]
