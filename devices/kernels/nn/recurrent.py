@@ -1,4 +1,6 @@
-"""Whole recurrent cells as single ops: LSTM (Hochreiter and Schmidhuber, 1997; peepholes: Gers, 2000), GRU (Cho, 2014).
+"""Whole recurrent cells, and their gradients, as single ops.
+
+LSTM (Hochreiter and Schmidhuber, 1997; peepholes: Gers, 2000), GRU (Cho, 2014).
 
 The joined weights of all gates multiply [input, previous output] once per step.
 """
@@ -100,6 +102,74 @@ def block_lstm(node: Construction) -> Kernel:
     return in_float32(unrolled, node.output_types[0])
 
 
+def _lstm_back(node: Construction, order: str) -> Step:
+    """One step back: gradients of the previous cell, of the joined gates before their functions, of the peepholes.
+
+    The gradient passes through a clipped cell as if it had not been clipped, as in TensorFlow.
+    """
+    peephole = bool(node.attrs["use_peephole"])
+
+    def back(
+        cell: Array, peeps: tuple[Array, Array, Array], outputs: tuple[Array, ...], d_cell: Array, d_h: Array
+    ) -> tuple[Array, ...]:
+        wci, wcf, wco = peeps
+        i, new_cell, f, o, new, out = outputs
+        d_o = o * (1 - o) * d_h * out
+        d_new_cell = (1 - out * out) * d_h * o + d_cell
+        d_new_cell = d_new_cell + d_o * wco if peephole else d_new_cell
+        d_f, d_i = f * (1 - f) * d_new_cell * cell, i * (1 - i) * d_new_cell * new
+        d_gates = {"i": d_i, "c": (1 - new * new) * d_new_cell * i, "f": d_f, "o": d_o}
+        d_previous = d_new_cell * f
+        joined = np.concatenate([d_gates[gate] for gate in order], axis=1)
+        if not peephole:
+            return d_previous, joined, *map(np.zeros_like, peeps)
+        d_previous += d_i * wci + d_f * wcf
+        d_peeps = (d_i * cell).sum(axis=0), (d_f * cell).sum(axis=0), (d_o * new_cell).sum(axis=0)
+        return d_previous, joined, *d_peeps
+
+    return back
+
+
+@kernel("LSTMBlockCellGrad")
+def lstm_block_cell_grad(node: Construction) -> Kernel:
+    """Gradients of the previous cell, of the joined gates and of the three peepholes."""
+    back = _lstm_back(node, "icfo")
+
+    def run(x: Array, cell: Array, h: Array, w: Array, *rest: Array) -> tuple[Array, ...]:
+        peeps, b, outputs, (d_cell, d_h) = rest[:3], rest[3], rest[4:10], rest[10:]
+        _check_state(x, cs_prev=(2, cell), h_prev=(2, h), cs_grad=(2, d_cell), h_grad=(2, d_h))
+        _check_weights(x, h, w, 4)
+        _check_length("b", b, w.shape[1])
+        return back(cell, peeps, outputs, d_cell, d_h)
+
+    return in_float32(run, node.output_types[0])
+
+
+@kernel("BlockLSTMGrad", "BlockLSTMGradV2")
+def block_lstm_grad(node: Construction) -> Kernel:
+    """Gradients of the input at every step, of the first cell and output, of weights, peepholes and bias."""
+    back = _lstm_back(node, "icfo" if node.op == "BlockLSTMGrad" else "ifco")
+
+    def run(length: Array, x: Array, cell: Array, h: Array, w: Array, *rest: Array) -> tuple[Array, ...]:
+        peeps, b, outputs, d_cells, d_outs = rest[:3], rest[3], rest[4:11], rest[11], rest[12]
+        _check_weights(x[0] if len(x) else x.reshape(-1, x.shape[-1]), h, w, 4)
+        d_x, d_w, d_b = np.zeros_like(x), np.zeros_like(w), np.zeros_like(b)
+        d_peeps = [np.zeros_like(peep) for peep in peeps]
+        d_cell, d_h = np.zeros_like(cell), np.zeros_like(h)
+        for time in reversed(range(min(int(length), len(x)))):
+            before, out_before = (outputs[1][time - 1], outputs[6][time - 1]) if time else (cell, h)
+            values = tuple(output[time] for output in outputs[:6])
+            d_cell, d_gates, *d_now = back(before, peeps, values, d_cells[time] + d_cell, d_outs[time] + d_h)
+            for total, part in zip(d_peeps, d_now, strict=True):
+                total += part
+            d_x[time], d_h = np.split(d_gates @ w.T, [x.shape[2]], axis=1)
+            d_w += np.concatenate([x[time], out_before], axis=1).T @ d_gates
+            d_b += d_gates.sum(axis=0)
+        return d_x, d_cell, d_h, d_w, *d_peeps, d_b
+
+    return in_float32(run, node.output_types[0])
+
+
 @kernel("GRUBlockCell")
 def gru_block_cell(node: Construction) -> Kernel:
     """One step of a GRU: reset gate, update gate, candidate, output."""
@@ -113,3 +183,21 @@ def gru_block_cell(node: Construction) -> Kernel:
         return r, u, c, u * h + (1 - u) * c
 
     return in_float32(step, node.output_types[0])
+
+
+@kernel("GRUBlockCellGrad")
+def gru_block_cell_grad(node: Construction) -> Kernel:
+    """Gradients of input and previous output, of the candidate and of the two gates before their functions."""
+
+    def back(x: Array, h: Array, w_gates: Array, w_new: Array, *rest: Array) -> tuple[Array, ...]:
+        b_gates, b_new, r, u, c, d_h = rest
+        _check_state(x, h_prev=(2, h), b_ru=(1, b_gates), b_c=(1, b_new), d_h=(2, d_h))
+        _check_weights(x, h, w_gates, 2)
+        _check_weights(x, h, w_new, 1)
+        d_new = d_h * (1 - u) * (1 - c * c)
+        d_x_new, d_kept = np.split(d_new @ w_new.T, [x.shape[1]], axis=1)
+        d_gates = np.concatenate([d_kept * h * r * (1 - r), d_h * (h - c) * u * (1 - u)], axis=1)
+        d_x, d_h_gates = np.split(d_gates @ w_gates.T, [x.shape[1]], axis=1)
+        return d_x + d_x_new, d_h_gates + d_kept * r + d_h * u, d_new, d_gates
+
+    return in_float32(back, node.output_types[0])

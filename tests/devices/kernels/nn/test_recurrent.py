@@ -11,6 +11,7 @@ from partita.errors import InvalidArgumentError
 from tests.devices.kernels.harness import check_shapes, run
 
 BATCH, INPUTS, CELLS = 2, 3, 4
+Weights = tuple[np.ndarray, np.ndarray]
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
@@ -70,6 +71,61 @@ def test_gru_cell_is_its_equations(seed: int) -> None:
     c = np.tanh(np.concatenate([x, h * r], 1) @ wc + bc)
     for mine, expected in zip(got, (r, u, c, u * h + (1 - u) * c), strict=True):
         np.testing.assert_allclose(mine, expected, rtol=1e-4, atol=1e-5)
+
+
+def lstm_loss(weights: Weights, *inputs: np.ndarray) -> float:
+    """The weighted sum of a cell's new state and output."""
+    _, cell, *_, h = run("LSTMBlockCell", *inputs, use_peephole=True, cell_clip=0.0)
+    return float((cell * weights[0] + h * weights[1]).sum(dtype=np.float64))
+
+
+def test_gradient_of_an_lstm_cell() -> None:
+    """Slopes along the previous cell, the bias of the four gates and the peepholes."""
+    inputs, d_cell, d_h = (
+        [numbers(60, BATCH, INPUTS), *lstm_inputs(3)],
+        numbers(70, BATCH, CELLS),
+        numbers(71, BATCH, CELLS),
+    )
+    outputs = run("LSTMBlockCell", *inputs, use_peephole=True, cell_clip=0.0)
+    d_before, d_gates, *d_peeps = check_shapes(
+        "LSTMBlockCellGrad", *inputs, *outputs[:6], d_cell, d_h, use_peephole=True
+    )
+    found = {1: d_before, 7: d_gates.sum(axis=0)} | dict(zip((4, 5, 6), d_peeps, strict=True))
+    for port, gradient in found.items():
+        direction = numbers(80 + port, *gradient.shape)
+        moved = [
+            lstm_loss((d_cell, d_h), *inputs[:port], inputs[port] + s * direction, *inputs[port + 1 :])
+            for s in (np.float32(1e-2), np.float32(-1e-2))
+        ]
+        np.testing.assert_allclose((moved[0] - moved[1]) / 2e-2, (gradient * direction).sum(), rtol=2e-2, atol=2e-3)
+
+
+def test_gradient_of_an_lstm_over_time_in_its_own_order_of_gates() -> None:
+    """Version two of the gradient is version one with two gates exchanged."""
+    cell, h, w, *peeps, bias = lstm_inputs(5)
+    x, outputs = numbers(90, 2, BATCH, INPUTS), [numbers(91 + i, 2, BATCH, CELLS) for i in range(9)]
+    order = np.arange(4 * CELLS).reshape(4, CELLS)[[0, 2, 1, 3]].reshape(-1)
+    first = check_shapes("BlockLSTMGrad", np.int64(2), x, cell, h, w, *peeps, bias, *outputs, use_peephole=True)
+    second = check_shapes(
+        "BlockLSTMGradV2", np.int64(2), x, cell, h, w[:, order], *peeps, bias, *outputs, use_peephole=True
+    )
+    for port, (a, b) in enumerate(zip(first, second, strict=True)):
+        np.testing.assert_allclose(b, a[..., order] if port in (3, 7) else a, rtol=1e-5, atol=1e-5)
+
+
+def test_gradient_of_a_gru_cell() -> None:
+    """Slopes along the input and the previous output, and along both biases."""
+    ranks = [(BATCH, INPUTS), (BATCH, CELLS), (7, 2 * CELLS), (7, CELLS), (2 * CELLS,), (CELLS,)]
+    inputs, d_h = [numbers(i, *shape) for i, shape in enumerate(ranks)], numbers(9, BATCH, CELLS)
+    r, u, c, _ = run("GRUBlockCell", *inputs)
+    d_x, d_before, d_new, d_gates = check_shapes("GRUBlockCellGrad", *inputs, r, u, c, d_h)
+    for port, gradient in {0: d_x, 1: d_before, 4: d_gates.sum(axis=0), 5: d_new.sum(axis=0)}.items():
+        direction = numbers(80 + port, *gradient.shape)
+        moved = [
+            (run("GRUBlockCell", *inputs[:port], inputs[port] + s * direction, *inputs[port + 1 :])[3] * d_h).sum()
+            for s in (np.float32(1e-2), np.float32(-1e-2))
+        ]
+        np.testing.assert_allclose((moved[0] - moved[1]) / 2e-2, (gradient * direction).sum(), rtol=2e-2, atol=2e-3)
 
 
 def test_weights_that_do_not_fit_are_named() -> None:

@@ -9,7 +9,7 @@ from partita.errors import NotFoundError
 from partita.graph.builder import GraphBuilder
 from partita.graph.builder.handles import Tensor
 from partita.graph.dtypes import Array
-from tests.graph.gradients.numeric import SINGLE, Example, between, distinct, example, normal, single
+from tests.graph.gradients.numeric import SINGLE, Example, between, check, distinct, example, normal, single
 
 
 def window(**more: object) -> dict[str, object]:
@@ -195,3 +195,17 @@ async def test_a_loss_that_cannot_be_differentiated_twice_says_so() -> None:
     """The gradient of a CTC loss has none."""
     with pytest.raises(NotFoundError, match="CTC"):
         await LOSSES["ctc"].check(twice=True)
+
+
+async def test_an_lstm_over_time() -> None:
+    """What flows back from cells and outputs, also where the sequence ends early; the gradient has none itself."""
+    shapes = [(3, 2, 2), (2, 3), (2, 3), (5, 12), (3,), (3,), (3,), (12,)]
+    xs = [single(normal(*shape, seed=i)) for i, shape in enumerate(shapes)]
+
+    def build(b: GraphBuilder, *xs: Tensor) -> list[Tensor]:
+        lstm = b.op("BlockLSTM", b.constant(np.int64(2)), *xs, use_peephole=True, cell_clip=0.0)
+        return [lstm[1], lstm[6]]
+
+    await check(build, *xs, step=1e-2, rtol=2e-2, atol=2e-3)
+    with pytest.raises(NotFoundError, match="BlockLSTMGrad"):
+        await check(build, *xs, step=1e-2, rtol=2e-2, atol=2e-3, twice=True)
