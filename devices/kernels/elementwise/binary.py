@@ -21,6 +21,7 @@ from ..checks import require
 from ..half_types import in_float32
 from ..registry import Construction, Kernel, kernel, simple
 from .broadcasting import broadcasting_binary
+from .power import power_of_floats
 
 
 def _greater(x: Any, y: Any) -> Any:
@@ -117,7 +118,10 @@ def squared_difference(node: Construction) -> Kernel:
 @kernel("Pow")
 def power(node: Construction) -> Kernel:
     """x to the y; integers only to powers of at least zero."""
-    if numpy_dtype(node.output_types[0]).kind not in "iu":
+    dtype = numpy_dtype(node.output_types[0])
+    if dtype in (np.float32, np.float64):
+        return broadcasting_binary(power_of_floats)
+    if dtype.kind not in "iu":
         return broadcasting_binary(np.power)
 
     def of_integers(x: Array, y: Array) -> Any:

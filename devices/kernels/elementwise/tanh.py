@@ -21,7 +21,7 @@ _P = _constants(1.394553628e-8, 2.102733560e-5, 3.520756727e-3, 1.340216100e-1)
 _Q = _constants(8.015776984e-7, 3.326951409e-4, 2.597254514e-2, 4.673548340e-1, 1)
 _LEAST, _GREATEST = _constants(-7.90738964080810547, 7.90738964080810547)
 _SCALAR_P, _SCALAR_Q, _LIMITS = ([*map(np.float32, values)] for values in (_P, _Q, (_LEAST, _GREATEST)))
-_LARGE = 1 << 12  # larger arrays use numpy, ten times as fast, at the cost of the last bit
+_LARGE = 1 << 6  # larger arrays use numpy, twenty times as fast, at the cost of the last bit
 
 
 def tanh_float32(x: Array) -> Array | np.float32:
