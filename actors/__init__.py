@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..graph import CallableOptions, RunMetadata, RunOptions
     from .sessions.blocking import BlockingSession
     from .sessions.cluster_session import open_cluster_session
+    from .sessions.function_runtime import FunctionRuntime, InstantiateOptions, open_function_runtime
     from .sessions.local_session import open_session
     from .sessions.saved_model import SavedModelSession, open_saved_model
     from .sessions.session import Session
@@ -34,12 +35,15 @@ if TYPE_CHECKING:
 __all__ = [
     "BlockingSession",
     "CallableOptions",
+    "FunctionRuntime",
+    "InstantiateOptions",
     "RunMetadata",
     "RunOptions",
     "SavedModelSession",
     "Session",
     "SessionCallable",
     "open_cluster_session",
+    "open_function_runtime",
     "open_saved_model",
     "open_session",
 ]
@@ -51,6 +55,7 @@ load_lazily(
         "sessions.blocking": ["BlockingSession"],
         "sessions.saved_model": ["SavedModelSession", "open_saved_model"],
         "sessions.cluster_session": ["open_cluster_session"],
+        "sessions.function_runtime": ["FunctionRuntime", "InstantiateOptions", "open_function_runtime"],
         "sessions.local_session": ["open_session"],
         "sessions.session": ["Session"],
         "sessions.session_callable": ["SessionCallable"],

@@ -14,6 +14,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any, cast
 
 import numpy as np
@@ -124,7 +125,7 @@ class DeviceState:
     name of the node, not on the device or on the order of execution. None draws a seed from the operating system.
     """
 
-    __slots__ = ("_private", "containers", "generators", "resources", "seed", "session_tensors")
+    __slots__ = ("_numbers", "_private", "containers", "generators", "resources", "seed", "session_tensors")
 
     def __init__(self, seed: int | None = None, session_tensors: SessionTensors | None = None) -> None:
         self.seed = secrets.randbits(63) if seed is None else seed
@@ -133,6 +134,13 @@ class DeviceState:
         self.containers: set[str] = set()  # all that ever held something: a message about an unknown one differs
         self.generators: dict[str, object] = {}
         self._private: dict[str, str] = {}
+        self._numbers = count()  # of private resources
+
+    def sibling(self) -> DeviceState:
+        """A state with the same resources; its random generators begin anew, and its private resources are its own."""
+        other = DeviceState(self.seed, self.session_tensors)
+        other.resources, other.containers, other._numbers = self.resources, self.containers, self._numbers
+        return other
 
     def random_words(self, name: str) -> tuple[int, int]:
         """Two 63-bit seeds for the generator of the node of that name."""
@@ -142,7 +150,10 @@ class DeviceState:
 
     def private_name(self, node: str) -> str:
         """The name of a resource that only this node uses: a number and the name of the node."""
-        return self._private.setdefault(node, f"_{len(self._private)}_{node}")
+        name = self._private.get(node)
+        if name is None:
+            name = self._private[node] = f"_{next(self._numbers)}_{node}"
+        return name
 
     def reset(self, container: str | None = None) -> None:
         """Removes the resources of `container`, or, without one, everything including the generators."""

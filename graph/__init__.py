@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .formats.bundle_reader import BundleReader
     from .formats.bundle_writer import BundleWriter
     from .formats.saved_model import SavedGraph, load_saved_model
+    from .functions.call_frame import FunctionCallFrame
     from .gradients.backward import gradients
     from .graph import Graph
     from .graphdef.files import graph_def_from_text, graph_def_to_text, load_graph_def, save_graph_def
@@ -80,6 +81,7 @@ __all__ = [
     "Edge",
     "EdgeArrays",
     "Forward",
+    "FunctionCallFrame",
     "FunctionDefLibrary",
     "Graph",
     "GraphBuilder",
@@ -153,6 +155,7 @@ load_lazily(
         "builder.builder": ["GraphBuilder"],
         "dtypes": ["DataType"],
         "formats.saved_model": ["SavedGraph", "load_saved_model"],
+        "functions.call_frame": ["FunctionCallFrame"],
         "gradients.backward": ["gradients"],
         "columns": ["EdgeArrays"],
         "graph": ["Graph"],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import InternalError, InvalidArgumentError
 from ...graph.dtypes import DataType, dtype_name
+from ...graph.functions.call_frame import check_argument_index, check_result_index, set_before, wrong_result_type
 
 if TYPE_CHECKING:
     from ..plans.plan import Argument, Plan, Result
@@ -28,7 +29,7 @@ def check_call_frame(plans: Iterable[Plan], feeds: Sequence[DataType], fetches: 
         for result in plan.results:
             _check_result(result, fetches)
             if result.index in fetched:
-                raise InternalError(f"Retval[{result.index}] has already been set.")
+                raise set_before(result.index)
             fetched.add(result.index)
 
 
@@ -40,8 +41,7 @@ def check_no_call_frame(plans: Iterable[Plan]) -> None:
 
 def _check_argument(argument: Argument, feeds: Sequence[DataType]) -> None:
     index = argument.index
-    if not 0 <= index < len(feeds):
-        raise InvalidArgumentError(f"GetArg {index} is not within [0, {len(feeds)})")
+    check_argument_index(index, len(feeds))
     if feeds[index] != argument.dtype:
         actual, expected = dtype_name(feeds[index]), dtype_name(argument.dtype)
         raise InvalidArgumentError(f"Type mismatch: actual {actual} vs. expect {expected}")
@@ -49,8 +49,6 @@ def _check_argument(argument: Argument, feeds: Sequence[DataType]) -> None:
 
 def _check_result(result: Result, fetches: Sequence[DataType]) -> None:
     index = result.index
-    if not 0 <= index < len(fetches):
-        raise InvalidArgumentError(f"SetRetval {index} is not within [0, {len(fetches)})")
+    check_result_index(index, len(fetches))
     if fetches[index] != result.dtype:
-        expected, provided = dtype_name(fetches[index]), dtype_name(result.dtype)
-        raise InvalidArgumentError(f"Expects ret[{index}] to be {expected}, but {provided} is provided.")
+        raise wrong_result_type(index, fetches[index], dtype_name(result.dtype))

@@ -122,6 +122,23 @@ def prepare(stage: Placed | Lowered, signature: Signature, workers: Workers, che
     check()
     pruned = pruned.place()
     check()
+    return _registered(pruned, signature, cut_names, workers, check)
+
+
+@collector_paused()
+def prepare_body(pruned: Pruned, names: Signature, workers: Workers) -> Prepared:
+    """Prepares the placed body of a function, whose arguments are the feeds and whose results are the fetches.
+
+    `names` are those of arguments and results, for messages. Raises as `prepare`.
+    """
+    return _registered(pruned, names, names, workers, lambda: None)
+
+
+def _registered(
+    pruned: Pruned, signature: Signature, cut_names: Signature, workers: Workers, check: Callable[[], object]
+) -> Prepared:
+    """Registers a placed request with the workers; `cut_names` are the names that it was pruned for."""
+    by_rendezvous = signature.is_partial or workers.is_distributed
     shares, partitions, interpretation, virtual = workers.register(pruned, check)
     work = [pair for worker, handle in shares for pair in worker.work(handle)]
     plans = [plan for plan, _ in work]

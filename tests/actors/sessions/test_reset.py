@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import trio
+import trio.testing
 
 from partita.actors import BlockingSession
 from partita.errors import CancelledError, NotFoundError, PartitaError
