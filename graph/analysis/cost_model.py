@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from ...errors import InternalError
+from ...errors import InternalError, InvalidArgumentError
 from ..dtypes import DataType, Shape, item_size
 from ..graph import Graph
 from ..node import Node
@@ -130,6 +130,22 @@ class CostModel:
         """Time of a node per run; the lower bound for a node that ran no more often than `min_count`."""
         count = self.total_count(node)
         return MIN_TIME_US if count <= self.min_count else max(MIN_TIME_US, self.total_time(node) // max(1, count))
+
+    @staticmethod
+    def copy_time_estimate(size: int, network_latency_ms: float, gigabits_per_s: float) -> int:
+        """Microseconds that `size` bytes take over a network, rounded towards 0: the latency, then the bytes.
+
+        Raises InvalidArgumentError unless the rate is above 0.
+        """
+        if not gigabits_per_s > 0:
+            raise InvalidArgumentError(f"gigabits_per_s is {gigabits_per_s}; a network has a rate above 0")
+        bytes_per_us = gigabits_per_s * 1000 / 8
+        return int(size / bytes_per_us + network_latency_ms * 1000)
+
+    @staticmethod
+    def computation_time_estimate(num_ops: int) -> int:
+        """Microseconds that `num_ops` operations take at one in a nanosecond, rounded towards 0."""
+        return _quotient(num_ops, 1000)
 
     def suppress_infrequent(self) -> None:
         """From now on, nodes that ran less than half as often as the median of those that ran have no estimates."""
@@ -262,7 +278,7 @@ def _sum(known: int, added: int) -> int:
 
 
 def _quotient(total: int, count: int) -> int:
-    """Integer division as in C: UNKNOWN over many runs is 0."""
+    """Integer division as in C, towards 0: UNKNOWN over many runs is 0."""
     return total // count if total >= 0 else -(-total // count)
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partita.errors import InternalError
+from partita.errors import InternalError, InvalidArgumentError
 from partita.graph.analysis.cost_model import MIN_TIME_US, UNKNOWN, CostModel, min_tensor_memory
 from partita.graph.builder import GraphBuilder
 from partita.graph.dtypes import DataType
@@ -180,3 +180,30 @@ def test_a_node_keeps_its_number_of_outputs() -> None:
         model.record_size(s, 2, 1)
     with pytest.raises(InternalError):
         CostModel(is_global=False).record_count(n, 1)
+
+
+@pytest.mark.parametrize(
+    ("size", "latency_ms", "gigabits_per_s", "us"),
+    [(1_000_000, 1.0, 1.0, 9000), (0, 0.5, 10.0, 500), (1000, 0.0, 8.0, 1), (1999, 0.0, 8.0, 1), (125, 0.0015, 1.0, 2)],
+)
+def test_the_time_of_a_copy_is_latency_and_bytes(size: int, latency_ms: float, gigabits_per_s: float, us: int) -> None:
+    """An eighth of a gigabit is 125 bytes in a microsecond; parts of microseconds are dropped once, from the sum."""
+    assert CostModel.copy_time_estimate(size, latency_ms, gigabits_per_s) == us
+
+
+@given(st.integers(0, 2**40), st.floats(0, 100), st.floats(0.1, 1000))
+def test_a_copy_of_more_bytes_over_a_slower_network_takes_no_less(size: int, latency_ms: float, rate: float) -> None:
+    time = CostModel.copy_time_estimate(size, latency_ms, rate)
+    assert CostModel.copy_time_estimate(size + 1000, latency_ms, rate) >= time
+    assert CostModel.copy_time_estimate(size, latency_ms, rate / 2) >= time
+    assert CostModel.copy_time_estimate(size, latency_ms + 1, rate) in (time + 1000, time + 999, time + 1001)
+
+
+def test_a_network_has_a_rate() -> None:
+    for rate in (0.0, -1.0, float("nan")):
+        with pytest.raises(InvalidArgumentError, match="a network has a rate above 0"):
+            CostModel.copy_time_estimate(1, 0, rate)
+
+
+def test_an_operation_takes_a_nanosecond() -> None:
+    assert [CostModel.computation_time_estimate(ops) for ops in (0, 999, 1000, 123_456, -1)] == [0, 0, 1, 123, 0]
