@@ -72,6 +72,11 @@ def source(key: str) -> tuple[str, int]:
     return src_device, int(incarnation, 16)
 
 
+def destination(key: str) -> str:
+    """The destination device of a key or stem, which must be valid."""
+    return key.split(";", 3)[2]
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Key:
     """The name of one transfer. It has the incarnation of the source device, so keys differ after a restart.

@@ -2,7 +2,7 @@
 
 `rendezvous.py` draws the states of a key. The table holds, per key,
 
-    a `Received`          one message that was not received yet
+    a `Received`          one message that was not received yet, an `_Awaited` if its sender waits for that
     a `_Waiter`           one receive that got no message yet
     a deque of either     two or more of them
 
@@ -13,7 +13,7 @@ and do not await: a transfer then costs a dict entry and one tuple (about 0.4 us
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import trio
@@ -36,6 +36,12 @@ class _Waiter(tuple["LocalRendezvous", Hashable, Callback]):
         """Removes the receive from the table; False if it is not there any more."""
         rendezvous, key, _ = self
         return rendezvous._withdraw(key, self)
+
+
+class _Awaited(Received):
+    """A message whose sender wants to know when it is received; it is in the table in place of the message."""
+
+    on_taken: Callable[[], None]
 
 
 class _Served:
@@ -101,13 +107,29 @@ class LocalRendezvous:
         elif type(entry) is Received:
             del table[key]
             callback(entry)
+        elif type(entry) is _Awaited:
+            del table[key]
+            callback(Received(*entry))  # without what the sender keeps
+            entry.on_taken()
         elif isinstance(entry, deque) and isinstance(entry[0], Received):
-            callback(self._next_of_queue(key, entry))
+            message = self._next_of_queue(key, entry)
+            callback(Received(*message))
+            if type(message) is _Awaited:
+                message.on_taken()
         else:
             waiter = _new(_Waiter, (self, key, callback))
             self._add(key, entry, waiter)
             return waiter
         return SERVED
+
+    def when_taken(self, key: Hashable, callback: Callable[[], None]) -> bool:
+        """Calls `callback` when the one message under `key` has been received; False if there is not exactly one."""
+        entry = self._table.get(key)
+        if not isinstance(entry, Received):
+            return False
+        self._table[key] = awaited = _Awaited(*entry)
+        awaited.on_taken = callback
+        return True
 
     async def recv(self, key: Hashable) -> Received:
         """Waits for the next message under `key`; a cancelled wait removes its waiter and takes no message."""

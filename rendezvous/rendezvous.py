@@ -92,6 +92,14 @@ class Rendezvous(Protocol):
         """
         ...
 
+    def when_taken(self, key: Hashable, callback: Callable[[], None]) -> bool:
+        """Calls `callback` when the one message that waits under `key` has been received; the receiver has it then.
+
+        Returns False, and calls nothing, if no message waits there or several do. An abort drops the callback. A second
+        call for a message replaces the first. The callback may do what that of a receive may do.
+        """
+        ...
+
     def abort(self, error: PartitaError) -> None:
         """Ends the rendezvous: waiters get `error`, queued messages are dropped. Later aborts have no effect."""
         ...

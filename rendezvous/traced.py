@@ -6,7 +6,7 @@ An event is recorded before its effects: a "send" stands before the "received" o
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 from typing import Any, Literal
@@ -94,6 +94,10 @@ class TracedRendezvous:
             callback(outcome)
 
         return _TracedWaiter(self, name, self.inner.recv_callback(key, record))
+
+    def when_taken(self, key: Hashable, callback: Callable[[], None]) -> bool:
+        """As `Rendezvous.when_taken`; records nothing."""
+        return self.inner.when_taken(key, callback)
 
     def abort(self, error: PartitaError) -> None:
         """Ends the rendezvous; records "abort" before the events of the waiters."""

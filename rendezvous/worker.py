@@ -57,6 +57,10 @@ class WorkerRendezvous:
             raise error
         return await self.shared.recv(key)
 
+    def when_taken(self, key: Hashable, callback: Callable[[], None]) -> bool:
+        """As `Rendezvous.when_taken`."""
+        return self.shared.when_taken(key, callback)
+
     def abort(self, error: PartitaError) -> None:
         """Ends the rendezvous for all workers."""
         self.shared.abort(error)

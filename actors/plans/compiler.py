@@ -57,7 +57,7 @@ from ...graph.dtypes import is_ref
 from .binding import check_complete
 from .columns import Columns, columns_of
 from .deferred import launched
-from .distributed_loops import distributed_loop
+from .distributed_loops import distributed_loops
 from .draft import draft_of
 from .levels import Levels, Loop, levels_of, located, needs_levels
 from .local_loops import local_loop
@@ -161,8 +161,9 @@ def _compile_loop(shares: Sequence[tuple[Loop, _LevelPart]], setting: _Setting) 
         else:
             share.loops[loop.name] = alone
     plans = _compile_level([share for _, share in together], setting)
-    for (loop, share), plan in zip(together, plans, strict=True):
-        share.loops[loop.name] = distributed_loop(loop, plan)
+    loops = distributed_loops([loop for loop, _ in together], plans, from_elsewhere=setting.from_elsewhere)
+    for (loop, share), compiled in zip(together, loops, strict=True):
+        share.loops[loop.name] = compiled
 
 
 def _compile_level(shares: Sequence[_LevelPart], setting: _Setting) -> list[Plan]:

@@ -5,8 +5,10 @@ One device computes the loop's condition. The others receive the predicate from 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ...rendezvous.key import destination
 from .instructions import picker
 from .plan import DistributedLoop, Plan
 
@@ -14,8 +16,24 @@ if TYPE_CHECKING:
     from .levels import Loop
 
 
-def distributed_loop(loop: Loop, plan: Plan) -> DistributedLoop:
-    """A device's share in a loop; `plan` is what it does in an iteration."""
+def distributed_loops(loops: Sequence[Loop], plans: Sequence[Plan], *, from_elsewhere: bool) -> list[DistributedLoop]:
+    """The shares of devices in one loop; `plans` are what they do in an iteration.
+
+    With `from_elsewhere` others may have shares too. Otherwise a message that none of the plans receives, which the
+    graph's own nodes may send, is not waited for.
+    """
+    received = {arrival.key for plan in plans for arrival in plan.arrivals}
+    shares = []
+    for loop, plan in zip(loops, plans, strict=True):
+        awaited: dict[str, str] = {}
+        for key in plan.sends.keys:
+            if from_elsewhere or key in received:
+                awaited.setdefault(destination(key), key)
+        shares.append(_share(loop, plan, tuple(awaited.values())))
+    return shares
+
+
+def _share(loop: Loop, plan: Plan, awaited: tuple[str, ...]) -> DistributedLoop:
     slot_of = {argument.index: argument.slot for argument in plan.arguments}
     entering = loop.num_variables + loop.num_invariants
     arguments = tuple(slot_of[index] for index in range(entering))
@@ -23,4 +41,6 @@ def distributed_loop(loop: Loop, plan: Plan) -> DistributedLoop:
     results = {result.index: result.slot for result in plan.results}
     variables = [results[index] for index in range(loop.num_variables)]
     exits = tuple((number, results[loop.num_variables + number]) for number in range(loop.num_exits))
-    return DistributedLoop(loop.name, plan, loop.num_variables, arguments, counted, picker(variables), exits)
+    return DistributedLoop(
+        loop.name, plan, loop.num_variables, arguments, counted, picker(variables), exits, loop.parallel, awaited
+    )

@@ -88,6 +88,8 @@ class Loop:
     num_invariants: int
     num_counted: int
     num_exits: int
+    parallel: int
+    """how many iterations may be under way at a time"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +314,7 @@ class _Folding:
             num_invariants=len(self._constants(level)),
             num_counted=sum(merge in self.counted for merge in level.merges),
             num_exits=len(level.exits),
+            parallel=max(1, int(self.kind[level.enters[0]].attrs["parallel_iterations"])),
         )
 
 

@@ -188,6 +188,9 @@ class DistributedLoop:
 
     `arguments` are the slots of the variables, then of the invariants; `counted` as in `LocalLoop`. `next_values` picks
     the next values of the variables; `exits` are pairs of the number of an exit and its slot.
+
+    The device begins iteration k + `parallel` only when others have received what it sent in iteration k: the messages
+    with the stems `awaited`, one for each device that it sends to. So a device that waits for nobody is not far ahead.
     """
 
     frame: str
@@ -197,3 +200,5 @@ class DistributedLoop:
     counted: tuple[int, ...]
     next_values: Callable[[Slots], Sequence[Any]]
     exits: tuple[tuple[int, int], ...]
+    parallel: int
+    awaited: tuple[str, ...]

@@ -12,12 +12,17 @@ For example `while i < n` with the condition on CPU:0 and the body on CPU:1: in 
 with the suffix of (frame, k). The Switch nodes of both devices depend on it, so on both devices the next values are
 alive, or on both they are dead.
 
+The counter's device waits for nobody. Yet it does not run away: it begins iteration k + p, where p is the attr
+`parallel_iterations` of the loop, only when the others have begun iteration k, and so received what it sent in that. A
+device that has begun the fewest iterations never waits in this way, so some device always goes on.
+
 A loop whose inputs are dead runs one iteration too, with dead values, because other devices wait for its sends.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -50,13 +55,14 @@ class LoopRun:
     of the loop alive until the garbage collector runs.
     """
 
-    __slots__ = ("_call", "_exits", "_frame", "_frame_id", "_iteration", "_loop", "_send", "_template")
+    __slots__ = ("_call", "_exits", "_frame", "_frame_id", "_iteration", "_loop", "_send", "_template", "_when_taken")
 
     def __init__(self, loop: DistributedLoop, call: PendingCall, inputs: Sequence[Any], scope: Scope | None) -> None:
         """`inputs` are the initial variables, then the invariants. `scope` is that of the loop in a traced step."""
         self._loop = loop
         self._call = call
         self._send = call.step.rendezvous.send
+        self._when_taken = call.step.rendezvous.when_taken
         self._template = loop.plan.template.copy()
         self._template[TRACE_SLOT] = scope
         for slot, value in zip(loop.arguments[loop.num_variables :], inputs[loop.num_variables :], strict=True):
@@ -79,6 +85,16 @@ class LoopRun:
             slots[slot] = _LATER if iteration else _FIRST
         part.start(slots, frame)
 
+    def go_on(self, part: Iterations, variables: Sequence[Any]) -> None:
+        """Begins the next iteration as soon as messages of the iteration `parallel` before it have been received."""
+        oldest = self._iteration - self._loop.parallel
+        if oldest >= 0 and self._loop.awaited:
+            frame = frame_text(self._frame_id, oldest)
+            for stem in self._loop.awaited:
+                if self._when_taken(stem + frame, partial(self.go_on, part, variables)):
+                    return
+        self.begin(part, variables)
+
     def send(self, key: str, value: Any, is_dead: bool = False) -> None:
         """Sends under the key of the current iteration."""
         self._send(key + self._frame, value, is_dead)
@@ -95,7 +111,7 @@ class LoopRun:
             if value is DEAD:
                 num_dead += 1
         if not num_dead:
-            self.begin(part, variables)
+            self.go_on(part, variables)
         elif num_dead == len(variables):
             self._call.done(*self._exits)
         else:
